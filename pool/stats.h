@@ -1,0 +1,51 @@
+/*
+ * What a pool counts, as it stands in memory that other processes may read.
+ *
+ * One writer, under the pool's lock; any number of readers, without it. The writer makes `sequence`
+ * odd before it changes a field and even after (a sequence lock, with the fences that weakly ordered
+ * processors need); a reader copies the whole, and keeps the copy only if `sequence` was the same
+ * even number before and after. The layout is part of the segment's: fixed width, no padding.
+ */
+#ifndef BFC_POOL_STATS_H
+#define BFC_POOL_STATS_H
+
+#include <stdint.h>
+
+/* All sizes in bytes. in_use + clean + dirty + limbo = reserved. */
+struct bfc_pool_stats {
+    uint64_t sequence;
+    /* now */
+    uint64_t reserved;     /* taken from the device */
+    uint64_t in_use;       /* blocks that the program holds, padding included */
+    uint64_t requested;    /* what the program asked for in those blocks */
+    uint64_t clean;        /* free, and safe to hand out at once */
+    uint64_t dirty;        /* free, but work that may use it is not known to be complete */
+    uint64_t limbo;        /* free, not marked yet (freed while a capture was under way) */
+    uint64_t largest_free; /* the largest free block; refreshed off the hot path */
+    uint64_t regions;      /* a count */
+    uint64_t blocks;       /* a count: blocks that the program holds */
+    /* most that there ever was */
+    uint64_t peak_reserved;
+    uint64_t peak_in_use;
+    uint64_t peak_requested;
+    /* since the pool began; counts unless they say otherwise */
+    uint64_t allocations; /* served, whether from the cache or after growing */
+    uint64_t frees;
+    uint64_t hits;   /* allocations that did not have to ask the device */
+    uint64_t misses; /* allocations that had to: hits + misses = allocations */
+    uint64_t splits;
+    uint64_t merges;
+    uint64_t reserve_calls; /* asked of the device, refused ones included */
+    uint64_t refusals;      /* of those, refused */
+    uint64_t release_calls;
+    uint64_t waits; /* for marks, by the pool itself */
+    uint64_t wait_ns;
+    uint64_t retries;       /* allocations that succeeded only after something was given back */
+    uint64_t out_of_memory; /* allocations that failed */
+    uint64_t invalid_frees; /* double or interior */
+    uint64_t dirty_reuses;  /* dirty blocks handed out (ordered mode) */
+};
+
+_Static_assert(sizeof(struct bfc_pool_stats) == 28 * 8, "part of the segment's layout");
+
+#endif
