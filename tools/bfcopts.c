@@ -4,6 +4,7 @@
  * bfcopts help            one block of text for bfcrun --help: --name=VALUE, meaning, default
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
+ * bfcopts version
  * bfcopts check NAME=VALUE…
  *                         exit status 0 when all are accepted; else 1 and one line that names the
  *                         first that is not, and what is accepted
@@ -81,13 +82,15 @@ int main(int count, char **arguments) {
         print_markdown();
     else if (count == 2 && strcmp(command, "names") == 0)
         print_names();
+    else if (count == 2 && strcmp(command, "version") == 0)
+        puts(BFC_VERSION);
     else if (strcmp(command, "check") == 0) {
         int status = 0;
         for (int i = 2; i < count && status == 0; i++)
             status = check(arguments[i]);
         return status;
     } else {
-        fputs("usage: bfcopts help | markdown | names | check NAME=VALUE...\n", stderr);
+        fputs("usage: bfcopts help | markdown | names | version | check NAME=VALUE...\n", stderr);
         return 2;
     }
     return 0;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Tries to copy a pool's section at one consistent moment; each costs well under a microsecond. */
-#define MAX_TRIES 4096
+#define MAX_TRIES 20000
 #define TRIES_BEFORE_YIELD 64
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
