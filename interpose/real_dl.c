@@ -105,7 +105,7 @@ bfc_dlsym_function bfc_real_dlsym(void) {
     if (!function) {
         struct search search = {.name = "dlsym"};
         dl_iterate_phdr(search_object, &search);
-        function = (bfc_dlsym_function)search.address;
+        function = __extension__(bfc_dlsym_function) search.address;
         /* Relaxed: a code address, and every thread finds the same. */
         atomic_store_explicit(&real, function, memory_order_relaxed);
     }
