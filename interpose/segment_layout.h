@@ -110,7 +110,8 @@ struct bfc_segment_header {
     uint64_t released_bytes; /* how much went back on requests, ever */
 
     /* Process-wide counters. */
-    uint64_t pooled_allocations; /* answered by a pool */
+    /* By pools whose section was given to a later context: add the counts of the sections. */
+    uint64_t pooled_allocations;
     uint64_t pooled_frees;
     uint64_t forwarded_allocations[BFC_FORWARD_REASONS];
     uint64_t forwarded_frees[BFC_FORWARD_REASONS];
