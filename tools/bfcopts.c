@@ -4,6 +4,7 @@
  * bfcopts help            one block of text for bfcrun --help: --name=VALUE, meaning, default
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
+ * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts version
  * bfcopts check NAME=VALUE…
  *                         exit status 0 when all are accepted; else 1 and one line that names the
@@ -49,6 +50,14 @@ static void print_names(void) {
         puts(bfc_option_table[i].name);
 }
 
+static void print_flags(void) {
+    char flag[64];
+    for (size_t i = 0; i < bfc_option_count; i++) {
+        print_flag(bfc_option_table[i].name, flag, sizeof flag);
+        puts(flag);
+    }
+}
+
 static void complain_unknown(const char *assignment, int name_length) {
     fprintf(stderr, "no variable %.*s; known are", name_length, assignment);
     for (size_t i = 0; i < bfc_option_count; i++)
@@ -82,6 +91,8 @@ int main(int count, char **arguments) {
         print_markdown();
     else if (count == 2 && strcmp(command, "names") == 0)
         print_names();
+    else if (count == 2 && strcmp(command, "flags") == 0)
+        print_flags();
     else if (count == 2 && strcmp(command, "version") == 0)
         puts(BFC_VERSION);
     else if (strcmp(command, "check") == 0) {
@@ -90,7 +101,7 @@ int main(int count, char **arguments) {
             status = check(arguments[i]);
         return status;
     } else {
-        fputs("usage: bfcopts help | markdown | names | version | check NAME=VALUE...\n", stderr);
+        fputs("usage: bfcopts help | markdown | names | flags | version | check NAME=VALUE...\n", stderr);
         return 2;
     }
     return 0;
