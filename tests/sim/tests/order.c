@@ -23,7 +23,7 @@ static void CUDA_CB pass(void *order) {
 
 static void CUDA_CB call_cuda(void *answer) {
     CUdeviceptr pointer = 0;
-    *(int *)answer = cuMemAlloc(&pointer, 512);
+    *(int *)answer = (int)cuMemAlloc(&pointer, 512);
 }
 
 static CUstream stream_with(unsigned flags) {
