@@ -32,6 +32,14 @@ static pthread_mutex_t *the_lock(void) {
     return &locks[forked()];
 }
 
+void sim_lock_take(void) {
+    pthread_mutex_lock(the_lock());
+}
+
+void sim_lock_give(void) {
+    pthread_mutex_unlock(the_lock());
+}
+
 void sim_pause(unsigned us) {
     if (us == 0) {
         return;
