@@ -31,12 +31,12 @@ static struct bfc_segment_header *segment; /* or NULL; set once, under `opening`
 static uint64_t (*trim_pools)(uint64_t bytes);
 static char segment_path[96];
 
-/* Counters of a process without a segment go here, so that counting needs no branch. */
+/* Counters of a process without a segment go here; a forked child has lost its parent's mapping. */
 static struct bfc_segment_header unpublished;
 
 static struct bfc_segment_header *header(void) {
     struct bfc_segment_header *published = __atomic_load_n(&segment, __ATOMIC_ACQUIRE);
-    return published ? published : &unpublished;
+    return published && bfc_process_if_made() ? published : &unpublished;
 }
 
 /* ---- identity ---- */

@@ -14,25 +14,30 @@
 #include <time.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 static unsigned progress_waiters;
-static struct sim_call *calls; // guarded by lock
+static struct sim_call *calls; // guarded by the lock
 static unsigned long long total, waits_called, waits_blocked, records, device_waits;
-static bool initialised, ended; // guarded by lock
+static bool initialised, ended; // guarded by the lock
 static atomic_int *_Atomic alive_page;
-static atomic_bool reborn;
 
 static bool forked(void) {
     atomic_int *page = atomic_load_explicit(&alive_page, memory_order_acquire);
-    if (page == NULL || atomic_load_explicit(page, memory_order_relaxed) != 0) {
-        return false;
-    }
-    // The first call in the child: the lock may have been held by a thread that is not here.
-    if (!atomic_exchange(&reborn, true)) {
-        lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    }
-    return true;
+    return page != NULL && atomic_load_explicit(page, memory_order_relaxed) == 0;
+}
+
+// A child has its own lock: the parent's may have been held by a thread that the child lacks.
+static pthread_mutex_t *the_lock(void) {
+    return &locks[forked()];
+}
+
+void sim_lock_take(void) {
+    pthread_mutex_lock(the_lock());
+}
+
+void sim_lock_give(void) {
+    pthread_mutex_unlock(the_lock());
 }
 
 void sim_pause(unsigned us) {
@@ -81,13 +86,13 @@ static void introduce(struct sim_call *call) {
 }
 
 static CUresult state_bars(unsigned needs) {
-    if (needs == SIM_NOTHING || (needs & ~(unsigned)(SIM_UNCOUNTED | SIM_IN_CALLBACK)) == 0) {
+    if (!(needs & (SIM_READY | SIM_CURRENT))) {
         return CUDA_SUCCESS;
     }
     if (ended) {
         return CUDA_ERROR_DEINITIALIZED;
     }
-    return initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    return initialised && !forked() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 static CUresult bars(struct sim_call *call, unsigned needs) {
@@ -108,36 +113,31 @@ static CUresult bars(struct sim_call *call, unsigned needs) {
             return result;
         }
     }
-    return sim_refusal_of(call);
+    return needs & SIM_UNCOUNTED ? CUDA_SUCCESS : sim_refusal_of(call);
 }
 
 CUresult sim_enter(struct sim_call *call, unsigned needs) {
-    bool child = forked();
-    pthread_mutex_lock(&lock);
+    sim_lock_take();
     sim_options_read();
     introduce(call);
     call->count++;
     if (!(needs & SIM_UNCOUNTED)) {
         total++;
     }
-    unsigned pause = call->latency_us;
-    CUresult result = child && state_bars(needs | SIM_READY) != CUDA_ERROR_DEINITIALIZED &&
-                              (needs & (SIM_READY | SIM_CURRENT))
-                          ? CUDA_ERROR_NOT_INITIALIZED
-                          : bars(call, needs);
-    if (pause != 0) {
-        pthread_mutex_unlock(&lock);
-        sim_pause(pause);
-        pthread_mutex_lock(&lock);
+    if (call->latency_us != 0) {
+        sim_lock_give();
+        sim_pause(call->latency_us);
+        sim_lock_take();
     }
+    CUresult result = bars(call, needs);
     if (result != CUDA_SUCCESS) {
-        pthread_mutex_unlock(&lock);
+        sim_lock_give();
     }
     return result;
 }
 
 CUresult sim_leave(CUresult result) {
-    pthread_mutex_unlock(&lock);
+    sim_lock_give();
     return result;
 }
 
@@ -149,20 +149,12 @@ void sim_progress_broadcast(void) {
 
 void sim_progress_wait(void) {
     progress_waiters++;
-    pthread_cond_wait(&progress, &lock);
+    pthread_cond_wait(&progress, the_lock());
     progress_waiters--;
 }
 
 void sim_sleep_on(pthread_cond_t *condition) {
-    pthread_cond_wait(condition, &lock);
-}
-
-void sim_lock_take(void) {
-    pthread_mutex_lock(&lock);
-}
-
-void sim_lock_give(void) {
-    pthread_mutex_unlock(&lock);
+    pthread_cond_wait(condition, the_lock());
 }
 
 void sim_count_wait(bool blocked) {
@@ -188,14 +180,14 @@ static unsigned long long count_of(const char *name) {
 }
 
 unsigned long long sim_call_count(const char *name) {
-    pthread_mutex_lock(&lock);
+    sim_lock_take();
     unsigned long long count = strcmp(name, "total") == 0           ? total
                                : strcmp(name, "waits") == 0         ? waits_called
                                : strcmp(name, "blocked_waits") == 0 ? waits_blocked
                                : strcmp(name, "event_records") == 0 ? records
                                : strcmp(name, "device_waits") == 0  ? device_waits
                                                                     : count_of(name);
-    pthread_mutex_unlock(&lock);
+    sim_lock_give();
     return count;
 }
 
@@ -237,12 +229,12 @@ static void end(void) {
     if (forked()) {
         return;
     }
-    pthread_mutex_lock(&lock);
+    sim_lock_take();
     ended = true;
     if (sim_options.stats != NULL) {
         write_stats();
     }
-    pthread_mutex_unlock(&lock);
+    sim_lock_give();
 }
 
 static bool watch_forks(void) {

@@ -36,8 +36,7 @@ static void (*symbol_of(const struct entry *entry, int version, bool per_thread)
 }
 
 static CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread,
-                                           void **out)
-{
+                                           void **out) {
     bool known = false;
     void (*symbol)(void) = NULL;
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
