@@ -108,6 +108,32 @@ void *bfc_c_function(const char *name) {
     return search.address;
 }
 
+static bool holds(const struct dl_phdr_info *object, uintptr_t address) {
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD &&
+            address - (object->dlpi_addr + object->dlpi_phdr[i].p_vaddr) <
+                object->dlpi_phdr[i].p_memsz)
+            return true;
+    return false;
+}
+
+/* In: the code's address; out: not NULL if the object that holds it has the symbol. */
+static int search_holder(struct dl_phdr_info *object, size_t size, void *context) {
+    (void)size;
+    struct search *search = context;
+    struct dynamic dynamic;
+    if (!holds(object, (uintptr_t)search->address))
+        return 0;
+    search->address =
+        read_dynamic(object, &dynamic) ? (void *)find_symbol(&dynamic, search->name) : NULL;
+    return 1;
+}
+
+bool bfc_object_exports(const void *address, const char *name) {
+    struct search search = {.name = name, .address = (void *)address};
+    return dl_iterate_phdr(search_holder, &search) && search.address;
+}
+
 /* Relaxed: a code address, and every thread finds the same. */
 static void *find_once(_Atomic(void *) *found, const char *name) {
     void *function = atomic_load_explicit(found, memory_order_relaxed);

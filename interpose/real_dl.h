@@ -10,6 +10,8 @@
 #ifndef BFC_INTERPOSE_REAL_DL_H
 #define BFC_INTERPOSE_REAL_DL_H
 
+#include <stdbool.h>
+
 /* A function of the C library or of its former parts; NULL: it has none, or that part is not
  * loaded. Thread-safe; takes the loader's lock of dl_iterate_phdr. */
 void *bfc_c_function(const char *name);
@@ -20,6 +22,9 @@ void *bfc_bound_function(const char *name);
 /* The C library's, found once and remembered. Never NULL in a process that can load a driver. */
 void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
+
+/* Whether the object that holds the code at `address` exports a function `name` of its own. */
+bool bfc_object_exports(const void *address, const char *name);
 
 /* Forgets what a failed call of the above left for the program's next dlerror. */
 void bfc_forget_dl_error(void);

@@ -59,20 +59,40 @@ static bool finds_driver(void *handle, const char *name, const void *caller, con
     return bfc_real_dlsym(handle, name) == real;
 }
 
-/* No driver has symbol versions so far; one that had would be asked with them. */
-static bool finds_version(void *handle, const char *name, const char *version, const void *real) {
-    void *(*dlvsym_)(void *, const char *, const char *);
-    *(void **)&dlvsym_ = bfc_c_function("dlvsym");
-    return dlvsym_ && handle != RTLD_NEXT && dlvsym_(handle, name, version) == real;
+/* ---- dlvsym ---- */
+
+static void *real_dlvsym(void *handle, const char *name, const char *version) {
+    void *(*real)(void *, const char *, const char *);
+    *(void **)&real = bfc_c_function("dlvsym");
+    return real ? real(handle, name, version) : NULL;
 }
 
+/* The thunk itself. */
+extern void *bfc_dlsym(void *handle, const char *name) __attribute__((visibility("hidden")));
+
+/*
+ * A program that takes dlsym by its version to get past a preloaded one gets ours all the same; but
+ * not a library that exports a dlsym itself: for it, what comes after is its own affair.
+ */
+static void *resolve_dlsym(void *handle, const char *version, const void *caller) {
+    void *real = real_dlvsym(handle, "dlsym", version);
+    if (!real || object_of(real) != object_of(bfc_c_function("dlsym")) ||
+        bfc_object_exports(caller, "dlsym"))
+        return NULL;
+    return __extension__(void *) bfc_dlsym;
+}
+
+/* ---- what the thunks ask ---- */
+
 void *bfc_resolve(void *handle, const char *name, const char *version, const void *caller) {
+    if (version && strcmp(name, "dlsym") == 0)
+        return resolve_dlsym(handle, version, caller);
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
     const struct bfc_driver *driver = hook ? bfc_driver() : NULL;
     const void *real = driver ? bfc_hook_real(driver, hook) : NULL;
     if (!real)
         return NULL;
-    bool found = version ? finds_version(handle, name, version, real)
+    bool found = version ? handle != RTLD_NEXT && real_dlvsym(handle, name, version) == real
                          : finds_driver(handle, name, caller, real);
     return found ? hook->replacement : NULL;
 }

@@ -65,6 +65,9 @@ name_\name:
     .endm
 
     .text
+    .globl  bfc_dlsym /* for our own use: no other library's dlsym can get in between */
+    .hidden bfc_dlsym
+    .set    bfc_dlsym, dlsym
     begin   dlsym
     testq   %rsi, %rsi
     jz      1f
