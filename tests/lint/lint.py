@@ -163,7 +163,18 @@ def check_table(root, bfcopts):
     """The README's table is the table in the code."""
     table = run(bfcopts, "markdown").stdout
     if table not in read(root, "README.md"):
-        yield "README.md does not hold what `bfcopts markdown` prints:\n" + table
+        yield "README.md does not hold what `bfcopts markdown` prints: run ninja readme"
+
+
+def check_update(root, bfcopts):
+    """Not a check: writes the table into the README, between the lines that mark its place."""
+    text = read(root, "README.md")
+    begin, end = "<!-- bfcopts markdown -->\n", "<!-- end -->"
+    before, rest = text.split(begin)
+    table = run(bfcopts, "markdown").stdout
+    with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
+        file.write(before + begin + table + end + rest.split(end, 1)[1])
+    return []
 
 
 def check_help(root, bfcopts):
