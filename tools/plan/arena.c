@@ -21,6 +21,7 @@ struct builder {
 
 static void arena_free(struct arena *arena) {
     free(arena->boxes);
+    free(arena->spans);
     free(arena->pieces);
     free(arena->first);
     free(arena->pins);
@@ -38,13 +39,14 @@ void problem_free(struct problem *problem) {
 static bool allocate_arena(struct arena *arena, uint32_t items, size_t rows, bool pins) {
     arena->count = items;
     arena->boxes = calloc((size_t)items + 1, sizeof *arena->boxes);
+    arena->spans = calloc((size_t)items + 1, sizeof *arena->spans);
     arena->pieces = malloc((rows * 2 + 1) * sizeof *arena->pieces);
     arena->first = calloc((size_t)items + 1, sizeof *arena->first);
     if (pins)
         arena->pins = malloc(((size_t)items + 1) * sizeof *arena->pins);
     if (pins && arena->pins != NULL)
         memset(arena->pins, 0xff, items * sizeof *arena->pins);
-    return arena->boxes != NULL && arena->pieces != NULL && arena->first != NULL &&
+    return arena->boxes != NULL && arena->spans != NULL && arena->pieces != NULL && arena->first != NULL &&
            (!pins || arena->pins != NULL);
 }
 
@@ -188,8 +190,10 @@ static bool number_sections(struct arena *arena, struct interval *intervals, str
         intervals[i] = hull_of(arena, i);
     if (!sweep_run(sweep, intervals, arena->count))
         return false;
-    for (uint32_t i = 0; i < arena->count; i++)
+    for (uint32_t i = 0; i < arena->count; i++) {
         arena->boxes[i] = (struct box){sweep->birth[i], sweep->death[i], intervals[i].size};
+        arena->spans[i] = intervals[i].death - intervals[i].birth;
+    }
     arena->sections = sweep->sections;
     return true;
 }

@@ -35,6 +35,7 @@ struct arena {
     uint32_t count;    /* of items */
     uint32_t sections; /* of all boxes */
     struct box *boxes; /* by item */
+    uint64_t *spans;   /* by item: ticks from first birth to last death */
     struct piece *pieces;
     uint32_t *first; /* by item, count + 1 of them: its first piece */
     uint64_t *pins;  /* by item: its given offset or NOT_PINNED; NULL: nothing is pinned */

@@ -373,9 +373,15 @@ bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
     struct file_writer writer;
     if (!file_open(&writer, path, error))
         return false;
-    fputs("id,lower,upper,size\n", writer.stream);
+    fputs(lifetimes->has_alias ? "id,lower,upper,size,alias\n" : "id,lower,upper,size\n",
+          writer.stream);
     for (uint32_t i = 0; i < lifetimes->visible; i++) {
         write_row(writer.stream, lifetimes, i);
+        if (lifetimes->has_alias) {
+            putc(',', writer.stream);
+            if (lifetimes->rows[i].alias != ROW_NONE)
+                write_id(writer.stream, lifetimes->ids.list[lifetimes->rows[i].alias]);
+        }
         putc('\n', writer.stream);
     }
     return file_close(&writer, error);

@@ -19,7 +19,7 @@ bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *
 bool csv_write_offsets(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
                        struct plan_error *error);
 
-/* Writes id,lower,upper,size. */
+/* Writes id,lower,upper,size, and alias where there is any. */
 bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
                          struct plan_error *error);
 

@@ -10,6 +10,7 @@ void lifetimes_free(struct lifetimes *lifetimes) {
     names_free(&lifetimes->ids);
     names_free(&lifetimes->spaces);
     free(lifetimes->rows);
+    free(lifetimes->devices);
     *lifetimes = (struct lifetimes){0};
 }
 
@@ -23,6 +24,7 @@ void lifetimes_seal(struct lifetimes *lifetimes) {
         hash = hash_join(hash, row->pin);
         hash = hash_join(hash, (uint64_t)row->alias << 32 | row->group);
         hash = hash_join(hash, (uint64_t)row->space << 32 | row->stream);
+        hash = hash_join(hash, row->unplanned);
     }
     lifetimes->hash = hash;
 }

@@ -27,6 +27,8 @@ struct lifetime {
     uint32_t space;  /* number, 0 when there is no such column */
     uint32_t stream; /* number, or ROW_NONE: in order with all streams */
     uint32_t thread; /* of the program that allocated it; 0 when unknown */
+    uint64_t unplanned;   /* bytes asked for when it cannot be planned (size is 0 then), else 0 */
+    uint64_t wraps_until; /* tick: it crosses the period's end and dies then; else 0 */
 };
 
 struct lifetimes {
@@ -36,8 +38,10 @@ struct lifetimes {
     struct names spaces; /* number = space; empty when there is none */
     struct lifetime *rows;
     uint32_t count;
+    uint32_t *devices;   /* by space, from a trace; NULL: unknown */
+    uint64_t program_hash; /* from a trace: of the executable and its arguments; 0: unknown */
     uint64_t hash;       /* of all that a plan depends on: changes whenever a row does */
-    bool has_alias, has_group, has_pin, has_stream;
+    bool has_alias, has_group, has_pin, has_stream, from_trace;
     /* From a trace: how many rows precede the period, and how many one period has (0: none). */
     uint32_t prefix, period;
     /* From a trace: rows from here on are second halves of lifetimes that cross the period's end. */

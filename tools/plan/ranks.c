@@ -3,16 +3,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A weight of 1/64 and less decides between what is equal by the others: lexicographic orders. */
+#include "tools/plan/hash.h"
+
+/* A far smaller weight decides between what is equal by the others: lexicographic orders. */
+#define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    {1, 1, 0},                 /* area */
-    {1, 1.0 / 64, 0},          /* width, then size */
-    {1.0 / 64, 1, 0},          /* size, then width */
-    {1, 1, 16},                /* crowd, then area */
-    {1, 1.0 / 64, 16},         /* crowd, then width */
-    {1, 1.0 / 4096, 1.0 / 64}, /* width, then crowd */
-    {1, 0.5, 1},               /* a middle way */
-    {1, 0.25, 0.25},           /* width, softly */
+    {0, 1, 1, 0},              /* area */
+    {0, LESS, 0, 1},           /* crowd, then width */
+    {1, 0, 1, 0},              /* area in ticks */
+    {LESS, 0, 0, 1},           /* crowd, then span */
+    {0, 1, LESS, 0},           /* width, then size */
+    {LESS, 0, LESS, 1},        /* crowd, then area in ticks */
+    {1, 0, LESS, 0},           /* span, then size */
+    {0, LESS, 1, 0},           /* size, then width */
+    {1, 0, -LESS, 0},          /* span, the smaller first */
+    {0, 1, 0.5, 1},            /* a middle way */
 };
 
 /* A tree of maxima over the live bytes of each section, bottom up. */
@@ -63,12 +68,14 @@ static float log_of(uint64_t value) {
     return log2f((float)value + 1);
 }
 
-bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections) {
+bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections,
+                   const uint32_t *item, const uint64_t *spans) {
     struct crowd_tree tree;
     if (!grow_tree(&tree, boxes, n, sections))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        traits[i] = (struct traits){log_of(boxes[i].death - boxes[i].birth), log_of(boxes[i].size),
+        traits[i] = (struct traits){log_of(spans[item[i]]), log_of(boxes[i].death - boxes[i].birth),
+                                    log_of(boxes[i].size),
                                     log_of(tree_most(&tree, boxes[i].birth, boxes[i].death))};
     free(tree.most);
     return true;
@@ -76,8 +83,21 @@ bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, u
 
 void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights) {
     for (uint32_t i = 0; i < n; i++)
-        worth[i] = weights.width * (double)traits[i].width + weights.size * (double)traits[i].size +
-                   weights.crowd * (double)traits[i].crowd;
+        worth[i] = weights.span * (double)traits[i].span + weights.width * (double)traits[i].width +
+                   weights.size * (double)traits[i].size + weights.crowd * (double)traits[i].crowd;
+}
+
+struct weights ranks_draw(uint64_t *random) {
+    const double time = random_unit(random) * 2;
+    const bool ticks = random_unit(random) < 0.5;
+    return (struct weights){ticks ? time : 0, ticks ? 0 : time, random_unit(random),
+                            random_unit(random) < 0.3 ? 1024 : random_unit(random) * 4};
+}
+
+void ranks_disturb(double *worth, uint32_t n, uint64_t *random) {
+    const double strength = random_unit(random) * random_unit(random) * 2;
+    for (uint32_t i = 0; i < n; i++)
+        worth[i] += strength * random_unit(random);
 }
 
 bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare) {
