@@ -1,14 +1,21 @@
-/* Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables. */
+/*
+ * Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables.
+ *
+ * A sanitizer's runtime, preloaded before us, calls our dlsym before it is able to serve the very
+ * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So nothing here calls
+ * any. The loader's list of objects begins with those of the process's start, which stay: the C
+ * library is among them, and the walk ends there.
+ */
 #include "interpose/real_dl.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <link.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* Weak, so that the loader itself does not become a library that we need by name. */
+#pragma weak _r_debug
 
 /* The parts of one object's dynamic section that a look-up by name needs. */
 struct dynamic {
@@ -18,23 +25,14 @@ struct dynamic {
     const uint32_t *gnu_hash;
 };
 
-struct search {
-    const char *name;
-    void *address;
-};
-
 /* glibc relocates d_ptr in place on the processors that we know; others leave an offset. */
-static const void *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Addr) value) {
-    return (const void *)(value < object->dlpi_addr ? object->dlpi_addr + value : value);
+static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
+    return (const void *)(value < object->l_addr ? object->l_addr + value : value);
 }
 
-static bool read_dynamic(const struct dl_phdr_info *object, struct dynamic *dynamic) {
+static bool read_dynamic(const struct link_map *object, struct dynamic *dynamic) {
     *dynamic = (struct dynamic){0};
-    const ElfW(Dyn) *entry = NULL;
-    for (int i = 0; i < object->dlpi_phnum; i++)
-        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-    for (; entry && entry->d_tag != DT_NULL; entry++) {
+    for (const ElfW(Dyn) *entry = object->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
         const void *pointer = dynamic_pointer(object, entry->d_un.d_ptr);
         if (entry->d_tag == DT_SYMTAB)
             dynamic->symbols = pointer;
@@ -46,6 +44,18 @@ static bool read_dynamic(const struct dl_phdr_info *object, struct dynamic *dyna
             dynamic->gnu_hash = pointer;
     }
     return dynamic->symbols && dynamic->strings && dynamic->gnu_hash;
+}
+
+static bool same_text(const char *one, const char *other) {
+    while (*one && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
+static bool begins_with(const char *text, const char *begin) {
+    while (*begin && *text == *begin)
+        text++, begin++;
+    return !*begin;
 }
 
 static uint32_t hash_name(const char *name) {
@@ -75,7 +85,7 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
         uint32_t link = chain[index - first];
         const ElfW(Sym) *symbol = &dynamic->symbols[index];
         if ((link | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-            is_default(dynamic, index) && strcmp(dynamic->strings + symbol->st_name, name) == 0)
+            is_default(dynamic, index) && same_text(dynamic->strings + symbol->st_name, name))
             return symbol;
         if (link & 1)
             return NULL;
@@ -84,54 +94,30 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
 
 /* libdl.so.2 and libpthread.so.0 hold nothing of interest since glibc 2.34, and much before. */
 static bool is_c_library(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
-    return strncmp(file, "libc.so.", 8) == 0 || strncmp(file, "libdl.so.", 9) == 0 ||
-           strncmp(file, "libpthread.so.", 14) == 0;
+    const char *file = path;
+    for (const char *at = path; *at; at++)
+        if (*at == '/')
+            file = at + 1;
+    return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
+           begins_with(file, "libpthread.so.");
 }
 
-static int search_object(struct dl_phdr_info *object, size_t size, void *context) {
-    (void)size;
-    struct search *search = context;
+static void *search_object(const struct link_map *object, const char *name) {
     struct dynamic dynamic;
-    if (!is_c_library(object->dlpi_name) || !read_dynamic(object, &dynamic))
-        return 0;
-    const ElfW(Sym) *symbol = find_symbol(&dynamic, search->name);
-    if (symbol)
-        search->address = (void *)(object->dlpi_addr + symbol->st_value);
-    return search->address != NULL;
+    const ElfW(Sym) *symbol = read_dynamic(object, &dynamic) ? find_symbol(&dynamic, name) : NULL;
+    return symbol ? (void *)(object->l_addr + symbol->st_value) : NULL;
 }
 
 void *bfc_c_function(const char *name) {
-    struct search search = {.name = name};
-    dl_iterate_phdr(search_object, &search);
-    return search.address;
+    void *found = NULL;
+    for (const struct link_map *object = _r_debug.r_map; object && !found; object = object->l_next)
+        if (is_c_library(object->l_name))
+            found = search_object(object, name);
+    return found;
 }
 
-static bool holds(const struct dl_phdr_info *object, uintptr_t address) {
-    for (int i = 0; i < object->dlpi_phnum; i++)
-        if (object->dlpi_phdr[i].p_type == PT_LOAD &&
-            address - (object->dlpi_addr + object->dlpi_phdr[i].p_vaddr) <
-                object->dlpi_phdr[i].p_memsz)
-            return true;
-    return false;
-}
-
-/* In: the code's address; out: not NULL if the object that holds it has the symbol. */
-static int search_holder(struct dl_phdr_info *object, size_t size, void *context) {
-    (void)size;
-    struct search *search = context;
-    struct dynamic dynamic;
-    if (!holds(object, (uintptr_t)search->address))
-        return 0;
-    search->address =
-        read_dynamic(object, &dynamic) ? (void *)find_symbol(&dynamic, search->name) : NULL;
-    return 1;
-}
-
-bool bfc_object_exports(const void *address, const char *name) {
-    struct search search = {.name = name, .address = (void *)address};
-    return dl_iterate_phdr(search_holder, &search) && search.address;
+bool bfc_object_exports(const struct link_map *object, const char *name) {
+    return object && search_object(object, name);
 }
 
 /* Relaxed: a code address, and every thread finds the same. */
