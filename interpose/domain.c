@@ -6,21 +6,21 @@
  */
 #include "interpose/domain.h"
 
+#include "interpose/green.h"
+#include "interpose/marks.h"
+#include "interpose/region_map.h"
+#include "interpose/segment.h"
+#include "interpose/source.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "interpose/region_map.h"
-#include "interpose/segment.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_domain *living; /* guarded by table_lock; holds one reference to each */
 
-/* What this thread used last, with a reference held, and why its last growth failed. */
+/* What this thread used last, with a reference held. */
 static __thread struct {
     struct bfc_domain *domain;
-    CUresult source_error;
     bool releases_at_exit;
 } thread __attribute__((tls_model("initial-exec")));
 
@@ -28,6 +28,7 @@ static __thread struct {
 
 static void free_domain(struct bfc_domain *domain) {
     bfc_pool_destroy(domain->pool, false);
+    bfc_marks_destroy(domain->marks);
     if (domain->section != &domain->own_section) {
         pthread_mutex_lock(&table_lock);
         bfc_segment_return_section(domain->section);
@@ -36,7 +37,7 @@ static void free_domain(struct bfc_domain *domain) {
     free(domain);
 }
 
-static void drop_reference(struct bfc_domain *domain) {
+void bfc_domain_drop(struct bfc_domain *domain) {
     if (domain && __atomic_sub_fetch(&domain->references, 1, __ATOMIC_ACQ_REL) == 0)
         free_domain(domain);
 }
@@ -51,69 +52,21 @@ static void forget_thread(void *unused) {
     thread.domain = NULL;
     thread.releases_at_exit = false;
     if (bfc_process_if_made())
-        drop_reference(domain);
+        bfc_domain_drop(domain);
 }
 
 /* Makes `domain`, of which the caller has a reference to give, the thread's last. */
 static struct bfc_domain *keep_in_thread(struct bfc_domain *domain) {
     if (!thread.releases_at_exit)
         thread.releases_at_exit = __cxa_thread_atexit_impl(forget_thread, NULL, &__dso_handle) == 0;
-    drop_reference(thread.domain);
+    bfc_domain_drop(thread.domain);
     thread.domain = domain;
     return domain;
 }
 
-/* ---- the pool's source: the driver ---- */
+/* ---- the table ---- */
 
-CUresult bfc_last_source_error(void) {
-    return thread.source_error;
-}
-
-void bfc_clear_source_error(void) {
-    thread.source_error = CUDA_SUCCESS;
-}
-
-/* Called in the allocating thread, in which the domain's context is current. */
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
-    struct bfc_domain *domain = context;
-    const struct bfc_driver *driver = bfc_driver();
-    CUdeviceptr pointer;
-    CUresult result = driver->cuMemAlloc_v2(&pointer, bytes);
-    if (result == CUDA_SUCCESS && !bfc_region_add(pointer, bytes, domain)) {
-        driver->cuMemFree_v2(pointer);
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (result != CUDA_SUCCESS) {
-        thread.source_error = result;
-        return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
-    }
-    *start = pointer;
-    return BFC_RESERVED;
-}
-
-/* Possibly from the helper thread, so the context is made current for the call. */
-static void release(void *context, bfc_addr start, uint64_t bytes) {
-    (void)bytes;
-    struct bfc_domain *domain = context;
-    const struct bfc_driver *driver = bfc_driver();
-    bfc_region_remove(start, domain);
-    if (driver->cuCtxPushCurrent_v2(domain->context) != CUDA_SUCCESS)
-        return; /* the context has ended, and its memory with it */
-    CUcontext popped;
-    driver->cuMemFree_v2(start);
-    driver->cuCtxPopCurrent_v2(&popped);
-}
-
-static uint64_t now(void *context) {
-    (void)context;
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-/* ---- trimming, for the helper thread ---- */
-
-static struct bfc_domain *living_at(unsigned index) {
+struct bfc_domain *bfc_domain_at(unsigned index) {
     pthread_mutex_lock(&table_lock);
     struct bfc_domain *domain = living;
     while (domain && index-- > 0)
@@ -124,51 +77,24 @@ static struct bfc_domain *living_at(unsigned index) {
     return domain;
 }
 
-static uint64_t trim_all(uint64_t bytes) {
-    uint64_t released = 0;
-    struct bfc_domain *domain;
-    for (unsigned i = 0; released < bytes && (domain = living_at(i)); i++) {
-        released += bfc_pool_trim(domain->pool, bytes - released);
-        drop_reference(domain);
-    }
-    return released;
-}
-
 /* ---- making a domain ---- */
 
 static uint64_t bytes_of(const struct bfc_amount *amount, uint64_t total) {
     return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
 }
 
-static bool make_pool(struct bfc_domain *domain, const struct bfc_options *options) {
-    const struct bfc_source source = {
-        .context = domain,
-        .reserve = reserve,
-        .release = release,
-        .now = now,
-    };
-    struct bfc_pool_config config;
-    bfc_pool_config_default(&config);
-    config.growth = (enum bfc_growth)options->growth;
-    config.growth_size = options->growth_size;
-    config.growth_max = options->growth_max;
-    config.limit = domain->limit;
-    config.stats = &domain->section->stats;
-    return bfc_pool_create(&domain->pool, &config, &source) == BFC_OK;
-}
-
-/* Whether `context` is its device's primary one. Retaining cannot create it: it is active. */
-static bool is_primary(const struct bfc_driver *driver, CUdevice device, CUcontext context) {
+CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {
     unsigned flags;
     int active = 0;
     CUcontext primary = NULL;
+    /* Retaining an active context does not create it, and the release undoes it. */
     if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
         !driver->cuDevicePrimaryCtxRelease_v2 ||
         driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||
         driver->cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS)
-        return false;
+        return NULL;
     driver->cuDevicePrimaryCtxRelease_v2(device);
-    return primary == context;
+    return primary;
 }
 
 /* Asks the driver all that is to be known; no lock is held. */
@@ -180,7 +106,6 @@ static bool describe(struct bfc_domain *domain, const struct bfc_driver *driver,
         return false;
     domain->device_total = total;
     domain->limit = bytes_of(&options->limit, total);
-    domain->primary = is_primary(driver, domain->device, domain->context);
     return true;
 }
 
@@ -235,7 +160,10 @@ static struct bfc_domain *new_domain(const struct bfc_driver *driver, CUcontext 
     }
     take_section(domain);
     fill_section(domain, driver);
-    if (!make_pool(domain, &process->options)) {
+    if (bfc_driver_can_mark(driver))
+        domain->marks = bfc_marks_create();
+    domain->free_mode = domain->marks ? process->options.free_mode : BFC_FREE_SYNC;
+    if (!bfc_source_make_pool(domain, &process->options)) {
         free_domain(domain);
         return NULL;
     }
@@ -253,19 +181,23 @@ static struct bfc_domain *unlink_domain(struct bfc_domain **link) {
 
 static void end_domain(struct bfc_domain *domain) {
     bfc_region_remove_owner(domain);
-    drop_reference(domain);
+    bfc_domain_drop(domain);
 }
 
-/* The handle of a context that ended unseen was given to a new one. */
-static void end_stale(CUcontext context, unsigned long long id) {
+/* Ends the living domain of `context` whose id is `id`, or, if `other`, whose id is not. */
+static void end_matching(CUcontext context, unsigned long long id, bool other) {
     pthread_mutex_lock(&table_lock);
     struct bfc_domain **link = &living;
-    while (*link && (*link)->context != context)
+    while (*link && ((*link)->context != context || ((*link)->id == id) == other))
         link = &(*link)->next;
-    struct bfc_domain *stale = *link && id && (*link)->id != id ? unlink_domain(link) : NULL;
+    struct bfc_domain *ended = *link ? unlink_domain(link) : NULL;
     pthread_mutex_unlock(&table_lock);
-    if (stale)
-        end_domain(stale);
+    if (ended)
+        end_domain(ended);
+}
+
+void bfc_domain_end(CUcontext context, unsigned long long id) {
+    end_matching(context, id, false);
 }
 
 /* Puts `domain` into the table, unless another thread was first: then that one comes back. */
@@ -299,8 +231,9 @@ static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUconte
                                         unsigned long long id) {
     struct bfc_domain *domain = share_living(context, id);
     if (!domain) {
-        end_stale(context, id);
-        bfc_segment_open(bfc_process(), trim_all);
+        if (id) /* the handle of a context that ended unseen was given to this one */
+            end_matching(context, id, true);
+        bfc_segment_open(bfc_process(), bfc_source_trim);
         domain = new_domain(driver, context, id);
         domain = domain ? publish(domain, id) : NULL;
     }
@@ -319,7 +252,8 @@ struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
                                       enum bfc_forward_reason *reason) {
     CUcontext context = NULL;
     unsigned long long id = 0;
-    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+        !(context = bfc_green_owner(driver, context)) ||
         (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS)) {
         *reason = BFC_FORWARD_NO_CONTEXT;
         return NULL;
@@ -345,82 +279,6 @@ struct bfc_domain *bfc_domain_of(CUdeviceptr address) {
     return domain ? keep_in_thread(domain) : NULL;
 }
 
-/* ---- ends ---- */
-
-/* Which domain a call that may end contexts is about: one context's, or a device's primary one. */
-struct target {
-    CUcontext context; /* or NULL: the primary one of `device` */
-    CUdevice device;
-};
-
-static bool is_target(const struct bfc_domain *domain, const struct target *target) {
-    if (target->context)
-        return domain->context == target->context;
-    return domain->primary && domain->device == target->device;
-}
-
-static struct bfc_domain **link_of_target(const struct target *target) {
-    struct bfc_domain **link = &living;
-    while (*link && !is_target(*link, target))
-        link = &(*link)->next;
-    return link;
-}
-
-/* Before the real call: its id tells it from one that another thread makes in its place. */
-static unsigned long long id_of_target(const struct target *target) {
-    pthread_mutex_lock(&table_lock);
-    struct bfc_domain *domain = *link_of_target(target);
-    unsigned long long id = domain ? domain->id : 0;
-    pthread_mutex_unlock(&table_lock);
-    return id;
-}
-
-static void end_target(const struct target *target, unsigned long long id) {
-    pthread_mutex_lock(&table_lock);
-    struct bfc_domain **link = link_of_target(target);
-    struct bfc_domain *ended = *link && (*link)->id == id ? unlink_domain(link) : NULL;
-    pthread_mutex_unlock(&table_lock);
-    if (ended)
-        end_domain(ended);
-}
-
-CUresult bfc_context_destroy(CUcontext context, CUresult (*real)(CUcontext)) {
-    const struct target target = {.context = context};
-    if (!context || !bfc_process_if_made())
-        return real(context);
-    unsigned long long id = id_of_target(&target);
-    CUresult result = real(context);
-    if (result == CUDA_SUCCESS)
-        end_target(&target, id);
-    return result;
-}
-
-CUresult bfc_primary_reset(CUdevice device, CUresult (*real)(CUdevice)) {
-    const struct target target = {.device = device};
-    if (!bfc_process_if_made())
-        return real(device);
-    unsigned long long id = id_of_target(&target);
-    CUresult result = real(device);
-    if (result == CUDA_SUCCESS)
-        end_target(&target, id);
-    return result;
-}
-
-static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) {
-    unsigned flags;
-    int active = 1;
-    return !driver->cuDevicePrimaryCtxGetState ||
-           driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active;
-}
-
-CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
-                             CUresult (*real)(CUdevice)) {
-    const struct target target = {.device = device};
-    if (!bfc_process_if_made())
-        return real(device);
-    unsigned long long id = id_of_target(&target);
-    CUresult result = real(device);
-    if (result == CUDA_SUCCESS && !primary_is_active(driver, device))
-        end_target(&target, id);
-    return result;
+struct bfc_domain *bfc_domain_of_context(CUcontext context) {
+    return share_living(context, 0);
 }

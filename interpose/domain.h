@@ -16,10 +16,15 @@
 
 struct bfc_domain {
     struct bfc_pool *pool;
+    struct bfc_marks *marks; /* NULL: the driver cannot mark, and frees wait */
+    int free_mode;           /* enum bfc_free_mode, as the driver allows */
+    int fatal;           /* atomic: a CUresult after which the context answers nothing else, or 0 */
+    bool has_limbo;      /* atomic: blocks may be in limbo */
+    bfc_mark lazy_until; /* atomic: until it is complete no dirty block is handed out */
+    bfc_mark handed_out; /* atomic: the highest mark under which a dirty block was handed out */
     CUcontext context;
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;
-    bool primary;
     bool ended;            /* atomic: its context has ended */
     unsigned references;   /* atomic: the table's, and the threads' */
     uint64_t device_total; /* bytes */
@@ -40,17 +45,15 @@ struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
 /* The domain whose regions hold `address`, or NULL: not ours. Valid as above. */
 struct bfc_domain *bfc_domain_of(CUdeviceptr address);
 
-/* Each calls `real`, and forgets the domain of the context that it has ended, if it has. */
-CUresult bfc_context_destroy(CUcontext context, CUresult (*real)(CUcontext));
-CUresult bfc_primary_reset(CUdevice device, CUresult (*real)(CUdevice));
-CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
-                             CUresult (*real)(CUdevice));
+/* The living domain of a context, or the `index`th of all, with a reference to drop; NULL: none. */
+struct bfc_domain *bfc_domain_of_context(CUcontext context);
+struct bfc_domain *bfc_domain_at(unsigned index);
+void bfc_domain_drop(struct bfc_domain *domain);
 
-/*
- * Why the pool's source last failed in this thread: the driver's own answer; CUDA_SUCCESS if the
- * pool refused without asking.
- */
-CUresult bfc_last_source_error(void);
-void bfc_clear_source_error(void);
+/* Forgets the domain of a context that has ended, if it is this one. */
+void bfc_domain_end(CUcontext context, unsigned long long id);
+
+/* The device's primary context, or NULL when it is not active. */
+CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device);
 
 #endif

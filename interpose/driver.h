@@ -28,6 +28,20 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                    \
     X(cuDevicePrimaryCtxReset, (CUdevice))                                                         \
     X(cuDevicePrimaryCtxReset_v2, (CUdevice))                                                      \
+    X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))                                                \
+    X(cuCtxEnablePeerAccess, (CUcontext, unsigned))                                                \
+    X(cuStreamBeginCapture, (CUstream))                                                            \
+    X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
+    X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \
+    X(cuStreamBeginCapture_v2_ptsz, (CUstream, CUstreamCaptureMode))                               \
+    X(cuStreamBeginCaptureToGraph, (CUstream, CUgraph, const CUgraphNode *,                        \
+                                    const CUgraphEdgeData *, size_t, CUstreamCaptureMode))         \
+    X(cuStreamBeginCaptureToGraph_ptsz, (CUstream, CUgraph, const CUgraphNode *,                   \
+                                         const CUgraphEdgeData *, size_t, CUstreamCaptureMode))    \
+    X(cuStreamEndCapture, (CUstream, CUgraph *))                                                   \
+    X(cuStreamEndCapture_ptsz, (CUstream, CUgraph *))                                              \
+    X(cuStreamDestroy, (CUstream))                                                                 \
+    X(cuStreamDestroy_v2, (CUstream))                                                              \
     X(cuGetProcAddress, (const char *, void **, int, bfc_cuda_flags))                              \
     X(cuGetProcAddress_v2, (const char *, void **, int, bfc_cuda_flags, int *))
 
@@ -37,18 +51,37 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
     X(cuCtxGetDevice, (CUdevice *))                                                                \
     X(cuCtxGetId, (CUcontext, unsigned long long *))                                               \
+    X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
     X(cuCtxSynchronize, (void))                                                                    \
+    X(cuCtxWaitEvent, (CUcontext, CUevent))                                                        \
     X(cuDeviceGetName, (char *, int, CUdevice))                                                    \
     X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
     X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                                   \
     X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))                                   \
-    X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))
+    X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                           \
+    X(cuEventCreate, (CUevent *, unsigned))                                                        \
+    X(cuEventQuery, (CUevent))                                                                     \
+    X(cuEventSynchronize, (CUevent))                                                               \
+    X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
+    X(cuStreamGetCtx_ptsz, (CUstream, CUcontext *))                                                \
+    X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *))                                    \
+    X(cuStreamIsCapturing_ptsz, (CUstream, CUstreamCaptureStatus *))                               \
+    X(cuStreamSynchronize, (CUstream))                                                             \
+    X(cuStreamSynchronize_ptsz, (CUstream))                                                        \
+    X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *))
 
 #undef cuCtxDestroy
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
 #undef cuGetProcAddress
 #undef cuMemFreeAsync
+#undef cuStreamBeginCapture
+#undef cuStreamBeginCaptureToGraph
+#undef cuStreamDestroy
+#undef cuStreamEndCapture
+#undef cuStreamGetCtx
+#undef cuStreamIsCapturing
+#undef cuStreamSynchronize
 
 struct bfc_driver {
 #define FIELD(name, arguments) CUresult(*name) arguments;

@@ -1,16 +1,12 @@
-/*
- * Allocating and freeing for the program.
- *
- * BFC_FREE=sync: a free waits, as the real one does, until all work of the block's context is
- * complete, and returns that wait's error; then the block is clean and may be handed out at once.
- */
+/* Allocating, freeing and asking, for the program. */
 #include "interpose/memory.h"
 
-#include <time.h>
-
+#include "interpose/capture.h"
 #include "interpose/domain.h"
 #include "interpose/process.h"
+#include "interpose/reuse.h"
 #include "interpose/segment.h"
+#include "interpose/source.h"
 
 /* ---- forwarding ---- */
 
@@ -32,19 +28,16 @@ static CUresult explain_failure(const struct bfc_driver *driver, const struct bf
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
     if (status == BFC_NO_HOST_MEMORY)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
-    CUresult result = bfc_last_source_error();
+    CUresult result = bfc_source_last_error();
     return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
 static CUresult allocate_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
                                 CUdeviceptr *pointer, size_t bytes) {
-    struct bfc_block_info block;
-    bfc_clear_source_error();
-    enum bfc_status status = bfc_pool_allocate(domain->pool, bytes, 0, &block);
-    if (status != BFC_OK)
-        return explain_failure(driver, domain, status, pointer, bytes);
-    *pointer = block.start;
-    return CUDA_SUCCESS;
+    enum bfc_status status;
+    bfc_source_clear_error();
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, pointer, &status);
+    return status == BFC_OK ? result : explain_failure(driver, domain, status, pointer, bytes);
 }
 
 CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
@@ -57,6 +50,8 @@ CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, siz
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
     if (!bfc_driver_can_pool(driver))
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    if (bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_CAPTURE);
     enum bfc_forward_reason reason;
     struct bfc_domain *domain = bfc_current_domain(driver, &reason);
     if (!domain)
@@ -66,51 +61,6 @@ CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, siz
 
 /* ---- freeing ---- */
 
-enum { TIMED_WAITS = 32 }; /* one wait in so many is timed, and stands for all of them */
-
-static uint64_t read_clock(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-/* Waits for the current context, and counts it. */
-static CUresult synchronize_current(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    struct bfc_segment_pool *section = domain->section;
-    uint64_t waits = __atomic_fetch_add(&section->host_waits, 1, __ATOMIC_RELAXED);
-    if (waits % TIMED_WAITS != 0)
-        return driver->cuCtxSynchronize();
-    uint64_t before = read_clock();
-    CUresult result = driver->cuCtxSynchronize();
-    __atomic_fetch_add(&section->host_wait_ns, TIMED_WAITS * (read_clock() - before),
-                       __ATOMIC_RELAXED);
-    return result;
-}
-
-/* Waits for all work of the domain's context, whichever context is the thread's current one. */
-static CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    CUcontext current = NULL;
-    CUresult result = driver->cuCtxGetCurrent(&current);
-    if (result != CUDA_SUCCESS || current == domain->context)
-        return result != CUDA_SUCCESS ? result : synchronize_current(driver, domain);
-    result = driver->cuCtxPushCurrent_v2(domain->context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = synchronize_current(driver, domain);
-    CUresult popped = driver->cuCtxPopCurrent_v2(&current);
-    return result != CUDA_SUCCESS ? result : popped;
-}
-
-/* Waits, then takes the block back. On an error of the wait it stays the program's. */
-static CUresult free_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr pointer) {
-    CUresult result = synchronize(driver, domain);
-    if (result != CUDA_SUCCESS)
-        return result;
-    enum bfc_status status = bfc_pool_free(domain->pool, pointer, BFC_NO_MARK);
-    return status == BFC_OK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 /* Whose block it is; NULL: not ours, or not ours to touch. */
 static struct bfc_domain *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_domain_of(pointer) : NULL;
@@ -119,17 +69,18 @@ static struct bfc_domain *owner_of(CUdeviceptr pointer) {
 CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     struct bfc_domain *domain = owner_of(pointer);
     if (domain)
-        return free_pooled(driver, domain, pointer);
+        return bfc_reuse_free(driver, domain, pointer);
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
 }
 
-/* Freeing allocated memory in stream order is legal; waiting for the whole context covers the
- * stream. */
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
-                        CUresult (*forward)(CUdeviceptr, CUstream)) {
+                        bool per_thread) {
     struct bfc_domain *domain = owner_of(pointer);
-    return domain ? free_pooled(driver, domain, pointer) : forward(pointer, stream);
+    if (domain)
+        return bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
+    return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
+                      : driver->cuMemFreeAsync(pointer, stream);
 }
 
 /* ---- asking ---- */

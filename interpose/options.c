@@ -16,8 +16,12 @@
 
 const struct bfc_option bfc_option_table[] = {
     {"BFC_DISABLE", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(disable), "forward everything"},
-    {"BFC_FREE", BFC_OPTION_CHOICE, "sync", "sync", 0, 0, AT(free_mode),
-     "what a free guarantees: sync waits for the device, as the real one does"},
+    {"BFC_FREE", BFC_OPTION_CHOICE, "sync", "sync, lazy, ordered", 0, 0, AT(free_mode),
+     "what a free guarantees: sync waits as the real one does, lazy reuses memory only when its "
+     "work "
+     "is complete, ordered at once and makes the device wait"},
+    {"BFC_DIRTY_BUDGET", BFC_OPTION_SIZE, "256M", NULL, 0, TIB, AT(dirty_budget),
+     "lazy: freed but still busy memory up to which the pool grows rather than waits"},
     {"BFC_GROWTH", BFC_OPTION_CHOICE, "double", "double, fixed, exact", 0, 0, AT(growth),
      "how the pool grows: doubling steps, steps of one size, or what is asked for"},
     {"BFC_GROWTH_SIZE", BFC_OPTION_SIZE, "2M", NULL, 4 * KIB, TIB, AT(growth_size),

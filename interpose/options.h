@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum bfc_free_mode { BFC_FREE_SYNC };
+enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
 enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
 
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
@@ -23,7 +23,8 @@ struct bfc_amount {
 struct bfc_options {
     bool disable;
     int free_mode; /* enum bfc_free_mode */
-    int growth;    /* enum bfc_growth */
+    uint64_t dirty_budget;
+    int growth; /* enum bfc_growth */
     uint64_t growth_size;
     uint64_t growth_max;
     struct bfc_amount limit;

@@ -17,6 +17,8 @@ const char *forward_reason_name(enum bfc_forward_reason reason) {
         return "no_host_memory";
     case BFC_FORWARD_TOO_LARGE:
         return "too_large";
+    case BFC_FORWARD_CAPTURE:
+        return "capture";
     case BFC_FORWARD_REASONS:
         break;
     }
