@@ -3,8 +3,8 @@
  *
  * A sanitizer's runtime, preloaded before us, calls our dlsym before it is able to serve the very
  * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So nothing here calls
- * any. The loader's list of objects begins with those of the process's start, which stay: the C
- * library is among them, and the walk ends there.
+ * any, and nothing is instrumented. The loader's list of objects begins with those of the process's
+ * start, which stay: the C library is among them, and the walk ends there.
  */
 #include "interpose/real_dl.h"
 
@@ -17,6 +17,8 @@
 /* Weak, so that the loader itself does not become a library that we need by name. */
 #pragma weak _r_debug
 
+#define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
+
 /* The parts of one object's dynamic section that a look-up by name needs. */
 struct dynamic {
     const ElfW(Sym) * symbols;
@@ -26,11 +28,11 @@ struct dynamic {
 };
 
 /* glibc relocates d_ptr in place on the processors that we know; others leave an offset. */
-static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
+NO_SANITIZER static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
     return (const void *)(value < object->l_addr ? object->l_addr + value : value);
 }
 
-static bool read_dynamic(const struct link_map *object, struct dynamic *dynamic) {
+NO_SANITIZER static bool read_dynamic(const struct link_map *object, struct dynamic *dynamic) {
     *dynamic = (struct dynamic){0};
     for (const ElfW(Dyn) *entry = object->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
         const void *pointer = dynamic_pointer(object, entry->d_un.d_ptr);
@@ -46,19 +48,19 @@ static bool read_dynamic(const struct link_map *object, struct dynamic *dynamic)
     return dynamic->symbols && dynamic->strings && dynamic->gnu_hash;
 }
 
-static bool same_text(const char *one, const char *other) {
+NO_SANITIZER static bool same_text(const char *one, const char *other) {
     while (*one && *one == *other)
         one++, other++;
     return *one == *other;
 }
 
-static bool begins_with(const char *text, const char *begin) {
+NO_SANITIZER static bool begins_with(const char *text, const char *begin) {
     while (*begin && *text == *begin)
         text++, begin++;
     return !*begin;
 }
 
-static uint32_t hash_name(const char *name) {
+NO_SANITIZER static uint32_t hash_name(const char *name) {
     uint32_t hash = 5381;
     for (; *name; name++)
         hash = hash * 33 + (unsigned char)*name;
@@ -66,11 +68,11 @@ static uint32_t hash_name(const char *name) {
 }
 
 /* A symbol version with the top bit set is hidden: not the one that a plain reference binds to. */
-static bool is_default(const struct dynamic *dynamic, uint32_t index) {
+NO_SANITIZER static bool is_default(const struct dynamic *dynamic, uint32_t index) {
     return !dynamic->versions || (dynamic->versions[index] & 0x8000) == 0;
 }
 
-static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
+NO_SANITIZER static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
     /* The GNU hash section: bucket count, first hashed symbol, Bloom words, shift; then the tables.
      */
     const uint32_t *table = dynamic->gnu_hash;
@@ -93,7 +95,7 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
 }
 
 /* libdl.so.2 and libpthread.so.0 hold nothing of interest since glibc 2.34, and much before. */
-static bool is_c_library(const char *path) {
+NO_SANITIZER static bool is_c_library(const char *path) {
     const char *file = path;
     for (const char *at = path; *at; at++)
         if (*at == '/')
@@ -102,13 +104,13 @@ static bool is_c_library(const char *path) {
            begins_with(file, "libpthread.so.");
 }
 
-static void *search_object(const struct link_map *object, const char *name) {
+NO_SANITIZER static void *search_object(const struct link_map *object, const char *name) {
     struct dynamic dynamic;
     const ElfW(Sym) *symbol = read_dynamic(object, &dynamic) ? find_symbol(&dynamic, name) : NULL;
     return symbol ? (void *)(object->l_addr + symbol->st_value) : NULL;
 }
 
-void *bfc_c_function(const char *name) {
+NO_SANITIZER void *bfc_c_function(const char *name) {
     void *found = NULL;
     for (const struct link_map *object = _r_debug.r_map; object && !found; object = object->l_next)
         if (is_c_library(object->l_name))
@@ -121,7 +123,7 @@ bool bfc_object_exports(const struct link_map *object, const char *name) {
 }
 
 /* Relaxed: a code address, and every thread finds the same. */
-static void *find_once(_Atomic(void *) *found, const char *name) {
+NO_SANITIZER static void *find_once(_Atomic(void *) *found, const char *name) {
     void *function = atomic_load_explicit(found, memory_order_relaxed);
     if (!function) {
         function = bfc_c_function(name);
@@ -130,7 +132,7 @@ static void *find_once(_Atomic(void *) *found, const char *name) {
     return function;
 }
 
-void *bfc_real_dlsym(void *handle, const char *name) {
+NO_SANITIZER void *bfc_real_dlsym(void *handle, const char *name) {
     static _Atomic(void *) found;
     void *(*real)(void *, const char *);
     *(void **)&real = find_once(&found, "dlsym");
