@@ -9,7 +9,7 @@
 static _Atomic(const struct bfc_driver *) found;
 
 static void find_calls(struct bfc_driver *driver, void *library) {
-#define FIND(name, arguments) *(void **)&driver->name = bfc_real_dlsym()(library, #name);
+#define FIND(name, arguments) *(void **)&driver->name = bfc_real_dlsym(library, #name);
     BFC_HOOKED_CALLS(FIND)
     BFC_USED_CALLS(FIND)
 #undef FIND
@@ -22,11 +22,13 @@ static void find_calls(struct bfc_driver *driver, void *library) {
 static const struct bfc_driver *find_driver(void) {
     static struct bfc_driver driver;
     static atomic_flag writing = ATOMIC_FLAG_INIT;
-    void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    void *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    struct bfc_driver calls = {0};
+    if (library)
+        find_calls(&calls, library);
+    bfc_forget_dl_error();
     if (!library)
         return NULL;
-    struct bfc_driver calls = {0};
-    find_calls(&calls, library);
     if (!atomic_flag_test_and_set_explicit(&writing, memory_order_acquire)) {
         driver = calls;
         atomic_store_explicit(&found, &driver, memory_order_release);

@@ -1,7 +1,6 @@
 /* The hooks: exported wrappers without logic, and the tables that lead programs to them. */
 #include "interpose/hooks.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,16 +8,17 @@
 #include "interpose/ends.h"
 #include "interpose/green.h"
 #include "interpose/memory.h"
-#include "interpose/real_dl.h"
 #include "interpose/reuse.h"
 
 /*
- * A hook is a local function with an exported alias of the driver's name. The tables hold the local
- * one: the address is the same, and no other library's symbol can get in between.
+ * A hook is a local function. A program that links the driver is bound to it by an export of the
+ * driver's name, with the hidden version that exports.map explains. The tables hold the local one:
+ * the address is the same, and no other library's symbol can get in between.
  */
 #define HOOK(name, arguments)                                                                      \
-    CUresult bfc_export_##name arguments __asm__(#name)                                            \
+    CUresult bfc_export_##name arguments                                                           \
         __attribute__((visibility("default"), alias("hook_" #name)));                              \
+    __asm__(".symver bfc_export_" #name ", " #name "@BFC_BOUND");                                  \
     CUresult hook_##name arguments __asm__("hook_" #name);                                         \
     __attribute__((visibility("hidden"))) CUresult hook_##name arguments
 
@@ -194,13 +194,7 @@ HOOK(cuGetProcAddress_v2,
     return result;
 }
 
-struct hook {
-    const char *symbol; /* as the driver exports it */
-    void *replacement;
-    size_t real; /* offset in struct bfc_driver */
-};
-
-static const struct hook hooks[] = {
+static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
     BFC_HOOKED_CALLS(ROW)
@@ -208,30 +202,14 @@ static const struct hook hooks[] = {
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
 
-static void *real_entry(const struct bfc_driver *driver, const struct hook *hook) {
+void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook) {
     return *(void *const *)((const char *)driver + hook->real);
 }
 
-static const struct hook *find_by_symbol(const char *name) {
+const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
     for (size_t i = 0; i < HOOKS; i++)
         if (strcmp(hooks[i].symbol, name) == 0)
             return &hooks[i];
-    return NULL;
-}
-
-void *bfc_resolve(void *handle, const char *name) {
-    const struct hook *hook = find_by_symbol(name);
-    const struct bfc_driver *driver = hook ? bfc_driver() : NULL;
-    if (!driver)
-        return NULL;
-    /* The pseudo-handles depend on the caller, which we are not; the driver is there, so we are
-     * too. */
-    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
-        return real_entry(driver, hook) ? hook->replacement : NULL;
-    void *real = bfc_real_dlsym()(handle, name);
-    if (real && real == real_entry(driver, hook))
-        return hook->replacement;
-    /* Some other library's function of that name, or none: the real dlsym says it once more. */
     return NULL;
 }
 
@@ -270,17 +248,17 @@ static const struct requested requested[] = {
 };
 
 /* For programs with a default stream a thread, a twin of the symbol where there is one. */
-static const struct hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
+static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
     char twin[64];
-    const struct hook *hook = NULL;
+    const struct bfc_hook *hook = NULL;
     if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
         snprintf(twin, sizeof twin, "%s_ptsz", symbol);
-        hook = find_by_symbol(twin);
+        hook = bfc_hook_of_symbol(twin);
     }
-    return hook ? hook : find_by_symbol(symbol);
+    return hook ? hook : bfc_hook_of_symbol(symbol);
 }
 
-static const struct hook *find_by_request(const char *name, int version, bfc_cuda_flags flags) {
+static const struct bfc_hook *find_by_request(const char *name, int version, bfc_cuda_flags flags) {
     for (size_t i = 0; i < sizeof requested / sizeof requested[0]; i++) {
         const struct requested *row = &requested[i];
         if (strcmp(row->name, name) == 0 && version >= row->first &&
@@ -295,8 +273,8 @@ void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flag
     if (!real || !driver)
         return real;
     for (size_t i = 0; i < HOOKS; i++)
-        if (real == real_entry(driver, &hooks[i]))
+        if (real == bfc_hook_real(driver, &hooks[i]))
             return hooks[i].replacement;
-    const struct hook *hook = find_by_request(name, version, flags);
-    return hook && real_entry(driver, hook) ? hook->replacement : real;
+    const struct bfc_hook *hook = find_by_request(name, version, flags);
+    return hook && bfc_hook_real(driver, hook) ? hook->replacement : real;
 }

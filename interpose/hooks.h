@@ -10,9 +10,17 @@
 
 #include "interpose/driver.h"
 
-/* Called by the dlsym thunk for names that begin with "cu": a hook, or NULL to go on to the real
- * one. */
-void *bfc_resolve(void *handle, const char *name);
+struct bfc_hook {
+    const char *symbol; /* as the driver exports it */
+    void *replacement;
+    size_t real; /* offset in struct bfc_driver */
+};
+
+/* The hook of an exact symbol name, or NULL. */
+const struct bfc_hook *bfc_hook_of_symbol(const char *symbol);
+
+/* The driver's own function behind a hook; NULL: it has none. */
+void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook);
 
 /*
  * What a program gets in place of `real`, which the driver's cuGetProcAddress returned for `name`,

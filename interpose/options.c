@@ -30,6 +30,8 @@ const struct bfc_option bfc_option_table[] = {
      "largest step of double"},
     {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
      "most that this process may reserve on a device"},
+    {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
+     "RTLD_DEEPBIND in dlopen, by which a library would get past the pool"},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats), "publish the segment"},
     {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
      "what is said on standard error"},

@@ -28,6 +28,7 @@ struct bfc_options {
     uint64_t growth_size;
     uint64_t growth_max;
     struct bfc_amount limit;
+    int deepbind; /* 0: strip, 1: keep; read by itself in resolve.c */
     bool stats;
     int log; /* enum bfc_log_level */
     bool strict;

@@ -1,6 +1,7 @@
-/* Finding the C library's own dlsym: a walk over the loaded objects' dynamic symbol tables. */
+/* Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables. */
 #include "interpose/real_dl.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -81,10 +82,12 @@ static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *
     }
 }
 
+/* libdl.so.2 and libpthread.so.0 hold nothing of interest since glibc 2.34, and much before. */
 static bool is_c_library(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
-    return strncmp(file, "libc.so.", 8) == 0 || strncmp(file, "libdl.so.", 9) == 0;
+    return strncmp(file, "libc.so.", 8) == 0 || strncmp(file, "libdl.so.", 9) == 0 ||
+           strncmp(file, "libpthread.so.", 14) == 0;
 }
 
 static int search_object(struct dl_phdr_info *object, size_t size, void *context) {
@@ -99,15 +102,70 @@ static int search_object(struct dl_phdr_info *object, size_t size, void *context
     return search->address != NULL;
 }
 
-bfc_dlsym_function bfc_real_dlsym(void) {
-    static _Atomic(bfc_dlsym_function) real;
-    bfc_dlsym_function function = atomic_load_explicit(&real, memory_order_relaxed);
+void *bfc_c_function(const char *name) {
+    struct search search = {.name = name};
+    dl_iterate_phdr(search_object, &search);
+    return search.address;
+}
+
+static bool holds(const struct dl_phdr_info *object, uintptr_t address) {
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD &&
+            address - (object->dlpi_addr + object->dlpi_phdr[i].p_vaddr) <
+                object->dlpi_phdr[i].p_memsz)
+            return true;
+    return false;
+}
+
+/* In: the code's address; out: not NULL if the object that holds it has the symbol. */
+static int search_holder(struct dl_phdr_info *object, size_t size, void *context) {
+    (void)size;
+    struct search *search = context;
+    struct dynamic dynamic;
+    if (!holds(object, (uintptr_t)search->address))
+        return 0;
+    search->address =
+        read_dynamic(object, &dynamic) ? (void *)find_symbol(&dynamic, search->name) : NULL;
+    return 1;
+}
+
+bool bfc_object_exports(const void *address, const char *name) {
+    struct search search = {.name = name, .address = (void *)address};
+    return dl_iterate_phdr(search_holder, &search) && search.address;
+}
+
+/* Relaxed: a code address, and every thread finds the same. */
+static void *find_once(_Atomic(void *) *found, const char *name) {
+    void *function = atomic_load_explicit(found, memory_order_relaxed);
     if (!function) {
-        struct search search = {.name = "dlsym"};
-        dl_iterate_phdr(search_object, &search);
-        function = __extension__(bfc_dlsym_function) search.address;
-        /* Relaxed: a code address, and every thread finds the same. */
-        atomic_store_explicit(&real, function, memory_order_relaxed);
+        function = bfc_c_function(name);
+        atomic_store_explicit(found, function, memory_order_relaxed);
     }
     return function;
+}
+
+void *bfc_real_dlsym(void *handle, const char *name) {
+    static _Atomic(void *) found;
+    void *(*real)(void *, const char *);
+    *(void **)&real = find_once(&found, "dlsym");
+    return real(handle, name);
+}
+
+void *bfc_real_dlopen(const char *file, int mode) {
+    static _Atomic(void *) found;
+    void *(*real)(const char *, int);
+    *(void **)&real = find_once(&found, "dlopen");
+    return real(file, mode);
+}
+
+void *bfc_bound_function(const char *name) {
+    void *function = bfc_real_dlsym(RTLD_DEFAULT, name);
+    return function ? function : bfc_c_function(name);
+}
+
+void bfc_forget_dl_error(void) {
+    static _Atomic(void *) found;
+    char *(*real)(void);
+    *(void **)&real = find_once(&found, "dlerror");
+    real();
 }

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/real_dl.h"
+
 #define SHARED_FOLDER "/dev/shm"
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
@@ -75,8 +77,10 @@ static void read_command(char *command, size_t size) {
 }
 
 static uint64_t read_pid_namespace(void) {
-    struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+    char text[64] = ""; /* "pid:[4026531836]", the inode number; stat would need glibc 2.33 */
+    ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+    const char *number = length > 0 ? strchr(text, '[') : NULL;
+    return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
 static void fill_identity(struct bfc_segment_header *header, const struct bfc_process *process) {
@@ -173,20 +177,35 @@ static void *run_helper(void *argument) {
     return NULL;
 }
 
-/* All signals blocked: the program's handlers must not run here. */
+/*
+ * These two are in libpthread before glibc 2.34; it is loaded where there is a driver, which needs
+ * it. A small stack is only a kindness.
+ */
+static bool create_thread(pthread_attr_t *attributes, void *argument) {
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    int (*set_stack_size)(pthread_attr_t *, size_t);
+    pthread_t thread;
+    *(void **)&create = bfc_bound_function("pthread_create");
+    *(void **)&set_stack_size = bfc_bound_function("pthread_attr_setstacksize");
+    bfc_forget_dl_error();
+    if (set_stack_size)
+        set_stack_size(attributes, 256 * 1024);
+    return create && create(&thread, attributes, run_helper, argument) == 0;
+}
+
+/* All signals blocked: the program's handlers must not run here. (In Linux sigprocmask is the
+ * calling thread's; pthread_sigmask would need glibc 2.32.) */
 static void start_helper(struct bfc_segment_header *published) {
     sigset_t all, before;
     pthread_attr_t attributes;
-    pthread_t thread;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigprocmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    if (pthread_create(&thread, &attributes, run_helper, published) != 0)
+    if (!create_thread(&attributes, published))
         bfc_log(BFC_LOG_WARN, "no helper thread: requests to give memory back go unanswered");
     pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void bfc_segment_open(const struct bfc_process *process, uint64_t (*trim)(uint64_t bytes)) {

@@ -101,7 +101,8 @@ int main(int count, char **arguments) {
             status = check(arguments[i]);
         return status;
     } else {
-        fputs("usage: bfcopts help | markdown | names | flags | version | check NAME=VALUE...\n", stderr);
+        fputs("usage: bfcopts help | markdown | names | flags | version | check NAME=VALUE...\n",
+              stderr);
         return 2;
     }
     return 0;

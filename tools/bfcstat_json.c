@@ -115,10 +115,12 @@ static const char *bypass_key(unsigned number) {
     return bypass_kind_name((enum bfc_bypass_kind)number);
 }
 
-static void put_coverage(struct json_writer *json, const struct bfc_segment_header *header) {
+static void put_coverage(struct json_writer *json, const struct bfc_job *job) {
+    const struct bfc_segment_header *header = &job->header;
+    struct bfc_pooled_calls pooled = bfc_job_pooled(job);
     json_object(json, "coverage");
-    json_unsigned(json, "pooled_allocations", header->pooled_allocations);
-    json_unsigned(json, "pooled_frees", header->pooled_frees);
+    json_unsigned(json, "pooled_allocations", pooled.allocations);
+    json_unsigned(json, "pooled_frees", pooled.frees);
     put_kinds(json, "forwarded_allocations", header->forwarded_allocations, BFC_FORWARD_REASONS,
               forward_key);
     put_kinds(json, "forwarded_frees", header->forwarded_frees, BFC_FORWARD_REASONS, forward_key);
@@ -157,7 +159,7 @@ static void put_job(struct json_writer *json, const struct bfc_job *job) {
         if (job->pools[i].state != BFC_POOL_UNUSED)
             put_pool(json, &job->pools[i], job->torn >> i & 1);
     json_array_end(json);
-    put_coverage(json, header);
+    put_coverage(json, job);
     put_configuration(json, header);
 }
 

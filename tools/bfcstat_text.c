@@ -127,6 +127,18 @@ static void show_peak(FILE *stream, uint64_t bytes) {
     fprintf(stream, "   (most %s)", text_bytes(bytes, figure, sizeof figure));
 }
 
+static void show_fragmentation(const struct bfc_pool_stats *stats, FILE *stream) {
+    double share = bfc_pool_fragmentation(stats);
+    char figure[TEXT_FIGURE];
+    label(stream, "fragmentation");
+    fprintf(stream, "%10s", text_share(share, figure, sizeof figure));
+    if (share < 0)
+        fputs("   the job has not looked for its largest free block yet\n", stream);
+    else
+        fprintf(stream, "   of the cached bytes lie outside the largest free block, %s\n",
+                text_bytes(stats->largest_free, figure, sizeof figure));
+}
+
 static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
     show_amount(stream, "in use", stats->in_use);
@@ -141,11 +153,7 @@ static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
     show_amount(stream, "reserved", stats->reserved);
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s regions\n", text_count(stats->regions, a, sizeof a));
-    show_amount(stream, "largest free", stats->largest_free);
-    fprintf(stream, "\n");
-    label(stream, "fragmentation");
-    fprintf(stream, "%10s   of the cached bytes are outside the largest free block\n",
-            text_share(bfc_pool_fragmentation(stats), a, sizeof a));
+    show_fragmentation(stats, stream);
 }
 
 static void show_count(FILE *stream, const char *name, uint64_t count) {
@@ -242,12 +250,13 @@ static void show_bypassed(const struct bfc_segment_header *header, FILE *stream)
                 text_bytes(header->bypassed_bytes[i], b, sizeof b));
 }
 
-static void show_coverage(const struct bfc_segment_header *header, FILE *stream) {
+static void show_coverage(const struct bfc_job *job, FILE *stream) {
+    const struct bfc_segment_header *header = &job->header;
+    struct bfc_pooled_calls pooled = bfc_job_pooled(job);
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     fputs("\ncoverage\n", stream);
     fprintf(stream, "  %-26s %s allocations, %s frees\n", "pooled",
-            text_count(header->pooled_allocations, a, sizeof a),
-            text_count(header->pooled_frees, b, sizeof b));
+            text_count(pooled.allocations, a, sizeof a), text_count(pooled.frees, b, sizeof b));
     show_forwarded(header, stream);
     show_bypassed(header, stream);
 }
@@ -278,6 +287,6 @@ void show_job_text(const struct bfc_job *job, FILE *stream) {
     }
     if (pools == 0)
         fputs("\nno pool: nothing has been served from one yet\n", stream);
-    show_coverage(&job->header, stream);
+    show_coverage(job, stream);
     show_configuration(&job->header, stream);
 }

@@ -393,6 +393,17 @@ static uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+struct bfc_pooled_calls bfc_job_pooled(const struct bfc_job *job) {
+    struct bfc_pooled_calls calls = {job->header.pooled_allocations, job->header.pooled_frees};
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        if (job->pools[i].state == BFC_POOL_UNUSED)
+            continue;
+        calls.allocations = add(calls.allocations, job->pools[i].stats.allocations);
+        calls.frees = add(calls.frees, job->pools[i].stats.frees);
+    }
+    return calls;
+}
+
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats) {
     return add(add(stats->clean, stats->dirty), stats->limbo);
 }
@@ -401,6 +412,8 @@ double bfc_pool_fragmentation(const struct bfc_pool_stats *stats) {
     uint64_t cached = bfc_pool_cached(stats);
     if (cached == 0 || stats->largest_free >= cached)
         return 0;
+    if (stats->largest_free == 0)
+        return -1;
     return (double)(cached - stats->largest_free) / (double)cached;
 }
 

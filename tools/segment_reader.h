@@ -89,10 +89,19 @@ uint64_t bfc_own_pid_namespace(void);
 /* The value of NAME in the copied configuration, up to the line's end, or NULL; *length is set. */
 const char *bfc_job_configured(const struct bfc_job *job, const char *name, size_t *length);
 
+/* Allocations and frees that a pool answered, over the whole life of the process. */
+struct bfc_pooled_calls {
+    uint64_t allocations, frees;
+};
+struct bfc_pooled_calls bfc_job_pooled(const struct bfc_job *job);
+
 /* Bytes free in the pool's regions: clean, dirty and in limbo. Saturates. */
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
 
-/* The share of the cached bytes outside the largest free block, 0 to 1; 0 when none is cached. */
+/*
+ * The share of the cached bytes outside the largest free block, 0 to 1; 0 when none is cached.
+ * Negative when the job has not looked for its largest free block yet.
+ */
 double bfc_pool_fragmentation(const struct bfc_pool_stats *stats);
 
 /* The share of allocations that did not ask the device, 0 to 1; negative when there were none. */

@@ -3,7 +3,7 @@
 # (unless the second argument is 0) at most that many driver allocations.
 # usage: same.sh LIBRARY MOST_DRIVER_ALLOCATIONS PROGRAM [ARGUMENT…]
 set -u
-library=$1 most=$2
+library=$(realpath "$1") most=$2
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

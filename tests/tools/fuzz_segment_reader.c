@@ -98,7 +98,7 @@ static int round_once(int directory, const struct bfc_segment_name *name, FILE *
 
 int main(int count, char **arguments) {
     char folder[] = "/tmp/bfc-fuzz-XXXXXX", text[64];
-    unsigned long rounds = count > 2 ? strtoul(arguments[2], NULL, 10) : 5000, shown = 0;
+    unsigned long rounds = count > 2 ? strtoul(arguments[2], NULL, 10) : 2000, shown = 0;
     union test_segment *segment = calloc(1, sizeof *segment);
     struct bfc_segment_name name;
     FILE *sink = fopen("/dev/null", "we");

@@ -69,6 +69,8 @@ Test(reader, derives_figures) {
     cr_expect(bfc_pool_cached(stats) == UINT64_C(40) << 20);
     cr_expect(bfc_pool_fragmentation(stats) == 0.25);
     cr_expect(bfc_pool_hit_rate(stats) == 1997.0 / 2000);
+    stats->largest_free = 0; /* not looked for yet */
+    cr_expect(bfc_pool_fragmentation(stats) < 0);
     stats->largest_free = UINT64_MAX; /* out of date: still no nonsense */
     cr_expect(bfc_pool_fragmentation(stats) == 0);
     stats->clean = UINT64_MAX;
