@@ -90,6 +90,7 @@ static void do_work(struct CUstream_st *stream, struct sim_work *work) {
     }
     sim_lock_give();
     delay(stream, work);
+    sim_self()->running = work->context;
     CUresult result = work->type->run(work);
     sim_lock_take();
     stream->head = work->next;
@@ -140,6 +141,9 @@ static void implicit_waits(struct CUstream_st *stream, struct sim_marks *waits) 
     struct CUctx_st *context = stream->context;
     sim_marks_complete(&context->barrier);
     sim_marks_join(waits, &context->barrier);
+    if (stream->green != NULL) {
+        sim_marks_join(waits, sim_green_barrier(stream->green));
+    }
     if (stream == context->legacy) {
         wait_for_blocking(stream, waits);
     } else if (!(stream->flags & CU_STREAM_NON_BLOCKING) && context->legacy != NULL) {
@@ -218,6 +222,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority) {
     if (stream == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    stream->green = sim_green_current();
     *out = stream;
     return CUDA_SUCCESS;
 }
