@@ -98,11 +98,7 @@ def check_layers(root):
                     yield f'{name} includes "{quoted}"'
             if layer == "pool" and system and system not in POOL_HEADERS:
                 yield f"{name} includes <{system}>: the pool knows neither CUDA nor the system"
-<<<<<<< HEAD
             generated = "/" not in quoted  # by the build, beside its user
-=======
-            generated = name.startswith("tests/") and "/" not in quoted
->>>>>>> tools
             if quoted and not generated and not os.path.exists(os.path.join(root, quoted)):
                 yield f'{name} includes "{quoted}", which is not relative to the root'
 
