@@ -87,7 +87,7 @@ POOL_HEADERS = {
 
 
 def check_layers(root):
-    """Includes point one way: pool to nothing, interpose to pool, tools to pool and the layout."""
+    """Includes point one way: pool to nothing, interpose to pool, tools to pool and the layouts."""
     for name in c_sources(root):
         layer = name.split("/")[0]
         for quoted, system in re.findall(
