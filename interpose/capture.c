@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/capture.h"
+#include "interpose/unsafe.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -32,9 +33,10 @@ static unsigned count_under_way(void) {
 
 /* ---- the gate ---- */
 
-/* The pair of a closer's count's change and this read goes through the gate word: all are
- * ordered. */
+/* What a closer counts is seen here: both go through the gate word, which orders them. */
 bool bfc_gate_enter(void) {
+    BFC_WITHOUT_GATE(atomic_fetch_add(&gate, 1); return true;)
+    BFC_WITHOUT_HOLDING(return count_under_way() == 0;)
     while (count_under_way() == 0) {
         if (!(atomic_fetch_add(&gate, 1) & CLOSED)) {
             if (count_under_way() == 0)
@@ -50,6 +52,7 @@ bool bfc_gate_enter(void) {
 }
 
 void bfc_gate_leave(void) {
+    BFC_WITHOUT_HOLDING(return;)
     atomic_fetch_sub(&gate, 1);
 }
 
@@ -122,6 +125,7 @@ static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
 }
 
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
+    BFC_WITHOUT_GATE(return BFC_CAPTURE_NONE;)
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)

@@ -7,6 +7,7 @@
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
+#include "interpose/unsafe.h"
 
 /* ---- forwarding ---- */
 
@@ -36,6 +37,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
                             CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+    BFC_CHECK_POOL(domain->pool);
     return status == BFC_OK ? result : explain_failure(driver, domain, status, pointer, bytes);
 }
 
