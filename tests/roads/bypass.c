@@ -27,8 +27,10 @@ static void expect(enum bfc_bypass_kind kind, const char *name, int result, uint
     do {                                                                                           \
         int(*call) parameters;                                                                     \
         *(void **)&call = dlsym(libcuda, #name);                                                   \
-        if (call)                                                                                  \
-            expect(kind, #name, call(__VA_ARGS__), size);                                          \
+        if (call) {                                                                                \
+            int result = call(__VA_ARGS__);                                                        \
+            expect(kind, #name, result, size);                                                     \
+        }                                                                                          \
     } while (0)
 
 struct array {
