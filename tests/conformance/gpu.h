@@ -241,6 +241,14 @@ static UNUSED void *new_block(size_t bytes) {
     return pointer;
 }
 
+/* Takes device memory that no pool is involved in, and keeps it. */
+static UNUSED void hog(size_t bytes) {
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp what = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    MUST(DRIVER(cuMemCreate)(&handle, bytes / (2 * MIB) * (2 * MIB), &what, 0));
+}
+
 /* ---- kernels ---- */
 
 /* KERNELS_PTX, the file's path, comes from the build. */
