@@ -13,6 +13,10 @@ static void find_calls(struct bfc_driver *driver, void *library) {
     BFC_HOOKED_CALLS(FIND)
     BFC_USED_CALLS(FIND)
 #undef FIND
+#define FIND(name, kind, parameters, arguments, bytes)                                             \
+    *(void **)&driver->name = bfc_real_dlsym(library, #name);
+    BFC_BYPASS_CALLS(FIND)
+#undef FIND
     driver->can_pool = driver->cuMemAlloc_v2 && driver->cuMemFree_v2 && driver->cuCtxGetCurrent &&
                        driver->cuCtxPushCurrent_v2 && driver->cuCtxPopCurrent_v2 &&
                        driver->cuCtxGetDevice && driver->cuCtxSynchronize &&

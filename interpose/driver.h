@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interpose/bypass.h"
+
 typedef unsigned long long bfc_cuda_flags;
 
 /* NAME, arguments. Calls that we hook (and so must be able to forward) come first. */
@@ -87,6 +89,9 @@ struct bfc_driver {
 #define FIELD(name, arguments) CUresult(*name) arguments;
     BFC_HOOKED_CALLS(FIELD)
     BFC_USED_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, kind, parameters, arguments, bytes) CUresult(*name) parameters;
+    BFC_BYPASS_CALLS(FIELD)
 #undef FIELD
     bool can_pool; /* it has everything without which pooling is impossible */
     bool can_mark; /* it can record and await all work of a context (CUDA 12.5) */
