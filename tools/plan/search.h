@@ -30,6 +30,9 @@ enum search_result {
     SEARCH_NO_MEMORY,
 };
 
+/* Where the search works: a matter of luck, so both are worth trying. */
+enum search_focus { SEARCH_TIGHTEST, SEARCH_LOWEST };
+
 struct search *search_create(void);
 void search_destroy(struct search *search);
 
@@ -38,7 +41,7 @@ void search_destroy(struct search *search);
  * in at most `nodes` nodes, trying low ranks first. `stop` is looked at now and then.
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
-                              uint32_t sections, const uint32_t *rank, uint64_t capacity,
-                              uint64_t nodes, const atomic_bool *stop, uint64_t *offsets);
+                              uint32_t sections, const uint32_t *rank, enum search_focus focus,
+                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop, uint64_t *offsets);
 
 #endif
