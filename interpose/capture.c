@@ -1,0 +1,189 @@
+/* The gate, and the record of captures under way. */
+#include "interpose/capture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct capture {
+    CUstream stream;
+    CUcontext context;
+    const void *thread; /* that began it */
+    CUstreamCaptureMode mode;
+    bool default_stream; /* a thread's default stream: only that thread can name it */
+    struct capture *next;
+};
+
+#define CLOSED 0x80000000u
+
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of the list; held while the gate is closed */
+static struct capture *captures;
+static atomic_uint under_way; /* how many are in the list; changed under the lock */
+static atomic_uint gate;      /* threads inside, and CLOSED */
+static atomic_bool seen;
+
+static __thread char this_thread __attribute__((tls_model("initial-exec")));
+
+/* ---- the gate ---- */
+
+/* The pair of a closer's `under_way` write and this read goes through the gate word: all are
+ * ordered. */
+bool bfc_gate_enter(void) {
+    while (atomic_load_explicit(&under_way, memory_order_relaxed) == 0) {
+        if (!(atomic_fetch_add(&gate, 1) & CLOSED)) {
+            if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
+                return true;
+            bfc_gate_leave();
+            return false;
+        }
+        bfc_gate_leave();
+        pthread_mutex_lock(&lock); /* until it opens */
+        pthread_mutex_unlock(&lock);
+    }
+    return false;
+}
+
+void bfc_gate_leave(void) {
+    atomic_fetch_sub(&gate, 1);
+}
+
+void bfc_capture_begin(void) {
+    pthread_mutex_lock(&lock);
+    atomic_store(&seen, true);
+    atomic_fetch_or(&gate, CLOSED);
+    while (atomic_load(&gate) != CLOSED)
+        sched_yield(); /* those inside make calls that do not block */
+}
+
+static CUcontext current_context(void) {
+    CUcontext context = NULL;
+    const struct bfc_driver *driver = bfc_driver();
+    return driver && driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+/* Without host memory for the record the capture goes unprotected; nothing better is left. */
+static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
+    struct capture *capture = malloc(sizeof *capture);
+    if (!capture)
+        return;
+    *capture = (struct capture){
+        .stream = stream,
+        .context = current_context(),
+        .thread = &this_thread,
+        .mode = mode,
+        .default_stream = default_stream,
+        .next = captures,
+    };
+    captures = capture;
+    atomic_fetch_add(&under_way, 1);
+}
+
+void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
+                       CUresult result) {
+    if (result == CUDA_SUCCESS)
+        add_capture(stream, stream == CU_STREAM_PER_THREAD || (per_thread && !stream), mode);
+    atomic_fetch_and(&gate, ~CLOSED);
+    pthread_mutex_unlock(&lock);
+}
+
+bool bfc_capture_was_seen(void) {
+    return atomic_load_explicit(&seen, memory_order_relaxed);
+}
+
+/* ---- modes ---- */
+
+CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (bfc_capture_was_seen() && driver->cuThreadExchangeStreamCaptureMode)
+        driver->cuThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
+/* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
+void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
+    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        driver->cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/*
+ * The driver's rule: a relaxed thread is never barred; any other by a non-relaxed capture of its
+ * own, and a global one also by a global capture of another thread.
+ */
+static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
+    if (capture->thread == &this_thread)
+        return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
+    if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
+        return BFC_CAPTURE_NONE;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    bfc_capture_restore(driver, mode);
+    if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return BFC_CAPTURE_ALLOWED;
+    enum bfc_capture_state state = BFC_CAPTURE_NONE;
+    pthread_mutex_lock(&lock);
+    for (const struct capture *capture = captures; capture; capture = capture->next)
+        state = bars(capture, mode) || state == BFC_CAPTURE_BARRED ? BFC_CAPTURE_BARRED
+                                                                   : BFC_CAPTURE_ALLOWED;
+    pthread_mutex_unlock(&lock);
+    return state;
+}
+
+/* ---- ends ---- */
+
+static bool forget(bool (*ended)(const struct capture *capture, const void *context),
+                   const void *context) {
+    if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
+        return false;
+    pthread_mutex_lock(&lock);
+    unsigned before = atomic_load(&under_way);
+    for (struct capture **link = &captures; *link;) {
+        struct capture *capture = *link;
+        if (!ended(capture, context)) {
+            link = &capture->next;
+            continue;
+        }
+        *link = capture->next;
+        free(capture);
+        atomic_fetch_sub(&under_way, 1);
+    }
+    bool last = before && atomic_load(&under_way) == 0;
+    pthread_mutex_unlock(&lock);
+    return last;
+}
+
+/* An invalidated capture takes no more harm, so it counts as ended. */
+static bool is_over(const struct capture *capture, const void *context) {
+    const struct bfc_driver *driver = context;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (capture->default_stream && capture->thread != &this_thread)
+        return false;
+    CUstream stream = capture->default_stream ? CU_STREAM_PER_THREAD : capture->stream;
+    return driver->cuStreamIsCapturing &&
+           driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+static bool is_of_stream(const struct capture *capture, const void *context) {
+    return !capture->default_stream && capture->stream == *(const CUstream *)context;
+}
+
+static bool is_of_context(const struct capture *capture, const void *context) {
+    return capture->context == *(const CUcontext *)context;
+}
+
+bool bfc_capture_review(const struct bfc_driver *driver) {
+    return forget(is_over, driver);
+}
+
+bool bfc_capture_stream_ends(CUstream stream) {
+    return forget(is_of_stream, &stream);
+}
+
+bool bfc_capture_context_ended(CUcontext context) {
+    return forget(is_of_context, &context);
+}

@@ -1,0 +1,49 @@
+/*
+ * The gate between stream captures and our own driver calls.
+ *
+ * Recording or awaiting by context while any stream of that context captures fails and invalidates
+ * the capture, and a capture can spread from context to context. So there is one gate for the
+ * process: what begins a capture passes it alone, our non-blocking calls pass it together, and only
+ * while nothing captures. It is never held across a host wait.
+ */
+#ifndef BFC_INTERPOSE_CAPTURE_H
+#define BFC_INTERPOSE_CAPTURE_H
+
+#include "interpose/driver.h"
+
+/* What captures mean for a call of the calling thread that they may bar (an allocation, a free). */
+enum bfc_capture_state {
+    BFC_CAPTURE_NONE,    /* nothing captures */
+    BFC_CAPTURE_ALLOWED, /* something captures, but the call is allowed */
+    BFC_CAPTURE_BARRED,  /* the driver would refuse it */
+};
+enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver);
+
+/* Whether this process ever began a capture. */
+bool bfc_capture_was_seen(void);
+
+/*
+ * Passes the gate. False: something captures, and the gate was not passed. Leave it at once after
+ * the calls, which must not block.
+ */
+bool bfc_gate_enter(void);
+void bfc_gate_leave(void);
+
+/* Lets our own calls be made whatever the thread's capture mode is; then puts the mode back. */
+CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver);
+void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode);
+
+/* Around the real call that begins a capture: between the two, nothing else passes the gate. */
+void bfc_capture_begin(void);
+void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);
+
+/*
+ * Forgets captures that have ended: `bfc_capture_review` asks the driver about each (after an end
+ * of capture), the other two are told (before the destruction of a stream, after that of a
+ * context). True: there were captures, and now there is none.
+ */
+bool bfc_capture_review(const struct bfc_driver *driver);
+bool bfc_capture_stream_ends(CUstream stream);
+bool bfc_capture_context_ended(CUcontext context);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * Domains: the table of living ones, their pools' source, and their end.
+ *
+ * Locks: `table_lock` guards the list and the sections, and is held across no driver call; the
+ * pool's own lock is never held here.
+ */
+#include "interpose/domain.h"
+
+#include "interpose/green.h"
+#include "interpose/marks.h"
+#include "interpose/region_map.h"
+#include "interpose/segment.h"
+#include "interpose/source.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct bfc_domain *living; /* guarded by table_lock; holds one reference to each */
+
+/* What this thread used last, with a reference held. */
+static __thread struct {
+    struct bfc_domain *domain;
+    bool releases_at_exit;
+} thread __attribute__((tls_model("initial-exec")));
+
+/* ---- references ---- */
+
+static void free_domain(struct bfc_domain *domain) {
+    bfc_pool_destroy(domain->pool, false);
+    bfc_marks_destroy(domain->marks);
+    if (domain->section != &domain->own_section) {
+        pthread_mutex_lock(&table_lock);
+        bfc_segment_return_section(domain->section);
+        pthread_mutex_unlock(&table_lock);
+    }
+    free(domain);
+}
+
+void bfc_domain_drop(struct bfc_domain *domain) {
+    if (domain && __atomic_sub_fetch(&domain->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free_domain(domain);
+}
+
+/* glibc's registry of what runs at a thread's end: unlike a pthread key, it needs no slot. */
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void forget_thread(void *unused) {
+    (void)unused;
+    struct bfc_domain *domain = thread.domain;
+    thread.domain = NULL;
+    thread.releases_at_exit = false;
+    if (bfc_process_if_made())
+        bfc_domain_drop(domain);
+}
+
+/* Makes `domain`, of which the caller has a reference to give, the thread's last. */
+static struct bfc_domain *keep_in_thread(struct bfc_domain *domain) {
+    if (!thread.releases_at_exit)
+        thread.releases_at_exit = __cxa_thread_atexit_impl(forget_thread, NULL, &__dso_handle) == 0;
+    bfc_domain_drop(thread.domain);
+    thread.domain = domain;
+    return domain;
+}
+
+/* ---- the table ---- */
+
+struct bfc_domain *bfc_domain_at(unsigned index) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_domain *domain = living;
+    while (domain && index-- > 0)
+        domain = domain->next;
+    if (domain)
+        __atomic_add_fetch(&domain->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    return domain;
+}
+
+/* ---- making a domain ---- */
+
+static uint64_t bytes_of(const struct bfc_amount *amount, uint64_t total) {
+    return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
+}
+
+CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {
+    unsigned flags;
+    int active = 0;
+    CUcontext primary = NULL;
+    /* Retaining an active context does not create it, and the release undoes it. */
+    if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
+        !driver->cuDevicePrimaryCtxRelease_v2 ||
+        driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||
+        driver->cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS)
+        return NULL;
+    driver->cuDevicePrimaryCtxRelease_v2(device);
+    return primary;
+}
+
+/* Asks the driver all that is to be known; no lock is held. */
+static bool describe(struct bfc_domain *domain, const struct bfc_driver *driver,
+                     const struct bfc_options *options) {
+    size_t total;
+    if (driver->cuCtxGetDevice(&domain->device) != CUDA_SUCCESS ||
+        driver->cuDeviceTotalMem_v2(&total, domain->device) != CUDA_SUCCESS)
+        return false;
+    domain->device_total = total;
+    domain->limit = bytes_of(&options->limit, total);
+    return true;
+}
+
+static void fill_section(const struct bfc_domain *domain, const struct bfc_driver *driver) {
+    struct bfc_segment_pool *section = domain->section;
+    CUuuid uuid = {{0}};
+    memset(section, 0, sizeof *section);
+    section->device = domain->device;
+    section->context_id = domain->id;
+    section->device_total = domain->device_total;
+    if (driver->cuDeviceGetName)
+        driver->cuDeviceGetName(section->device_name, (int)sizeof section->device_name,
+                                domain->device);
+    if (driver->cuDeviceGetUuid)
+        driver->cuDeviceGetUuid(&uuid, domain->device);
+    memcpy(section->device_uuid, uuid.bytes, sizeof section->device_uuid);
+}
+
+static struct bfc_domain *find_living(CUcontext context, unsigned long long id) {
+    for (struct bfc_domain *domain = living; domain; domain = domain->next)
+        if (domain->context == context && (!id || domain->id == id))
+            return domain;
+    return NULL;
+}
+
+static void set_state(const struct bfc_domain *domain, enum bfc_pool_state state) {
+    __atomic_store_n(&domain->section->state, (uint64_t)state, __ATOMIC_RELEASE);
+}
+
+static void take_section(struct bfc_domain *domain) {
+    pthread_mutex_lock(&table_lock);
+    domain->section = bfc_segment_take_section();
+    pthread_mutex_unlock(&table_lock);
+    if (!domain->section)
+        domain->section = &domain->own_section;
+}
+
+/* A new domain that nobody else knows yet, with one reference; NULL without host memory. */
+static struct bfc_domain *new_domain(const struct bfc_driver *driver, CUcontext context,
+                                     unsigned long long id) {
+    static unsigned long long own_ids;
+    const struct bfc_process *process = bfc_process();
+    struct bfc_domain *domain = process ? calloc(1, sizeof *domain) : NULL;
+    if (!domain)
+        return NULL;
+    domain->references = 1;
+    domain->context = context;
+    domain->id = id ? id : __atomic_add_fetch(&own_ids, 1, __ATOMIC_RELAXED);
+    if (!describe(domain, driver, &process->options)) {
+        free(domain);
+        return NULL;
+    }
+    take_section(domain);
+    fill_section(domain, driver);
+    if (bfc_driver_can_mark(driver))
+        domain->marks = bfc_marks_create();
+    domain->free_mode = domain->marks ? process->options.free_mode : BFC_FREE_SYNC;
+    if (!bfc_source_make_pool(domain, &process->options)) {
+        free_domain(domain);
+        return NULL;
+    }
+    return domain;
+}
+
+/* Ends the living domain `*link`; the caller has table_lock and gets the table's reference. */
+static struct bfc_domain *unlink_domain(struct bfc_domain **link) {
+    struct bfc_domain *domain = *link;
+    *link = domain->next;
+    __atomic_store_n(&domain->ended, true, __ATOMIC_RELEASE);
+    set_state(domain, BFC_POOL_ENDED);
+    return domain;
+}
+
+static void end_domain(struct bfc_domain *domain) {
+    bfc_region_remove_owner(domain);
+    bfc_domain_drop(domain);
+}
+
+/* Ends the living domain of `context` whose id is `id`, or, if `other`, whose id is not. */
+static void end_matching(CUcontext context, unsigned long long id, bool other) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_domain **link = &living;
+    while (*link && ((*link)->context != context || ((*link)->id == id) == other))
+        link = &(*link)->next;
+    struct bfc_domain *ended = *link ? unlink_domain(link) : NULL;
+    pthread_mutex_unlock(&table_lock);
+    if (ended)
+        end_domain(ended);
+}
+
+void bfc_domain_end(CUcontext context, unsigned long long id) {
+    end_matching(context, id, false);
+}
+
+/* Puts `domain` into the table, unless another thread was first: then that one comes back. */
+static struct bfc_domain *publish(struct bfc_domain *domain, unsigned long long id) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_domain *first = find_living(domain->context, id);
+    if (!first) {
+        domain->next = living;
+        living = domain;
+        set_state(domain, BFC_POOL_ACTIVE);
+    }
+    struct bfc_domain *result = first ? first : domain;
+    __atomic_add_fetch(&result->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    if (first)
+        free_domain(domain);
+    return result;
+}
+
+static struct bfc_domain *share_living(CUcontext context, unsigned long long id) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_domain *domain = find_living(context, id);
+    if (domain)
+        __atomic_add_fetch(&domain->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    return domain;
+}
+
+/* Not the thread's last: another one that lives, or a new one. */
+static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUcontext context,
+                                        unsigned long long id) {
+    struct bfc_domain *domain = share_living(context, id);
+    if (!domain) {
+        if (id) /* the handle of a context that ended unseen was given to this one */
+            end_matching(context, id, true);
+        bfc_segment_open(bfc_process(), bfc_source_trim);
+        domain = new_domain(driver, context, id);
+        domain = domain ? publish(domain, id) : NULL;
+    }
+    return domain ? keep_in_thread(domain) : NULL;
+}
+
+/* ---- finding one ---- */
+
+static bool is_thread_domain(CUcontext context, unsigned long long id) {
+    const struct bfc_domain *domain = thread.domain;
+    return domain && domain->context == context && (!id || domain->id == id) &&
+           !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE);
+}
+
+struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
+                                      enum bfc_forward_reason *reason) {
+    CUcontext context = NULL;
+    unsigned long long id = 0;
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+        !(context = bfc_green_owner(driver, context)) ||
+        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS)) {
+        *reason = BFC_FORWARD_NO_CONTEXT;
+        return NULL;
+    }
+    if (is_thread_domain(context, id))
+        return thread.domain;
+    *reason = BFC_FORWARD_NO_HOST_MEMORY;
+    return switch_domain(driver, context, id);
+}
+
+struct bfc_domain *bfc_domain_of(CUdeviceptr address) {
+    void *owner = bfc_region_owner(address);
+    if (!owner || owner == thread.domain)
+        return owner;
+    /* Only a domain that still lives in the table may be referred to anew. */
+    pthread_mutex_lock(&table_lock);
+    struct bfc_domain *domain = living;
+    while (domain && domain != owner)
+        domain = domain->next;
+    if (domain)
+        __atomic_add_fetch(&domain->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    return domain ? keep_in_thread(domain) : NULL;
+}
+
+struct bfc_domain *bfc_domain_of_context(CUcontext context) {
+    return share_living(context, 0);
+}

@@ -1,0 +1,59 @@
+/*
+ * Domains: one for each CUDA context in which this process allocates, with its pool.
+ *
+ * A context is known by its handle and, where the driver has cuCtxGetId, by its id, which is never
+ * used again. A domain ends with its context: its regions are forgotten, not freed. Its struct
+ * lives on until no thread refers to it: a thread keeps a reference to the one that it used last,
+ * so that the usual call touches no counter.
+ */
+#ifndef BFC_INTERPOSE_DOMAIN_H
+#define BFC_INTERPOSE_DOMAIN_H
+
+#include "interpose/driver.h"
+#include "interpose/process.h"
+#include "interpose/segment_layout.h"
+#include "pool/pool.h"
+
+struct bfc_domain {
+    struct bfc_pool *pool;
+    struct bfc_marks *marks; /* NULL: the driver cannot mark, and frees wait */
+    int free_mode;           /* enum bfc_free_mode, as the driver allows */
+    int fatal;           /* atomic: a CUresult after which the context answers nothing else, or 0 */
+    bool has_limbo;      /* atomic: blocks may be in limbo */
+    bfc_mark lazy_until; /* atomic: until it is complete no dirty block is handed out */
+    bfc_mark handed_out; /* atomic: the highest mark under which a dirty block was handed out */
+    CUcontext context;
+    unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
+    CUdevice device;
+    bool ended;            /* atomic: its context has ended */
+    unsigned references;   /* atomic: the table's, and the threads' */
+    uint64_t device_total; /* bytes */
+    uint64_t limit;        /* most that the pool may reserve, in bytes; UINT64_MAX: no limit */
+    struct bfc_segment_pool *section; /* where it counts; own_section without a segment */
+    struct bfc_segment_pool own_section;
+    struct bfc_domain *next; /* in the table of living domains */
+};
+
+/*
+ * The domain of the calling thread's current context, made now if it is new. NULL when there is no
+ * current context, or no pool could be had for it; `reason` says why. Valid until the thread's
+ * next call here or of bfc_domain_of.
+ */
+struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
+                                      enum bfc_forward_reason *reason);
+
+/* The domain whose regions hold `address`, or NULL: not ours. Valid as above. */
+struct bfc_domain *bfc_domain_of(CUdeviceptr address);
+
+/* The living domain of a context, or the `index`th of all, with a reference to drop; NULL: none. */
+struct bfc_domain *bfc_domain_of_context(CUcontext context);
+struct bfc_domain *bfc_domain_at(unsigned index);
+void bfc_domain_drop(struct bfc_domain *domain);
+
+/* Forgets the domain of a context that has ended, if it is this one. */
+void bfc_domain_end(CUcontext context, unsigned long long id);
+
+/* The device's primary context, or NULL when it is not active. */
+CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device);
+
+#endif

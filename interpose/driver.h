@@ -1,0 +1,102 @@
+/*
+ * The real driver: its functions, found in the libcuda.so.1 that the program itself has loaded.
+ *
+ * Nothing here loads the driver. Calls go straight to it, past our own hooks. Signatures are spelt
+ * out, since the header's macros would turn old variants into new ones.
+ */
+#ifndef BFC_INTERPOSE_DRIVER_H
+#define BFC_INTERPOSE_DRIVER_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef unsigned long long bfc_cuda_flags;
+
+/* NAME, arguments. Calls that we hook (and so must be able to forward) come first. */
+#define BFC_HOOKED_CALLS(X)                                                                        \
+    X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                      \
+    X(cuMemFree_v2, (CUdeviceptr))                                                                 \
+    X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                     \
+    X(cuMemFreeAsync_ptsz, (CUdeviceptr, CUstream))                                                \
+    X(cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
+    X(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))                                          \
+    X(cuCtxDestroy, (CUcontext))                                                                   \
+    X(cuCtxDestroy_v2, (CUcontext))                                                                \
+    X(cuDevicePrimaryCtxRelease, (CUdevice))                                                       \
+    X(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                    \
+    X(cuDevicePrimaryCtxReset, (CUdevice))                                                         \
+    X(cuDevicePrimaryCtxReset_v2, (CUdevice))                                                      \
+    X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))                                                \
+    X(cuCtxEnablePeerAccess, (CUcontext, unsigned))                                                \
+    X(cuStreamBeginCapture, (CUstream))                                                            \
+    X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
+    X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \
+    X(cuStreamBeginCapture_v2_ptsz, (CUstream, CUstreamCaptureMode))                               \
+    X(cuStreamBeginCaptureToGraph, (CUstream, CUgraph, const CUgraphNode *,                        \
+                                    const CUgraphEdgeData *, size_t, CUstreamCaptureMode))         \
+    X(cuStreamBeginCaptureToGraph_ptsz, (CUstream, CUgraph, const CUgraphNode *,                   \
+                                         const CUgraphEdgeData *, size_t, CUstreamCaptureMode))    \
+    X(cuStreamEndCapture, (CUstream, CUgraph *))                                                   \
+    X(cuStreamEndCapture_ptsz, (CUstream, CUgraph *))                                              \
+    X(cuStreamDestroy, (CUstream))                                                                 \
+    X(cuStreamDestroy_v2, (CUstream))                                                              \
+    X(cuGetProcAddress, (const char *, void **, int, bfc_cuda_flags))                              \
+    X(cuGetProcAddress_v2, (const char *, void **, int, bfc_cuda_flags, int *))
+
+#define BFC_USED_CALLS(X)                                                                          \
+    X(cuCtxGetCurrent, (CUcontext *))                                                              \
+    X(cuCtxPushCurrent_v2, (CUcontext))                                                            \
+    X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
+    X(cuCtxGetDevice, (CUdevice *))                                                                \
+    X(cuCtxGetId, (CUcontext, unsigned long long *))                                               \
+    X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
+    X(cuCtxSynchronize, (void))                                                                    \
+    X(cuCtxWaitEvent, (CUcontext, CUevent))                                                        \
+    X(cuDeviceGetName, (char *, int, CUdevice))                                                    \
+    X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
+    X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                                   \
+    X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))                                   \
+    X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                           \
+    X(cuEventCreate, (CUevent *, unsigned))                                                        \
+    X(cuEventQuery, (CUevent))                                                                     \
+    X(cuEventSynchronize, (CUevent))                                                               \
+    X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
+    X(cuStreamGetCtx_ptsz, (CUstream, CUcontext *))                                                \
+    X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *))                                    \
+    X(cuStreamIsCapturing_ptsz, (CUstream, CUstreamCaptureStatus *))                               \
+    X(cuStreamSynchronize, (CUstream))                                                             \
+    X(cuStreamSynchronize_ptsz, (CUstream))                                                        \
+    X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *))
+
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuGetProcAddress
+#undef cuMemFreeAsync
+#undef cuStreamBeginCapture
+#undef cuStreamBeginCaptureToGraph
+#undef cuStreamDestroy
+#undef cuStreamEndCapture
+#undef cuStreamGetCtx
+#undef cuStreamIsCapturing
+#undef cuStreamSynchronize
+
+struct bfc_driver {
+#define FIELD(name, arguments) CUresult(*name) arguments;
+    BFC_HOOKED_CALLS(FIELD)
+    BFC_USED_CALLS(FIELD)
+#undef FIELD
+};
+
+/*
+ * The driver's functions, or NULL while the program has not loaded libcuda.so.1. A function that
+ * the driver lacks is NULL in it. Thread-safe, lock-free once found.
+ */
+const struct bfc_driver *bfc_driver(void);
+
+/* Whether the driver has everything without which pooling is impossible. */
+bool bfc_driver_can_pool(const struct bfc_driver *driver);
+
+#endif

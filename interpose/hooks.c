@@ -1,0 +1,280 @@
+/* The hooks: exported wrappers without logic, and the tables that lead programs to them. */
+#include "interpose/hooks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "interpose/capture.h"
+#include "interpose/ends.h"
+#include "interpose/green.h"
+#include "interpose/memory.h"
+#include "interpose/reuse.h"
+
+/*
+ * A hook is a local function. A program that links the driver is bound to it by an export of the
+ * driver's name, with the hidden version that exports.map explains. The tables hold the local one:
+ * the address is the same, and no other library's symbol can get in between.
+ */
+#define HOOK(name, arguments)                                                                      \
+    CUresult bfc_export_##name arguments                                                           \
+        __attribute__((visibility("default"), alias("hook_" #name)));                              \
+    __asm__(".symver bfc_export_" #name ", " #name "@BFC_BOUND");                                  \
+    CUresult hook_##name arguments __asm__("hook_" #name);                                         \
+    __attribute__((visibility("hidden"))) CUresult hook_##name arguments
+
+/*
+ * A program that binds to our symbol though it has no driver, or one without the call, is told so.
+ * (A program that was given the hook by a look-up always has both.)
+ */
+#define FIND_DRIVER(driver, call)                                                                  \
+    const struct bfc_driver *driver = bfc_driver();                                                \
+    if (!driver || !driver->call)                                                                  \
+    return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
+
+HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
+    FIND_DRIVER(driver, cuMemAlloc_v2);
+    return bfc_allocate(driver, pointer, bytes);
+}
+
+HOOK(cuMemFree_v2, (CUdeviceptr pointer)) {
+    FIND_DRIVER(driver, cuMemFree_v2);
+    return bfc_free(driver, pointer);
+}
+
+HOOK(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream)) {
+    FIND_DRIVER(driver, cuMemFreeAsync);
+    return bfc_free_async(driver, pointer, stream, false);
+}
+
+HOOK(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream)) {
+    FIND_DRIVER(driver, cuMemFreeAsync_ptsz);
+    return bfc_free_async(driver, pointer, stream, true);
+}
+
+HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
+    FIND_DRIVER(driver, cuMemGetInfo_v2);
+    return bfc_memory_info(driver, free_bytes, total_bytes);
+}
+
+HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
+    FIND_DRIVER(driver, cuIpcGetMemHandle);
+    return bfc_export_handle(driver, handle, pointer);
+}
+
+HOOK(cuCtxDestroy, (CUcontext context)) {
+    FIND_DRIVER(driver, cuCtxDestroy);
+    return bfc_context_destroy(driver, context, driver->cuCtxDestroy);
+}
+
+HOOK(cuCtxDestroy_v2, (CUcontext context)) {
+    FIND_DRIVER(driver, cuCtxDestroy_v2);
+    return bfc_context_destroy(driver, context, driver->cuCtxDestroy_v2);
+}
+
+HOOK(cuDevicePrimaryCtxRelease, (CUdevice device)) {
+    FIND_DRIVER(driver, cuDevicePrimaryCtxRelease);
+    return bfc_primary_release(driver, device, driver->cuDevicePrimaryCtxRelease);
+}
+
+HOOK(cuDevicePrimaryCtxRelease_v2, (CUdevice device)) {
+    FIND_DRIVER(driver, cuDevicePrimaryCtxRelease_v2);
+    return bfc_primary_release(driver, device, driver->cuDevicePrimaryCtxRelease_v2);
+}
+
+HOOK(cuDevicePrimaryCtxReset, (CUdevice device)) {
+    FIND_DRIVER(driver, cuDevicePrimaryCtxReset);
+    return bfc_primary_reset(driver, device, driver->cuDevicePrimaryCtxReset);
+}
+
+HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
+    FIND_DRIVER(driver, cuDevicePrimaryCtxReset_v2);
+    return bfc_primary_reset(driver, device, driver->cuDevicePrimaryCtxReset_v2);
+}
+
+HOOK(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
+    FIND_DRIVER(driver, cuCtxFromGreenCtx);
+    CUresult result = driver->cuCtxFromGreenCtx(context, green);
+    if (result == CUDA_SUCCESS)
+        bfc_green_made(driver, *context);
+    return result;
+}
+
+HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
+    FIND_DRIVER(driver, cuCtxEnablePeerAccess);
+    return bfc_reuse_enable_peer(driver, owner, flags);
+}
+
+/* The real call that begins a capture, alone behind the gate. */
+#define BEGIN_CAPTURE(name, per_thread, mode, arguments)                                           \
+    FIND_DRIVER(driver, name);                                                                     \
+    bfc_capture_begin();                                                                           \
+    CUresult result = driver->name arguments;                                                      \
+    bfc_capture_began(stream, per_thread, mode, result);                                           \
+    return result
+
+HOOK(cuStreamBeginCapture, (CUstream stream)) {
+    BEGIN_CAPTURE(cuStreamBeginCapture, false, CU_STREAM_CAPTURE_MODE_GLOBAL, (stream));
+}
+
+HOOK(cuStreamBeginCapture_ptsz, (CUstream stream)) {
+    BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, true, CU_STREAM_CAPTURE_MODE_GLOBAL, (stream));
+}
+
+HOOK(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) {
+    BEGIN_CAPTURE(cuStreamBeginCapture_v2, false, mode, (stream, mode));
+}
+
+HOOK(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode)) {
+    BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, true, mode, (stream, mode));
+}
+
+HOOK(cuStreamBeginCaptureToGraph,
+     (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+      size_t count, CUstreamCaptureMode mode)) {
+    BEGIN_CAPTURE(cuStreamBeginCaptureToGraph, false, mode,
+                  (stream, graph, after, edges, count, mode));
+}
+
+HOOK(cuStreamBeginCaptureToGraph_ptsz,
+     (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+      size_t count, CUstreamCaptureMode mode)) {
+    BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, true, mode,
+                  (stream, graph, after, edges, count, mode));
+}
+
+static CUresult end_capture(const struct bfc_driver *driver, CUresult result) {
+    if (bfc_capture_review(driver))
+        bfc_reuse_after_captures(driver);
+    return result;
+}
+
+HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
+    FIND_DRIVER(driver, cuStreamEndCapture);
+    return end_capture(driver, driver->cuStreamEndCapture(stream, graph));
+}
+
+HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
+    FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
+    return end_capture(driver, driver->cuStreamEndCapture_ptsz(stream, graph));
+}
+
+static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
+                               CUresult (*real)(CUstream)) {
+    bool last = bfc_capture_stream_ends(stream);
+    CUresult result = real(stream);
+    if (last)
+        bfc_reuse_after_captures(driver);
+    return result;
+}
+
+HOOK(cuStreamDestroy, (CUstream stream)) {
+    FIND_DRIVER(driver, cuStreamDestroy);
+    return destroy_stream(driver, stream, driver->cuStreamDestroy);
+}
+
+HOOK(cuStreamDestroy_v2, (CUstream stream)) {
+    FIND_DRIVER(driver, cuStreamDestroy_v2);
+    return destroy_stream(driver, stream, driver->cuStreamDestroy_v2);
+}
+
+HOOK(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags)) {
+    FIND_DRIVER(driver, cuGetProcAddress);
+    CUresult result = driver->cuGetProcAddress(name, entry, version, flags);
+    if (result == CUDA_SUCCESS && name && entry)
+        *entry = bfc_replace_entry(*entry, name, version, flags);
+    return result;
+}
+
+HOOK(cuGetProcAddress_v2,
+     (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status)) {
+    FIND_DRIVER(driver, cuGetProcAddress_v2);
+    CUresult result = driver->cuGetProcAddress_v2(name, entry, version, flags, status);
+    if (result == CUDA_SUCCESS && name && entry)
+        *entry = bfc_replace_entry(*entry, name, version, flags);
+    return result;
+}
+
+static const struct bfc_hook hooks[] = {
+#define ROW(name, arguments)                                                                       \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
+    BFC_HOOKED_CALLS(ROW)
+#undef ROW
+};
+enum { HOOKS = sizeof hooks / sizeof hooks[0] };
+
+void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook) {
+    return *(void *const *)((const char *)driver + hook->real);
+}
+
+const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
+    for (size_t i = 0; i < HOOKS; i++)
+        if (strcmp(hooks[i].symbol, name) == 0)
+            return &hooks[i];
+    return NULL;
+}
+
+/*
+ * The names by which cuGetProcAddress knows the same entries, should its pointers differ from
+ * dlsym's: the first CUDA version in which the name means this variant, and the last.
+ */
+struct requested {
+    const char *name;
+    int first, last;
+    const char *symbol;
+};
+
+static const struct requested requested[] = {
+    {"cuMemAlloc", 3020, 0, "cuMemAlloc_v2"},
+    {"cuMemFree", 3020, 0, "cuMemFree_v2"},
+    {"cuMemGetInfo", 3020, 0, "cuMemGetInfo_v2"},
+    {"cuMemFreeAsync", 11020, 0, "cuMemFreeAsync"},
+    {"cuIpcGetMemHandle", 4010, 0, "cuIpcGetMemHandle"},
+    {"cuCtxDestroy", 4000, 0, "cuCtxDestroy_v2"},
+    {"cuCtxDestroy", 2000, 3999, "cuCtxDestroy"},
+    {"cuDevicePrimaryCtxRelease", 11000, 0, "cuDevicePrimaryCtxRelease_v2"},
+    {"cuDevicePrimaryCtxRelease", 7000, 10999, "cuDevicePrimaryCtxRelease"},
+    {"cuDevicePrimaryCtxReset", 11000, 0, "cuDevicePrimaryCtxReset_v2"},
+    {"cuDevicePrimaryCtxReset", 7000, 10999, "cuDevicePrimaryCtxReset"},
+    {"cuCtxFromGreenCtx", 12040, 0, "cuCtxFromGreenCtx"},
+    {"cuCtxEnablePeerAccess", 4000, 0, "cuCtxEnablePeerAccess"},
+    {"cuStreamBeginCapture", 10010, 0, "cuStreamBeginCapture_v2"},
+    {"cuStreamBeginCapture", 10000, 10009, "cuStreamBeginCapture"},
+    {"cuStreamBeginCaptureToGraph", 12030, 0, "cuStreamBeginCaptureToGraph"},
+    {"cuStreamEndCapture", 10000, 0, "cuStreamEndCapture"},
+    {"cuStreamDestroy", 4000, 0, "cuStreamDestroy_v2"},
+    {"cuStreamDestroy", 2000, 3999, "cuStreamDestroy"},
+    {"cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"},
+    {"cuGetProcAddress", 11030, 11999, "cuGetProcAddress"},
+};
+
+/* For programs with a default stream a thread, a twin of the symbol where there is one. */
+static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags flags) {
+    char twin[64];
+    const struct bfc_hook *hook = NULL;
+    if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
+        snprintf(twin, sizeof twin, "%s_ptsz", symbol);
+        hook = bfc_hook_of_symbol(twin);
+    }
+    return hook ? hook : bfc_hook_of_symbol(symbol);
+}
+
+static const struct bfc_hook *find_by_request(const char *name, int version, bfc_cuda_flags flags) {
+    for (size_t i = 0; i < sizeof requested / sizeof requested[0]; i++) {
+        const struct requested *row = &requested[i];
+        if (strcmp(row->name, name) == 0 && version >= row->first &&
+            (row->last == 0 || version <= row->last))
+            return find_variant(row->symbol, flags);
+    }
+    return NULL;
+}
+
+void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flags flags) {
+    const struct bfc_driver *driver = bfc_driver();
+    if (!real || !driver)
+        return real;
+    for (size_t i = 0; i < HOOKS; i++)
+        if (real == bfc_hook_real(driver, &hooks[i]))
+            return hooks[i].replacement;
+    const struct bfc_hook *hook = find_by_request(name, version, flags);
+    return hook && bfc_hook_real(driver, hook) ? hook->replacement : real;
+}

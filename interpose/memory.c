@@ -1,0 +1,143 @@
+/* Allocating, freeing and asking, for the program. */
+#include "interpose/memory.h"
+
+#include "interpose/capture.h"
+#include "interpose/domain.h"
+#include "interpose/process.h"
+#include "interpose/reuse.h"
+#include "interpose/segment.h"
+#include "interpose/source.h"
+
+/* ---- forwarding ---- */
+
+static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                   size_t bytes, enum bfc_forward_reason reason) {
+    bfc_count_forwarded_allocation(reason);
+    return driver->cuMemAlloc_v2(pointer, bytes);
+}
+
+/* ---- allocating ---- */
+
+/*
+ * The pool could not serve it. Whatever the driver said when it was asked to grow is the answer; a
+ * request beyond the device's size was never asked, so the driver answers it now.
+ */
+static CUresult explain_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
+                                enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
+    if (bytes > domain->device_total)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+    if (status == BFC_NO_HOST_MEMORY)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
+    CUresult result = bfc_source_last_error();
+    return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
+}
+
+static CUresult allocate_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr *pointer, size_t bytes) {
+    enum bfc_status status;
+    bfc_source_clear_error();
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, pointer, &status);
+    return status == BFC_OK ? result : explain_failure(driver, domain, status, pointer, bytes);
+}
+
+CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
+    const struct bfc_process *process = bfc_process();
+    if (!process || !process->active)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_DISABLED);
+    if (process->refuse)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!pointer || bytes == 0)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
+    if (!bfc_driver_can_pool(driver))
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    if (bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_CAPTURE);
+    enum bfc_forward_reason reason;
+    struct bfc_domain *domain = bfc_current_domain(driver, &reason);
+    if (!domain)
+        return forward_allocation(driver, pointer, bytes, reason);
+    return allocate_pooled(driver, domain, pointer, bytes);
+}
+
+/* ---- freeing ---- */
+
+/* Whose block it is; NULL: not ours, or not ours to touch. */
+static struct bfc_domain *owner_of(CUdeviceptr pointer) {
+    return bfc_process_if_made() ? bfc_domain_of(pointer) : NULL;
+}
+
+CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    struct bfc_domain *domain = owner_of(pointer);
+    if (domain)
+        return bfc_reuse_free(driver, domain, pointer);
+    bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
+    return driver->cuMemFree_v2(pointer);
+}
+
+CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
+                        bool per_thread) {
+    struct bfc_domain *domain = owner_of(pointer);
+    if (domain)
+        return bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
+    return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
+                      : driver->cuMemFreeAsync(pointer, stream);
+}
+
+/* ---- asking ---- */
+
+/* A wholly free region is one free block. */
+static void add_releasable(void *context, const struct bfc_block_info *block) {
+    uint64_t *releasable = context;
+    if (!block->live && block->size == block->region_size)
+        *releasable += block->size;
+}
+
+/*
+ * What the program could still get: the driver's free memory and our wholly free regions, within
+ * the limit. Other cached memory does not count: it lies in pieces.
+ */
+static void add_cached(struct bfc_domain *domain, size_t *free_bytes, size_t *total_bytes) {
+    struct bfc_pool_stats stats;
+    uint64_t releasable = 0;
+    bfc_reuse_settle(domain);
+    bfc_pool_read_stats(domain->pool, &stats);
+    bfc_pool_visit(domain->pool, add_releasable, &releasable);
+    uint64_t available = *free_bytes + releasable;
+    uint64_t held = stats.reserved > releasable ? stats.reserved - releasable : 0;
+    uint64_t room = domain->limit > held ? domain->limit - held : 0;
+    *free_bytes = available < room ? available : room;
+    if (*total_bytes > domain->limit)
+        *total_bytes = domain->limit;
+}
+
+CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
+    size_t device_free, device_total;
+    const struct bfc_process *process = bfc_process_if_made();
+    enum bfc_forward_reason reason;
+    if (!process || !process->active || !bfc_driver_can_pool(driver))
+        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+    CUresult result = driver->cuMemGetInfo_v2(&device_free, &device_total);
+    if (result != CUDA_SUCCESS)
+        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+    struct bfc_domain *domain = bfc_current_domain(driver, &reason);
+    if (domain)
+        add_cached(domain, &device_free, &device_total);
+    if (free_bytes)
+        *free_bytes = device_free;
+    if (total_bytes)
+        *total_bytes = device_total;
+    return CUDA_SUCCESS;
+}
+
+/*
+ * The driver would export the whole region, and the importer would read its first block. Until
+ * pooled blocks can be exported, a clean error is the better answer.
+ */
+CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                           CUdeviceptr pointer) {
+    if (!owner_of(pointer))
+        return driver->cuIpcGetMemHandle(handle, pointer);
+    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: pooled memory cannot be exported to other processes "
+                           "yet; run this program with BFC_DISABLE=1");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -1,0 +1,20 @@
+/*
+ * What a program's memory calls come to: from the pool when it may, from the driver when it must.
+ *
+ * Each function has the driver's own signature, result and thread-safety, and takes the driver to
+ * forward to, which is never NULL.
+ */
+#ifndef BFC_INTERPOSE_MEMORY_H
+#define BFC_INTERPOSE_MEMORY_H
+
+#include "interpose/driver.h"
+
+CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes);
+CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer);
+CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
+                        bool per_thread);
+CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);
+CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                           CUdeviceptr pointer);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * The BFC_ variables: one table of names, kinds, ranges and meanings, and what was read from them.
+ *
+ * The table is the only source: parsing, bfcrun's --help and the README's table come from it.
+ * No function here allocates, prints or reads the environment by itself.
+ */
+#ifndef BFC_INTERPOSE_OPTIONS_H
+#define BFC_INTERPOSE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
+enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
+
+/* An amount of device memory: bytes, or a fraction of the device's total memory. */
+struct bfc_amount {
+    uint64_t bytes;  /* UINT64_MAX: none */
+    double fraction; /* used when above 0 */
+};
+
+struct bfc_options {
+    bool disable;
+    int free_mode; /* enum bfc_free_mode */
+    uint64_t dirty_budget;
+    int growth; /* enum bfc_growth */
+    uint64_t growth_size;
+    uint64_t growth_max;
+    struct bfc_amount limit;
+    int deepbind; /* 0: strip, 1: keep; read by itself in resolve.c */
+    bool stats;
+    int log; /* enum bfc_log_level */
+    bool strict;
+    char only[256];
+    char not_in[256];
+};
+
+enum bfc_option_kind {
+    BFC_OPTION_FLAG,     /* 0 or 1 */
+    BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
+    BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary) */
+    BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
+    BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
+};
+
+struct bfc_option {
+    const char *name;
+    enum bfc_option_kind kind;
+    const char *standard; /* the default, as a user would write it */
+    const char *choices;  /* for BFC_OPTION_CHOICE: the words, separated by ", " */
+    uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
+    size_t offset;        /* of the value in struct bfc_options */
+    const char *meaning;
+};
+
+extern const struct bfc_option bfc_option_table[];
+extern const size_t bfc_option_count;
+
+/* All defaults. */
+void bfc_options_init(struct bfc_options *options);
+
+/* The table's row, or NULL. */
+const struct bfc_option *bfc_option_find(const char *name);
+
+/* What `option` accepts, in words, into `text`; cut off at `size` bytes. */
+void bfc_option_describe(const struct bfc_option *option, char *text, size_t size);
+
+/* Reads one value. False, and nothing has changed, when it is malformed or out of range. */
+bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
+                    const char *value);
+
+/*
+ * Reads every variable that begins with BFC_. Calls `complain`, which may be NULL, with one
+ * finished line (no newline) for each that is unknown or malformed, and returns how many there
+ * were.
+ */
+unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
+                          void (*complain)(void *context, const char *line), void *context);
+
+/* Writes NAME=value lines for all options, as they are in force; cut off at `size` bytes. */
+void bfc_options_print(const struct bfc_options *options, char *text, size_t size);
+
+/* Whether `name` (a file name without folders) matches one of the patterns, joined by colons. */
+bool bfc_patterns_match(const char *patterns, const char *name);
+
+#endif

@@ -1,0 +1,71 @@
+/* Pairs of contexts with access to each other's memory: a short list under a lock. */
+#include "interpose/peers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct pair {
+    CUcontext accessor, owner;
+    struct pair *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pair *pairs;
+static size_t pair_count; /* atomic: most programs have none, and then nothing else is read */
+
+size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
+    size_t count = 0;
+    if (__atomic_load_n(&pair_count, __ATOMIC_SEQ_CST) == 0)
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (const struct pair *pair = pairs; pair; pair = pair->next)
+        if (pair->owner == owner)
+            accessors[count++] = pair->accessor;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+bool bfc_peers_exist(CUcontext owner) {
+    CUcontext accessors[BFC_PEERS_MOST];
+    return bfc_peers_of(owner, accessors) != 0;
+}
+
+static CUresult add(CUcontext accessor, CUcontext owner) {
+    size_t count = 0;
+    for (const struct pair *pair = pairs; pair; pair = pair->next) {
+        if (pair->owner == owner && pair->accessor == accessor)
+            return CUDA_SUCCESS;
+        count += pair->owner == owner;
+    }
+    if (count == BFC_PEERS_MOST)
+        return CUDA_ERROR_TOO_MANY_PEERS;
+    struct pair *pair = malloc(sizeof *pair);
+    if (!pair)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *pair = (struct pair){accessor, owner, pairs};
+    pairs = pair;
+    __atomic_fetch_add(&pair_count, 1, __ATOMIC_SEQ_CST);
+    return CUDA_SUCCESS;
+}
+
+CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
+    pthread_mutex_lock(&lock);
+    CUresult result = add(accessor, owner);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void bfc_peers_forget(CUcontext context) {
+    pthread_mutex_lock(&lock);
+    for (struct pair **link = &pairs; *link;) {
+        struct pair *pair = *link;
+        if (pair->accessor != context && pair->owner != context) {
+            link = &pair->next;
+            continue;
+        }
+        *link = pair->next;
+        free(pair);
+        __atomic_fetch_sub(&pair_count, 1, __ATOMIC_SEQ_CST);
+    }
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,28 @@
+/*
+ * Which contexts have, or had, access to another context's memory.
+ *
+ * Pairs are kept until one of the two contexts ends, also when access is disabled: work submitted
+ * before may still be under way. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_PEERS_H
+#define BFC_INTERPOSE_PEERS_H
+
+#include "interpose/driver.h"
+
+/* Most contexts that can have access to one context's memory: more than the driver allows. */
+#define BFC_PEERS_MOST ((size_t)255)
+
+/* CUDA_SUCCESS, also when it was known; CUDA_ERROR_TOO_MANY_PEERS; CUDA_ERROR_OUT_OF_MEMORY
+ * (host's). */
+CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
+
+/* Whether any context has access to this one's memory. */
+bool bfc_peers_exist(CUcontext owner);
+
+/* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */
+size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
+
+/* Forgets a context that has ended. */
+void bfc_peers_forget(CUcontext context);
+
+#endif

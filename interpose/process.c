@@ -1,0 +1,128 @@
+/* The process's options and whether we may act; one line at a time on standard error. */
+#include "interpose/process.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/*
+ * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
+ * memory, raw clone included, which an atfork handler would not see.
+ */
+static _Atomic(struct bfc_process *) made;
+
+static void write_line(const char *line) {
+    char text[600];
+    int length = snprintf(text, sizeof text, "%s\n", line);
+    if (length >= (int)sizeof text)
+        length = (int)sizeof text - 1;
+    /* One write, so that lines of several processes do not mix. Nothing can be done if it fails. */
+    ssize_t written = write(STDERR_FILENO, text, (size_t)length);
+    (void)written;
+}
+
+struct complaints {
+    unsigned kept;
+    char lines[8][512];
+};
+
+static void keep_complaint(void *context, const char *line) {
+    struct complaints *complaints = context;
+    if (complaints->kept < 8)
+        snprintf(complaints->lines[complaints->kept++], sizeof complaints->lines[0], "%s", line);
+}
+
+static void print_complaints(const struct bfc_process *process,
+                             const struct complaints *complaints) {
+    if (process->options.log < BFC_LOG_ERROR)
+        return;
+    for (unsigned i = 0; i < complaints->kept; i++)
+        write_line(complaints->lines[i]);
+    if (process->refuse)
+        write_line("bfcpreload: BFC_STRICT=1: allocations fail until the variables are mended");
+}
+
+/* Whether one of the executable's names, its file's or the one it was called by, matches. */
+static bool executable_matches(const char *patterns) {
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length > 0) {
+        path[length] = '\0';
+        const char *slash = strrchr(path, '/');
+        if (bfc_patterns_match(patterns, slash ? slash + 1 : path))
+            return true;
+    }
+    return bfc_patterns_match(patterns, program_invocation_short_name);
+}
+
+static bool may_act(const struct bfc_options *options) {
+    if (options->disable)
+        return false;
+    if (options->only[0] && !executable_matches(options->only))
+        return false;
+    return !options->not_in[0] || !executable_matches(options->not_in);
+}
+
+static struct bfc_process *map_page(void) {
+    size_t size = sizeof(struct bfc_process);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+        munmap(page, size);
+        return NULL;
+    }
+    return page;
+}
+
+/* Several threads may get here at once: each makes its own, the first to publish wins. */
+static struct bfc_process *make_process(void) {
+    struct bfc_process *process = map_page();
+    if (!process)
+        return NULL;
+    struct complaints complaints = {0};
+    bfc_options_init(&process->options);
+    process->configuration_errors =
+        bfc_options_read(&process->options, environ, keep_complaint, &complaints);
+    process->active = may_act(&process->options);
+    process->refuse = process->active && process->options.strict && process->configuration_errors;
+    process->alive = true;
+    struct bfc_process *first = NULL;
+    if (!atomic_compare_exchange_strong(&made, &first, process)) {
+        munmap(process, sizeof *process);
+        return first;
+    }
+    print_complaints(process, &complaints);
+    return process;
+}
+
+const struct bfc_process *bfc_process_if_made(void) {
+    const struct bfc_process *process = atomic_load_explicit(&made, memory_order_acquire);
+    return process && process->alive ? process : NULL;
+}
+
+const struct bfc_process *bfc_process(void) {
+    const struct bfc_process *process = atomic_load_explicit(&made, memory_order_acquire);
+    if (!process)
+        process = make_process();
+    return process && process->alive ? process : NULL;
+}
+
+void bfc_log(int level, const char *format, ...) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || process->options.log < level)
+        return;
+    char line[512] = "bfcpreload: ";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + strlen(line), sizeof line - strlen(line), format, arguments);
+    va_end(arguments);
+    write_line(line);
+}

@@ -1,0 +1,35 @@
+/*
+ * What is true of the whole process: its options, and whether we may act in it.
+ *
+ * Made at the first allocation that is seen; a process that never allocates has none of it. It lies
+ * in a page that the kernel wipes in a forked child, however the child was made (fork, clone):
+ * there CUDA is unusable, and everything is forwarded.
+ */
+#ifndef BFC_INTERPOSE_PROCESS_H
+#define BFC_INTERPOSE_PROCESS_H
+
+#include <stdbool.h>
+
+#include "interpose/options.h"
+
+struct bfc_process {
+    bool alive;  /* false in a forked child */
+    bool active; /* false: disabled by a variable */
+    bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
+    unsigned configuration_errors;
+    struct bfc_options options;
+};
+
+/*
+ * The process's state, made now if this is its first call. NULL in a forked child, or when the host
+ * has no memory. Thread-safe, lock-free.
+ */
+const struct bfc_process *bfc_process(void);
+
+/* The same, but NULL too when it was not made yet. */
+const struct bfc_process *bfc_process_if_made(void);
+
+/* One line on standard error, at its level (interpose/options.h); no newline in `format`. */
+void bfc_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

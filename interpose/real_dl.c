@@ -1,0 +1,159 @@
+/*
+ * Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables.
+ *
+ * A sanitizer's runtime, preloaded before us, calls our dlsym before it is able to serve the very
+ * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So nothing here calls
+ * any, and nothing is instrumented. The loader's list of objects begins with those of the process's
+ * start, which stay: the C library is among them, and the walk ends there.
+ */
+#include "interpose/real_dl.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Weak, so that the loader itself does not become a library that we need by name. */
+#pragma weak _r_debug
+
+#define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* The parts of one object's dynamic section that a look-up by name needs. */
+struct dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const ElfW(Half) * versions;
+    const uint32_t *gnu_hash;
+};
+
+/* glibc relocates d_ptr in place on the processors that we know; others leave an offset. */
+NO_SANITIZER static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
+    return (const void *)(value < object->l_addr ? object->l_addr + value : value);
+}
+
+NO_SANITIZER static bool read_dynamic(const struct link_map *object, struct dynamic *dynamic) {
+    *dynamic = (struct dynamic){0};
+    for (const ElfW(Dyn) *entry = object->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
+        const void *pointer = dynamic_pointer(object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB)
+            dynamic->symbols = pointer;
+        else if (entry->d_tag == DT_STRTAB)
+            dynamic->strings = pointer;
+        else if (entry->d_tag == DT_VERSYM)
+            dynamic->versions = pointer;
+        else if (entry->d_tag == DT_GNU_HASH)
+            dynamic->gnu_hash = pointer;
+    }
+    return dynamic->symbols && dynamic->strings && dynamic->gnu_hash;
+}
+
+NO_SANITIZER static bool same_text(const char *one, const char *other) {
+    while (*one && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
+NO_SANITIZER static bool begins_with(const char *text, const char *begin) {
+    while (*begin && *text == *begin)
+        text++, begin++;
+    return !*begin;
+}
+
+NO_SANITIZER static uint32_t hash_name(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* A symbol version with the top bit set is hidden: not the one that a plain reference binds to. */
+NO_SANITIZER static bool is_default(const struct dynamic *dynamic, uint32_t index) {
+    return !dynamic->versions || (dynamic->versions[index] & 0x8000) == 0;
+}
+
+NO_SANITIZER static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
+    /* The GNU hash section: bucket count, first hashed symbol, Bloom words, shift; then the tables.
+     */
+    const uint32_t *table = dynamic->gnu_hash;
+    uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
+    const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = buckets + bucket_count;
+    uint32_t hash = hash_name(name);
+    uint32_t index = bucket_count ? buckets[hash % bucket_count] : 0;
+    if (index < first)
+        return NULL;
+    for (;; index++) {
+        uint32_t link = chain[index - first];
+        const ElfW(Sym) *symbol = &dynamic->symbols[index];
+        if ((link | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+            is_default(dynamic, index) && same_text(dynamic->strings + symbol->st_name, name))
+            return symbol;
+        if (link & 1)
+            return NULL;
+    }
+}
+
+/* libdl.so.2 and libpthread.so.0 hold nothing of interest since glibc 2.34, and much before. */
+NO_SANITIZER static bool is_c_library(const char *path) {
+    const char *file = path;
+    for (const char *at = path; *at; at++)
+        if (*at == '/')
+            file = at + 1;
+    return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
+           begins_with(file, "libpthread.so.");
+}
+
+NO_SANITIZER static void *search_object(const struct link_map *object, const char *name) {
+    struct dynamic dynamic;
+    const ElfW(Sym) *symbol = read_dynamic(object, &dynamic) ? find_symbol(&dynamic, name) : NULL;
+    return symbol ? (void *)(object->l_addr + symbol->st_value) : NULL;
+}
+
+NO_SANITIZER void *bfc_c_function(const char *name) {
+    void *found = NULL;
+    for (const struct link_map *object = _r_debug.r_map; object && !found; object = object->l_next)
+        if (is_c_library(object->l_name))
+            found = search_object(object, name);
+    return found;
+}
+
+bool bfc_object_exports(const struct link_map *object, const char *name) {
+    return object && search_object(object, name);
+}
+
+/* Relaxed: a code address, and every thread finds the same. */
+NO_SANITIZER static void *find_once(_Atomic(void *) *found, const char *name) {
+    void *function = atomic_load_explicit(found, memory_order_relaxed);
+    if (!function) {
+        function = bfc_c_function(name);
+        atomic_store_explicit(found, function, memory_order_relaxed);
+    }
+    return function;
+}
+
+NO_SANITIZER void *bfc_real_dlsym(void *handle, const char *name) {
+    static _Atomic(void *) found;
+    void *(*real)(void *, const char *);
+    *(void **)&real = find_once(&found, "dlsym");
+    return real(handle, name);
+}
+
+void *bfc_real_dlopen(const char *file, int mode) {
+    static _Atomic(void *) found;
+    void *(*real)(const char *, int);
+    *(void **)&real = find_once(&found, "dlopen");
+    return real(file, mode);
+}
+
+void *bfc_bound_function(const char *name) {
+    void *function = bfc_real_dlsym(RTLD_DEFAULT, name);
+    return function ? function : bfc_c_function(name);
+}
+
+void bfc_forget_dl_error(void) {
+    static _Atomic(void *) found;
+    char *(*real)(void);
+    *(void **)&real = find_once(&found, "dlerror");
+    real();
+}

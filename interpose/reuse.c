@@ -1,0 +1,407 @@
+/* The three modes of free. */
+#include "interpose/reuse.h"
+
+#include <time.h>
+
+#include "interpose/capture.h"
+#include "interpose/marks.h"
+#include "interpose/peers.h"
+
+/* ---- errors ---- */
+
+/* Errors after which the context answers nothing else. */
+static bool is_fatal(CUresult result) {
+    switch ((int)result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static CUresult latch(struct bfc_domain *domain, CUresult result) {
+    if (is_fatal(result))
+        __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
+    return result;
+}
+
+/* ---- waiting on the host ---- */
+
+enum { TIMED_WAITS = 32 }; /* one wait in so many is timed, and stands for all of them */
+
+static uint64_t read_clock(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Waits for the current context, and counts it. */
+static CUresult synchronize_current(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    struct bfc_segment_pool *section = domain->section;
+    uint64_t waits = __atomic_fetch_add(&section->host_waits, 1, __ATOMIC_RELAXED);
+    if (waits % TIMED_WAITS != 0)
+        return latch(domain, driver->cuCtxSynchronize());
+    uint64_t before = read_clock();
+    CUresult result = driver->cuCtxSynchronize();
+    __atomic_fetch_add(&section->host_wait_ns, TIMED_WAITS * (read_clock() - before),
+                       __ATOMIC_RELAXED);
+    return latch(domain, result);
+}
+
+/* Waits for all work of a context, whichever one is the thread's current one. */
+static CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUcontext context) {
+    CUcontext current = NULL;
+    CUresult result = driver->cuCtxGetCurrent(&current);
+    if (result != CUDA_SUCCESS || current == context)
+        return result != CUDA_SUCCESS ? result : synchronize_current(driver, domain);
+    result = driver->cuCtxPushCurrent_v2(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = synchronize_current(driver, domain);
+    CUresult popped = driver->cuCtxPopCurrent_v2(&current);
+    return result != CUDA_SUCCESS ? result : popped;
+}
+
+/* ---- marking ---- */
+
+/* Contexts that one mark can cover: the owner and its peers. */
+enum { MARK_CONTEXTS = BFC_PEERS_MOST + 1 };
+
+static void raise_to(bfc_mark *field, bfc_mark mark) {
+    bfc_mark before = __atomic_load_n(field, __ATOMIC_SEQ_CST);
+    while (before < mark && !__atomic_compare_exchange_n(field, &before, mark, false,
+                                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+}
+
+/*
+ * Marks this moment in `contexts`. The gate is passed. A mark over more than the owner's context,
+ * or later than its free, holds ordered reuse back until it is complete: `lazy_until`.
+ */
+static CUresult record(const struct bfc_driver *driver, struct bfc_domain *domain,
+                       const CUcontext *contexts, size_t count, bool late, bfc_mark *mark) {
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUresult result = bfc_marks_record(domain->marks, driver, contexts, count, mark);
+    bfc_capture_restore(driver, mode);
+    if (result == CUDA_SUCCESS && (late || count > 1 || contexts[0] != domain->context))
+        raise_to(&domain->lazy_until, *mark);
+    return latch(domain, result);
+}
+
+/* The block's own context, if `owner`, and those with access to its memory. */
+static size_t contexts_of(struct bfc_domain *domain, bool owner,
+                          CUcontext contexts[MARK_CONTEXTS]) {
+    size_t count = 0;
+    if (owner)
+        contexts[count++] = domain->context;
+    return count + bfc_peers_of(domain->context, contexts + count);
+}
+
+/* Only with marks: without them a free waits, whatever captures. */
+static CUresult put_in_limbo(struct bfc_domain *domain, CUdeviceptr pointer) {
+    if (bfc_pool_free(domain->pool, pointer, BFC_LIMBO_MARK) != BFC_OK)
+        return CUDA_ERROR_INVALID_VALUE;
+    __atomic_store_n(&domain->has_limbo, true, __ATOMIC_SEQ_CST);
+    return CUDA_SUCCESS;
+}
+
+/*
+ * Gives what is in limbo a mark, if nothing captures. Whatever lies there was freed by calls that
+ * had begun while a capture was under way, and so before this passed the gate: the mark covers its
+ * work.
+ */
+static void mark_limbo(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    CUcontext contexts[MARK_CONTEXTS];
+    bfc_mark mark;
+    if (!__atomic_load_n(&domain->has_limbo, __ATOMIC_SEQ_CST) || !bfc_gate_enter())
+        return;
+    __atomic_store_n(&domain->has_limbo, false, __ATOMIC_SEQ_CST);
+    size_t count = contexts_of(domain, true, contexts);
+    if (record(driver, domain, contexts, count, true, &mark) == CUDA_SUCCESS)
+        bfc_pool_mark_limbo(domain->pool, mark);
+    else
+        __atomic_store_n(&domain->has_limbo, true, __ATOMIC_SEQ_CST);
+    bfc_gate_leave();
+}
+
+void bfc_reuse_after_captures(const struct bfc_driver *driver) {
+    struct bfc_domain *domain;
+    for (unsigned i = 0; (domain = bfc_domain_at(i)); i++) {
+        mark_limbo(driver, domain);
+        bfc_domain_drop(domain);
+    }
+}
+
+/* ---- the pool's questions ---- */
+
+bfc_mark bfc_reuse_poll(void *context) {
+    struct bfc_domain *domain = context;
+    const struct bfc_driver *driver = bfc_driver();
+    mark_limbo(driver, domain);
+    return domain->marks ? bfc_marks_poll(domain->marks, driver) : BFC_NO_MARK;
+}
+
+bfc_mark bfc_reuse_wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
+    struct bfc_domain *domain = context;
+    const struct bfc_driver *driver = bfc_driver();
+    CUresult error = CUDA_SUCCESS;
+    mark_limbo(driver, domain);
+    if (!domain->marks)
+        return BFC_NO_MARK;
+    bfc_mark complete = bfc_marks_wait(domain->marks, driver, mark, timeout_ns, &error);
+    latch(domain, error);
+    return complete;
+}
+
+/* A look settles a bounded number of marks: it is repeated as long as it finds more. */
+void bfc_reuse_settle(struct bfc_domain *domain) {
+    bfc_mark complete = BFC_NO_MARK, before;
+    do {
+        before = complete;
+        complete = bfc_reuse_poll(domain);
+    } while (complete > before);
+    bfc_pool_complete(domain->pool, complete);
+}
+
+/* ---- allocating ---- */
+
+/* Whether dirty blocks may be handed out at once, and ordered behind their marks on the device. */
+static bool may_reorder(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    if (domain->free_mode != BFC_FREE_ORDERED || bfc_peers_exist(domain->context))
+        return false;
+    bfc_mark until = __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST);
+    if (until != BFC_NO_MARK && bfc_marks_poll(domain->marks, driver) < until)
+        return false;
+    /* Should it have risen meanwhile, it stays; the next call sees it. */
+    __atomic_compare_exchange_n(&domain->lazy_until, &until, BFC_NO_MARK, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    return until == BFC_NO_MARK;
+}
+
+/* Makes the context's later work wait for the block's mark. False: a capture began meanwhile. */
+static bool order(const struct bfc_driver *driver, struct bfc_domain *domain, bfc_mark mark,
+                  CUresult *result) {
+    if (!bfc_gate_enter())
+        return false;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    *result = latch(domain, bfc_marks_order(domain->marks, driver, domain->context, mark));
+    bfc_capture_restore(driver, mode);
+    bfc_gate_leave();
+    return true;
+}
+
+/*
+ * A dirty block is announced (`handed_out`) before it is looked once more whether it may be: a
+ * thread that gives another context access does the two the other way round, so one of the two sees
+ * the other.
+ */
+static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
+                       const struct bfc_block_info *block, CUresult *result) {
+    raise_to(&domain->handed_out, block->mark);
+    if (may_reorder(driver, domain) && order(driver, domain, block->mark, result) &&
+        *result == CUDA_SUCCESS)
+        return true;
+    bfc_pool_free(domain->pool, block->start, block->mark);
+    return false;
+}
+
+CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            size_t bytes, CUdeviceptr *pointer, enum bfc_status *status) {
+    struct bfc_block_info block;
+    CUresult result = (CUresult)__atomic_load_n(&domain->fatal, __ATOMIC_RELAXED);
+    *status = BFC_OK;
+    if (result != CUDA_SUCCESS)
+        return result;
+    bool capturing = bfc_capture_state(driver) != BFC_CAPTURE_NONE;
+    unsigned flags = !capturing && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
+    for (;;) {
+        *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
+        if (*status != BFC_OK)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (block.mark == BFC_NO_MARK || keep_dirty(driver, domain, &block, &result))
+            break;
+        if (result != CUDA_SUCCESS)
+            return result;
+        flags = 0;
+    }
+    *pointer = block.start;
+    return CUDA_SUCCESS;
+}
+
+/* ---- freeing ---- */
+
+static CUresult take_back(struct bfc_domain *domain, CUdeviceptr pointer, bfc_mark mark) {
+    return bfc_pool_free(domain->pool, pointer, mark) == BFC_OK ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* A capture that began unseen by us, or was invalidated, bars the record: later is soon enough. */
+static bool is_barred(CUresult result) {
+    return result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
+           result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+
+/* Marks this moment in the contexts, and takes the block back under the mark. */
+static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
+    bfc_mark mark;
+    if (!bfc_gate_enter())
+        return put_in_limbo(domain, pointer);
+    CUresult result = record(driver, domain, contexts, count, false, &mark);
+    bfc_gate_leave();
+    if (is_barred(result))
+        return put_in_limbo(domain, pointer);
+    return result == CUDA_SUCCESS ? take_back(domain, pointer, mark) : result;
+}
+
+/*
+ * Waits for the block's context. A program that captures may begin to in the middle of the wait,
+ * which a wait by context could invalidate: there it is a wait for an event that covers the
+ * context.
+ */
+static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    bfc_mark mark;
+    if (!domain->marks || !bfc_capture_was_seen() || !bfc_gate_enter())
+        return synchronize(driver, domain, domain->context);
+    CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
+    bfc_gate_leave();
+    if (result != CUDA_SUCCESS)
+        return result;
+    __atomic_fetch_add(&domain->section->host_waits, 1, __ATOMIC_RELAXED);
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    result = latch(domain, bfc_marks_synchronize(domain->marks, driver, mark));
+    bfc_capture_restore(driver, mode);
+    return result;
+}
+
+static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domain *domain,
+                               const CUcontext *peers, size_t count) {
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = synchronize(driver, domain, peers[i]);
+    return result;
+}
+
+static CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
+                          CUdeviceptr pointer) {
+    CUcontext peers[MARK_CONTEXTS];
+    CUresult result = wait_for_owner(driver, domain);
+    if (result != CUDA_SUCCESS)
+        return result;
+    size_t count = contexts_of(domain, false, peers);
+    if (count == 0)
+        return take_back(domain, pointer, BFC_NO_MARK);
+    if (domain->marks)
+        return free_marked(driver, domain, pointer, peers, count);
+    result = wait_for_peers(driver, domain, peers, count);
+    return result == CUDA_SUCCESS ? take_back(domain, pointer, BFC_NO_MARK) : result;
+}
+
+static CUresult free_later(const struct bfc_driver *driver, struct bfc_domain *domain,
+                           CUdeviceptr pointer) {
+    CUcontext contexts[MARK_CONTEXTS];
+    size_t count = contexts_of(domain, true, contexts);
+    return free_marked(driver, domain, pointer, contexts, count);
+}
+
+/* As the driver answers an equally barred call; CUDA_SUCCESS if it was not barred after all. */
+static CUresult ask_whether_barred(const struct bfc_driver *driver) {
+    CUdeviceptr probe;
+    CUresult result = driver->cuMemAlloc_v2(&probe, 1);
+    if (result == CUDA_SUCCESS)
+        driver->cuMemFree_v2(probe);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
+}
+
+CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
+                        CUdeviceptr pointer) {
+    enum bfc_capture_state state = bfc_capture_state(driver);
+    if (state == BFC_CAPTURE_BARRED) {
+        CUresult result = ask_whether_barred(driver);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    if (state != BFC_CAPTURE_NONE && domain->marks)
+        return put_in_limbo(domain, pointer);
+    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
+                                              : free_later(driver, domain, pointer);
+}
+
+/* ---- freeing in stream order ---- */
+
+struct stream_calls {
+    CUresult (*get_context)(CUstream, CUcontext *);
+    CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
+    CUresult (*synchronize)(CUstream);
+};
+
+static struct stream_calls stream_calls(const struct bfc_driver *driver, bool per_thread) {
+    if (per_thread)
+        return (struct stream_calls){driver->cuStreamGetCtx_ptsz, driver->cuStreamIsCapturing_ptsz,
+                                     driver->cuStreamSynchronize_ptsz};
+    return (struct stream_calls){driver->cuStreamGetCtx, driver->cuStreamIsCapturing,
+                                 driver->cuStreamSynchronize};
+}
+
+/* A node that frees memory must be given a graph's own allocation: for ours the driver has this
+ * answer. */
+static bool is_capturing(const struct stream_calls *calls, CUstream stream) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return calls->is_capturing && calls->is_capturing(stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain *domain,
+                              CUdeviceptr pointer, CUstream stream, bool per_thread) {
+    struct stream_calls calls = stream_calls(driver, per_thread);
+    if (is_capturing(&calls, stream))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!domain->marks || !calls.get_context) {
+        CUresult result = calls.synchronize ? calls.synchronize(stream) : CUDA_SUCCESS;
+        return result == CUDA_SUCCESS ? bfc_reuse_free(driver, domain, pointer) : result;
+    }
+    CUcontext contexts[MARK_CONTEXTS], context = NULL;
+    CUresult result = calls.get_context(stream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    /* A stream of another context that may use the block is a peer's, from now on at the latest. */
+    if (context != domain->context &&
+        (result = bfc_peers_add(context, domain->context)) != CUDA_SUCCESS)
+        return result;
+    size_t count = contexts_of(domain, true, contexts);
+    return free_marked(driver, domain, pointer, contexts, count);
+}
+
+/* ---- peers ---- */
+
+/*
+ * Blocks that were handed out before their marks were complete are ordered only behind work of
+ * their own context. So the peer is entered first, and the host waits for those marks before the
+ * peer can touch anything.
+ */
+CUresult bfc_reuse_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags) {
+    CUcontext current = NULL;
+    if (driver->cuCtxGetCurrent(&current) != CUDA_SUCCESS || !current || !owner)
+        return driver->cuCtxEnablePeerAccess(owner, flags);
+    CUresult result = bfc_peers_add(current, owner);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct bfc_domain *domain = bfc_domain_of_context(owner);
+    if (domain && domain->marks) {
+        bfc_mark handed_out = __atomic_load_n(&domain->handed_out, __ATOMIC_SEQ_CST);
+        bfc_marks_wait(domain->marks, driver, handed_out, UINT64_MAX, NULL);
+    }
+    bfc_domain_drop(domain);
+    return driver->cuCtxEnablePeerAccess(owner, flags);
+}

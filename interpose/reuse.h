@@ -1,0 +1,43 @@
+/*
+ * When a freed block may be handed out again: the three modes of free, and who may use a block.
+ *
+ *   sync     the host waits for the block's context at the free, as the real free does; the block
+ * is clean then, unless contexts with peer access may still use it: then it is dirty under their
+ * mark. lazy     the free leaves a mark; only blocks whose mark is complete are handed out. ordered
+ * the free leaves a mark; a block whose mark is not complete is handed out at once, and all later
+ *            work of the context is made to wait for the mark on the device.
+ *
+ * While a capture is under way nothing may be recorded: blocks freed then are in limbo until the
+ * last capture has ended. docs/safety.md holds the argument; tests/model checks it.
+ */
+#ifndef BFC_INTERPOSE_REUSE_H
+#define BFC_INTERPOSE_REUSE_H
+
+#include "interpose/domain.h"
+
+/* Hands out a block of the domain's pool. The driver's error, or that of the pool in `status`. */
+CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            size_t bytes, CUdeviceptr *pointer, enum bfc_status *status);
+
+/* Frees a pooled block. On an error it stays the program's, but for one that is not its to free. */
+CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
+                        CUdeviceptr pointer);
+
+/* The same in the order of a stream: never a host wait of ours where the driver can mark. */
+CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain *domain,
+                              CUdeviceptr pointer, CUstream stream, bool per_thread);
+
+/* The pool's questions (struct bfc_source). */
+bfc_mark bfc_reuse_poll(void *domain);
+bfc_mark bfc_reuse_wait(void *domain, bfc_mark mark, uint64_t timeout_ns);
+
+/* Tells the pool of every mark that is complete, so that its counts are right. */
+void bfc_reuse_settle(struct bfc_domain *domain);
+
+/* Captures have ended: marks what was freed meanwhile. */
+void bfc_reuse_after_captures(const struct bfc_driver *driver);
+
+/* The current context is to get access to the memory of `owner`: `real` does it. */
+CUresult bfc_reuse_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The segment that this process publishes, and the helper thread that answers requests from it.
+ *
+ * Made together at the first allocation that is seen. Where shared memory is not to be had the job
+ * runs on without one.
+ */
+#ifndef BFC_INTERPOSE_SEGMENT_H
+#define BFC_INTERPOSE_SEGMENT_H
+
+#include "interpose/process.h"
+#include "interpose/segment_layout.h"
+
+/*
+ * Makes the segment, once, and starts the helper thread. Call it before the first pool is made.
+ * `trim` is called by the helper with a number of bytes that somebody asks for; it returns how many
+ * went back to the device. Thread-safe.
+ */
+void bfc_segment_open(const struct bfc_process *process, uint64_t (*trim)(uint64_t bytes));
+
+/*
+ * A section for a new pool: an unused one, else one whose context has ended, its counts added to
+ * the process's. NULL when there is none. The caller has the domains' lock.
+ */
+struct bfc_segment_pool *bfc_segment_take_section(void);
+
+/* Gives it back once nothing writes to it any more; its state and counts stay for readers. */
+void bfc_segment_return_section(struct bfc_segment_pool *section);
+
+/* Counts what did not go through a pool. Relaxed: each word stands for itself. */
+void bfc_count_forwarded_allocation(enum bfc_forward_reason reason);
+void bfc_count_forwarded_free(enum bfc_forward_reason reason);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * The pools' source of memory: the driver.
+ *
+ * Called by the pool without its lock. Regions enter the map before the pool cuts them, and leave
+ * it before the driver has them back.
+ */
+#include "interpose/source.h"
+
+#include <time.h>
+
+#include "interpose/capture.h"
+#include "interpose/region_map.h"
+#include "interpose/reuse.h"
+
+static __thread CUresult last_error __attribute__((tls_model("initial-exec")));
+
+CUresult bfc_source_last_error(void) {
+    return last_error;
+}
+
+void bfc_source_clear_error(void) {
+    last_error = CUDA_SUCCESS;
+}
+
+/* Usually the context is current already: pools grow in the thread that allocates. */
+static CUresult enter_context(const struct bfc_driver *driver, CUcontext context, bool *pushed) {
+    CUcontext current = NULL;
+    *pushed = false;
+    CUresult result = driver->cuCtxGetCurrent(&current);
+    if (result != CUDA_SUCCESS || current == context)
+        return result;
+    result = driver->cuCtxPushCurrent_v2(context);
+    *pushed = result == CUDA_SUCCESS;
+    return result;
+}
+
+static void leave_context(const struct bfc_driver *driver, bool pushed) {
+    CUcontext popped;
+    if (pushed)
+        driver->cuCtxPopCurrent_v2(&popped);
+}
+
+static CUresult reserve_region(struct bfc_domain *domain, uint64_t bytes, CUdeviceptr *pointer) {
+    const struct bfc_driver *driver = bfc_driver();
+    bool pushed;
+    CUresult result = enter_context(driver, domain->context, &pushed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuMemAlloc_v2(pointer, bytes);
+    if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, domain)) {
+        driver->cuMemFree_v2(*pointer);
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    leave_context(driver, pushed);
+    return result;
+}
+
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+    CUdeviceptr pointer = 0;
+    CUresult result = reserve_region(context, bytes, &pointer);
+    if (result != CUDA_SUCCESS) {
+        last_error = result;
+        return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
+    }
+    *start = pointer;
+    return BFC_RESERVED;
+}
+
+/* Possibly from the helper thread, which has no context. Once the context has ended, so has its
+ * memory. */
+static void release(void *context, bfc_addr start, uint64_t bytes) {
+    (void)bytes;
+    struct bfc_domain *domain = context;
+    const struct bfc_driver *driver = bfc_driver();
+    bool pushed;
+    bfc_region_remove(start, domain);
+    if (enter_context(driver, domain->context, &pushed) != CUDA_SUCCESS)
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    driver->cuMemFree_v2(start);
+    bfc_capture_restore(driver, mode);
+    leave_context(driver, pushed);
+}
+
+static uint64_t now(void *context) {
+    (void)context;
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* ---- making and trimming pools ---- */
+
+bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *options) {
+    const struct bfc_source source = {
+        .context = domain,
+        .reserve = reserve,
+        .release = release,
+        .poll = domain->marks ? bfc_reuse_poll : NULL,
+        .wait = domain->marks ? bfc_reuse_wait : NULL,
+        .now = now,
+    };
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.growth = (enum bfc_growth)options->growth;
+    config.growth_size = options->growth_size;
+    config.growth_max = options->growth_max;
+    config.limit = domain->limit;
+    config.dirty_budget = options->dirty_budget;
+    config.stats = &domain->section->stats;
+    return bfc_pool_create(&domain->pool, &config, &source) == BFC_OK;
+}
+
+uint64_t bfc_source_trim(uint64_t bytes) {
+    uint64_t released = 0;
+    struct bfc_domain *domain;
+    for (unsigned i = 0; released < bytes && (domain = bfc_domain_at(i)); i++) {
+        released += bfc_pool_trim(domain->pool, bytes - released);
+        bfc_domain_drop(domain);
+    }
+    return released;
+}

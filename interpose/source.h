@@ -1,0 +1,21 @@
+/* The pools' source of memory: the driver. */
+#ifndef BFC_INTERPOSE_SOURCE_H
+#define BFC_INTERPOSE_SOURCE_H
+
+#include "interpose/domain.h"
+
+/* Makes the domain's pool over the driver. False: the host has no memory. */
+bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *options);
+
+/* Gives at least `bytes` of cached memory back, if there is so much; returns how many bytes went.
+ * Thread-safe. */
+uint64_t bfc_source_trim(uint64_t bytes);
+
+/*
+ * Why growing last failed in this thread: the driver's own answer; CUDA_SUCCESS if the pool did not
+ * ask since the error was cleared.
+ */
+CUresult bfc_source_last_error(void);
+void bfc_source_clear_error(void);
+
+#endif

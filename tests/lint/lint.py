@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""What the sources must keep to: lint.py CHECK SOURCE-ROOT [ARGUMENT...].
+
+Each CHECK is one of the functions below that are named check_...; it yields one line a fault. Exit
+status 0 when there is none, 1 when there is, 77 when the tool that the check needs is not there.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+C_SUFFIXES = (".c", ".h")
+
+
+def sources(root):
+    """All files of the project, relative to its root: what git knows or would, or all there is."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+        ).stdout.decode()
+        names = [name for name in listed.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        names = [
+            os.path.relpath(os.path.join(folder, name), root)
+            for folder, _, files in os.walk(root)
+            for name in files
+        ]
+        names = [n for n in names if not re.match(r"build[^/]*/|\.git/", n)]
+    return sorted(n for n in set(names) if os.path.isfile(os.path.join(root, n)))
+
+
+def read(root, name):
+    with open(os.path.join(root, name), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def c_sources(root):
+    return [name for name in sources(root) if name.endswith(C_SUFFIXES)]
+
+
+def need(program):
+    if not shutil.which(program):
+        print(f"{program} is not installed")
+        sys.exit(SKIPPED)
+
+
+def run(*command, **more):
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **more
+    )
+
+
+def check_format(root):
+    """clang-format has nothing to change."""
+    need("clang-format")
+    result = run("clang-format", "--dry-run", "-Werror", "--style=file", *c_sources(root), cwd=root)
+    if result.returncode:
+        yield from sorted({line.split(": error")[0] for line in result.stdout.splitlines()
+                           if ": error" in line})
+
+
+def check_headers(root, *compiler):
+    """Every header compiles alone."""
+    for name in c_sources(root):
+        if not name.endswith(".h"):
+            continue
+        result = run(*compiler, "-std=c17", "-D_GNU_SOURCE", "-I", root, "-fsyntax-only", "-Wall",
+                     "-Werror", "-Wno-unused", "-x", "c", "-include", os.path.join(root, name),
+                     os.devnull)
+        if result.returncode:
+            yield f"{name} does not compile alone:\n{result.stdout}"
+
+
+LAYERS = {
+    "pool": (r"pool/",),
+    "interpose": (r"interpose/", r"pool/"),
+    "tools": (r"tools/", r"pool/", r"interpose/(\w+_layout|options)\.h$"),
+}
+POOL_HEADERS = {
+    "assert.h", "errno.h", "limits.h", "pthread.h", "stdalign.h", "stdatomic.h", "stdbool.h",
+    "stddef.h", "stdint.h", "stdlib.h", "string.h", "time.h", "sys/mman.h", "unistd.h", "sched.h",
+}
+
+
+def check_layers(root):
+    """Includes point one way: pool to nothing, interpose to pool, tools to pool and the layouts."""
+    for name in c_sources(root):
+        layer = name.split("/")[0]
+        for quoted, system in re.findall(
+            r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', read(root, name), re.MULTILINE
+        ):
+            if layer in LAYERS and quoted:
+                if not any(re.match(allowed, quoted) for allowed in LAYERS[layer]):
+                    yield f'{name} includes "{quoted}"'
+            if layer == "pool" and system and system not in POOL_HEADERS:
+                yield f"{name} includes <{system}>: the pool knows neither CUDA nor the system"
+            generated = "/" not in quoted  # by the build, beside its user
+            if quoted and not generated and not os.path.exists(os.path.join(root, quoted)):
+                yield f'{name} includes "{quoted}", which is not relative to the root'
+
+
+# Written so that this file does not contain them.
+FORBIDDEN = [
+    r"/wor" + r"k/",
+    r"pypi\." + r"org", r"pythonhosted\." + r"org", r"deb\.debian\." + r"org",
+    r"pypi\.nvidia\." + r"com", r"pypi\.ngc\." + r"nvidia",
+    r"\bTO" + r"DO\b", r"\bFIX" + r"ME\b", r"\bX" + r"XX\b",
+]
+SHARED = r"\.\./sha" + r"red"
+
+
+def check_words(root):
+    """Nothing refers to places or notes of one workplace; only tests may look for shared data."""
+    for name in sources(root):
+        if name == "LICENSE":
+            continue
+        for number, line in enumerate(read(root, name).splitlines(), 1):
+            for pattern in FORBIDDEN + ([] if name.startswith("tests/") else [SHARED]):
+                if re.search(pattern, line):
+                    yield f"{name}:{number}: {line.strip()}"
+
+
+def exported(library):
+    lines = run("nm", "-D", "--defined-only", library).stdout.splitlines()
+    return {line.split()[-1] for line in lines} - {"BFC_BOUND"}  # the version itself
+
+
+def check_exports(root, library):
+    """The library exports exactly what interpose/exports.list names, and needs only libc."""
+    need("nm")
+    lines = read(root, "interpose/exports.list").splitlines()
+    intended = {line for line in lines if line and not line.startswith("#")}
+    for name in sorted(intended ^ exported(library)):
+        yield f"{name}: " + ("is not exported" if name in intended else "is exported")
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", library).stdout)
+    for name in needed:
+        if not re.match(r"(libc|ld-linux-x86-64|libpthread|libdl|libgcc_s|lib[at]san|libubsan)\.so", name):
+            yield f"the library needs {name}"
+
+
+BANNED = {
+    "exit", "_exit", "_Exit", "quick_exit", "umask", "signal", "sigaction", "sigset", "system",
+    "popen", "printf", "__printf_chk", "vprintf", "puts", "putchar", "stdout",
+}
+
+
+def check_banned(root, library):
+    """The library never ends its host, changes its umask or signals, or writes to its stdout."""
+    need("nm")
+    lines = run("nm", "-D", "--undefined-only", library).stdout.splitlines()
+    used = {line.split()[-1].split("@")[0] for line in lines if line.strip()}
+    for name in sorted(used & BANNED):
+        yield f"the library uses {name}"
+
+
+def check_table(root, bfcopts):
+    """The README's table is the table in the code."""
+    table = run(bfcopts, "markdown").stdout
+    if table not in read(root, "README.md"):
+        yield "README.md does not hold what `bfcopts markdown` prints: run ninja readme"
+
+
+def check_update(root, bfcopts):
+    """Not a check: writes the table into the README, between the lines that mark its place."""
+    text = read(root, "README.md")
+    begin, end = "<!-- bfcopts markdown -->\n", "<!-- end -->"
+    before, rest = text.split(begin)
+    table = run(bfcopts, "markdown").stdout
+    with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
+        file.write(before + begin + table + end + rest.split(end, 1)[1])
+    return []
+
+
+def check_help(root, bfcopts):
+    """bfcrun --help lists every variable, and nothing that is none."""
+    build = os.path.dirname(os.path.dirname(bfcopts))
+    env = dict(os.environ, BFC_BUILD=build)
+    shown = run(os.path.join(root, "scripts", "bfcrun"), "--help", env=env).stdout
+    listed = set(re.findall(r"^  (--[a-z-]+)=VALUE$", shown, re.MULTILINE))
+    for flag in sorted(listed ^ set(run(bfcopts, "flags").stdout.split())):
+        yield f"{flag} is not both in the table and in bfcrun --help"
+
+
+def is_script(root, name, interpreter):
+    first = read(root, name).split("\n", 1)[0]
+    return first.startswith("#!") and re.search(rf"\b{interpreter}\b", first)
+
+
+def check_shell(root):
+    """shellcheck has nothing to say."""
+    need("shellcheck")
+    names = [n for n in sources(root) if not n.endswith(C_SUFFIXES) and is_script(root, n, "(ba)?sh")]
+    result = run("shellcheck", "--", *names, cwd=root)
+    if result.returncode:
+        yield result.stdout
+
+
+def check_python(root):
+    """All Python compiles."""
+    for name in sources(root):
+        if name.endswith(".py"):
+            try:
+                compile(read(root, name), name, "exec")
+            except SyntaxError as error:
+                yield f"{name}:{error.lineno}: {error.msg}"
+
+
+def functions(text):
+    """(name, lines) of each function of a formatted C file."""
+    start = name = None
+    for number, line in enumerate(text.splitlines(), 1):
+        head = re.match(r"[A-Za-z_].*?\b(\w+)\(", line)
+        if head and start is None and not line.rstrip().endswith(";"):
+            start, name = number, head.group(1)
+        if start and line.startswith("}"):
+            yield name, number - start + 1
+            start = None
+        elif start and not line.startswith((" ", "\t", "}")) and line.endswith(";"):
+            start = None
+
+
+def check_size(root):
+    """No function over 80 lines, no file over 700."""
+    for name in c_sources(root):
+        text = read(root, name)
+        if text.count("\n") > 700:
+            yield f"{name} has {text.count(chr(10))} lines"
+        for function, lines in functions(text):
+            if lines > 80:
+                yield f"{name}: {function} has {lines} lines"
+
+
+def main(arguments):
+    check = globals()[f"check_{arguments[0]}"]
+    faults = list(check(*arguments[1:]))
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

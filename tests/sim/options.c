@@ -1,0 +1,191 @@
+// The variables SIM_*: read once, at the first driver call. A malformed one is named on standard
+// error and its default holds.
+#include "tests/sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sim_options sim_options = {
+    .devices = 1,
+    .memory = (size_t)16 << 30,
+    .delay_us = 200,
+    .driver_version = CUDA_VERSION,
+    .peers = true,
+};
+
+static void complain(const char *name, const char *value, const char *accepted) {
+    fprintf(stderr, "sim: %s=%s is not %s; the default holds\n", name, value, accepted);
+}
+
+static unsigned long long scale_of(char suffix) {
+    switch (suffix) {
+    case 'K':
+        return 1ULL << 10;
+    case 'M':
+        return 1ULL << 20;
+    case 'G':
+        return 1ULL << 30;
+    case 'T':
+        return 1ULL << 40;
+    default:
+        return 0;
+    }
+}
+
+static bool number(const char *name, unsigned long long least, unsigned long long most,
+                   bool suffixes, unsigned long long *out) {
+    const char *value = getenv(name);
+    if (value == NULL || *value == '\0') {
+        return false;
+    }
+    char *end = NULL;
+    unsigned long long parsed = strtoull(value, &end, 0);
+    if (suffixes && *end != '\0' && scale_of(*end) != 0) {
+        parsed *= scale_of(*end++);
+    }
+    if (end == value || *end != '\0' || *value == '-' || parsed < least || parsed > most) {
+        char accepted[96];
+        snprintf(accepted, sizeof accepted, "a number from %llu to %llu%s", least, most,
+                 suffixes ? ", with K, M, G or T" : "");
+        complain(name, value, accepted);
+        return false;
+    }
+    *out = parsed;
+    return true;
+}
+
+void sim_options_read(void) {
+    static bool done;
+    unsigned long long value = 0;
+    if (done) {
+        return;
+    }
+    done = true;
+    if (number("SIM_DEVICES", 0, SIM_MAX_DEVICES, false, &value)) {
+        sim_options.devices = (int)value;
+    }
+    if (number("SIM_MEMORY", 4 << 20, 1ULL << 42, true, &value)) {
+        sim_options.memory = (size_t)value;
+    }
+    if (number("SIM_SEED", 0, UINT64_MAX, false, &value)) {
+        sim_options.seed = value;
+    }
+    if (number("SIM_DELAY_US", 0, 10000000, false, &value)) {
+        sim_options.delay_us = (unsigned)value;
+    }
+    if (number("SIM_DRIVER_VERSION", 11000, 99990, false, &value)) {
+        sim_options.driver_version = (int)value;
+    }
+    if (number("SIM_PEERS", 0, 1, false, &value)) {
+        sim_options.peers = value != 0;
+    }
+    sim_options.stats = getenv("SIM_STATS");
+    sim_options.latency = getenv("SIM_LATENCY");
+    sim_options.fail = getenv("SIM_FAIL");
+}
+
+uint64_t sim_mix(uint64_t state) {
+    state += 0x9e3779b97f4a7c15u;
+    state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+    state = (state ^ (state >> 27)) * 0x94d049bb133111ebu;
+    return state ^ (state >> 31);
+}
+
+// ---- latencies ----
+
+// What the names in SIM_LATENCY stand for: all calls whose name begins so.
+static const struct {
+    const char *name, *prefix;
+} classes[] = {
+    {"alloc", "cuMemAlloc"},      {"free", "cuMemFree"},           {"copy", "cuMemcpy"},
+    {"set", "cuMemset"},          {"launch", "cuLaunch"},          {"launch", "cuGraphLaunch"},
+    {"sync", "cuCtxSynchronize"}, {"sync", "cuStreamSynchronize"}, {"sync", "cuEventSynchronize"},
+    {"record", "cuEventRecord"},  {"record", "cuCtxRecordEvent"},  {"wait", "cuStreamWaitEvent"},
+    {"wait", "cuCtxWaitEvent"},   {"query", "cuEventQuery"},       {"query", "cuStreamQuery"},
+    {"info", "cuMemGetInfo"},
+};
+
+// The figures behind `typical` are named in tests/sim/README.md.
+static const char typical[] = "alloc:40,free:25,copy:4,set:3,launch:3,sync:3,record:2,wait:2,"
+                              "query:1,info:10";
+
+static bool stands_for(const char *name, size_t length, const char *call) {
+    if (strlen(call) == length && strncmp(name, call, length) == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (strlen(classes[i].name) == length && strncmp(name, classes[i].name, length) == 0 &&
+            strncmp(call, classes[i].prefix, strlen(classes[i].prefix)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool latency_in(const char *list, const char *call, unsigned *us) {
+    bool found = false;
+    while (list != NULL && *list != '\0') {
+        const char *colon = strchr(list, ':');
+        if (colon == NULL) {
+            complain("SIM_LATENCY", sim_options.latency,
+                     "'typical' or a list of name:microseconds");
+            sim_options.latency = NULL;
+            return false;
+        }
+        if (stands_for(list, (size_t)(colon - list), call)) {
+            *us = (unsigned)strtoul(colon + 1, NULL, 10);
+            found = true;
+        }
+        list = strchr(colon, ',');
+        list = list == NULL ? NULL : list + 1;
+    }
+    return found;
+}
+
+unsigned sim_latency_of(const char *call) {
+    unsigned us = 0;
+    if (sim_options.latency == NULL) {
+        return 0;
+    }
+    const char *list = sim_options.latency;
+    if (strncmp(list, "typical", 7) == 0 && (list[7] == '\0' || list[7] == ',')) {
+        latency_in(typical, call, &us);
+        list += list[7] == ',' ? 8 : 7;
+    }
+    latency_in(list, call, &us);
+    return us;
+}
+
+// ---- refusals ----
+
+// One entry of SIM_FAIL: [name@]n[+][:code]; the n-th call (of that name, or of all) fails.
+static bool refuses(const char *entry, const struct sim_call *call, unsigned long long all,
+                    CUresult *code) {
+    size_t length = strcspn(entry, ",");
+    const char *at = memchr(entry, '@', length);
+    if (at != NULL && !stands_for(entry, (size_t)(at - entry), call->name)) {
+        return false;
+    }
+    char *end = NULL;
+    unsigned long long wanted = strtoull(at != NULL ? at + 1 : entry, &end, 10);
+    unsigned long long number = at != NULL ? call->count : all;
+    bool onwards = *end == '+';
+    end += onwards;
+    *code = *end == ':' ? (CUresult)strtoul(end + 1, NULL, 10) : CUDA_ERROR_OUT_OF_MEMORY;
+    return number == wanted || (onwards && number > wanted);
+}
+
+CUresult sim_refusal_of(struct sim_call *call) {
+    static unsigned long long all;
+    CUresult code = CUDA_SUCCESS;
+    all++;
+    for (const char *entry = sim_options.fail; entry != NULL && *entry != '\0';) {
+        if (refuses(entry, call, all, &code)) {
+            return code;
+        }
+        entry = strchr(entry, ',');
+        entry = entry == NULL ? NULL : entry + 1;
+    }
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,43 @@
+/*
+ * A made-up device for tests: addresses come from a counter, time from a hand-moved clock.
+ *
+ * Not thread-safe but for reserve and release, which take a mutex.
+ */
+#ifndef TESTS_UNIT_POOL_FAKE_SOURCE_H
+#define TESTS_UNIT_POOL_FAKE_SOURCE_H
+
+#include <pthread.h>
+
+#include "pool/pool.h"
+
+struct fake_region {
+    bfc_addr start;
+    uint64_t bytes;
+};
+
+struct fake_source {
+    uint64_t capacity; /* bytes that the device has */
+    uint64_t gap;      /* bytes between two regions */
+    bfc_addr next;
+    uint64_t taken;
+    struct fake_region regions[4096];
+    unsigned count;
+    bfc_mark completed;  /* what poll answers */
+    bfc_mark reachable;  /* marks that wait can bring to completion */
+    uint64_t clock;      /* nanoseconds; a wait that times out moves it on */
+    uint64_t neighbours; /* bytes that neighbours give back when asked */
+    unsigned reserves, releases, polls, waits, asks;
+    uint64_t last_wait_timeout;
+    unsigned fail_reserve;   /* the n-th reserve from now returns BFC_FAILED */
+    unsigned refuse_reserve; /* the next n are refused */
+    unsigned bad_releases;   /* of what was not taken */
+    pthread_mutex_t lock;
+};
+
+/* A device of `capacity` bytes, its first region at 0x7f0000000000. */
+void fake_source_init(struct fake_source *fake, uint64_t capacity);
+
+/* The table that a pool is created with. */
+struct bfc_source fake_source_table(struct fake_source *fake);
+
+#endif

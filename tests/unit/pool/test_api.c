@@ -1,0 +1,241 @@
+/* The pool's interface, call by call, over a made-up device. */
+#include <criterion/criterion.h>
+
+#include "tests/unit/pool/fake_source.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static struct fake_source fake;
+static struct bfc_pool *pool;
+static struct bfc_pool_config config;
+
+static void open_pool(void) {
+    struct bfc_source source = fake_source_table(&fake);
+    cr_assert_eq(bfc_pool_create(&pool, &config, &source), BFC_OK);
+}
+
+static void set_up(void) {
+    fake_source_init(&fake, 1024 * MIB);
+    bfc_pool_config_default(&config);
+}
+
+static void tear_down(void) {
+    cr_assert_null(bfc_pool_check(pool));
+    bfc_pool_destroy(pool, true);
+    cr_assert_eq(fake.taken, 0);
+    cr_assert_eq(fake.bad_releases, 0);
+}
+
+static struct bfc_pool_stats stats(void) {
+    struct bfc_pool_stats s;
+    bfc_pool_read_stats(pool, &s);
+    return s;
+}
+
+static struct bfc_block_info get_with(uint64_t bytes, unsigned flags) {
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, bytes, flags, &block), BFC_OK);
+    cr_assert_null(bfc_pool_check(pool));
+    return block;
+}
+
+static struct bfc_block_info get(uint64_t bytes) {
+    return get_with(bytes, 0);
+}
+
+static void give(struct bfc_block_info block, bfc_mark mark) {
+    cr_assert_eq(bfc_pool_free(pool, block.start, mark), BFC_OK);
+    const char *fault = bfc_pool_check(pool);
+    cr_assert_null(fault, "%s", fault);
+}
+
+TestSuite(pool, .init = set_up, .fini = tear_down);
+
+Test(pool, tells_about_the_block) {
+    open_pool();
+    struct bfc_block_info block = get(1000);
+    cr_assert_eq(block.size, 1024);
+    cr_assert_eq(block.requested, 1000);
+    cr_assert_eq(block.mark, BFC_NO_MARK);
+    cr_assert_eq(block.start % BFC_GRANULE, 0);
+    struct bfc_block_info found;
+    cr_assert(bfc_pool_find(pool, block.start + 1023, &found));
+    cr_assert_eq(found.start, block.start);
+    cr_assert_eq(found.id, block.id);
+    cr_assert_eq(found.free_before, 0);
+    cr_assert_eq(found.free_after, 2 * MIB - 1024);
+    cr_assert_eq(found.region_size, 2 * MIB);
+    cr_assert_not(bfc_pool_find(pool, block.start - 1, &found));
+    give(block, BFC_NO_MARK);
+    cr_assert_gt(get(1000).id, block.id);
+}
+
+Test(pool, answers_bad_sizes) {
+    open_pool();
+    struct bfc_block_info block = {.id = 77};
+    cr_assert_eq(bfc_pool_allocate(pool, 0, 0, &block), BFC_INVALID_SIZE);
+    cr_assert_eq(bfc_pool_allocate(pool, UINT64_MAX, 0, &block), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_allocate(pool, UINT64_MAX - 511, 0, &block), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_allocate(pool, 1025 * MIB, 0, &block), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(block.id, 77);
+    cr_assert_eq(stats().out_of_memory, 3);
+    get(1024 * MIB);
+}
+
+Test(pool, answers_bad_pointers) {
+    open_pool();
+    struct bfc_block_info a = get(4096), b = get(4096);
+    cr_assert_eq(bfc_pool_free(pool, a.start + 512, 0), BFC_INVALID_POINTER);
+    cr_assert_eq(bfc_pool_free(pool, a.start + 1, 0), BFC_INVALID_POINTER);
+    cr_assert_eq(bfc_pool_free(pool, 4096, 0), BFC_UNKNOWN_POINTER);
+    give(a, BFC_NO_MARK);
+    cr_assert_eq(bfc_pool_free(pool, a.start, 0), BFC_INVALID_POINTER);
+    give(b, BFC_NO_MARK);
+    cr_assert_eq(bfc_pool_free(pool, b.start, 0), BFC_INVALID_POINTER);
+    cr_assert_eq(stats().invalid_frees, 4);
+}
+
+Test(pool, coalesces_to_the_first_address) {
+    open_pool();
+    struct bfc_block_info a = get(4096), b = get(4096), c = get(4096);
+    give(a, 0);
+    give(c, 0);
+    give(b, 0);
+    cr_assert_eq(get(2 * MIB).start, a.start);
+    cr_assert_eq(stats().regions, 1);
+}
+
+Test(pool, grows_by_doubling) {
+    open_pool();
+    get(1);
+    get(2 * MIB);
+    get(5 * MIB);
+    struct bfc_pool_stats s = stats();
+    cr_assert_eq(s.reserved, (2 + 4 + 8) * MIB);
+    cr_assert_eq(s.misses, 3);
+}
+
+Test(pool, backs_off_when_refused) {
+    fake.capacity = 3 * MIB;
+    config.growth_size = 4 * MIB;
+    open_pool();
+    get(MIB);
+    struct bfc_pool_stats s = stats();
+    cr_assert_gt(s.reserved, 5 * MIB / 2);
+    cr_assert_leq(s.reserved, 3 * MIB);
+    cr_assert_eq(s.refusals, s.reserve_calls - 1);
+}
+
+Test(pool, keeps_the_limit) {
+    config.limit = 5 * MIB;
+    open_pool();
+    get(2 * MIB);
+    get(MIB);
+    cr_assert_eq(stats().reserved, 5 * MIB);
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, 3 * MIB, 0, &block), BFC_OUT_OF_MEMORY);
+}
+
+Test(pool, reports_a_failing_source) {
+    fake.fail_reserve = 1;
+    open_pool();
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, 1, 0, &block), BFC_SOURCE_FAILED);
+    cr_assert_eq(fake.reserves, 1);
+    get(1);
+}
+
+Test(pool, keeps_dirty_blocks_from_lazy_allocations) {
+    open_pool();
+    struct bfc_block_info a = get(2 * MIB);
+    give(a, 1);
+    cr_assert_eq(stats().dirty, 2 * MIB);
+    struct bfc_block_info b = get(2 * MIB);
+    cr_assert_neq(b.start, a.start);
+    cr_assert_eq(fake.waits, 0);
+    get(2 * MIB); /* the rest of the second region */
+    fake.completed = 1;
+    give(b, 2);
+    cr_assert_eq(get(2 * MIB).start, a.start);
+}
+
+Test(pool, waits_above_the_dirty_budget) {
+    config.dirty_budget = MIB;
+    open_pool();
+    struct bfc_block_info a = get(2 * MIB);
+    give(a, 1);
+    cr_assert_eq(get(2 * MIB).start, a.start);
+    cr_assert_eq(fake.waits, 1);
+    cr_assert_neq(fake.last_wait_timeout, UINT64_MAX);
+    fake.reachable = 1;
+    give(a, 2);
+    cr_assert_neq(get(2 * MIB).start, a.start);
+    cr_assert_eq(stats().waits, 2);
+}
+
+Test(pool, hands_out_dirty_blocks_in_order) {
+    open_pool();
+    struct bfc_block_info a = get(2 * MIB);
+    give(a, 7);
+    struct bfc_block_info b = get_with(MIB, BFC_ALLOCATE_DIRTY);
+    cr_assert_eq(b.start, a.start);
+    cr_assert_eq(b.mark, 7);
+    cr_assert_eq(stats().dirty_reuses, 1);
+    bfc_pool_share_region(pool, a.start, false);
+    cr_assert_neq(get_with(MIB, BFC_ALLOCATE_DIRTY).region_start, a.start);
+}
+
+Test(pool, keeps_limbo_apart_until_marked) {
+    open_pool();
+    struct bfc_block_info a = get(2 * MIB);
+    give(a, BFC_LIMBO_MARK);
+    bfc_pool_complete(pool, UINT64_MAX);
+    cr_assert_eq(stats().limbo, 2 * MIB);
+    cr_assert_neq(get_with(MIB, BFC_ALLOCATE_DIRTY).start, a.start);
+    bfc_pool_mark_limbo(pool, UINT64_MAX - 1);
+    cr_assert_eq(stats().limbo, 0);
+}
+
+Test(pool, hit_only_never_asks) {
+    open_pool();
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, 1, BFC_ALLOCATE_HIT_ONLY, &block), BFC_OUT_OF_MEMORY);
+    struct bfc_block_info a = get(MIB);
+    give(a, 3);
+    cr_assert_eq(bfc_pool_allocate(pool, 2 * MIB, BFC_ALLOCATE_HIT_ONLY, &block),
+                 BFC_OUT_OF_MEMORY);
+    cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY).start, a.start + MIB);
+    cr_assert_eq(fake.polls + fake.waits, 0);
+}
+
+Test(pool, goes_down_the_ladder) {
+    fake.capacity = 4 * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool();
+    struct bfc_block_info a = get(2 * MIB), b = get(2 * MIB);
+    give(a, 1);
+    cr_assert_eq(get(2 * MIB).start, a.start); /* waited */
+    cr_assert_eq(fake.last_wait_timeout, UINT64_MAX);
+    give(a, 0);
+    give(b, 0);
+    get(3 * MIB); /* gave back */
+    cr_assert_eq(stats().retries, 2);
+    fake.neighbours = 2 * MIB;
+    get(2 * MIB); /* asked */
+    cr_assert_eq(fake.asks, 1);
+}
+
+Test(pool, trims_as_much_as_asked) {
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool();
+    struct bfc_block_info a = get(2 * MIB), b = get(4 * MIB), c = get(8 * MIB);
+    give(a, 0);
+    give(b, 0);
+    cr_assert_eq(bfc_pool_trim(pool, 3 * MIB), 4 * MIB);
+    cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 2 * MIB);
+    bfc_pool_share_region(pool, c.start, true);
+    give(c, 0);
+    cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 0);
+    bfc_pool_share_region(pool, c.start, false);
+    cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 8 * MIB);
+}

@@ -1,0 +1,43 @@
+/*
+ * The parts of bfcstat: what it found, and the two ways to show it.
+ *
+ * Thread-safety: none needed; one thread.
+ */
+#ifndef BFC_TOOLS_BFCSTAT_H
+#define BFC_TOOLS_BFCSTAT_H
+
+#include <stdio.h>
+
+#include "tools/segment_reader.h"
+
+/* What one look at the directory gave. */
+struct findings {
+    struct bfc_job *jobs;
+    size_t job_count;
+    char (*refused)[512]; /* one line each: segment's name, colon, reason */
+    size_t refused_count;
+    struct bfc_segment_name *swept; /* removed: their processes are dead */
+    size_t swept_count;
+};
+
+/* Sums over a job's pools whose contexts have not ended. */
+struct job_totals {
+    uint64_t in_use, requested, cached, reserved, host_waits, waits, out_of_memory;
+    uint64_t hits, misses;
+};
+struct job_totals job_totals(const struct bfc_job *job);
+
+/* The words by which the counters' kinds are known, in texts and as JSON keys. */
+const char *forward_reason_name(enum bfc_forward_reason reason);
+const char *bypass_kind_name(enum bfc_bypass_kind kind);
+const char *job_state_name(enum bfc_job_state state);
+
+/* `width`: the terminal's, 0 when there is none. */
+void show_jobs_text(const struct findings *findings, size_t width, FILE *stream);
+void show_job_text(const struct bfc_job *job, FILE *stream);
+
+/* Keys: docs/bfcstat.md. */
+void show_jobs_json(const struct findings *findings, FILE *stream);
+void show_job_json(const struct bfc_job *job, FILE *stream);
+
+#endif
