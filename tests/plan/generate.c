@@ -2,17 +2,14 @@
  * plan-generate: makes instances for the planner's tests and benchmarks.
  *
  *   plan-generate train ROWS SEED        lifetimes like those of training a network: weights and
- *                                        optimiser states that stay, steps of several micro-batches with
- *                                        gradient accumulation and sequence lengths that vary, layers
- *                                        forward and backward with activations, temporaries and
- *                                        workspaces of mixed sizes, input buffers fetched ahead
- *   plan-generate cut ROWS SEED [FILL]   a rectangle of time and memory (2^20 each) cut at random into
- *                                        ROWS pieces, of which FILL per cent stay (default 95); what is
- *                                        left packs into 2^20 bytes (use --align 1): as hard as the
- *                                        instances of MiniMalloc
- *   plan-generate loop STEPS SEED [JITTER]   a recorded trace (interpose/trace_layout.h) of a loop that
- *                                        allocates the same in each step; sizes vary by JITTER per cent
- *   plan-generate noise ROWS SEED        a recorded trace without any period
+ *                                        optimiser states that stay, steps of several micro-batches
+ * with gradient accumulation and sequence lengths that vary, layers forward and backward with
+ * activations, temporaries and workspaces of mixed sizes, input buffers fetched ahead plan-generate
+ * cut ROWS SEED [FILL]   a rectangle of time and memory (2^20 each) cut at random into ROWS pieces,
+ * of which FILL per cent stay (default 95); what is left packs into 2^20 bytes (use --align 1): as
+ * hard as the instances of MiniMalloc plan-generate loop STEPS SEED [JITTER]   a recorded trace
+ * (interpose/trace_layout.h) of a loop that allocates the same in each step; sizes vary by JITTER
+ * per cent plan-generate noise ROWS SEED        a recorded trace without any period
  *
  * CSV or trace goes to standard output. The same arguments give the same bytes on every machine.
  */
@@ -230,10 +227,8 @@ static void record(struct recorder *r, enum bfc_trace_op op, uint64_t serial, ui
         if (r->trace.records == NULL)
             abort();
     }
-    r->trace.records[r->trace.count] = (struct bfc_trace_record){.sequence = r->trace.count,
-                                                                 .serial = serial,
-                                                                 .bytes = bytes,
-                                                                 .op = (uint16_t)op};
+    r->trace.records[r->trace.count] = (struct bfc_trace_record){
+        .sequence = r->trace.count, .serial = serial, .bytes = bytes, .op = (uint16_t)op};
     r->trace.count++;
 }
 
@@ -250,7 +245,8 @@ static void finish_trace(struct recorder *r) {
     free(r->trace.records);
 }
 
-/* Each step keeps block i until block LOOP_BLOCKS - i is made, and one block until the next step. */
+/* Each step keeps block i until block LOOP_BLOCKS - i is made, and one block until the next step.
+ */
 static void make_loop(uint64_t steps, uint64_t jitter) {
     struct recorder recorder = {0};
     uint64_t sizes[LOOP_BLOCKS], serials[LOOP_BLOCKS];
@@ -289,7 +285,8 @@ static uint64_t number(const char *text, uint64_t most) {
     char *end;
     const uint64_t value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || value > most) {
-        fprintf(stderr, "plan-generate: '%s' is not a whole number up to %" PRIu64 "\n", text, most);
+        fprintf(stderr, "plan-generate: '%s' is not a whole number up to %" PRIu64 "\n", text,
+                most);
         exit(2);
     }
     return value;

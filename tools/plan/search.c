@@ -9,7 +9,8 @@
 #define NODES_PER_LOOK 256 /* at the stop flag */
 #define NO_ENTRY UINT32_MAX
 
-/* An unplaced box and the lowest offset that what is placed leaves it. Boxes are numbered by rank. */
+/* An unplaced box and the lowest offset that what is placed leaves it. Boxes are numbered by rank.
+ */
 struct entry {
     uint64_t floor;
     uint32_t box;
@@ -24,18 +25,18 @@ struct group {
 };
 
 /*
- * A group being packed. Its candidate is placed and the rest packed below; when that fails the candidate
- * is barred from where it was, which lifts its floor, and the group, now more constrained, is looked at
- * again.
+ * A group being packed. Its candidate is placed and the rest packed below; when that fails the
+ * candidate is barred from where it was, which lifts its floor, and the group, now more
+ * constrained, is looked at again.
  */
 struct frame {
     struct group group;
-    uint64_t entered;  /* the hash that the group had at first */
-    uint32_t placed;   /* how many boxes were placed when it was entered */
-    uint32_t groups;   /* how many groups there were then */
-    size_t pool_used;  /* and how much of the pool was used */
-    uint32_t child;    /* the group that is being packed below the candidate */
-    uint32_t tried;    /* entry of the candidate, or NO_ENTRY */
+    uint64_t entered; /* the hash that the group had at first */
+    uint32_t placed;  /* how many boxes were placed when it was entered */
+    uint32_t groups;  /* how many groups there were then */
+    size_t pool_used; /* and how much of the pool was used */
+    uint32_t child;   /* the group that is being packed below the candidate */
+    uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
 
 /* A group that is known not to fit. */
@@ -49,9 +50,9 @@ struct search {
     uint32_t n;
     uint32_t sections;
     uint64_t capacity;
-    uint64_t *stacked;  /* by section: bytes of boxes looked at so far */
-    uint64_t *floor;    /* by section: the lowest floor of its unplaced boxes */
-    uint64_t *need;     /* by section: the least peak that its unplaced boxes allow */
+    uint64_t *stacked; /* by section: bytes of boxes looked at so far */
+    uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
+    uint64_t *need;    /* by section: the least peak that its unplaced boxes allow */
     enum search_focus focus;
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip;     /* for painting: the next section not painted yet */
@@ -119,9 +120,9 @@ static bool make_room(struct search *s, uint32_t n, uint32_t sections) {
     s->offsets = malloc((n + (size_t)1) * sizeof *s->offsets);
     s->placed = malloc((n + (size_t)1) * sizeof *s->placed);
     s->frames = malloc((n + (size_t)2) * sizeof *s->frames);
-    return s->boxes != NULL && s->stacked != NULL && s->floor != NULL && s->need != NULL && s->crossing != NULL && s->skip != NULL &&
-           s->bits != NULL && s->part_of != NULL && s->offsets != NULL && s->placed != NULL &&
-           s->frames != NULL;
+    return s->boxes != NULL && s->stacked != NULL && s->floor != NULL && s->need != NULL &&
+           s->crossing != NULL && s->skip != NULL && s->bits != NULL && s->part_of != NULL &&
+           s->offsets != NULL && s->placed != NULL && s->frames != NULL;
 }
 
 static bool reserve_pool(struct search *s, size_t more) {
@@ -209,8 +210,8 @@ static void merge(struct entry *out, const struct entry *a, uint32_t an, const s
 }
 
 /*
- * What is left of a group when its entry `index` is placed: lifts the floors of what overlaps it. The
- * list is ordered again by merging: all that were lifted now have the same floor.
+ * What is left of a group when its entry `index` is placed: lifts the floors of what overlaps it.
+ * The list is ordered again by merging: all that were lifted now have the same floor.
  */
 static bool rest_of(struct search *s, const struct group *group, uint32_t index,
                     struct group *rest) {
@@ -270,9 +271,9 @@ static void paint_floors(struct search *s, const struct group *group) {
 }
 
 /*
- * What each section needs: its boxes are jobs on one machine with their floors as release dates, so the
- * boxes of floor f or higher end at f and their sum at least (Jackson's bound). False when a section
- * needs more than the capacity.
+ * What each section needs: its boxes are jobs on one machine with their floors as release dates, so
+ * the boxes of floor f or higher end at f and their sum at least (Jackson's bound). False when a
+ * section needs more than the capacity.
  */
 static bool weigh_sections(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -354,7 +355,8 @@ static bool split(struct search *s, const struct group *group) {
     return true;
 }
 
-/* The section to work on: the one with the least to spare, or the lowest; the group has been painted. */
+/* The section to work on: the one with the least to spare, or the lowest; the group has been
+ * painted. */
 static uint32_t choose_section(const struct search *s, const struct group *group) {
     uint32_t chosen = group->lo;
     for (uint32_t at = group->lo + 1; at < group->hi; at++) {
@@ -369,9 +371,9 @@ static uint32_t choose_section(const struct search *s, const struct group *group
 }
 
 /*
- * The first box, by floor and rank, that lies in the valley below the section: nothing that is unplaced
- * can come under it, so it is either there or higher. From a box that reaches into a lower valley the
- * search goes on there; floors fall each time.
+ * The first box, by floor and rank, that lies in the valley below the section: nothing that is
+ * unplaced can come under it, so it is either there or higher. From a box that reaches into a lower
+ * valley the search goes on there; floors fall each time.
  */
 static uint32_t choose_entry(const struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -392,8 +394,8 @@ static uint32_t choose_entry(const struct search *s, const struct group *group) 
 }
 
 /*
- * The entry's box is not where its floor is. It will lie on another one, which is not placed yet: its
- * floor rises to the lowest top that these can have. False when there is none.
+ * The entry's box is not where its floor is. It will lie on another one, which is not placed yet:
+ * its floor rises to the lowest top that these can have. False when there is none.
  */
 static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     struct entry *list = s->pool + group->at;
@@ -531,7 +533,8 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
 
 enum search_result search_run(struct search *s, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,
-                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop, uint64_t *offsets) {
+                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop,
+                              uint64_t *offsets) {
     struct group root;
     if (!load(s, boxes, n, sections, rank, &root))
         return SEARCH_NO_MEMORY;

@@ -169,7 +169,8 @@ static void search(struct worker *worker, struct arena_state *arena, struct part
     }
     const enum search_result result =
         search_run(worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank,
-                   plan.order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan.capacity, plan.nodes, worker->stop, worker->offsets);
+                   plan.order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan.capacity, plan.nodes,
+                   worker->stop, worker->offsets);
     worker->no_memory = worker->no_memory || result == SEARCH_NO_MEMORY;
     if (result == SEARCH_EXHAUSTED)
         note_exhausted(worker, part, plan.capacity);
