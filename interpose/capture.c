@@ -110,8 +110,10 @@ CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
 
 /* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
 void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
-    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
-        driver->cuThreadExchangeStreamCaptureMode(&mode);
+    /* Once more if it is refused: a thread that stays relaxed could break captures. */
+    for (int tries = 0; tries < 2 && mode != CU_STREAM_CAPTURE_MODE_RELAXED; tries++)
+        if (driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS)
+            return;
 }
 
 /*
@@ -126,7 +128,10 @@ static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
 
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     BFC_WITHOUT_GATE(return BFC_CAPTURE_NONE;)
-    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!driver->cuThreadExchangeStreamCaptureMode ||
+        driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
+        return BFC_CAPTURE_BARRED; /* not known; so the driver is asked itself */
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return BFC_CAPTURE_ALLOWED;
