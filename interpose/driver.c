@@ -52,3 +52,9 @@ const struct bfc_driver *bfc_find_driver(void) {
         ;
     return result;
 }
+
+CUresult bfc_pop_context(const struct bfc_driver *driver) {
+    CUcontext popped;
+    CUresult result = driver->cuCtxPopCurrent_v2(&popped);
+    return result == CUDA_SUCCESS ? result : driver->cuCtxPopCurrent_v2(&popped);
+}

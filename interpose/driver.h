@@ -113,4 +113,10 @@ static inline const struct bfc_driver *bfc_driver(void) {
     return driver ? driver : bfc_find_driver();
 }
 
+/*
+ * Takes back a push of ours; once more if that is refused, lest the program go on in a context that
+ * it did not choose.
+ */
+CUresult bfc_pop_context(const struct bfc_driver *driver);
+
 #endif

@@ -123,25 +123,27 @@ BFC_HOOK(cuStreamBeginCaptureToGraph_ptsz,
                   (stream, graph, after, edges, count, mode));
 }
 
-static CUresult end_capture(const struct bfc_driver *driver, CUresult result) {
-    if (bfc_capture_review(driver))
+static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bool per_thread,
+                            CUresult result) {
+    bool last = result == CUDA_SUCCESS && bfc_capture_ended(stream, per_thread);
+    if (bfc_capture_review(driver) || last)
         bfc_reuse_after_captures(driver);
     return result;
 }
 
 BFC_HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
     BFC_FIND_DRIVER(driver, cuStreamEndCapture);
-    return end_capture(driver, driver->cuStreamEndCapture(stream, graph));
+    return end_capture(driver, stream, false, driver->cuStreamEndCapture(stream, graph));
 }
 
 BFC_HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
     BFC_FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
-    return end_capture(driver, driver->cuStreamEndCapture_ptsz(stream, graph));
+    return end_capture(driver, stream, true, driver->cuStreamEndCapture_ptsz(stream, graph));
 }
 
 static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
                                CUresult (*real)(CUstream)) {
-    bool last = bfc_capture_stream_ends(stream);
+    bool last = bfc_capture_ended(stream, false);
     CUresult result = real(stream);
     if (last)
         bfc_reuse_after_captures(driver);

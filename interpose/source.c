@@ -34,9 +34,8 @@ static CUresult enter_context(const struct bfc_driver *driver, CUcontext context
 }
 
 static void leave_context(const struct bfc_driver *driver, bool pushed) {
-    CUcontext popped;
     if (pushed)
-        driver->cuCtxPopCurrent_v2(&popped);
+        bfc_pop_context(driver);
 }
 
 static CUresult reserve_region(struct bfc_domain *domain, uint64_t bytes, CUdeviceptr *pointer) {
