@@ -113,6 +113,12 @@ static CUresult bars(struct sim_call *call, unsigned needs) {
             return result;
         }
     }
+    if (needs & SIM_UNSAFE) {
+        result = sim_capture_bars();
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
     return needs & SIM_UNCOUNTED ? CUDA_SUCCESS : sim_refusal_of(call);
 }
 

@@ -136,7 +136,20 @@ static void end(struct CUctx_st *context) {
     sim_marks_drop(&context->barrier);
     sim_context_events_end(context);
     end_streams(context);
+    sim_context_modules_end(context);
+    sim_context_arrays_end(context);
     sim_context_memory_end(context);
+}
+
+void sim_devices_finish(void) {
+    struct sim_marks marks = {0};
+    for (int i = 0; i < sim_options.devices; i++) {
+        sim_context_marks(&sim_devices[i].primary, &marks);
+    }
+    for (struct CUctx_st *context = contexts; context != NULL; context = context->next) {
+        sim_context_marks(context, &marks);
+    }
+    sim_wait(&marks);
 }
 
 // ---- own contexts ----
@@ -373,11 +386,14 @@ static CUresult synchronize(CUcontext handle) {
     if (result == CUDA_SUCCESS) {
         result = sim_context_error(context);
     }
+    if (result == CUDA_SUCCESS) {
+        result = sim_capture_refuses_context(context);
+    }
     return result == CUDA_SUCCESS ? sim_context_finish(context) : result;
 }
 
-SIM_CALL(cuCtxSynchronize, SIM_CURRENT, (void), synchronize(NULL))
-SIM_CALL(cuCtxSynchronize_v2, SIM_READY, (CUcontext context), synchronize(context))
+SIM_CALL(cuCtxSynchronize, SIM_CURRENT | SIM_UNSAFE, (void), synchronize(NULL))
+SIM_CALL(cuCtxSynchronize_v2, SIM_READY | SIM_UNSAFE, (CUcontext context), synchronize(context))
 
 // ---- primary contexts ----
 

@@ -9,25 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct place {
-    uintptr_t start;
-    size_t pitch, slice; // bytes from row to row, from layer to layer
-};
-
-struct extent {
-    size_t width, height, depth; // bytes, rows, layers
-};
-
 struct copy {
     struct sim_work work;
-    struct place to, from;
-    struct extent extent;
+    struct sim_place to, from;
+    struct sim_extent extent;
     unsigned value; // sets: what, and of how many bytes
     size_t element; // 0: a copy
     char *staged;   // pageable bytes, taken at the call
 };
 
-static size_t span_of(const struct place *place, const struct extent *extent) {
+static size_t span_of(const struct sim_place *place, const struct sim_extent *extent) {
     if (extent->width == 0 || extent->height == 0 || extent->depth == 0) {
         return 0;
     }
@@ -82,6 +73,19 @@ static void drop(struct sim_work *work) {
     free(copy);
 }
 
+static struct sim_work *repeat(const struct sim_work *work) {
+    struct copy *copy = malloc(sizeof *copy);
+    if (copy != NULL) {
+        memcpy(copy, work, sizeof *copy);
+    }
+    return copy != NULL ? &copy->work : NULL;
+}
+
+static const struct sim_work_type copy_type = {
+    .run = run, .drop = drop, .clone = repeat, .node = CU_GRAPH_NODE_TYPE_MEMCPY};
+static const struct sim_work_type set_type = {
+    .run = run, .drop = drop, .clone = repeat, .node = CU_GRAPH_NODE_TYPE_MEMSET};
+
 // ---- what a call means ----
 
 static bool on_device(uintptr_t address) {
@@ -111,18 +115,30 @@ static bool stage(struct copy *copy) {
     return true;
 }
 
-enum wait { WAIT, LATER };
-
-static bool must_wait(const struct copy *copy, enum wait wanted) {
+static bool must_wait(const struct copy *copy, enum sim_wait wanted) {
     bool device_only =
         on_device(copy->to.start) && (copy->element != 0 || on_device(copy->from.start));
-    if (wanted == WAIT) {
+    if (wanted == SIM_WAIT) {
         return !device_only;
     }
     return copy->element == 0 && pageable(copy->to.start);
 }
 
-static CUresult issue(const struct copy *what, CUstream handle, bool per_thread, enum wait wanted) {
+// A graph reads and writes host memory when it runs. What the host would wait for cannot be
+// captured.
+static CUresult submit_captured(struct CUstream_st *stream, struct copy *copy,
+                                enum sim_wait wanted) {
+    CUresult result =
+        must_wait(copy, wanted) && wanted == SIM_WAIT ? sim_capture_refuses_stream(stream) : 0;
+    if (result != CUDA_SUCCESS) {
+        free(copy);
+        return result;
+    }
+    return sim_submit(stream, &copy->work);
+}
+
+static CUresult issue(const struct copy *what, CUstream handle, bool per_thread,
+                      enum sim_wait wanted) {
     CUresult result = CUDA_SUCCESS;
     struct CUstream_st *stream = sim_stream_of(handle, per_thread, &result);
     if (stream == NULL) {
@@ -142,8 +158,10 @@ static CUresult issue(const struct copy *what, CUstream handle, bool per_thread,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *copy = *what;
-    copy->work.run = run;
-    copy->work.drop = drop;
+    copy->work.type = copy->element != 0 ? &set_type : &copy_type;
+    if (sim_capturing(stream)) {
+        return submit_captured(stream, copy, wanted);
+    }
     bool wait = must_wait(copy, wanted);
     if (!wait && copy->element == 0 && pageable(copy->from.start) && !stage(copy)) {
         free(copy);
@@ -153,8 +171,44 @@ static CUresult issue(const struct copy *what, CUstream handle, bool per_thread,
     return result == CUDA_SUCCESS && wait ? sim_stream_finish(stream) : result;
 }
 
+CUresult sim_copy_issue(const struct sim_place *to, const struct sim_place *from,
+                        const struct sim_extent *extent, CUstream stream, bool per_thread,
+                        enum sim_wait wait) {
+    struct copy copy = {.to = *to, .from = *from, .extent = *extent};
+    return issue(&copy, stream, per_thread, wait);
+}
+
+struct sim_work *sim_copy_work(const struct sim_place *to, const struct sim_place *from,
+                               const struct sim_extent *extent) {
+    struct copy *copy = calloc(1, sizeof *copy);
+    if (copy != NULL) {
+        *copy = (struct copy){.to = *to, .from = *from, .extent = *extent};
+        copy->work.type = &copy_type;
+    }
+    return copy != NULL ? &copy->work : NULL;
+}
+
+CUresult sim_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct sim_work **out) {
+    if (p == NULL || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) ||
+        sim_reach(p->dst, p->width * p->elementSize) == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct copy *copy = calloc(1, sizeof *copy);
+    if (copy == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *copy = (struct copy){
+        .to = {.start = p->dst, .pitch = p->pitch},
+        .extent = {.width = p->width * p->elementSize, .height = p->height, .depth = 1},
+        .value = p->value,
+        .element = p->elementSize};
+    copy->work.type = &set_type;
+    *out = &copy->work;
+    return CUDA_SUCCESS;
+}
+
 static CUresult copy_line(uintptr_t to, uintptr_t from, size_t bytes, CUstream stream,
-                          bool per_thread, enum wait wait) {
+                          bool per_thread, enum sim_wait wait) {
     struct copy copy = {.to = {.start = to},
                         .from = {.start = from},
                         .extent = {.width = bytes, .height = 1, .depth = 1}};
@@ -171,62 +225,48 @@ static CUresult set_rows(uintptr_t to, size_t pitch, unsigned value, size_t elem
         (width * height != 0 && !on_device(to) && sim_host_at(to) == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return issue(&copy, stream, per_thread, LATER);
+    return issue(&copy, stream, per_thread, SIM_LATER);
 }
 
 // ---- the API: one row ----
 
 SIM_PAIR(cuMemcpy, cuMemcpy_ptds, SIM_CURRENT, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
-         copy_line(to, from, bytes, NULL, per_thread, WAIT))
+         copy_line(to, from, bytes, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, const void *from, size_t bytes),
-         copy_line(to, (uintptr_t)from, bytes, NULL, per_thread, WAIT))
+         copy_line(to, (uintptr_t)from, bytes, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, SIM_CURRENT,
          (void *to, CUdeviceptr from, size_t bytes),
-         copy_line((uintptr_t)to, from, bytes, NULL, per_thread, WAIT))
+         copy_line((uintptr_t)to, from, bytes, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, CUdeviceptr from, size_t bytes),
-         copy_line(to, from, bytes, NULL, per_thread, WAIT))
+         copy_line(to, from, bytes, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemcpyAsync, cuMemcpyAsync_ptsz, SIM_CURRENT,
          (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
-         copy_line(to, from, bytes, stream, per_thread, LATER))
+         copy_line(to, from, bytes, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, SIM_CURRENT,
          (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
-         copy_line(to, (uintptr_t)from, bytes, stream, per_thread, LATER))
+         copy_line(to, (uintptr_t)from, bytes, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, SIM_CURRENT,
          (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
-         copy_line((uintptr_t)to, from, bytes, stream, per_thread, LATER))
+         copy_line((uintptr_t)to, from, bytes, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, SIM_CURRENT,
          (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
-         copy_line(to, from, bytes, stream, per_thread, LATER))
+         copy_line(to, from, bytes, stream, per_thread, SIM_LATER))
 
-// ---- the API: rows and layers of memory ----
-
-static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool per_thread, enum wait wait) {
-    if (p == NULL || p->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
-        p->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    uintptr_t from = p->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)p->srcHost : p->srcDevice;
-    uintptr_t to = p->dstMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)p->dstHost : p->dstDevice;
-    size_t from_pitch = p->srcPitch != 0 ? p->srcPitch : p->WidthInBytes;
-    size_t to_pitch = p->dstPitch != 0 ? p->dstPitch : p->WidthInBytes;
-    if (from_pitch < p->WidthInBytes || to_pitch < p->WidthInBytes) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    struct copy copy = {
-        .to = {.start = to + p->dstY * to_pitch + p->dstXInBytes, .pitch = to_pitch},
-        .from = {.start = from + p->srcY * from_pitch + p->srcXInBytes, .pitch = from_pitch},
-        .extent = {.width = p->WidthInBytes, .height = p->Height, .depth = 1}};
-    return issue(&copy, stream, per_thread, wait);
-}
-
-SIM_PAIR(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, SIM_CURRENT, (const CUDA_MEMCPY2D *copy),
-         copy_2d(copy, NULL, per_thread, WAIT))
-SIM_PAIR(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, SIM_CURRENT,
-         (const CUDA_MEMCPY2D *copy), copy_2d(copy, NULL, per_thread, WAIT))
-SIM_PAIR(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, SIM_CURRENT,
-         (const CUDA_MEMCPY2D *copy, CUstream stream), copy_2d(copy, stream, per_thread, LATER))
+// Between devices of one process addresses say all.
+SIM_PAIR(cuMemcpyPeer, cuMemcpyPeer_ptds, SIM_CURRENT,
+         (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+          size_t bytes),
+         !sim_context_known(to_context) || !sim_context_known(from_context)
+             ? CUDA_ERROR_INVALID_CONTEXT
+             : copy_line(to, from, bytes, NULL, per_thread, SIM_WAIT))
+SIM_PAIR(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, SIM_CURRENT,
+         (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+          size_t bytes, CUstream stream),
+         !sim_context_known(to_context) || !sim_context_known(from_context)
+             ? CUDA_ERROR_INVALID_CONTEXT
+             : copy_line(to, from, bytes, stream, per_thread, SIM_LATER))
 
 // ---- the API: sets ----
 

@@ -40,7 +40,12 @@ static void drop_record(struct sim_work *work) {
     free(record);
 }
 
+static const struct sim_work_type record_type = {.run = run_nothing, .drop = drop_record};
+static const struct sim_work_type wait_type = {.run = run_nothing, .drop = drop_plain};
+
 static void forget(struct CUevent_st *event) {
+    sim_nodes_drop(&event->tips);
+    event->captured_in = 0;
     sim_marks_drop(&event->marks);
     time_release(event->time);
     event->time = NULL;
@@ -100,7 +105,7 @@ SIM_CALL(cuEventDestroy_v2, SIM_READY, (CUevent event), destroy(event))
 
 // ---- recording ----
 
-static CUresult submit_record(struct CUevent_st *event, struct CUstream_st *stream) {
+CUresult sim_event_record(struct CUevent_st *event, struct CUstream_st *stream) {
     struct record *record = calloc(1, sizeof *record);
     struct sim_time *time = calloc(1, sizeof *time);
     if (record == NULL || time == NULL) {
@@ -110,8 +115,7 @@ static CUresult submit_record(struct CUevent_st *event, struct CUstream_st *stre
     }
     time->references = 2;
     record->time = time;
-    record->work.run = run_nothing;
-    record->work.drop = drop_record;
+    record->work.type = &record_type;
     forget(event);
     event->time = time;
     event->recorded = true;
@@ -134,7 +138,14 @@ static CUresult record(CUevent handle, CUstream stream_handle, unsigned flags, b
     if (event->context->device != stream->context->device) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    return submit_record(event, stream);
+    if (sim_capturing(stream)) {
+        if (flags == CU_EVENT_RECORD_EXTERNAL) {
+            return sim_capture_add_event(stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+        }
+        forget(event);
+        return sim_capture_record(event, stream);
+    }
+    return sim_event_record(event, stream);
 }
 
 SIM_PAIR(cuEventRecord, cuEventRecord_ptsz, SIM_CURRENT, (CUevent event, CUstream stream),
@@ -156,6 +167,10 @@ static CUresult record_context(CUcontext handle, CUevent event_handle) {
     // "hEvent and hCtx must be from the same context."
     if (event == NULL || event->context != context) {
         return CUDA_ERROR_INVALID_HANDLE;
+    }
+    result = sim_capture_refuses_context(context);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
     forget(event);
     event->recorded = true;
@@ -180,6 +195,12 @@ static CUresult stream_waits(CUstream stream_handle, CUevent event_handle, unsig
     if (stream == NULL || event == NULL) {
         return stream == NULL ? result : CUDA_ERROR_INVALID_HANDLE;
     }
+    if (sim_capturing(stream) && flags == CU_EVENT_WAIT_EXTERNAL) {
+        return sim_capture_add_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    }
+    if (sim_capturing(stream) || event->captured_in != 0) {
+        return sim_capture_wait(stream, event);
+    }
     if (sim_marks_complete(&event->marks)) {
         return CUDA_SUCCESS;
     }
@@ -187,8 +208,7 @@ static CUresult stream_waits(CUstream stream_handle, CUevent event_handle, unsig
     if (work == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    work->run = run_nothing;
-    work->drop = drop_plain;
+    work->type = &wait_type;
     sim_marks_join(&work->waits, &event->marks);
     return sim_submit(stream, work);
 }
@@ -211,6 +231,13 @@ static CUresult context_waits(CUcontext handle, CUevent event_handle) {
     if (event == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    result = sim_capture_refuses_context(context);
+    if (result == CUDA_SUCCESS && event->captured_in != 0) {
+        result = sim_capture_refuses_event(event);
+    }
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
     sim_marks_join(&context->barrier, &event->marks);
     return CUDA_SUCCESS;
 }
@@ -227,15 +254,21 @@ static CUresult query(CUevent handle) {
     if (result != CUDA_SUCCESS) {
         return result;
     }
+    if (event->captured_in != 0) {
+        return CUDA_ERROR_CAPTURED_EVENT;
+    }
     return sim_marks_complete(&event->marks) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-SIM_CALL(cuEventQuery, SIM_READY, (CUevent event), query(event))
+SIM_CALL(cuEventQuery, SIM_READY | SIM_UNSAFE, (CUevent event), query(event))
 
 static CUresult synchronize(CUevent handle) {
     struct CUevent_st *event = sim_event_of(handle);
     if (event == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (event->captured_in != 0) {
+        return CUDA_ERROR_CAPTURED_EVENT;
     }
     struct CUctx_st *context = event->context;
     struct sim_marks marks = {0};
@@ -244,7 +277,7 @@ static CUresult synchronize(CUevent handle) {
     return sim_context_error(context);
 }
 
-SIM_CALL(cuEventSynchronize, SIM_READY, (CUevent event), synchronize(event))
+SIM_CALL(cuEventSynchronize, SIM_READY | SIM_UNSAFE, (CUevent event), synchronize(event))
 
 // ---- time ----
 

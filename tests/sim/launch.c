@@ -2,6 +2,7 @@
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct host_work {
     struct sim_work work;
@@ -27,6 +28,28 @@ static void drop(struct sim_work *work) {
     free(work);
 }
 
+static struct sim_work *repeat(const struct sim_work *work) {
+    struct host_work *copy = malloc(sizeof *copy);
+    if (copy != NULL) {
+        memcpy(copy, work, sizeof *copy);
+    }
+    return copy != NULL ? &copy->work : NULL;
+}
+
+static const struct sim_work_type host_type = {
+    .run = run, .drop = drop, .clone = repeat, .node = CU_GRAPH_NODE_TYPE_HOST};
+
+struct sim_work *sim_host_work_new(CUhostFn function, void *data) {
+    struct host_work *host = calloc(1, sizeof *host);
+    if (host == NULL) {
+        return NULL;
+    }
+    host->function = function;
+    host->data = data;
+    host->work.type = &host_type;
+    return &host->work;
+}
+
 static CUresult launch(CUstream handle, bool per_thread, CUhostFn function,
                        CUstreamCallback callback, void *data) {
     CUresult result = CUDA_SUCCESS;
@@ -45,8 +68,7 @@ static CUresult launch(CUstream handle, bool per_thread, CUhostFn function,
     host->callback = callback;
     host->stream = handle;
     host->data = data;
-    host->work.run = run;
-    host->work.drop = drop;
+    host->work.type = &host_type;
     return sim_submit(stream, &host->work);
 }
 

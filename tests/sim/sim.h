@@ -123,14 +123,30 @@ bool sim_marks_complete(struct sim_marks *marks); // forgets what is complete
 void sim_marks_drop(struct sim_marks *marks);
 CUresult sim_wait(struct sim_marks *marks); // the host waits; drops the marks
 
-// A piece of a stream's work. `run` is called without the lock, `drop` with it.
-struct sim_work {
-    struct sim_work *next;
-    struct sim_marks waits;
-    uint64_t number;
+struct sim_work;
+
+// What a kind of work does. `run` is called without the lock, the others with it. `clone` gives a
+// piece that does the same once more, for graphs; kinds that no graph holds have none.
+struct sim_work_type {
     CUresult (*run)(struct sim_work *work);
     void (*drop)(struct sim_work *work);
+    struct sim_work *(*clone)(const struct sim_work *work);
+    CUgraphNodeType node;
+};
+
+// A piece of a stream's work.
+struct sim_work {
+    struct sim_work *next;
+    const struct sim_work_type *type;
+    struct sim_marks waits;
+    uint64_t number;
     struct CUctx_st *context;
+};
+
+// Some nodes of a graph; none is counted.
+struct sim_nodes {
+    struct CUgraphNode_st **at;
+    size_t count, room;
 };
 
 enum sim_stream_kind { SIM_STREAM_LEGACY, SIM_STREAM_THREAD, SIM_STREAM_CREATED };
@@ -147,6 +163,9 @@ struct CUstream_st {
     struct sim_work *head, **tail;
     pthread_cond_t wake;
     bool worker, closing;
+    struct sim_capture *capture; // that it takes part in
+    struct sim_nodes tips;       // of the graph: what its next node depends on
+    struct CUgreenCtx_st *green;
 };
 
 // Puts work at a stream's end, behind what its kind and its context make it wait for.
@@ -181,6 +200,8 @@ struct CUevent_st {
     bool recorded;
     struct sim_marks marks;
     struct sim_time *time;
+    unsigned long long captured_in; // the capture of its last record, or 0
+    struct sim_nodes tips;          // the stream's at that moment
 };
 
 struct CUevent_st *sim_event_of(CUevent handle);
@@ -202,6 +223,8 @@ struct CUctx_st {
     struct sim_slab *slabs;
     struct sim_allocation *allocations;
     struct CUevent_st *events;
+    struct CUmod_st *modules;
+    struct CUarray_st *arrays;
 };
 
 struct CUctx_st *sim_current(void);
@@ -218,6 +241,8 @@ struct sim_thread {
     struct CUstream_st **streams;
     size_t stream_count;
     bool in_callback;
+    CUstreamCaptureMode mode; // how captures of others bar this thread
+    unsigned long long id;    // 0 until a capture asks
 };
 struct sim_thread *sim_self(void);
 struct CUstream_st *sim_thread_stream(struct CUctx_st *context);
@@ -243,7 +268,14 @@ CUresult sim_devices_open(void);
 
 // ---- memory (address.c, memory.c, host.c) ----
 
-enum sim_kind { SIM_PLAIN };
+enum sim_kind {
+    SIM_PLAIN,
+    SIM_VARIABLE,
+    SIM_ASYNC,
+    SIM_GRAPH_MEMORY,
+    SIM_ARRAY_MEMORY,
+    SIM_VIRTUAL
+};
 
 struct sim_allocation {
     uintptr_t start;
@@ -280,9 +312,139 @@ struct sim_host_range {
 };
 struct sim_host_range *sim_host_at(uintptr_t address);
 
+// ---- copies (copy.c, copy3d.c) and arrays (array.c) ----
+
+struct sim_place {
+    uintptr_t start;
+    size_t pitch, slice; // bytes from row to row, from layer to layer
+};
+
+struct sim_extent {
+    size_t width, height, depth; // bytes, rows, layers
+};
+
+enum sim_wait { SIM_WAIT, SIM_LATER };
+
+CUresult sim_copy_issue(const struct sim_place *to, const struct sim_place *from,
+                        const struct sim_extent *extent, CUstream stream, bool per_thread,
+                        enum sim_wait wait);
+struct sim_work *sim_copy_work(const struct sim_place *to, const struct sim_place *from,
+                               const struct sim_extent *extent);
+// Where an array's bytes are; false: no array.
+bool sim_array_place(CUarray array, struct sim_place *place);
+void sim_context_arrays_end(struct CUctx_st *context);
+
+// ---- kernels (kernel.c, builtin.c, module.c) ----
+
+#define SIM_MAX_PARAMETERS 64
+
+struct CUfunc_st {
+    struct CUfunc_st *next;  // in its image
+    struct CUmod_st *module; // NULL: a library's
+    char *name;
+    size_t count; // of parameters
+    size_t sizes[SIM_MAX_PARAMETERS], alignments[SIM_MAX_PARAMETERS];
+};
+
+struct sim_launch;
+struct sim_builtin {
+    const char *name;
+    int (*code)(const struct sim_launch *launch);
+};
+extern const struct sim_builtin sim_builtins[]; // ends with a NULL name
+
+struct CUctx_st *sim_module_context(const struct CUmod_st *module);
+void sim_context_modules_end(struct CUctx_st *context);
+CUresult sim_launch_new(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                        void **extra, struct sim_work **out);
+void sim_devices_finish(void); // the host waits for all contexts
+
+struct sim_work *sim_host_work_new(CUhostFn function, void *data);
+
+// ---- captures (capture.c) ----
+
+// What bars an unsafe call of this thread now; invalidates the captures that do.
+CUresult sim_capture_bars(void);
+// Work put into a capturing stream becomes a node; takes the work.
+CUresult sim_capture_add(struct CUstream_st *stream, struct sim_work *work);
+// A call that a capture of the stream, or of any stream of the context, cannot take: the error,
+// with the captures invalidated, or success where nothing captures.
+CUresult sim_capture_refuses_stream(struct CUstream_st *stream);
+CUresult sim_capture_refuses_context(struct CUctx_st *context);
+// The legacy stream would depend on a capturing stream.
+CUresult sim_capture_refuses_legacy(struct CUctx_st *context);
+CUresult sim_capture_record(struct CUevent_st *event, struct CUstream_st *stream);
+CUresult sim_capture_wait(struct CUstream_st *stream, struct CUevent_st *event);
+CUresult sim_capture_add_event(struct CUstream_st *stream, CUgraphNodeType type,
+                               struct CUevent_st *event);
+// A new node at the stream's tips, or NULL with `*result` set; takes the work and the child.
+struct CUgraphNode_st *sim_capture_node(struct CUstream_st *stream, CUgraphNodeType type,
+                                        struct sim_work *work, CUresult *result);
+CUresult sim_capture_add_child(struct CUstream_st *stream, struct CUgraph_st *child);
+CUresult sim_capture_refuses_event(const struct CUevent_st *event);
+void sim_capture_stream_end(struct CUstream_st *stream);
+bool sim_capturing(const struct CUstream_st *stream);
+
+// ---- graphs (graph.c, node.c, exec.c) ----
+
+struct CUgraphNode_st {
+    struct CUgraphNode_st *next; // in its graph, in order of making
+    struct CUgraph_st *graph;
+    CUgraphNodeType type;
+    struct sim_work *work;    // what it does; NULL: nothing, or one of the next
+    struct CUgraph_st *child; // owned
+    struct CUevent_st *event;
+    struct sim_graph_memory *memory; // that it allocates
+    CUdeviceptr freed;               // that it frees
+    struct sim_nodes needs;
+    struct CUgraphNode_st *twin; // scratch: its copy in a clone, or what it was cloned from
+    bool disabled;
+    unsigned mark; // scratch
+};
+
+struct CUgraph_st {
+    struct CUgraphNode_st *first, **last;
+    size_t count;
+};
+
+bool sim_nodes_add(struct sim_nodes *nodes, struct CUgraphNode_st *node);
+bool sim_nodes_join(struct sim_nodes *nodes, const struct sim_nodes *more);
+void sim_nodes_drop(struct sim_nodes *nodes);
+struct CUgraph_st *sim_graph_new(void);
+void sim_graph_drop(struct CUgraph_st *graph);
+struct CUgraph_st *sim_graph_clone(struct CUgraph_st *graph);
+// A node that depends on others; takes the work, also when it fails.
+struct CUgraphNode_st *sim_node_new(struct CUgraph_st *graph, CUgraphNodeType type,
+                                    struct sim_work *work, CUgraphNode const *needs, size_t count);
+struct sim_graph_memory *sim_graph_memory_new(const struct sim_allocation *allocation);
+// Gives a node memory that it allocates, at an address known from now on.
+CUresult sim_graph_memory_attach(struct CUgraphNode_st *node, struct CUctx_st *context, size_t size,
+                                 CUdeviceptr *out);
+// An executable graph's copy of a node, or NULL.
+struct CUgraphNode_st *sim_exec_node(CUgraphExec exec, CUgraphNode original);
+CUresult sim_launch_tell(const struct sim_work *work, CUDA_KERNEL_NODE_PARAMS_v2 *out);
+CUresult sim_copy_new(const CUDA_MEMCPY3D *p, struct sim_work **out);
+CUresult sim_set_new(const CUDA_MEMSET_NODE_PARAMS *p, struct sim_work **out);
+CUresult sim_event_record(struct CUevent_st *event, struct CUstream_st *stream);
+// All that the nodes depend on, themselves included, gets `mark` 1; all others 0.
+void sim_graph_mark(struct CUgraph_st *graph, const struct sim_nodes *from);
+
 // ---- handles (handle.c) ----
 
-enum sim_handle { SIM_STREAM = 1, SIM_EVENT };
+enum sim_handle {
+    SIM_STREAM = 1,
+    SIM_EVENT,
+    SIM_MODULE,
+    SIM_LIBRARY,
+    SIM_FUNCTION,
+    SIM_GRAPH,
+    SIM_NODE,
+    SIM_EXEC,
+    SIM_POOL,
+    SIM_GREEN,
+    SIM_ARRAY,
+    SIM_CHUNK,
+};
 bool sim_handle_add(const void *pointer, enum sim_handle kind);
 void sim_handle_remove(const void *pointer);
 bool sim_handle_is(const void *pointer, enum sim_handle kind);

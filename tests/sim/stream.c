@@ -16,6 +16,7 @@ void sim_stream_hold(struct CUstream_st *stream) {
 void sim_stream_release(struct CUstream_st *stream) {
     if (--stream->references == 0) {
         pthread_cond_destroy(&stream->wake);
+        sim_nodes_drop(&stream->tips);
         free(stream);
     }
 }
@@ -60,6 +61,7 @@ static void leave_context(struct CUstream_st *stream) {
 // The handle dies now; the stream itself when its work is done.
 void sim_stream_close(struct CUstream_st *stream) {
     sim_handle_remove(stream);
+    sim_capture_stream_end(stream);
     stream->closing = true;
     if (stream->worker) {
         pthread_cond_signal(&stream->wake);
@@ -88,7 +90,7 @@ static void do_work(struct CUstream_st *stream, struct sim_work *work) {
     }
     sim_lock_give();
     delay(stream, work);
-    CUresult result = work->run(work);
+    CUresult result = work->type->run(work);
     sim_lock_take();
     stream->head = work->next;
     if (stream->head == NULL) {
@@ -99,7 +101,7 @@ static void do_work(struct CUstream_st *stream, struct sim_work *work) {
         sim_context_fail(work->context, result);
     }
     sim_marks_drop(&work->waits);
-    work->drop(work);
+    work->type->drop(work);
     sim_progress_broadcast();
 }
 
@@ -146,8 +148,18 @@ static void implicit_waits(struct CUstream_st *stream, struct sim_marks *waits) 
 }
 
 CUresult sim_submit(struct CUstream_st *stream, struct sim_work *work) {
+    if (stream->capture != NULL) {
+        return sim_capture_add(stream, work);
+    }
+    if (stream == stream->context->legacy) {
+        CUresult result = sim_capture_refuses_legacy(stream->context);
+        if (result != CUDA_SUCCESS) {
+            work->type->drop(work);
+            return result;
+        }
+    }
     if (!start_worker(stream)) {
-        work->drop(work);
+        work->type->drop(work);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     implicit_waits(stream, &work->waits);
@@ -232,7 +244,10 @@ SIM_CALL(cuStreamDestroy_v2, SIM_READY, (CUstream stream), destroy(stream))
 static CUresult synchronize(CUstream handle, bool per_thread) {
     CUresult result = CUDA_SUCCESS;
     struct CUstream_st *stream = sim_stream_of(handle, per_thread, &result);
-    return stream == NULL ? result : sim_stream_finish(stream);
+    if (stream != NULL) {
+        result = sim_capture_refuses_stream(stream);
+    }
+    return stream == NULL || result != CUDA_SUCCESS ? result : sim_stream_finish(stream);
 }
 
 SIM_PAIR(cuStreamSynchronize, cuStreamSynchronize_ptsz, SIM_CURRENT, (CUstream stream),
@@ -241,7 +256,10 @@ SIM_PAIR(cuStreamSynchronize, cuStreamSynchronize_ptsz, SIM_CURRENT, (CUstream s
 static CUresult query(CUstream handle, bool per_thread) {
     CUresult result = CUDA_SUCCESS;
     struct CUstream_st *stream = sim_stream_of(handle, per_thread, &result);
-    if (stream == NULL) {
+    if (stream != NULL) {
+        result = sim_capture_refuses_stream(stream);
+    }
+    if (stream == NULL || result != CUDA_SUCCESS) {
         return result;
     }
     return sim_stream_idle(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
