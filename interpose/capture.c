@@ -96,7 +96,7 @@ bool bfc_capture_was_seen(void) {
 
 CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (bfc_capture_was_seen())
+    if (bfc_capture_was_seen() && driver->cuThreadExchangeStreamCaptureMode)
         driver->cuThreadExchangeStreamCaptureMode(&mode);
     return mode;
 }

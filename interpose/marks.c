@@ -2,7 +2,8 @@
  * Marks: a ring of pending ones in the order of their numbers, and a small store of events.
  *
  * Numbers are reserved in the ring before their events are recorded; a mark that is not recorded
- * yet, or that a thread is using (pinned), holds up those after it. Looking is by galloping: a
+ * yet, or that a thread is using (pinned), holds up those after it. The way of one free is one lock
+ * pair and its records; that of one look is two lock pairs and a query. Looking is by galloping: a
  * complete event of a context implies the earlier ones, so while all pending marks are of one
  * context, a few queries settle hundreds of marks.
  */
@@ -22,13 +23,13 @@ struct event {
     CUevent handle;
     CUcontext context;
     bool dead;          /* atomic: its context has ended, so it is complete and its handle void */
+    bool recorded;      /* atomic, in a mark's first event: all of the mark's are recorded */
     struct event *next; /* in its mark, or in the store */
 };
 
 struct entry {
-    struct event *events;
-    bool recorded;
-    unsigned pins; /* threads that use the events now */
+    struct event *events; /* at least one */
+    unsigned pins;        /* threads that use the events now */
 };
 
 /* Pending marks are first..next-1, at [number & (capacity - 1)]; below `first` all are complete. */
@@ -103,11 +104,15 @@ static bool make_room(struct bfc_marks *marks) {
 }
 
 static bool is_mixed(const struct bfc_marks *marks, const struct event *events) {
-    return events && (events->next || events->context != marks->usual);
+    return events->next || events->context != marks->usual;
 }
 
 static bool is_dead(const struct event *event) {
     return __atomic_load_n(&event->dead, __ATOMIC_ACQUIRE);
+}
+
+static bool is_recorded(const struct entry *entry) {
+    return __atomic_load_n(&entry->events->recorded, __ATOMIC_ACQUIRE);
 }
 
 static void store_event(struct bfc_marks *marks, struct event *event) {
@@ -115,6 +120,7 @@ static void store_event(struct bfc_marks *marks, struct event *event) {
         free(event);
         return;
     }
+    event->recorded = false;
     event->next = marks->store;
     marks->store = event;
 }
@@ -134,7 +140,7 @@ static void retire_first(struct bfc_marks *marks) {
 static void retire_up_to(struct bfc_marks *marks, bfc_mark mark) {
     while (marks->first <= mark && marks->first < marks->next) {
         const struct entry *entry = entry_of(marks, marks->first);
-        if (!entry->recorded || entry->pins)
+        if (!is_recorded(entry) || entry->pins)
             return;
         retire_first(marks);
     }
@@ -142,20 +148,42 @@ static void retire_up_to(struct bfc_marks *marks, bfc_mark mark) {
 
 /* ---- events ---- */
 
-static struct event *take_stored(struct bfc_marks *marks, CUcontext context) {
-    pthread_mutex_lock(&marks->lock);
+/* Moves an event of the context from the store to `taken`; under the lock. */
+static bool take_stored(struct bfc_marks *marks, CUcontext context, struct event **taken) {
     struct event **link = &marks->store;
     while (*link && (*link)->context != context)
         link = &(*link)->next;
     struct event *event = *link;
-    if (event)
-        *link = event->next;
-    pthread_mutex_unlock(&marks->lock);
-    return event;
+    if (!event)
+        return false;
+    *link = event->next;
+    event->next = *taken;
+    *taken = event;
+    return true;
+}
+
+static void give_back(struct bfc_marks *marks, struct event *events) {
+    while (events) {
+        struct event *event = events;
+        events = event->next;
+        store_event(marks, event);
+    }
+}
+
+/* One event for each context, or none at all; under the lock. */
+static struct event *take_all_stored(struct bfc_marks *marks, const CUcontext *contexts,
+                                     size_t count) {
+    struct event *taken = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!take_stored(marks, contexts[i], &taken)) {
+            give_back(marks, taken);
+            return NULL;
+        }
+    return taken;
 }
 
 /* An event belongs to the context that is current when it is made. */
-static CUresult make_event(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
+static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
     CUcontext popped;
     CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
@@ -165,29 +193,32 @@ static CUresult make_event(const struct bfc_driver *driver, CUcontext context, C
     return result;
 }
 
-static CUresult take_event(struct bfc_marks *marks, const struct bfc_driver *driver,
-                           CUcontext context, struct event **taken) {
-    struct event *event = take_stored(marks, context);
-    if (!event) {
-        if (!(event = calloc(1, sizeof *event)))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        event->context = context;
-        CUresult result = make_event(driver, context, &event->handle);
-        if (result != CUDA_SUCCESS) {
-            free(event);
-            return result;
-        }
+static CUresult make_event(const struct bfc_driver *driver, CUcontext context,
+                           struct event **made) {
+    struct event *event = calloc(1, sizeof *event);
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = make_handle(driver, context, &event->handle);
+    if (result != CUDA_SUCCESS) {
+        free(event);
+        return result;
     }
-    event->next = *taken;
-    *taken = event;
+    event->context = context;
+    event->next = *made;
+    *made = event;
     return CUDA_SUCCESS;
 }
 
-static CUresult take_events(struct bfc_marks *marks, const struct bfc_driver *driver,
-                            const CUcontext *contexts, size_t count, struct event **taken) {
+/* Makes a new event for each context, and puts them into the store. */
+static CUresult stock_up(struct bfc_marks *marks, const struct bfc_driver *driver,
+                         const CUcontext *contexts, size_t count) {
+    struct event *made = NULL;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = take_event(marks, driver, contexts[i], taken);
+        result = make_event(driver, contexts[i], &made);
+    pthread_mutex_lock(&marks->lock);
+    give_back(marks, made);
+    pthread_mutex_unlock(&marks->lock);
     return result;
 }
 
@@ -215,49 +246,52 @@ static CUresult synchronize_events(const struct bfc_driver *driver, const struct
 
 /* ---- recording ---- */
 
-/* Draws a number; its place in the ring is held from now on. BFC_NO_MARK: no host memory. */
-static bfc_mark draw(struct bfc_marks *marks, struct event *events) {
-    pthread_mutex_lock(&marks->lock);
-    bfc_mark mark = BFC_NO_MARK;
-    if (make_room(marks)) {
-        if (marks->first == marks->next && events)
-            marks->usual = events->context;
-        mark = marks->next++;
-        *entry_of(marks, mark) = (struct entry){.events = events};
-        marks->mixed += is_mixed(marks, events);
+/*
+ * Draws a number for a mark over the contexts; its place in the ring is held from now on.
+ * CUDA_ERROR_NOT_READY: the store has too few events.
+ */
+static CUresult draw(struct bfc_marks *marks, const CUcontext *contexts, size_t count,
+                     struct event **events, bfc_mark *mark) {
+    if (!make_room(marks))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *events = take_all_stored(marks, contexts, count);
+    if (!*events)
+        return CUDA_ERROR_NOT_READY;
+    if (marks->first == marks->next)
+        marks->usual = (*events)->context;
+    *mark = marks->next++;
+    *entry_of(marks, *mark) = (struct entry){.events = *events};
+    marks->mixed += is_mixed(marks, *events);
+    return CUDA_SUCCESS;
+}
+
+/* The same with new events, should the store have too few; another thread may take those too. */
+static CUresult draw_stocked(struct bfc_marks *marks, const struct bfc_driver *driver,
+                             const CUcontext *contexts, size_t count, struct event **events,
+                             bfc_mark *mark) {
+    for (;;) {
+        pthread_mutex_lock(&marks->lock);
+        CUresult result = draw(marks, contexts, count, events, mark);
+        pthread_mutex_unlock(&marks->lock);
+        if (result == CUDA_ERROR_NOT_READY)
+            result = stock_up(marks, driver, contexts, count);
+        else
+            return result;
+        if (result != CUDA_SUCCESS)
+            return result;
     }
-    pthread_mutex_unlock(&marks->lock);
-    return mark;
 }
 
-static void settle(struct bfc_marks *marks, bfc_mark mark) {
-    pthread_mutex_lock(&marks->lock);
-    entry_of(marks, mark)->recorded = true;
-    pthread_mutex_unlock(&marks->lock);
-}
-
-/* Events that were never recorded count as complete, as the driver has it. */
-static void give_back(struct bfc_marks *marks, struct event *events) {
-    pthread_mutex_lock(&marks->lock);
-    while (events) {
-        struct event *event = events;
-        events = event->next;
-        store_event(marks, event);
-    }
-    pthread_mutex_unlock(&marks->lock);
-}
-
+/* Should recording fail there is no mark; an event that was not recorded counts as complete. */
 CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driver,
                           const CUcontext *contexts, size_t count, bfc_mark *mark) {
-    struct event *events = NULL;
-    CUresult result = take_events(marks, driver, contexts, count, &events);
-    bfc_mark drawn = result == CUDA_SUCCESS ? draw(marks, events) : BFC_NO_MARK;
-    if (drawn == BFC_NO_MARK) {
-        give_back(marks, events);
-        return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
-    }
+    struct event *events;
+    bfc_mark drawn;
+    CUresult result = draw_stocked(marks, driver, contexts, count, &events, &drawn);
+    if (result != CUDA_SUCCESS)
+        return result;
     result = record_events(driver, events);
-    settle(marks, drawn);
+    __atomic_store_n(&events->recorded, true, __ATOMIC_RELEASE);
     if (result == CUDA_SUCCESS)
         *mark = drawn;
     return result;
@@ -265,35 +299,68 @@ CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driv
 
 /* ---- looking ---- */
 
-/* Pins the mark at `mark`; NULL when it is complete or not recorded yet. */
+/* Under the lock: the events of a recorded, pending mark, pinned; NULL: it is none. */
+static struct event *pin_locked(struct bfc_marks *marks, bfc_mark mark) {
+    if (mark < marks->first || mark >= marks->next || !is_recorded(entry_of(marks, mark)))
+        return NULL;
+    entry_of(marks, mark)->pins++;
+    return entry_of(marks, mark)->events;
+}
+
 static struct event *pin(struct bfc_marks *marks, bfc_mark mark) {
     pthread_mutex_lock(&marks->lock);
-    struct event *events = NULL;
-    if (mark >= marks->first && mark < marks->next && entry_of(marks, mark)->recorded) {
-        entry_of(marks, mark)->pins++;
-        events = entry_of(marks, mark)->events;
-    }
+    struct event *events = pin_locked(marks, mark);
     pthread_mutex_unlock(&marks->lock);
     return events;
 }
 
 /* A pinned mark is not retired, so it is still in the ring. */
-static void unpin(struct bfc_marks *marks, bfc_mark mark, bool complete, bool implies_earlier) {
-    pthread_mutex_lock(&marks->lock);
+static void unpin_locked(struct bfc_marks *marks, bfc_mark mark, bool complete) {
     entry_of(marks, mark)->pins--;
-    if (complete && (implies_earlier || mark == marks->first))
+    /* Of marks over one context a complete one implies those before it. */
+    if (complete && (marks->mixed == 0 || mark == marks->first))
         retire_up_to(marks, mark);
+}
+
+static void unpin(struct bfc_marks *marks, bfc_mark mark, bool complete) {
+    pthread_mutex_lock(&marks->lock);
+    unpin_locked(marks, mark, complete);
     pthread_mutex_unlock(&marks->lock);
 }
 
-/* How far to look next: `step` marks on if they are all of one context, else the first. */
-static bfc_mark candidate(struct bfc_marks *marks, uint64_t step, bool *uniform) {
-    pthread_mutex_lock(&marks->lock);
+/* A look gallops: each success doubles the step, as long as all pending marks are of one context.
+ */
+struct look {
+    struct event *events; /* NULL: there is nothing more to see */
+    bfc_mark mark;
+    uint64_t step;
+};
+
+static void aim(struct bfc_marks *marks, struct look *look) {
     uint64_t pending = marks->next - marks->first;
-    *uniform = marks->mixed == 0;
-    bfc_mark mark = marks->first + (*uniform && step <= pending ? step - 1 : 0);
+    if (marks->mixed || look->step > pending)
+        look->step = 1;
+    look->mark = marks->first + look->step - 1;
+    look->events = pin_locked(marks, look->mark);
+}
+
+static void begin_look(struct bfc_marks *marks, struct look *look) {
+    pthread_mutex_lock(&marks->lock);
+    look->step = 1;
+    aim(marks, look);
     pthread_mutex_unlock(&marks->lock);
-    return mark;
+}
+
+/* After a query: the next mark to look at. A failure beyond the first mark begins anew. */
+static void continue_look(struct bfc_marks *marks, struct look *look, bool complete) {
+    pthread_mutex_lock(&marks->lock);
+    unpin_locked(marks, look->mark, complete);
+    look->events = NULL;
+    if (complete || look->step > 1) {
+        look->step = complete ? 2 * look->step : 1;
+        aim(marks, look);
+    }
+    pthread_mutex_unlock(&marks->lock);
 }
 
 static bfc_mark complete_mark(struct bfc_marks *marks) {
@@ -303,31 +370,20 @@ static bfc_mark complete_mark(struct bfc_marks *marks) {
     return mark;
 }
 
-/* One query; false when looking further is useless for now. */
-static bool look(struct bfc_marks *marks, const struct bfc_driver *driver, uint64_t step) {
-    bool uniform;
-    bfc_mark mark = candidate(marks, step, &uniform);
-    struct event *events = pin(marks, mark);
-    if (!events)
-        return false;
-    bool complete = query_events(driver, events) == CUDA_SUCCESS;
-    unpin(marks, mark, complete, uniform);
-    return complete;
+static void end_look(struct bfc_marks *marks, const struct look *look) {
+    if (look->events)
+        unpin(marks, look->mark, false);
 }
 
 bfc_mark bfc_marks_poll(struct bfc_marks *marks, const struct bfc_driver *driver) {
     if (!bfc_gate_enter())
         return complete_mark(marks);
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    uint64_t step = 1;
-    for (int queries = 0; queries < QUERIES_A_POLL; queries++) {
-        if (look(marks, driver, step))
-            step *= 2;
-        else if (step > 1)
-            step = 1;
-        else
-            break;
-    }
+    struct look look;
+    begin_look(marks, &look);
+    for (int queries = 0; look.events && queries < QUERIES_A_POLL; queries++)
+        continue_look(marks, &look, query_events(driver, look.events) == CUDA_SUCCESS);
+    end_look(marks, &look);
     bfc_capture_restore(driver, mode);
     bfc_gate_leave();
     return complete_mark(marks);
@@ -362,7 +418,7 @@ static CUresult wait_for_first(struct bfc_marks *marks, const struct bfc_driver 
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     CUresult result = synchronize_events(driver, events);
     bfc_capture_restore(driver, mode);
-    unpin(marks, first, result == CUDA_SUCCESS, true);
+    unpin(marks, first, result == CUDA_SUCCESS);
     return result;
 }
 
@@ -387,7 +443,7 @@ CUresult bfc_marks_synchronize(struct bfc_marks *marks, const struct bfc_driver 
     if (!events)
         return CUDA_SUCCESS;
     CUresult result = synchronize_events(driver, events);
-    unpin(marks, mark, result == CUDA_SUCCESS, false);
+    unpin(marks, mark, result == CUDA_SUCCESS);
     return result;
 }
 
@@ -409,7 +465,7 @@ CUresult bfc_marks_order(struct bfc_marks *marks, const struct bfc_driver *drive
     for (const struct event *event = events; event && result == CUDA_SUCCESS; event = event->next)
         if (!is_dead(event))
             result = driver->cuCtxWaitEvent(context, event->handle);
-    unpin(marks, mark, false, false);
+    unpin(marks, mark, false);
     return result;
 }
 

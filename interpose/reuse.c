@@ -236,6 +236,12 @@ static CUresult take_back(struct bfc_domain *domain, CUdeviceptr pointer, bfc_ma
                                                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A capture that began unseen by us, or was invalidated, bars the record: later is soon enough. */
+static bool is_barred(CUresult result) {
+    return result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
+           result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+
 /* Marks this moment in the contexts, and takes the block back under the mark. */
 static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *domain,
                             CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
@@ -244,6 +250,8 @@ static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *
         return put_in_limbo(domain, pointer);
     CUresult result = record(driver, domain, contexts, count, false, &mark);
     bfc_gate_leave();
+    if (is_barred(result))
+        return put_in_limbo(domain, pointer);
     return result == CUDA_SUCCESS ? take_back(domain, pointer, mark) : result;
 }
 

@@ -2,6 +2,7 @@
 """bfcrun and bfcopts: from a clone, from odd folders, installed; what they refuse and how."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -177,6 +178,37 @@ class Bfcrun(unittest.TestCase):
         for line in run(BFCOPTS, "markdown").stdout.splitlines()[2:]:
             name, default = (cell.strip(" `") for cell in line.split("|")[1:3])
             self.assertEqual(run(BFCOPTS, "check", f"{name}={default}").returncode, 0, line)
+
+
+class Sanitized(unittest.TestCase):
+    """Programs with a sanitizer's runtime start and end as without us."""
+
+    def check(self, sanitizer, preloaded=()):
+        library = os.path.join(BUILD, "interpose", "libbfcpreload.so")
+        if re.search(r"__[at]san_", run("nm", "-D", library).stdout):
+            self.skipTest("the library itself is sanitized")
+        with tempfile.TemporaryDirectory(prefix="bfcrun-") as folder:
+            program = os.path.join(folder, "program")
+            build = subprocess.run(
+                ["gcc", f"-fsanitize={sanitizer}", "-x", "c", "-o", program, "-"],
+                input="int main(void) { return 7; }", text=True, capture_output=True,
+            )
+            if build.returncode:
+                self.skipTest(f"gcc has no {sanitizer} sanitizer")
+            for env in [environment(), *preloaded]:
+                # Newer kernels' address-space layouts are too wide for gcc 12's thread sanitizer.
+                if run("setarch", "-R", program, env=env).returncode != 7:
+                    self.skipTest(f"the {sanitizer} sanitizer does not run here")
+                result = run("setarch", "-R", BFCRUN, "--", program, env=env)
+                first = "does not come first" in result.stderr  # said without LD_PRELOAD
+                self.assertTrue(result.returncode == 7 or first, result)
+
+    def test_address(self):
+        runtime = os.path.realpath(run("gcc", "-print-file-name=libasan.so").stdout.strip())
+        self.check("address", [environment(LD_PRELOAD=runtime)])
+
+    def test_thread(self):
+        self.check("thread")
 
 
 class Installed(unittest.TestCase):

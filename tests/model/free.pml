@@ -1,0 +1,881 @@
+/*
+ * A model of how a freed block finds its next owner, for spin. docs/safety.md tells the argument.
+ *
+ * Two contexts, OWNER and PEER, with two streams each; a pool of two neighbouring cells in OWNER;
+ * two threads that run every program there is out of: submit a kernel, submit one that ends only
+ * after a kernel that the same thread submits later, free, allocate one cell or both, peer access
+ * on and off, capture begin and end. What other threads can see half done is a step of its own.
+ *
+ * The device: a kernel completes when all before it in its stream have, and all that its context
+ * was made to wait for when it was submitted. An event is the set of kernels that it waits for; a
+ * completed kernel leaves every set. Tickets count from the complete prefix on, which is so always
+ * ticket 0: what the library knows is taken to be up to date (knowing less only makes it reuse
+ * less). So only incomplete marks and pending kernels are bounded, not their number over time.
+ *
+ * Asserted:
+ *   safety    earlier == 0     a kernel runs only after all kernels of the memory's earlier owners
+ *   capture   !capturing       no record or wait by context happens while a stream captures
+ *   progress  pending == 0     when nothing can move, every kernel has completed ...
+ *             inside == 0      ... and every call has returned
+ *   limbo     in_limbo == 0    no block stays in limbo once no capture is under way
+ *
+ * Defines. MODE (SYNC, LAZY, ORDERED). FREES, ALLOCATIONS, KERNELS, NEEDS, PEERS, CAPTURES: how
+ * often each may happen, in all; ANY: without limit. WITHOUT_x removes the safeguard x; LIMIT_x
+ * allows the programs that are documented as limits. Each of these must make an assertion fail.
+ */
+
+#define SYNC    1
+#define LAZY    2
+#define ORDERED 3
+#define ANY     255
+
+#ifndef MODE
+#define MODE ORDERED
+#endif
+#ifndef FREES
+#define FREES 2
+#endif
+#ifndef ALLOCATIONS
+#define ALLOCATIONS 2
+#endif
+#ifndef KERNELS
+#define KERNELS 3
+#endif
+#ifndef NEEDS
+#define NEEDS 0
+#endif
+#ifndef PEERS
+#define PEERS 0
+#endif
+#ifndef CAPTURES
+#define CAPTURES 0
+#endif
+#ifndef SLOTS
+#define SLOTS 3   /* kernels pending at a time; at most 8 */
+#endif
+#ifndef TICKETS
+#define TICKETS 3 /* incomplete marks at a time */
+#endif
+
+#define OWNER 0
+#define PEER  1
+#define BIT(i) (1 << (i))
+
+/* ---- the device ---- */
+
+byte pending;            /* kernels submitted and not complete */
+byte in_context[2];      /* those of each context */
+byte newest[4];          /* the last of each stream: OWNER's 0 and 1, PEER's 2 and 3 */
+byte after[SLOTS];       /* what a kernel waits for */
+byte unpaid;             /* kernels that need one which is not submitted yet */
+byte all_wait_for;       /* what OWNER's future kernels are made to wait for */
+bit access;              /* PEER can reach OWNER's memory */
+bit capturing;
+
+/* Watched, not used: */
+byte earlier[SLOTS];     /* pending kernels of earlier owners of a kernel's memory */
+byte users[2], past[2];  /* of a cell: its owner's pending kernels, those of earlier owners */
+byte owing[2];           /* of a cell: kernels unpaid at its free */
+byte owing_late[2];      /* and when it left limbo */
+
+/* ---- the library ---- */
+
+#define LIVE   0
+#define BUSY   1 /* being freed, or handed out but not returned yet */
+#define CLEAN  2
+#define DIRTY  3
+#define LIMBO  4
+
+byte state[2];
+byte mark[2];
+bit whole;               /* the two cells are one live block */
+bit exposed[2];          /* PEER had access since the block was allocated */
+bit registered;          /* the library counts PEER among those with access */
+
+#define NOTHING   0
+#define RECORDING 1
+#define RECORDED  2
+
+byte entry[2 * (TICKETS + 1)]; /* by context and ticket */
+byte event[2 * (TICKETS + 1)];
+#define AT(context, ticket) ((context) * (TICKETS + 1) + (ticket))
+
+byte drawn;              /* the last ticket */
+#ifdef WITHOUT_SEQUENCE
+byte taken[4];           /* events recorded that have no ticket yet, by context and thread */
+#endif
+byte handed_out;         /* the highest mark under which a block was handed out */
+byte host_only;          /* the highest mark that must not be waited for on the device */
+byte holding;            /* threads that hold the gate shared */
+
+byte inside;             /* calls under way */
+byte number[2];          /* the tickets of frees under way, by thread */
+byte wanted[2];          /* the marks of allocations under way */
+
+/* ---- what is left to do ---- */
+
+byte frees = FREES, allocations = ALLOCATIONS, kernels = KERNELS;
+byte needs = NEEDS, peers = PEERS, captures = CAPTURES;
+byte debt[2];            /* by thread: the kernel, plus one, that needs one of this thread */
+byte blocked;            /* the stream of the unpaid kernel */
+
+inline spend(budget) {
+    if
+    :: budget != ANY -> budget--
+    :: else
+    fi
+}
+
+/* ---- completion ---- */
+
+hidden byte i_, k_, shift_, least_;
+
+inline lower(ticket) {
+    ticket = (ticket > shift_ -> ticket - shift_ : 0)
+}
+
+inline clean(c) {
+    if
+    :: state[c] == DIRTY && mark[c] == 0 ->
+        state[c] = CLEAN;
+        owing[c] = 0;
+        owing_late[c] = 0
+    :: else
+    fi
+}
+
+/*
+ * An event that is complete retires all its context's entries up to its own; what lies below the
+ * oldest entry of any context is the complete prefix.
+ */
+inline learn() {
+    i_ = TICKETS;
+    do
+    :: i_ == 0 -> break
+    :: else ->
+        if
+        :: entry[AT(OWNER, i_)] == RECORDED && event[AT(OWNER, i_)] == 0 ->
+            k_ = i_;
+            do
+            :: k_ == 0 -> break
+            :: else -> entry[AT(OWNER, k_)] = NOTHING; event[AT(OWNER, k_)] = 0; k_--
+            od
+        :: else
+        fi;
+        if
+        :: entry[AT(PEER, i_)] == RECORDED && event[AT(PEER, i_)] == 0 ->
+            k_ = i_;
+            do
+            :: k_ == 0 -> break
+            :: else -> entry[AT(PEER, k_)] = NOTHING; event[AT(PEER, k_)] = 0; k_--
+            od
+        :: else
+        fi;
+        i_--
+    od;
+    shift_ = 0;
+    do
+    :: shift_ < drawn && entry[AT(OWNER, shift_ + 1)] == NOTHING &&
+       entry[AT(PEER, shift_ + 1)] == NOTHING -> shift_++
+    :: else -> break
+    od;
+    if
+    :: shift_ > 0 ->
+        i_ = 1;
+        do
+        :: i_ > TICKETS -> break
+        :: else ->
+            k_ = i_ + shift_;
+            if
+            :: k_ <= TICKETS ->
+                entry[AT(OWNER, i_)] = entry[AT(OWNER, k_)];
+                entry[AT(PEER, i_)] = entry[AT(PEER, k_)];
+                event[AT(OWNER, i_)] = event[AT(OWNER, k_)];
+                event[AT(PEER, i_)] = event[AT(PEER, k_)]
+            :: else ->
+                entry[AT(OWNER, i_)] = NOTHING;
+                entry[AT(PEER, i_)] = NOTHING;
+                event[AT(OWNER, i_)] = 0;
+                event[AT(PEER, i_)] = 0
+            fi;
+            i_++
+        od;
+        drawn = drawn - shift_;
+        lower(handed_out);
+        lower(host_only);
+        lower(mark[0]);
+        lower(mark[1]);
+        lower(number[0]);
+        lower(number[1]);
+        lower(wanted[0]);
+        lower(wanted[1])
+    :: else
+    fi;
+    clean(0);
+    clean(1);
+    k_ = 0;
+    shift_ = 0
+}
+
+
+/* ---- the device at work ---- */
+
+#define RUNNABLE(k) ((pending & BIT(k)) != 0 && after[k] == 0 && (unpaid & BIT(k)) == 0)
+
+/* A completed kernel leaves every set. */
+inline complete(k) {
+    assert(earlier[k] == 0);
+    pending = pending & ~BIT(k);
+    in_context[OWNER] = in_context[OWNER] & ~BIT(k);
+    in_context[PEER] = in_context[PEER] & ~BIT(k);
+    all_wait_for = all_wait_for & ~BIT(k);
+    i_ = 0;
+    do
+    :: i_ == 4 -> break
+    :: else ->
+        newest[i_] = newest[i_] & ~BIT(k);
+#ifdef WITHOUT_SEQUENCE
+        taken[i_] = taken[i_] & ~BIT(k);
+#endif
+        i_++
+    od;
+    i_ = 0;
+    do
+    :: i_ == SLOTS -> break
+    :: else ->
+        after[i_] = after[i_] & ~BIT(k);
+        earlier[i_] = earlier[i_] & ~BIT(k);
+        i_++
+    od;
+    i_ = 0;
+    do
+    :: i_ == 2 -> break
+    :: else ->
+        users[i_] = users[i_] & ~BIT(k);
+        past[i_] = past[i_] & ~BIT(k);
+        owing[i_] = owing[i_] & ~BIT(k);
+        owing_late[i_] = owing_late[i_] & ~BIT(k);
+        i_++
+    od;
+    i_ = 0;
+    do
+    :: i_ == 2 * (TICKETS + 1) -> break
+    :: else -> event[i_] = event[i_] & ~BIT(k); i_++
+    od;
+    learn()
+}
+
+active proctype device() {
+end:
+    do
+    :: d_step { RUNNABLE(0) -> complete(0) }
+    :: d_step { RUNNABLE(1) -> complete(1) }
+#if SLOTS > 2
+    :: d_step { RUNNABLE(2) -> complete(2) }
+#endif
+#if SLOTS > 3
+    :: d_step { RUNNABLE(3) -> complete(3) }
+#endif
+#if SLOTS > 4
+    :: d_step { RUNNABLE(4) -> complete(4) }
+#endif
+    od
+}
+
+/* When nothing can move, all is done. */
+active proctype monitor() {
+    atomic {
+        timeout ->
+        assert(pending == 0);
+        assert(inside == 0);
+        assert(state[0] != LIMBO && state[1] != LIMBO)
+    }
+}
+
+/* ---- submitting ---- */
+
+#define FREE_SLOT(k) ((pending & BIT(k)) == 0)
+#if SLOTS > 4
+#define FREE_SLOTS (FREE_SLOT(0) + FREE_SLOT(1) + FREE_SLOT(2) + FREE_SLOT(3) + FREE_SLOT(4))
+#elif SLOTS > 3
+#define FREE_SLOTS (FREE_SLOT(0) + FREE_SLOT(1) + FREE_SLOT(2) + FREE_SLOT(3))
+#elif SLOTS > 2
+#define FREE_SLOTS (FREE_SLOT(0) + FREE_SLOT(1) + FREE_SLOT(2))
+#else
+#define FREE_SLOTS (FREE_SLOT(0) + FREE_SLOT(1))
+#endif
+
+/* One slot is kept for a kernel that another needs. */
+#define ROOM (FREE_SLOTS > (unpaid != 0))
+
+/* Leaves the kernel's slot in k_. */
+inline submit(stream) {
+    k_ = 0;
+    do
+    :: FREE_SLOT(k_) -> break
+    :: else -> k_++
+    od;
+    after[k_] = newest[stream];
+    newest[stream] = BIT(k_);
+    if
+    :: stream < 2 ->
+        after[k_] = after[k_] | all_wait_for;
+        in_context[OWNER] = in_context[OWNER] | BIT(k_)
+    :: else -> in_context[PEER] = in_context[PEER] | BIT(k_)
+    fi;
+    pending = pending | BIT(k_)
+}
+
+inline use(c) {
+    earlier[k_] = earlier[k_] | past[c];
+    users[c] = users[c] | BIT(k_)
+}
+
+#define IS_LIVE(c) (state[c] == LIVE && !(whole && (c) == 1))
+
+/* A kernel that works on the live block that starts at this cell: on all of it. */
+inline submit_work(c, stream) {
+    submit(stream);
+    use(c);
+    if
+    :: whole -> use(1 - c)
+    :: else
+    fi;
+    k_ = 0
+}
+
+/* ---- the gate ---- */
+
+inline enter_gate() {
+#ifndef WITHOUT_GATE
+    holding++
+#else
+    skip
+#endif
+}
+
+inline leave_gate() {
+#ifndef WITHOUT_GATE
+    holding--
+#else
+    skip
+#endif
+}
+
+/* ---- marks ---- */
+
+#ifdef WITHOUT_PEER_SET
+#define HAS_PEER(set) false
+#else
+#define HAS_PEER(set) ((((set) & 1) && exposed[0]) || (((set) & 2) && exposed[1]))
+#endif
+
+inline draw(me, peer) {
+    assert(drawn < TICKETS);
+    drawn++;
+    number[me] = drawn;
+    entry[AT(OWNER, drawn)] = RECORDING;
+    if
+    :: peer ->
+#ifndef WITHOUT_HOST_ONLY
+        host_only = drawn;
+#endif
+#ifndef WITHOUT_RESERVATION
+        entry[AT(PEER, drawn)] = RECORDING
+#endif
+    :: else
+    fi
+}
+
+#ifdef WITHOUT_RESERVATION
+#define AWAITED(context, ticket) (context == PEER || entry[AT(context, ticket)] == RECORDING)
+#else
+#define AWAITED(context, ticket) (entry[AT(context, ticket)] == RECORDING)
+#endif
+
+/* The entry may have been retired by a later mark's event already. */
+inline record(context, ticket) {
+    assert(!capturing);
+    if
+    :: ticket != 0 && AWAITED(context, ticket) ->
+        entry[AT(context, ticket)] = RECORDED;
+        event[AT(context, ticket)] = in_context[context];
+        learn()
+    :: else
+    fi
+}
+
+/* ---- the pool ---- */
+
+#ifdef WITHOUT_JOIN
+#define JOINED mark[0]
+#else
+#define JOINED (mark[0] > mark[1] -> mark[0] : mark[1])
+#endif
+
+/* Two dirty neighbours become one block. */
+inline join_neighbours() {
+    if
+    :: state[0] == DIRTY && state[1] == DIRTY ->
+        mark[0] = JOINED;
+        mark[1] = mark[0];
+        owing[0] = owing[0] | owing[1];
+        owing[1] = owing[0];
+        owing_late[0] = owing_late[0] | owing_late[1];
+        owing_late[1] = owing_late[0]
+    :: else
+    fi
+}
+
+/* What needs a kernel yet and is waited for by an event of OWNER that is recorded now. */
+#if MODE == SYNC
+#define OWING_NOW 0
+#else
+#define OWING_NOW (unpaid & in_context[OWNER])
+#endif
+
+inline put(c, as, with) {
+    if
+    :: set & BIT(c) ->
+        state[c] = as;
+        mark[c] = with;
+        owing[c] = owing[c] | OWING_NOW;
+        if
+        :: as != LIMBO -> exposed[c] = 0
+        :: else
+        fi
+    :: else
+    fi
+}
+
+/* Takes the cells of `set` back into the pool. */
+inline put_back(as, with) {
+    if
+    :: set == 3 -> whole = 0
+    :: else
+    fi;
+    put(0, as, with);
+    put(1, as, with);
+    clean(0);
+    clean(1);
+    join_neighbours()
+}
+
+inline mark_limbo(c, with) {
+    if
+    :: state[c] == LIMBO ->
+        state[c] = DIRTY;
+        mark[c] = with;
+        exposed[c] = 0;
+#ifndef LIMIT_LIMBO
+        owing_late[c] = OWING_NOW
+#endif
+    :: else
+    fi
+}
+
+inline take(c) {
+    if
+    :: set & BIT(c) ->
+        state[c] = BUSY;
+        mark[c] = 0;
+        owing[c] = 0;
+        owing_late[c] = 0;
+        past[c] = past[c] | users[c];
+        users[c] = 0;
+        exposed[c] = registered
+    :: else
+    fi
+}
+
+inline take_cells() {
+    take(0);
+    take(1);
+    if
+    :: set == 3 -> whole = 1
+    :: else
+    fi
+}
+
+#define IN(set, c) (((set) & BIT(c)) != 0)
+#define ALL(set, of_0, of_1) ((!IN(set, 0) || (of_0)) && (!IN(set, 1) || (of_1)))
+#define ALL_CLEAN(set) ALL(set, state[0] == CLEAN, state[1] == CLEAN)
+#define IS_IDLE(c) (state[c] == CLEAN || state[c] == DIRTY)
+#define ALL_IDLE(set) ALL(set, IS_IDLE(0), IS_IDLE(1))
+#define MARK_OF(set) ((IN(set, 0) && (!IN(set, 1) || mark[0] > mark[1])) -> mark[0] : mark[1])
+
+#ifdef WITHOUT_MOMENT
+#define IS_RECORDED(ticket) (entry[AT(OWNER, ticket)] != RECORDING)
+#else
+#define IS_RECORDED(ticket) true
+#endif
+
+/* The programs that are left out, as the limits say. */
+#ifdef LIMIT_THREAD
+#define MAY_REUSE(set) true
+#define MAY_WAIT_FOR(set, me) true
+#else
+#define MAY_REUSE(set) (ALL(set, (owing[0] & unpaid) == 0, (owing[1] & unpaid) == 0))
+#define MAY_WAIT_FOR(set, me) \
+    (debt[me] == 0 || \
+     ALL(set, ((owing[0] | owing_late[0]) & unpaid) == 0, ((owing[1] | owing_late[1]) & unpaid) == 0))
+#endif
+
+#ifdef WITHOUT_RECHECK
+#define REGISTERED_SINCE false
+#else
+#define REGISTERED_SINCE (registered || host_only != 0)
+#endif
+
+/* ---- threads ---- */
+
+#ifdef LIMIT_PEER
+#define MAY_FREE (debt[me] == 0 || (in_context[PEER] & BIT(debt[me] - 1)) != 0)
+#else
+#define MAY_FREE (debt[me] == 0) /* natively it would wait for what only this thread can give */
+#endif
+
+proctype thread(bit me) {
+    byte set;  /* cells of the block at hand */
+    bit dirty; /* this allocation may take a dirty block */
+
+end:
+    do
+
+    /* submit a kernel on a block */
+#define WORK(c, stream) \
+    d_step { \
+        kernels > 0 && ROOM && IS_LIVE(c) && (stream < 2 || access) -> \
+        spend(kernels); \
+        submit_work(c, stream) \
+    }
+    :: WORK(0, 0)
+    :: WORK(0, 1)
+    :: WORK(1, 0)
+    :: WORK(1, 1)
+    :: WORK(0, 2)
+    :: WORK(0, 3)
+    :: WORK(1, 2)
+    :: WORK(1, 3)
+
+    /* submit one that ends only after one that this thread submits later */
+#define NEED(stream) \
+    d_step { \
+        needs > 0 && unpaid == 0 && FREE_SLOTS > 1 -> \
+        spend(needs); \
+        submit(stream); \
+        unpaid = BIT(k_); \
+        blocked = stream; \
+        debt[me] = k_ + 1; \
+        k_ = 0 \
+    }
+#if NEEDS > 0
+    :: NEED(0)
+    :: NEED(1)
+#ifdef LIMIT_PEER
+    :: NEED(2)
+#endif
+#define PAY(stream) \
+    d_step { \
+        debt[me] != 0 && blocked != stream -> \
+        unpaid = 0; \
+        blocked = 0; \
+        submit(stream); \
+        after[debt[me] - 1] = after[debt[me] - 1] | BIT(k_); \
+        debt[me] = 0; \
+        k_ = 0 \
+    }
+    :: PAY(0)
+    :: PAY(1)
+    :: PAY(2)
+    :: PAY(3)
+#endif
+
+#ifdef LIMIT_TOLD
+    /* tell a kernel under way about a block */
+#define TELL(c, k) \
+    d_step { \
+        IS_LIVE(c) && !whole && (in_context[OWNER] & BIT(k)) != 0 -> \
+        k_ = k; \
+        use(c); \
+        k_ = 0 \
+    }
+    :: TELL(0, 0)
+    :: TELL(0, 1)
+    :: TELL(1, 0)
+    :: TELL(1, 1)
+#endif
+
+    :: atomic {
+        frees > 0 && drawn + inside < TICKETS && MAY_FREE && (IS_LIVE(0) || IS_LIVE(1)) ->
+        if
+        :: IS_LIVE(0) -> set = (whole -> 3 : 1)
+        :: IS_LIVE(1) -> set = 2
+        fi;
+        spend(frees);
+        inside++;
+        if
+        :: set & 1 -> state[0] = BUSY
+        :: else
+        fi;
+        if
+        :: set & 2 -> state[1] = BUSY
+        :: else
+        fi;
+        goto freeing
+    }
+
+    :: atomic {
+        allocations > 0 && (IS_IDLE(0) || IS_IDLE(1)) ->
+        spend(allocations);
+        inside++;
+        goto allocating
+    }
+
+    :: atomic {
+        peers > 0 && !registered && !access ->
+        spend(peers);
+        inside++;
+        registered = 1;
+        if
+        :: state[0] <= BUSY -> exposed[0] = 1
+        :: else
+        fi;
+        if
+        :: state[1] <= BUSY -> exposed[1] = 1
+        :: else
+        fi;
+        goto enabling
+    }
+    :: d_step { access -> access = 0; registered = 0 }
+
+    :: d_step { captures > 0 && !capturing && holding == 0 -> spend(captures); capturing = 1 }
+    :: atomic {
+#ifdef WITHOUT_CLOSING
+        capturing && drawn + inside < TICKETS ->
+#else
+        capturing && drawn + inside < TICKETS && holding == 0 ->
+#endif
+        capturing = 0;
+        inside++;
+        goto ended
+    }
+    od;
+
+    /* ---- free ---- */
+
+freeing:
+    atomic {
+        enter_gate();
+        if
+        :: capturing -> goto limbo
+        :: else
+        fi
+    }
+#if defined(WITHOUT_SEQUENCE)
+    d_step { assert(!capturing); taken[me] = in_context[OWNER] }
+    d_step { taken[2 + me] = in_context[PEER] }
+    d_step {
+        draw(me, HAS_PEER(set));
+        entry[AT(OWNER, number[me])] = RECORDED;
+        event[AT(OWNER, number[me])] = taken[me];
+        if
+        :: HAS_PEER(set) ->
+            entry[AT(PEER, number[me])] = RECORDED;
+            event[AT(PEER, number[me])] = taken[2 + me]
+        :: else
+        fi;
+        taken[me] = 0;
+        taken[2 + me] = 0;
+        learn()
+    }
+#elif defined(WITHOUT_RETURN) || defined(WITHOUT_MOMENT)
+    d_step { draw(me, HAS_PEER(set)) } /* the recorder does the rest, at some time */
+#else
+    d_step { draw(me, HAS_PEER(set)) }
+    d_step { record(OWNER, number[me]) }
+    if
+    :: d_step { HAS_PEER(set) -> record(PEER, number[me]) }
+    :: !HAS_PEER(set)
+    fi;
+#endif
+    d_step { leave_gate() }
+    atomic {
+#ifdef WITHOUT_WAIT
+        put_back(CLEAN, 0);
+#elif MODE == SYNC
+        number[me] == 0 || entry[AT(OWNER, number[me])] == NOTHING ->
+        if
+        :: HAS_PEER(set)
+        :: else -> number[me] = 0
+        fi;
+        put_back(DIRTY, number[me]);
+#else
+        put_back(DIRTY, number[me]);
+#endif
+        goto returning
+    }
+
+limbo:
+    atomic {
+        put_back(LIMBO, 0);
+        leave_gate();
+        goto returning
+    }
+
+    /* ---- allocate ---- */
+
+allocating:
+    dirty = (MODE == ORDERED && !capturing && !registered && host_only == 0);
+
+taking:
+    atomic {
+        if
+        :: set = 1
+        :: set = 2
+        :: set = 3
+        fi;
+        if
+        :: ALL_CLEAN(set) ->
+            take_cells();
+            goto handing
+        :: ALL_IDLE(set) && !ALL_CLEAN(set) && dirty && MAY_REUSE(set) && IS_RECORDED(MARK_OF(set)) ->
+            wanted[me] = MARK_OF(set);
+            take_cells()
+        :: ALL_IDLE(set) && !ALL_CLEAN(set) && !dirty && MAY_WAIT_FOR(set, me) ->
+            wanted[me] = MARK_OF(set);
+            set = 0;
+            goto waiting
+        :: else -> /* it grows, or there is no memory, or the program is left out */
+            set = 0;
+            goto returning
+        fi
+    }
+
+    /* dirty, under the mark `wanted` */
+    d_step { handed_out = (wanted[me] > handed_out -> wanted[me] : handed_out) }
+    atomic {
+        enter_gate();
+        if
+        :: capturing || REGISTERED_SINCE ->
+            put_back(DIRTY, wanted[me]);
+            leave_gate();
+            wanted[me] = 0;
+            set = 0;
+            dirty = 0;
+            goto taking
+        :: else
+        fi
+    }
+    d_step {
+        assert(!capturing);
+        if
+        :: wanted[me] != 0 && entry[AT(OWNER, wanted[me])] == RECORDED ->
+            all_wait_for = all_wait_for | event[AT(OWNER, wanted[me])]
+        :: else
+        fi;
+        wanted[me] = 0;
+        leave_gate()
+    }
+
+handing:
+    atomic {
+        if
+        :: set & 1 -> state[0] = LIVE
+        :: else
+        fi;
+        if
+        :: set & 2 -> state[1] = LIVE
+        :: else
+        fi;
+        goto returning
+    }
+
+waiting:
+    atomic { wanted[me] == 0 -> goto taking }
+
+    /* ---- peer access ---- */
+
+enabling:
+#ifndef WITHOUT_EXPORT_WAIT
+    wanted[me] = handed_out;
+    wanted[me] == 0;
+#endif
+    atomic { access = 1; goto returning }
+
+    /* ---- the end of a capture ---- */
+
+ended:
+    atomic {
+        enter_gate();
+        set = (state[0] == LIMBO) + 2 * (state[1] == LIMBO);
+        if
+        :: capturing || set == 0 -> leave_gate(); goto returning
+        :: else
+        fi
+    }
+    d_step {
+        draw(me, HAS_PEER(set));
+#ifndef WITHOUT_HOST_ONLY
+        host_only = drawn
+#endif
+    }
+    d_step { record(OWNER, number[me]) }
+    if
+    :: d_step { HAS_PEER(set) -> record(PEER, number[me]) }
+    :: !HAS_PEER(set)
+    fi;
+#ifdef WITHOUT_LIMBO_GATE
+    d_step { leave_gate() }
+    d_step {
+        mark_limbo(0, number[me]);
+        mark_limbo(1, number[me]);
+        clean(0);
+        clean(1);
+        join_neighbours()
+    }
+#else
+    d_step {
+        mark_limbo(0, number[me]);
+        mark_limbo(1, number[me]);
+        clean(0);
+        clean(1);
+        join_neighbours();
+        leave_gate()
+    }
+#endif
+
+returning:
+    atomic {
+        set = 0;
+        dirty = 0;
+        number[me] = 0;
+        wanted[me] = 0;
+        inside--;
+        goto end
+    }
+}
+
+#if defined(WITHOUT_RETURN) || defined(WITHOUT_MOMENT)
+#define RECORD(context, ticket) \
+    d_step { !capturing && entry[AT(context, ticket)] == RECORDING -> record(context, ticket) }
+
+active proctype recorder() {
+end:
+    do
+    :: RECORD(OWNER, 1)
+    :: RECORD(OWNER, 2)
+    :: RECORD(OWNER, 3)
+    :: RECORD(PEER, 1)
+    :: RECORD(PEER, 2)
+    :: RECORD(PEER, 3)
+    od
+}
+#endif
+
+init {
+    atomic {
+        run thread(0);
+        run thread(1)
+    }
+}

@@ -1,0 +1,25 @@
+/*
+ * Command lines: a table of options, and everything else is an operand. "--name value", "--name=value",
+ * and for options with a letter "-o value". After "--" all are operands.
+ */
+#ifndef BFC_PLAN_ARGUMENTS_H
+#define BFC_PLAN_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_NUMBER, OPTION_BYTES, OPTION_SECONDS };
+
+struct option {
+    const char *name; /* without dashes */
+    char letter;      /* or 0 */
+    enum option_kind kind;
+    void *value;          /* const char **, bool *, uint64_t * (two kinds), double * */
+    uint64_t least, most; /* of numbers and bytes */
+};
+
+/* Writes the operands' addresses; says what is wrong on standard error and returns false. */
+bool arguments_parse(int argc, char **argv, const struct option *options, unsigned options_count,
+                     const char **operands, unsigned operands_wanted, const char *operands_text);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * A table of names: text to a number, drawn 0, 1, 2, … in the order of first sight. Open addressing
+ * with linear probing, at most half full; O(1) expected. The names stay where the caller keeps them.
+ * Not thread-safe.
+ */
+#ifndef BFC_PLAN_NAMES_H
+#define BFC_PLAN_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAMES_NONE UINT32_MAX
+
+struct name {
+    const char *text;
+    size_t length;
+};
+
+struct names {
+    struct name *list; /* by number */
+    uint32_t count;
+    uint32_t room;
+    uint32_t *slots;
+    uint32_t mask;
+};
+
+/* Zero-filled is an empty table. */
+void names_free(struct names *names);
+
+/* The number of a name, NAMES_NONE when it is not in the table. */
+uint32_t names_find(const struct names *names, struct name name);
+
+/* The number of a name, added when it is new (*fresh says so). NAMES_NONE: no host memory. */
+uint32_t names_add(struct names *names, struct name name, bool *fresh);
+
+#endif

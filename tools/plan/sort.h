@@ -1,0 +1,23 @@
+/*
+ * Sorts numbers that are tagged with an index: least-significant-digit radix sort, stable, O(n) with
+ * at most eight passes; bytes that are equal in all keys cost no pass.
+ */
+#ifndef BFC_PLAN_SORT_H
+#define BFC_PLAN_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keyed {
+    uint64_t key;
+    uint32_t index;
+};
+
+/* False when the host has no memory for n more entries; the list is untouched then. */
+bool sort_keyed(struct keyed *list, size_t n);
+
+/* A key that sorts as the number does, for any double but a NaN. */
+uint64_t sort_key_of(double value);
+
+#endif
