@@ -111,9 +111,10 @@ static void add_releasable(void *context, const struct bfc_block_info *block) {
  * What the program could still get: the driver's free memory and our wholly free regions, within
  * the limit. Other cached memory does not count: it lies in pieces.
  */
-static void add_cached(const struct bfc_domain *domain, size_t *free_bytes, size_t *total_bytes) {
+static void add_cached(struct bfc_domain *domain, size_t *free_bytes, size_t *total_bytes) {
     struct bfc_pool_stats stats;
     uint64_t releasable = 0;
+    bfc_reuse_settle(domain);
     bfc_pool_read_stats(domain->pool, &stats);
     bfc_pool_visit(domain->pool, add_releasable, &releasable);
     uint64_t available = *free_bytes + releasable;

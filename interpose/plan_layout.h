@@ -1,15 +1,17 @@
 /*
  * The plan file: what bfcplan writes, and a replaying job maps read-only.
  *
- * A header, the arenas, the events in order of allocation, the anchors; each table starts at a multiple
- * of 64 bytes. Numbers are in the byte order of the machine that wrote the file: a reader with the other
- * one sees byte_order swapped and refuses it. Any change of this layout raises BFC_PLAN_VERSION.
+ * A header, the arenas, the events in order of allocation, the anchors; each table starts at a
+ * multiple of 64 bytes. Numbers are in the byte order of the machine that wrote the file: a reader
+ * with the other one sees byte_order swapped and refuses it. Any change of this layout raises
+ * BFC_PLAN_VERSION.
  *
- * A plan is a hint: a job serves a planned address only if it is free, so nothing here need be trusted
- * for safety; the checksum is there so that damage is reported rather than replayed badly.
+ * A plan is a hint: a job serves a planned address only if it is free, so nothing here need be
+ * trusted for safety; the checksum is there so that damage is reported rather than replayed badly.
  *
- * Replay goes through events[0, prefix) once, then through events[prefix, prefix + period) again and
- * again; without a period the plan holds the whole run. Offsets are from the start of the event's arena.
+ * Replay goes through events[0, prefix) once, then through events[prefix, prefix + period) again
+ * and again; without a period the plan holds the whole run. Offsets are from the start of the
+ * event's arena.
  */
 #ifndef BFC_INTERPOSE_PLAN_LAYOUT_H
 #define BFC_INTERPOSE_PLAN_LAYOUT_H
@@ -31,31 +33,32 @@ enum bfc_plan_class {
 };
 
 enum bfc_plan_flags {
-    BFC_PLAN_FROM_TRACE = 1, /* of a recorded run: it can be replayed; else of a list of lifetimes */
+    BFC_PLAN_FROM_TRACE =
+        1, /* of a recorded run: it can be replayed; else of a list of lifetimes */
 };
 
 struct bfc_plan_header {
-    char magic[8];          /* BFC_PLAN_MAGIC and a zero byte */
-    uint32_t version;       /* BFC_PLAN_VERSION */
-    uint32_t byte_order;    /* BFC_PLAN_BYTE_ORDER as its writer stores it */
-    uint64_t checksum;      /* of the whole file with this field zero: see plan_file.c */
-    uint64_t file_bytes;    /* size of the whole file */
-    uint64_t source_hash;   /* of the lifetimes and constraints that it was made from */
-    uint64_t program_hash;  /* of the recorded executable and its arguments; 0: unknown */
-    uint64_t bound;         /* bytes: no plan needs less, all arenas together */
-    uint64_t peak;          /* bytes: what this one needs */
-    uint64_t align;         /* bytes: offsets and sizes are multiples of it */
-    uint64_t gap;           /* ticks between streams that share memory */
-    uint64_t arenas_at;     /* bytes from the start of the file */
+    char magic[8];         /* BFC_PLAN_MAGIC and a zero byte */
+    uint32_t version;      /* BFC_PLAN_VERSION */
+    uint32_t byte_order;   /* BFC_PLAN_BYTE_ORDER as its writer stores it */
+    uint64_t checksum;     /* of the whole file with this field zero: see plan_file.c */
+    uint64_t file_bytes;   /* size of the whole file */
+    uint64_t source_hash;  /* of the lifetimes and constraints that it was made from */
+    uint64_t program_hash; /* of the recorded executable and its arguments; 0: unknown */
+    uint64_t bound;        /* bytes: no plan needs less, all arenas together */
+    uint64_t peak;         /* bytes: what this one needs */
+    uint64_t align;        /* bytes: offsets and sizes are multiples of it */
+    uint64_t gap;          /* ticks between streams that share memory */
+    uint64_t arenas_at;    /* bytes from the start of the file */
     uint64_t events_at;
     uint64_t anchors_at;
-    uint32_t arenas;        /* how many of each */
+    uint32_t arenas; /* how many of each */
     uint32_t events;
     uint32_t anchors;
-    uint32_t prefix;        /* events before the first period */
-    uint32_t period;        /* events of one period; 0: none */
-    uint32_t flags;         /* enum bfc_plan_flags */
-    uint64_t reserved[2];   /* zero */
+    uint32_t prefix;      /* events before the first period */
+    uint32_t period;      /* events of one period; 0: none */
+    uint32_t flags;       /* enum bfc_plan_flags */
+    uint64_t reserved[2]; /* zero */
 };
 
 /* One a space or device. */
@@ -80,8 +83,8 @@ struct bfc_plan_event {
     uint8_t reserved[3];
 };
 
-/* An event that can be told from all others of the plan by (device, size, thread): where a replay that
- * has lost its place finds it again. Sorted by token. */
+/* An event that can be told from all others of the plan by (device, size, thread): where a replay
+ * that has lost its place finds it again. Sorted by token. */
 struct bfc_plan_anchor {
     uint64_t token; /* bfc_plan_token of the event */
     uint32_t event;

@@ -10,10 +10,11 @@
 #ifndef BFC_INTERPOSE_REAL_DL_H
 #define BFC_INTERPOSE_REAL_DL_H
 
+#include <link.h>
 #include <stdbool.h>
 
 /* A function of the C library or of its former parts; NULL: it has none, or that part is not
- * loaded. Thread-safe; takes the loader's lock of dl_iterate_phdr. */
+ * loaded. Thread-safe; takes no lock. */
 void *bfc_c_function(const char *name);
 
 /* What a reference of ours would be bound to, another library's function perhaps; else as above. */
@@ -23,8 +24,8 @@ void *bfc_bound_function(const char *name);
 void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
 
-/* Whether the object that holds the code at `address` exports a function `name` of its own. */
-bool bfc_object_exports(const void *address, const char *name);
+/* Whether an object exports a function `name` of its own. */
+bool bfc_object_exports(const struct link_map *object, const char *name);
 
 /* Forgets what a failed call of the above left for the program's next dlerror. */
 void bfc_forget_dl_error(void);

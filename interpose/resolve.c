@@ -77,7 +77,7 @@ extern void *bfc_dlsym(void *handle, const char *name) __attribute__((visibility
 static void *resolve_dlsym(void *handle, const char *version, const void *caller) {
     void *real = real_dlvsym(handle, "dlsym", version);
     if (!real || object_of(real) != object_of(bfc_c_function("dlsym")) ||
-        bfc_object_exports(caller, "dlsym"))
+        bfc_object_exports(object_of(caller), "dlsym"))
         return NULL;
     return __extension__(void *) bfc_dlsym;
 }

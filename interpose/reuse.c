@@ -164,6 +164,16 @@ bfc_mark bfc_reuse_wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
     return complete;
 }
 
+/* A look settles a bounded number of marks: it is repeated as long as it finds more. */
+void bfc_reuse_settle(struct bfc_domain *domain) {
+    bfc_mark complete = BFC_NO_MARK, before;
+    do {
+        before = complete;
+        complete = bfc_reuse_poll(domain);
+    } while (complete > before);
+    bfc_pool_complete(domain->pool, complete);
+}
+
 /* ---- allocating ---- */
 
 /* Whether dirty blocks may be handed out at once, and ordered behind their marks on the device. */

@@ -31,6 +31,9 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain
 bfc_mark bfc_reuse_poll(void *domain);
 bfc_mark bfc_reuse_wait(void *domain, bfc_mark mark, uint64_t timeout_ns);
 
+/* Tells the pool of every mark that is complete, so that its counts are right. */
+void bfc_reuse_settle(struct bfc_domain *domain);
+
 /* Captures have ended: marks what was freed meanwhile. */
 void bfc_reuse_after_captures(const struct bfc_driver *driver);
 

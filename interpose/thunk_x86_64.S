@@ -81,14 +81,24 @@ name_\name:
     ret
 1:  go_on   dlsym
 
-    begin   dlvsym
+    begin   dlvsym /* of interest: cu..., and dlsym */
     testq   %rsi, %rsi
     jz      1f
     testq   %rdx, %rdx
     jz      1f
-    ask_for_hook
+    cmpb    $'c', (%rsi)
+    je      3f
+    cmpb    $'d', (%rsi)
+    jne     1f
+    cmpb    $'l', 1(%rsi)
+    jne     1f
+    cmpb    $'s', 2(%rsi)
+    jne     1f
+2:  ask_for_hook
     jz      1f
     ret
+3:  cmpb    $'u', 1(%rsi)
+    je      2b
 1:  go_on   dlvsym
 
     begin   dlopen

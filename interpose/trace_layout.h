@@ -1,11 +1,11 @@
 /*
  * The trace file: what a recording job writes and bfcplan and bfcreplay read.
  *
- * A header, then blocks until the end of the file. A block is a small head and its payload: records one
- * after another, as they are or as one zstd frame. A recorder fills a block in memory, compresses it and
- * appends it with one write, so a full disk or a killed job loses whole blocks at the end at most. A
- * reader accepts a file that ends in the middle of a block, or in zeros where one should begin, and says
- * that the tail is missing; damage before the tail is an error.
+ * A header, then blocks until the end of the file. A block is a small head and its payload: records
+ * one after another, as they are or as one zstd frame. A recorder fills a block in memory,
+ * compresses it and appends it with one write, so a full disk or a killed job loses whole blocks at
+ * the end at most. A reader accepts a file that ends in the middle of a block, or in zeros where
+ * one should begin, and says that the tail is missing; damage before the tail is an error.
  *
  * Numbers are in the byte order of the machine that wrote the file. Any change raises the version.
  */
@@ -47,17 +47,18 @@ struct bfc_trace_block {
 };
 
 enum bfc_trace_op {
-    BFC_TRACE_ALLOCATE = 0,      /* serial is new; bytes as requested */
-    BFC_TRACE_FREE = 1,          /* serial of the allocation that ends */
-    BFC_TRACE_WAIT = 2,          /* the host waited for the device; serial, bytes unused */
-    BFC_TRACE_EVENT = 3,         /* an event was recorded on the stream; serial: the event's number */
+    BFC_TRACE_ALLOCATE = 0, /* serial is new; bytes as requested */
+    BFC_TRACE_FREE = 1,     /* serial of the allocation that ends */
+    BFC_TRACE_WAIT = 2,     /* the host waited for the device; serial, bytes unused */
+    BFC_TRACE_EVENT = 3,    /* an event was recorded on the stream; serial: the event's number */
     BFC_TRACE_OUT_OF_MEMORY = 4, /* bytes were refused; serial unused */
     BFC_TRACE_OPS
 };
 
 struct bfc_trace_record {
-    uint64_t sequence; /* rises by one with each record of the process; gaps say that some were lost */
-    uint64_t serial;   /* of the allocation: unique in the process */
+    uint64_t
+        sequence; /* rises by one with each record of the process; gaps say that some were lost */
+    uint64_t serial; /* of the allocation: unique in the process */
     uint64_t bytes;
     uint32_t thread; /* of the process, numbered 0, 1, … as they are first seen */
     uint32_t stream; /* likewise; 0: the default stream, or the call has none */

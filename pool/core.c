@@ -51,6 +51,7 @@ static inline void enter_chapter(struct bfc_pool *pool, block_index b, chapter_i
         cut_chapter(pool, c);
 }
 
+/* b has left its region's chain already. */
 static inline void leave_chapter(struct bfc_pool *pool, block_index b) {
     chapter_index c = pool->chapter_of[b];
     struct chapter *chapter = &pool->chapters.all[c];
@@ -91,12 +92,12 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
 inline void pool_absorb_next(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
-    leave_chapter(pool, gone);
     map_remove(&pool->map, blocks, gone);
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
     if (blocks[b].next)
         blocks[blocks[b].next].previous = b;
+    leave_chapter(pool, gone);
     slot_vacate(pool, gone);
     pool->stats->merges++;
 }

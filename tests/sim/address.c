@@ -57,7 +57,8 @@ static bool all_taken(const struct sim_device *device, uintptr_t address, size_t
 char *sim_reach(uintptr_t address, size_t bytes) {
     const struct sim_device *device = sim_device_at(address);
     if (device == NULL) {
-        return (char *)address; // the host's
+        return sim_virtual_at(address) ? sim_virtual_reach(address, bytes)
+                                       : (char *)address; // the host's
     }
     return all_taken(device, address, bytes) ? device->shadow + (address - device->base) : NULL;
 }

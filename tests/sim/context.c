@@ -72,14 +72,14 @@ bool sim_context_known(CUcontext handle) {
     while (context != NULL && context != handle) {
         context = context->next;
     }
-    return context != NULL;
+    return context != NULL || sim_green_view(handle) != NULL;
 }
 
 CUresult sim_context_error(const struct CUctx_st *context) {
     if (context == NULL || !context->alive) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
-    return context->error;
+    return context->parent != NULL ? sim_context_error(context->parent) : context->error;
 }
 
 void sim_context_fail(struct CUctx_st *context, CUresult error) {
@@ -88,13 +88,17 @@ void sim_context_fail(struct CUctx_st *context, CUresult error) {
     }
 }
 
-static CUresult begin(struct CUctx_st *context, struct sim_device *device, unsigned flags) {
+unsigned long long sim_next_context_id(void) {
     static unsigned long long next_id = 1;
+    return next_id++;
+}
+
+static CUresult begin(struct CUctx_st *context, struct sim_device *device, unsigned flags) {
     context->device = device;
     context->alive = true;
     context->error = CUDA_SUCCESS;
     context->flags = flags;
-    context->id = next_id++;
+    context->id = sim_next_context_id();
     context->legacy = sim_stream_new(context, SIM_STREAM_LEGACY, 0, 0);
     return context->legacy != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -136,9 +140,29 @@ static void end(struct CUctx_st *context) {
     sim_marks_drop(&context->barrier);
     sim_context_events_end(context);
     end_streams(context);
+    sim_context_imports_end(context);
     sim_context_modules_end(context);
     sim_context_arrays_end(context);
     sim_context_memory_end(context);
+    sim_context_peers_end(context);
+}
+
+void sim_contexts_drop_cached(const struct CUmemPoolHandle_st *pool, size_t keep) {
+    for (int i = 0; i < sim_options.devices; i++) {
+        sim_pool_trim(&sim_devices[i].primary, pool, keep);
+    }
+    for (struct CUctx_st *context = contexts; context != NULL; context = context->next) {
+        sim_pool_trim(context, pool, keep);
+    }
+}
+
+void sim_contexts_forget_peer(const struct CUctx_st *peer) {
+    for (int i = 0; i < sim_options.devices; i++) {
+        sim_peer_forget(&sim_devices[i].primary, peer);
+    }
+    for (struct CUctx_st *context = contexts; context != NULL; context = context->next) {
+        sim_peer_forget(context, peer);
+    }
 }
 
 void sim_devices_finish(void) {
@@ -158,8 +182,13 @@ static struct CUctx_st **top(void) {
     return self.depth == 0 ? NULL : &self.stack[self.depth - 1];
 }
 
-struct CUctx_st *sim_current(void) {
+struct CUctx_st *sim_current_handle(void) {
     return self.depth == 0 ? NULL : self.stack[self.depth - 1];
+}
+
+struct CUctx_st *sim_current(void) {
+    struct CUctx_st *handle = sim_current_handle();
+    return handle != NULL && handle->parent != NULL ? handle->parent : handle;
 }
 
 static CUresult push(struct CUctx_st *context) {
@@ -214,14 +243,15 @@ SIM_CALL(cuCtxCreate_v4, SIM_READY,
              : create(context, flags, device, 3020))
 
 static CUresult destroy(CUcontext context) {
-    if (context == NULL || !sim_context_known(context) || context->primary) {
+    if (context == NULL || !sim_context_known(context) || context->primary ||
+        context->parent != NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (!context->alive) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     end(context);
-    if (sim_current() == context) {
+    if (sim_current_handle() == context) {
         self.depth--;
     }
     return CUDA_SUCCESS;
@@ -273,7 +303,7 @@ static CUresult get(CUcontext *out) {
     if (out == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *out = sim_current();
+    *out = sim_current_handle();
     return CUDA_SUCCESS;
 }
 
@@ -293,10 +323,15 @@ static CUresult attach(CUcontext *out, unsigned flags) {
 
 SIM_CALL(cuCtxAttach, SIM_CURRENT, (CUcontext * context, unsigned flags), attach(context, flags))
 
+// The old way of ending: the last of as many as cuCtxAttach gave.
+SIM_CALL(cuCtxDetach, SIM_READY, (CUcontext context),
+         context == NULL || context != sim_current_handle() ? CUDA_ERROR_INVALID_CONTEXT
+                                                            : destroy(context))
+
 // ---- what a context tells ----
 
 static CUresult alive_or_current(CUcontext handle, struct CUctx_st **out) {
-    *out = handle != NULL ? handle : sim_current();
+    *out = handle != NULL ? handle : sim_current_handle();
     if (*out == NULL || !sim_context_known(*out)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -386,9 +421,11 @@ static CUresult synchronize(CUcontext handle) {
     if (result == CUDA_SUCCESS) {
         result = sim_context_error(context);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sim_capture_refuses_context(context);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
+    context = context->parent != NULL ? context->parent : context;
+    result = sim_capture_refuses_context(context);
     return result == CUDA_SUCCESS ? sim_context_finish(context) : result;
 }
 
@@ -397,21 +434,32 @@ SIM_CALL(cuCtxSynchronize_v2, SIM_READY | SIM_UNSAFE, (CUcontext context), synch
 
 // ---- primary contexts ----
 
+CUresult sim_context_retain(struct sim_device *device) {
+    struct CUctx_st *context = &device->primary;
+    CUresult result = CUDA_SUCCESS;
+    if (!context->alive) {
+        result = begin(context, device, context->flags);
+    }
+    context->references += result == CUDA_SUCCESS;
+    return result;
+}
+
+void sim_context_give_back(struct sim_device *device) {
+    if (device->primary.references > 0 && --device->primary.references == 0) {
+        end(&device->primary);
+    }
+}
+
 static CUresult retain(CUcontext *out, CUdevice ordinal) {
     struct sim_device *device = sim_device_of(ordinal);
     if (out == NULL || device == NULL) {
         return out == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
     }
-    struct CUctx_st *context = &device->primary;
-    if (!context->alive) {
-        CUresult result = begin(context, device, context->flags);
-        if (result != CUDA_SUCCESS) {
-            return result;
-        }
+    CUresult result = sim_context_retain(device);
+    if (result == CUDA_SUCCESS) {
+        *out = &device->primary;
     }
-    context->references++;
-    *out = context;
-    return CUDA_SUCCESS;
+    return result;
 }
 
 static CUresult release(CUdevice ordinal) {
@@ -422,9 +470,7 @@ static CUresult release(CUdevice ordinal) {
     if (device->primary.references == 0) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (--device->primary.references == 0) {
-        end(&device->primary);
-    }
+    sim_context_give_back(device);
     return CUDA_SUCCESS;
 }
 

@@ -89,7 +89,7 @@ static const struct sim_work_type set_type = {
 // ---- what a call means ----
 
 static bool on_device(uintptr_t address) {
-    return sim_device_at(address) != NULL;
+    return sim_device_at(address) != NULL || sim_virtual_at(address);
 }
 
 static bool pageable(uintptr_t address) {
@@ -100,6 +100,9 @@ static bool pageable(uintptr_t address) {
 static bool span_valid(uintptr_t start, size_t bytes) {
     if (!on_device(start)) {
         return start != 0 || bytes == 0;
+    }
+    if (sim_virtual_at(start)) {
+        return sim_virtual_reach(start, bytes) != NULL; // may span several mappings
     }
     const struct sim_allocation *allocation = sim_allocation_at(start);
     return allocation != NULL && bytes <= allocation->size - (start - allocation->start);

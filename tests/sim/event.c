@@ -43,7 +43,7 @@ static void drop_record(struct sim_work *work) {
 static const struct sim_work_type record_type = {.run = run_nothing, .drop = drop_record};
 static const struct sim_work_type wait_type = {.run = run_nothing, .drop = drop_plain};
 
-static void forget(struct CUevent_st *event) {
+void sim_event_forget(struct CUevent_st *event) {
     sim_nodes_drop(&event->tips);
     event->captured_in = 0;
     sim_marks_drop(&event->marks);
@@ -74,7 +74,7 @@ SIM_CALL(cuEventCreate, SIM_CURRENT, (CUevent * event, unsigned flags), create(e
 
 static void end(struct CUevent_st *event) {
     sim_handle_remove(event);
-    forget(event);
+    sim_event_forget(event);
     free(event);
 }
 
@@ -116,7 +116,7 @@ CUresult sim_event_record(struct CUevent_st *event, struct CUstream_st *stream) 
     time->references = 2;
     record->time = time;
     record->work.type = &record_type;
-    forget(event);
+    sim_event_forget(event);
     event->time = time;
     event->recorded = true;
     CUresult result = sim_submit(stream, &record->work);
@@ -142,7 +142,7 @@ static CUresult record(CUevent handle, CUstream stream_handle, unsigned flags, b
         if (flags == CU_EVENT_RECORD_EXTERNAL) {
             return sim_capture_add_event(stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
         }
-        forget(event);
+        sim_event_forget(event);
         return sim_capture_record(event, stream);
     }
     return sim_event_record(event, stream);
@@ -154,7 +154,7 @@ SIM_PAIR(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, SIM_CURRENT,
          (CUevent event, CUstream stream, unsigned flags), record(event, stream, flags, per_thread))
 
 static CUresult record_context(CUcontext handle, CUevent event_handle) {
-    struct CUctx_st *context = handle != NULL ? handle : sim_current();
+    struct CUctx_st *context = handle != NULL ? handle : sim_current_handle();
     struct CUevent_st *event = sim_event_of(event_handle);
     sim_count_record();
     if (context == NULL || !sim_context_known(context)) {
@@ -164,6 +164,9 @@ static CUresult record_context(CUcontext handle, CUevent event_handle) {
     if (result != CUDA_SUCCESS) {
         return result;
     }
+    if (context->parent != NULL) {
+        return sim_green_record(context, event_handle);
+    }
     // "hEvent and hCtx must be from the same context."
     if (event == NULL || event->context != context) {
         return CUDA_ERROR_INVALID_HANDLE;
@@ -172,7 +175,7 @@ static CUresult record_context(CUcontext handle, CUevent event_handle) {
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    forget(event);
+    sim_event_forget(event);
     event->recorded = true;
     sim_context_marks(context, &event->marks);
     return CUDA_SUCCESS;
@@ -218,7 +221,7 @@ SIM_PAIR(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, SIM_CURRENT,
          stream_waits(stream, event, flags, per_thread))
 
 static CUresult context_waits(CUcontext handle, CUevent event_handle) {
-    struct CUctx_st *context = handle != NULL ? handle : sim_current();
+    struct CUctx_st *context = handle != NULL ? handle : sim_current_handle();
     struct CUevent_st *event = sim_event_of(event_handle);
     sim_count_device_wait();
     if (context == NULL || !sim_context_known(context)) {
@@ -227,6 +230,9 @@ static CUresult context_waits(CUcontext handle, CUevent event_handle) {
     CUresult result = sim_context_error(context);
     if (result != CUDA_SUCCESS) {
         return result;
+    }
+    if (context->parent != NULL) {
+        return sim_green_wait(context, event_handle);
     }
     if (event == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;

@@ -64,6 +64,7 @@ static CUresult allocate(void **out, size_t bytes, unsigned flags) {
     struct sim_host_range range = {.start = (uintptr_t)memory,
                                    .size = bytes,
                                    .flags = flags | CU_MEMHOSTALLOC_DEVICEMAP,
+                                   .buffer_id = sim_next_buffer_id(),
                                    .context = sim_current()};
     if (memory == NULL || !add(range)) {
         free(memory);
@@ -93,7 +94,58 @@ static CUresult release(void *memory) {
     return result;
 }
 
-SIM_CALL(cuMemFreeHost, SIM_READY | SIM_UNSAFE, (void *memory), release(memory))
+static CUresult release_pinned(void *memory) {
+    const struct sim_host_range *range = sim_host_at((uintptr_t)memory);
+    return range != NULL && range->managed ? CUDA_ERROR_INVALID_VALUE : release(memory);
+}
+
+SIM_CALL(cuMemFreeHost, SIM_READY | SIM_UNSAFE, (void *memory), release_pinned(memory))
+
+// ---- managed memory: the host's, which kernels and copies reach as well ----
+
+static CUresult allocate_managed(CUdeviceptr *out, size_t bytes, unsigned flags) {
+    void *memory = NULL;
+    if (out == NULL || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = allocate(&memory, bytes, 0);
+    if (result == CUDA_SUCCESS) {
+        sim_host_at((uintptr_t)memory)->managed = true;
+        *out = (uintptr_t)memory;
+    }
+    return result;
+}
+
+SIM_CALL(cuMemAllocManaged, SIM_CURRENT | SIM_UNSAFE,
+         (CUdeviceptr * out, size_t bytes, unsigned flags), allocate_managed(out, bytes, flags))
+
+CUresult sim_managed_free(CUdeviceptr pointer) {
+    const struct sim_host_range *range = sim_host_at(pointer);
+    return range->managed ? release((void *)(uintptr_t)pointer) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult know_managed(CUdeviceptr pointer) {
+    const struct sim_host_range *range = sim_host_at(pointer);
+    return range != NULL && range->managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Where managed memory lies has no effect here, so advice and prefetches are taken and do nothing.
+SIM_CALL(cuMemAdvise, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device),
+         ((void)bytes, (void)advice, (void)device, know_managed(pointer)))
+SIM_CALL(cuMemAdvise_v2, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location),
+         ((void)bytes, (void)advice, (void)location, know_managed(pointer)))
+SIM_PAIR(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream),
+         ((void)bytes, (void)device, (void)stream, (void)per_thread, know_managed(pointer)))
+SIM_PAIR(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
+          CUstream stream),
+         ((void)bytes, (void)location, (void)flags, (void)stream, (void)per_thread,
+          know_managed(pointer)))
+
+// ---- registered memory ----
 
 static CUresult enregister(void *memory, size_t bytes, unsigned flags) {
     if (memory == NULL || bytes == 0) {

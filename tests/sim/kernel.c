@@ -56,11 +56,13 @@ struct launch {
     _Alignas(16) char values[ROOM];
 };
 
+// A kernel reaches its own device's memory, that of enabled peers, and mapped host memory.
 static char *reach(uint64_t address, size_t bytes) {
     sim_lock_take();
-    char *place = sim_device_at(address) != NULL || sim_host_at(address) != NULL
-                      ? sim_reach(address, bytes)
-                      : NULL;
+    const struct sim_device *device = sim_device_at(address);
+    bool allowed = device != NULL ? sim_peer_reaches(sim_self()->running, device)
+                                  : sim_host_at(address) != NULL || sim_virtual_at(address);
+    char *place = allowed ? sim_reach(address, bytes) : NULL;
     sim_lock_give();
     return place;
 }

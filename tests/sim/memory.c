@@ -113,9 +113,13 @@ static void enlist(struct sim_allocation *allocation) {
     context->allocations = allocation;
 }
 
+unsigned long long sim_next_buffer_id(void) {
+    static unsigned long long next_id = 1;
+    return next_id++;
+}
+
 CUresult sim_allocate(struct CUctx_st *context, size_t size, enum sim_kind kind,
                       struct sim_allocation **out) {
-    static unsigned long long next_id = 1;
     struct sim_allocation *allocation = calloc(1, sizeof *allocation);
     if (allocation == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -129,13 +133,14 @@ CUresult sim_allocate(struct CUctx_st *context, size_t size, enum sim_kind kind,
         free(allocation);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    allocation->buffer_id = next_id++;
+    allocation->buffer_id = sim_next_buffer_id();
     enlist(allocation);
     *out = allocation;
     return CUDA_SUCCESS;
 }
 
 void sim_allocation_end(struct sim_allocation *allocation) {
+    sim_pool_forget(allocation);
     *allocation->link = allocation->next;
     if (allocation->next != NULL) {
         allocation->next->link = allocation->link;
@@ -157,10 +162,13 @@ void sim_context_memory_end(struct CUctx_st *context) {
 struct sim_allocation *sim_allocation_at(uintptr_t address) {
     const struct sim_device *device = sim_device_at(address);
     if (device == NULL) {
-        return NULL;
+        return sim_virtual_allocation(address);
     }
     uintptr_t owner = device->owner[(address - device->base) / SIM_PAGE];
     struct sim_allocation *allocation = NULL;
+    if (owner == SIM_HIDDEN_PAGE) {
+        return NULL;
+    }
     if (owner & SLAB) {
         const struct sim_slab *slab = (const struct sim_slab *)(owner & ~SLAB);
         allocation = slab->owner[(address - slab->start) / SIM_GRAIN];
@@ -198,14 +206,31 @@ SIM_CALL(cuMemAlloc, SIM_CURRENT | SIM_UNSAFE, (CUdeviceptr_v1 * out, unsigned s
 SIM_CALL(cuMemAlloc_v2, SIM_CURRENT | SIM_UNSAFE, (CUdeviceptr * out, size_t size),
          allocate(out, size))
 
+// Stream-ordered memory: the program says that all use of it is over, so nothing is waited for.
+static CUresult release_unordered(struct sim_allocation *allocation) {
+    CUresult result = sim_context_error(allocation->context);
+    if (result == CUDA_SUCCESS && allocation->kind == SIM_ASYNC) {
+        sim_pool_release(allocation);
+    }
+    return result;
+}
+
 // By pointer: whatever is current. The error of the owning context's earlier work is the answer.
 static CUresult release(CUdeviceptr pointer) {
     if (pointer == 0) {
         return CUDA_SUCCESS;
     }
+    if (sim_host_at(pointer) != NULL) {
+        return sim_managed_free(pointer);
+    }
     struct sim_allocation *allocation = sim_allocation_at(pointer);
-    if (allocation == NULL || allocation->start != pointer) {
+    if (allocation == NULL || allocation->start != pointer ||
+        (allocation->kind != SIM_PLAIN && allocation->kind != SIM_ASYNC &&
+         allocation->kind != SIM_GRAPH_MEMORY)) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (allocation->kind != SIM_PLAIN) {
+        return release_unordered(allocation);
     }
     struct CUctx_st *context = allocation->context;
     unsigned long long life = context->id;
@@ -224,6 +249,33 @@ static CUresult release(CUdeviceptr pointer) {
 
 SIM_CALL(cuMemFree, SIM_READY | SIM_UNSAFE, (CUdeviceptr_v1 pointer), release(pointer))
 SIM_CALL(cuMemFree_v2, SIM_READY | SIM_UNSAFE, (CUdeviceptr pointer), release(pointer))
+
+// Rows start at multiples of 512 bytes, what recent devices are seen to do; the formula is not
+// published.
+static CUresult allocate_rows(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
+                              unsigned element) {
+    size_t row = 0, bytes = 0;
+    if (out == NULL || pitch == NULL || width == 0 || height == 0 ||
+        (element != 4 && element != 8 && element != 16)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (__builtin_add_overflow(width, SIM_GRAIN - 1, &row)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    row = row / SIM_GRAIN * SIM_GRAIN;
+    if (__builtin_mul_overflow(row, height, &bytes)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = allocate(out, bytes);
+    if (result == CUDA_SUCCESS) {
+        *pitch = row;
+    }
+    return result;
+}
+
+SIM_CALL(cuMemAllocPitch_v2, SIM_CURRENT | SIM_UNSAFE,
+         (CUdeviceptr * out, size_t *pitch, size_t width, size_t height, unsigned element),
+         allocate_rows(out, pitch, width, height, element))
 
 static CUresult info(size_t *free_bytes, size_t *total) {
     const struct sim_device *device = sim_current()->device;
@@ -259,14 +311,15 @@ SIM_CALL(cuMemGetInfo_v2, SIM_CURRENT, (size_t * free_bytes, size_t *total),
 
 static CUresult range_of(CUdeviceptr *start, size_t *size, CUdeviceptr pointer) {
     const struct sim_allocation *allocation = sim_allocation_at(pointer);
-    if (allocation == NULL) {
+    const struct sim_host_range *host = allocation == NULL ? sim_host_at(pointer) : NULL;
+    if (allocation == NULL && host == NULL) {
         return CUDA_ERROR_NOT_FOUND;
     }
     if (start != NULL) {
-        *start = allocation->start;
+        *start = allocation != NULL ? allocation->start : host->start;
     }
     if (size != NULL) {
-        *size = allocation->size;
+        *size = allocation != NULL ? allocation->size : host->size;
     }
     return CUDA_SUCCESS;
 }

@@ -18,7 +18,15 @@ static bool resolve(CUdeviceptr pointer, struct target *target) {
 }
 
 static struct CUctx_st *context_of(const struct target *t) {
-    return t->allocation != NULL ? t->allocation->context : t->host->context;
+    const struct sim_allocation *allocation = t->allocation;
+    if (allocation != NULL) {
+        return allocation->kind == SIM_VIRTUAL ? NULL : allocation->context;
+    }
+    return t->host->context;
+}
+
+static struct sim_device *device_of(const struct target *t) {
+    return t->allocation != NULL ? t->allocation->device : t->host->context->device;
 }
 
 static uintptr_t start_of(const struct target *t) {
@@ -77,17 +85,20 @@ static CUresult tell_identity(const struct target *t, CUpointer_attribute which,
     }
 }
 
+static const CUmemoryPool no_pool = NULL;
+
 static CUresult tell(const struct target *t, CUpointer_attribute which, void *out) {
     switch ((int)which) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        put_number(out, t->host != NULL ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+        put_number(out, t->host != NULL && !t->host->managed ? CU_MEMORYTYPE_HOST
+                                                             : CU_MEMORYTYPE_DEVICE);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         return put_flag(out, t->allocation != NULL && t->allocation->sync_memops);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        return put_flag(out, false);
+        return put_flag(out, t->host != NULL && t->host->managed);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        put_number(out, (unsigned)context_of(t)->device->ordinal);
+        put_number(out, (unsigned)device_of(t)->ordinal);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         return put_flag(out, t->allocation != NULL && t->allocation->kind == SIM_PLAIN);
@@ -102,7 +113,7 @@ static CUresult tell(const struct target *t, CUpointer_attribute which, void *ou
         put_number(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        memset(out, 0, sizeof(CUmemoryPool));
+        memcpy(out, t->allocation != NULL ? &t->allocation->pool : &no_pool, sizeof no_pool);
         return CUDA_SUCCESS;
     default:
         return tell_identity(t, which, out);

@@ -225,9 +225,15 @@ struct CUctx_st {
     struct CUevent_st *events;
     struct CUmod_st *modules;
     struct CUarray_st *arrays;
+    size_t limits[CU_LIMIT_MAX];
+    CUfunc_cache cache;
+    struct CUctx_st **peers; // whose memory its kernels may reach
+    size_t peer_count;
+    struct CUctx_st *parent; // of a converted green context: the primary one
 };
 
-struct CUctx_st *sim_current(void);
+struct CUctx_st *sim_current(void);        // for a converted green context, the primary one
+struct CUctx_st *sim_current_handle(void); // as it was made current
 bool sim_context_known(CUcontext handle);
 CUresult sim_context_error(const struct CUctx_st *context);
 void sim_context_fail(struct CUctx_st *context, CUresult error);
@@ -243,6 +249,7 @@ struct sim_thread {
     bool in_callback;
     CUstreamCaptureMode mode; // how captures of others bar this thread
     unsigned long long id;    // 0 until a capture asks
+    struct CUctx_st *running; // whose work this thread is doing
 };
 struct sim_thread *sim_self(void);
 struct CUstream_st *sim_thread_stream(struct CUctx_st *context);
@@ -274,7 +281,8 @@ enum sim_kind {
     SIM_ASYNC,
     SIM_GRAPH_MEMORY,
     SIM_ARRAY_MEMORY,
-    SIM_VIRTUAL
+    SIM_VIRTUAL,
+    SIM_IMPORTED
 };
 
 struct sim_allocation {
@@ -287,9 +295,15 @@ struct sim_allocation {
     struct sim_slab *slab;
     unsigned long long buffer_id;
     bool sync_memops;
+    struct CUmemPoolHandle_st *pool; // of stream-ordered memory
+    bool cached;                     // freed and kept by its pool
     bool freed; // no longer the program's, still mapped until the work before is done
     struct sim_allocation *next, **link; // in its context's list
 };
+
+// A page's owner: an allocation, a slab with the lowest bit set, or this: memory that is only
+// reached through other addresses.
+#define SIM_HIDDEN_PAGE ((uintptr_t)2)
 
 uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owner);
 void sim_pages_give(struct sim_device *device, uintptr_t start, size_t pages);
@@ -306,11 +320,18 @@ struct sim_host_range {
     uintptr_t start;
     size_t size;
     unsigned flags;
-    bool registered;
+    bool registered, managed;
     unsigned long long buffer_id;
     struct CUctx_st *context;
 };
 struct sim_host_range *sim_host_at(uintptr_t address);
+CUresult sim_managed_free(CUdeviceptr pointer);
+
+// Windows beside the devices': reserved addresses and other processes' memory (virtual.c, ipc.c).
+bool sim_virtual_at(uintptr_t address);
+char *sim_virtual_reach(uintptr_t address, size_t bytes); // NULL: not all is mapped
+struct sim_allocation *sim_virtual_allocation(uintptr_t address);
+void sim_context_imports_end(const struct CUctx_st *context);
 
 // ---- copies (copy.c, copy3d.c) and arrays (array.c) ----
 
@@ -333,6 +354,28 @@ struct sim_work *sim_copy_work(const struct sim_place *to, const struct sim_plac
 // Where an array's bytes are; false: no array.
 bool sim_array_place(CUarray array, struct sim_place *place);
 void sim_context_arrays_end(struct CUctx_st *context);
+
+// ---- peers, pools, green contexts (peer.c, pool.c, green.c) ----
+
+bool sim_peer_reaches(const struct CUctx_st *context, const struct sim_device *device);
+void sim_context_peers_end(struct CUctx_st *context);
+void sim_peer_forget(struct CUctx_st *context, const struct CUctx_st *peer);
+void sim_contexts_forget_peer(const struct CUctx_st *peer);
+void sim_pool_forget(const struct sim_allocation *allocation);
+void sim_pool_release(struct sim_allocation *allocation);
+void sim_pool_trim(struct CUctx_st *context, const struct CUmemPoolHandle_st *pool, size_t keep);
+void sim_contexts_drop_cached(const struct CUmemPoolHandle_st *pool, size_t keep);
+unsigned long long sim_next_buffer_id(void);
+struct CUctx_st *sim_green_view(CUcontext handle); // NULL: no converted green context
+struct CUgreenCtx_st *sim_green_current(void);     // of this thread, or NULL
+struct sim_marks *sim_green_barrier(struct CUgreenCtx_st *green);
+void sim_green_marks(const struct CUgreenCtx_st *green, struct sim_marks *marks);
+CUresult sim_green_record(struct CUctx_st *view, CUevent event);
+CUresult sim_green_wait(struct CUctx_st *view, CUevent event);
+CUresult sim_context_retain(struct sim_device *device);
+void sim_context_give_back(struct sim_device *device);
+unsigned long long sim_next_context_id(void);
+void sim_event_forget(struct CUevent_st *event);
 
 // ---- kernels (kernel.c, builtin.c, module.c) ----
 

@@ -90,6 +90,7 @@ static void do_work(struct CUstream_st *stream, struct sim_work *work) {
     }
     sim_lock_give();
     delay(stream, work);
+    sim_self()->running = work->context;
     CUresult result = work->type->run(work);
     sim_lock_take();
     stream->head = work->next;
@@ -140,6 +141,9 @@ static void implicit_waits(struct CUstream_st *stream, struct sim_marks *waits) 
     struct CUctx_st *context = stream->context;
     sim_marks_complete(&context->barrier);
     sim_marks_join(waits, &context->barrier);
+    if (stream->green != NULL) {
+        sim_marks_join(waits, sim_green_barrier(stream->green));
+    }
     if (stream == context->legacy) {
         wait_for_blocking(stream, waits);
     } else if (!(stream->flags & CU_STREAM_NON_BLOCKING) && context->legacy != NULL) {
@@ -218,6 +222,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority) {
     if (stream == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    stream->green = sim_green_current();
     *out = stream;
     return CUDA_SUCCESS;
 }
@@ -306,3 +311,18 @@ SIM_PAIR(cuStreamGetCtx, cuStreamGetCtx_ptsz, SIM_CURRENT, (CUstream stream, CUc
          property(stream, per_thread, CONTEXT, context))
 SIM_PAIR(cuStreamGetDevice, cuStreamGetDevice_ptsz, SIM_CURRENT,
          (CUstream stream, CUdevice *device), property(stream, per_thread, DEVICE, device))
+
+static CUresult contexts_of(CUstream handle, bool per_thread, CUcontext *context,
+                            CUgreenCtx *green) {
+    CUresult result = property(handle, per_thread, CONTEXT, context);
+    if (green == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const struct CUstream_st *stream = sim_stream_of(handle, per_thread, &result);
+    *green = stream != NULL ? stream->green : NULL;
+    return result;
+}
+
+SIM_PAIR(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, SIM_CURRENT,
+         (CUstream stream, CUcontext *context, CUgreenCtx *green),
+         contexts_of(stream, per_thread, context, green))

@@ -1,0 +1,58 @@
+#include "tests/invisible/lookups.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef ASK_LINKED
+// So that the linker keeps the driver among what this library needs.
+extern int cuInit(unsigned);
+int (*lookups_driver)(unsigned) = cuInit;
+#endif
+
+static const char *const names[] = {
+    "",
+    "c",
+    "cu",
+    "cuMemAlloc",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuGetProcAddress_v2",
+    "cuDeviceGet",
+    "cuNoSuchCall",
+    "cudaMalloc",
+    "cudaFree",
+    "cudnnCreate",
+    "curl_easy_init",
+    "malloc",
+    "no_such_name",
+};
+
+// The object, but for our own: whose hook stands for the driver's function.
+static const char *place_of(void *address) {
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_fname)
+        return "nowhere";
+    const char *slash = strrchr(info.dli_fname, '/');
+    const char *file = slash ? slash + 1 : info.dli_fname;
+    return strcmp(file, "libbfcpreload.so") == 0 ? "libcuda.so.1" : file;
+}
+
+static void show(const char *how, const char *name, void *found) {
+    const char *error = dlerror();
+    printf("%s %s: %s, %s\n", how, name, found ? place_of(found) : "not found",
+           error ? error : "no error");
+}
+
+void lookups_show(const char *who) {
+    void *process = dlopen(NULL, RTLD_NOW), *libc = dlopen("libc.so.6", RTLD_NOW);
+    printf("-- %s\n", who);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        show("default", names[i], dlsym(RTLD_DEFAULT, names[i]));
+        show("next", names[i], dlsym(RTLD_NEXT, names[i]));
+        show("process", names[i], dlsym(process, names[i]));
+        show("libc", names[i], dlsym(libc, names[i]));
+        show("versioned", names[i], dlvsym(RTLD_DEFAULT, names[i], "GLIBC_2.2.5"));
+        show("versioned next", names[i], dlvsym(RTLD_NEXT, names[i], "libcudart.so.13"));
+    }
+}
