@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/capture.h"
+#include "interpose/unsafe.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -31,6 +32,8 @@ static __thread char this_thread __attribute__((tls_model("initial-exec")));
 /* The pair of a closer's `under_way` write and this read goes through the gate word: all are
  * ordered. */
 bool bfc_gate_enter(void) {
+    BFC_WITHOUT_GATE(atomic_fetch_add(&gate, 1); return true;)
+    BFC_WITHOUT_HOLDING(return atomic_load(&under_way) == 0;)
     while (atomic_load_explicit(&under_way, memory_order_relaxed) == 0) {
         if (!(atomic_fetch_add(&gate, 1) & CLOSED)) {
             if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
@@ -46,6 +49,7 @@ bool bfc_gate_enter(void) {
 }
 
 void bfc_gate_leave(void) {
+    BFC_WITHOUT_HOLDING(return;)
     atomic_fetch_sub(&gate, 1);
 }
 
@@ -118,6 +122,7 @@ static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
 }
 
 enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
+    BFC_WITHOUT_GATE(return BFC_CAPTURE_NONE;)
     if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
         return BFC_CAPTURE_NONE;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);

@@ -8,6 +8,7 @@
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
+#include "interpose/unsafe.h"
 
 /* ---- forwarding ---- */
 
@@ -38,6 +39,7 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, struct bfc_doma
     enum bfc_status status;
     bfc_source_clear_error();
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, pointer, &status);
+    BFC_CHECK_POOL(domain->pool);
     return status == BFC_OK ? result : explain_failure(driver, domain, status, pointer, bytes);
 }
 
