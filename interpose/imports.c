@@ -264,21 +264,19 @@ static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) 
     return result;
 }
 
-static const char *explain(enum bfc_table_answer answer) {
-    switch (answer) {
-    case BFC_TABLE_DAMAGED:
-        return "it is damaged";
-    case BFC_TABLE_MISSING:
-        return "its exporter has ended, is another user's, or has a /dev/shm of its own (a "
-               "container: share it)";
-    case BFC_TABLE_UNSAFE:
-        return "its exporter's table in /dev/shm is not this user's alone";
-    case BFC_TABLE_STALE:
-        return "its memory was freed by the exporter";
-    case BFC_TABLE_FOUND:
-        break;
-    }
-    return "";
+/* One line that says what is wrong with a token, and what to do about it. */
+static void complain(const struct bfc_token *token, enum bfc_table_answer answer) {
+    static const char *const reasons[] = {
+        [BFC_TABLE_MISSING] = "that process has ended, is another user's, or has a /dev/shm of its "
+                              "own (a container's, which can be shared)",
+        [BFC_TABLE_UNSAFE] = "its table in /dev/shm is not this user's alone",
+        [BFC_TABLE_STALE] = "its memory was freed there",
+    };
+    if (answer == BFC_TABLE_DAMAGED)
+        bfc_log(BFC_LOG_ERROR, "cuIpcOpenMemHandle: a token is damaged");
+    else
+        bfc_log(BFC_LOG_ERROR, "cuIpcOpenMemHandle: a token of process %d cannot be opened: %s",
+                token->pid, reasons[answer]);
 }
 
 CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
@@ -291,8 +289,7 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
     memcpy(&token, &handle, sizeof token);
     enum bfc_table_answer answer = bfc_table_read(&token, &opening.row);
     if (answer != BFC_TABLE_FOUND) {
-        bfc_log(BFC_LOG_ERROR, "cuIpcOpenMemHandle: a token of process %d is of no use: %s",
-                token.pid, explain(answer));
+        complain(&token, answer);
         return CUDA_ERROR_INVALID_HANDLE;
     }
     memcpy(&opening.region, opening.row.handle, sizeof opening.region);
