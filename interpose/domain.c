@@ -161,7 +161,7 @@ static struct bfc_domain *new_domain(const struct bfc_driver *driver, CUcontext 
     }
     take_section(domain);
     fill_section(domain, driver);
-    if (bfc_driver_can_mark(driver))
+    if (driver->can_mark)
         domain->marks = bfc_marks_create();
     domain->free_mode = domain->marks ? process->options.free_mode : BFC_FREE_SYNC;
     if (!bfc_source_make_pool(domain, &process->options)) {
@@ -250,20 +250,32 @@ static bool is_thread_domain(CUcontext context, unsigned long long id) {
            !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE);
 }
 
+/* The thread's last domain was another: that of the context, or of the one that it is a green part
+ * of. */
+static struct bfc_domain *switch_to_owner(const struct bfc_driver *driver, CUcontext context,
+                                          unsigned long long id, enum bfc_forward_reason *reason) {
+    CUcontext owner = bfc_green_owner(driver, context);
+    if (owner != context) {
+        if (driver->cuCtxGetId(owner, &id) != CUDA_SUCCESS)
+            return NULL;
+        if (is_thread_domain(owner, id))
+            return thread.domain;
+    }
+    *reason = BFC_FORWARD_NO_HOST_MEMORY;
+    return switch_domain(driver, owner, id);
+}
+
 struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
                                       enum bfc_forward_reason *reason) {
     CUcontext context = NULL;
     unsigned long long id = 0;
-    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
-        !(context = bfc_green_owner(driver, context)) ||
-        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS)) {
-        *reason = BFC_FORWARD_NO_CONTEXT;
+    *reason = BFC_FORWARD_NO_CONTEXT;
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS))
         return NULL;
-    }
     if (is_thread_domain(context, id))
         return thread.domain;
-    *reason = BFC_FORWARD_NO_HOST_MEMORY;
-    return switch_domain(driver, context, id);
+    return switch_to_owner(driver, context, id, reason);
 }
 
 struct bfc_domain *bfc_domain_of(CUdeviceptr address) {

@@ -11,11 +11,7 @@
 #include "interpose/span.h"
 #include "interpose/table.h"
 
-static bool has_exported; /* atomic */
-
-bool bfc_exports_need_own(void) {
-    return __atomic_load_n(&has_exported, __ATOMIC_RELAXED);
-}
+bool bfc_has_exported_plainly;
 
 /* ---- tokens ---- */
 
@@ -96,7 +92,7 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
     struct bfc_span span;
     bfc_span_of(pointer, &span);
     if (plainly)
-        __atomic_store_n(&has_exported, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&bfc_has_exported_plainly, true, __ATOMIC_RELAXED);
     if (span.kind != BFC_SPAN_POOLED)
         return driver->cuIpcGetMemHandle(handle,
                                          span.kind == BFC_SPAN_GONE ? BFC_NOWHERE : pointer);

@@ -21,8 +21,12 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
+extern bool bfc_has_exported_plainly; /* never falls */
+
 /* Whether allocations are to be the driver's own: BFC_IPC=off, and this process has exported. */
-bool bfc_exports_need_own(void);
+static inline bool bfc_exports_need_own(void) {
+    return __atomic_load_n(&bfc_has_exported_plainly, __ATOMIC_RELAXED);
+}
 
 /* The id of the block at `start` if a note on it must go when it is freed; 0: there is none. */
 uint64_t bfc_exports_noted(struct bfc_domain *domain, CUdeviceptr start);

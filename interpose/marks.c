@@ -44,12 +44,6 @@ struct bfc_marks {
     struct event *store; /* events that can be used again */
 };
 
-bool bfc_driver_can_mark(const struct bfc_driver *driver) {
-    return driver->cuCtxRecordEvent && driver->cuCtxWaitEvent && driver->cuEventCreate &&
-           driver->cuEventQuery && driver->cuEventSynchronize &&
-           driver->cuThreadExchangeStreamCaptureMode;
-}
-
 struct bfc_marks *bfc_marks_create(void) {
     struct bfc_marks *marks = calloc(1, sizeof *marks);
     struct entry *ring = calloc(FIRST_CAPACITY, sizeof *ring);

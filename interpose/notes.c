@@ -13,11 +13,7 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **chains;
 static size_t chain_count; /* a power of two, or 0 */
-static size_t note_count;  /* atomic: read without the lock */
-
-bool bfc_notes_exist(void) {
-    return __atomic_load_n(&note_count, __ATOMIC_ACQUIRE) != 0;
-}
+size_t bfc_note_count;     /* atomic: read without the lock */
 
 /* ---- under the lock ---- */
 
@@ -52,7 +48,7 @@ static bool grow(void) {
 }
 
 static struct entry *add(uint64_t id, const void *owner) {
-    if (note_count >= chain_count && !grow())
+    if (bfc_note_count >= chain_count && !grow())
         return NULL;
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
@@ -61,7 +57,7 @@ static struct entry *add(uint64_t id, const void *owner) {
     entry->note.owner = owner;
     entry->next = *chain_of(id);
     *chain_of(id) = entry;
-    __atomic_store_n(&note_count, note_count + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&bfc_note_count, bfc_note_count + 1, __ATOMIC_RELEASE);
     return entry;
 }
 
@@ -75,7 +71,7 @@ static void take_out(struct entry **link, struct bfc_note *note) {
     *link = entry->next;
     *note = entry->note;
     free(entry);
-    __atomic_store_n(&note_count, note_count - 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&bfc_note_count, bfc_note_count - 1, __ATOMIC_RELEASE);
 }
 
 static struct entry **find_of(const void *owner) {

@@ -9,6 +9,7 @@
 #define BFC_INTERPOSE_NOTES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "interpose/token.h"
@@ -21,8 +22,12 @@ struct bfc_note {
     struct bfc_token token;
 };
 
+extern size_t bfc_note_count;
+
 /* Whether there are notes at all. */
-bool bfc_notes_exist(void);
+static inline bool bfc_notes_exist(void) {
+    return __atomic_load_n(&bfc_note_count, __ATOMIC_ACQUIRE) != 0;
+}
 
 /* The note on a block; false: there is none. */
 bool bfc_note_find(uint64_t id, struct bfc_note *note);

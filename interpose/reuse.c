@@ -31,7 +31,7 @@ static bool is_fatal(CUresult result) {
 }
 
 static CUresult latch(struct bfc_domain *domain, CUresult result) {
-    if (is_fatal(result))
+    if (result != CUDA_SUCCESS && is_fatal(result))
         __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
     return result;
 }
@@ -219,13 +219,13 @@ static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domai
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, CUdeviceptr *pointer, enum bfc_status *status) {
+                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)__atomic_load_n(&domain->fatal, __ATOMIC_RELAXED);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    bool capturing = bfc_capture_state(driver) != BFC_CAPTURE_NONE;
     unsigned flags = !capturing && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
     for (;;) {
         *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
@@ -248,6 +248,10 @@ static CUresult take_back(struct bfc_domain *domain, CUdeviceptr pointer, bfc_ma
                                                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Marks after which what is complete is looked up: the pool asks only when it finds nothing clean.
+ */
+enum { LOOK_EVERY = 32 };
+
 /* A capture that began unseen by us, or was invalidated, bars the record: later is soon enough. */
 static bool is_barred(CUresult result) {
     return result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
@@ -264,7 +268,11 @@ static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *
     bfc_gate_leave();
     if (is_barred(result))
         return put_in_limbo(domain, pointer);
-    return result == CUDA_SUCCESS ? take_back(domain, pointer, BFC_JOINED(mark)) : result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (mark % LOOK_EVERY == 0)
+        bfc_pool_complete(domain->pool, bfc_marks_poll(domain->marks, driver));
+    return take_back(domain, pointer, BFC_JOINED(mark));
 }
 
 /*

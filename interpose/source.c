@@ -14,12 +14,10 @@
 
 static __thread CUresult last_error __attribute__((tls_model("initial-exec")));
 
-CUresult bfc_source_last_error(void) {
-    return last_error;
-}
-
-void bfc_source_clear_error(void) {
+CUresult bfc_source_take_error(void) {
+    CUresult error = last_error;
     last_error = CUDA_SUCCESS;
+    return error;
 }
 
 /* Usually the context is current already: pools grow in the thread that allocates. */

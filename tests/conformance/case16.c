@@ -1,5 +1,4 @@
 /* A freed block's memory serves a later cudaMallocAsync, though nearly nothing else is left. */
-#define USES_ASYNC
 #include "tests/conformance/gpu.h"
 
 int main(void) {

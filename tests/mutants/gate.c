@@ -1,6 +1,5 @@
 /* One thread captures again and again; another one allocates and frees all the time, which a
  * thread-local capture allows. No capture is broken by what we do in the other thread's calls. */
-#define USES_CAPTURE
 #include <stdatomic.h>
 
 #include "tests/conformance/gpu.h"
