@@ -8,6 +8,8 @@
 
 #include "interpose/green.h"
 #include "interpose/marks.h"
+#include "interpose/observe.h"
+#include "interpose/occupancy.h"
 #include "interpose/region_map.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
@@ -51,6 +53,7 @@ static void forget_thread(void *unused) {
     struct bfc_domain *domain = thread.domain;
     thread.domain = NULL;
     thread.releases_at_exit = false;
+    bfc_observe_thread_end();
     if (bfc_process_if_made())
         bfc_domain_drop(domain);
 }
@@ -180,6 +183,7 @@ static struct bfc_domain *unlink_domain(struct bfc_domain **link) {
 }
 
 static void end_domain(struct bfc_domain *domain) {
+    bfc_observe_landmark(domain, BFC_EVENT_END, 0, 0);
     bfc_region_remove_owner(domain);
     bfc_domain_drop(domain);
 }
@@ -214,6 +218,8 @@ static struct bfc_domain *publish(struct bfc_domain *domain, unsigned long long 
     pthread_mutex_unlock(&table_lock);
     if (first)
         free_domain(domain);
+    else
+        bfc_observe_landmark(domain, BFC_EVENT_BEGIN, 0, 0);
     return result;
 }
 
@@ -226,6 +232,11 @@ static struct bfc_domain *share_living(CUcontext context, unsigned long long id)
     return domain;
 }
 
+static const struct bfc_segment_services services = {
+    .trim = bfc_source_trim,
+    .refresh = bfc_occupancy_refresh,
+};
+
 /* Not the thread's last: another one that lives, or a new one. */
 static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUcontext context,
                                         unsigned long long id) {
@@ -233,7 +244,7 @@ static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUconte
     if (!domain) {
         if (id) /* the handle of a context that ended unseen was given to this one */
             end_matching(context, id, true);
-        bfc_segment_open(bfc_process(), bfc_source_trim);
+        bfc_segment_open(bfc_process(), &services);
         domain = new_domain(driver, context, id);
         domain = domain ? publish(domain, id) : NULL;
     }

@@ -3,6 +3,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/domain.h"
+#include "interpose/observe.h"
 #include "interpose/process.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
@@ -35,9 +36,14 @@ static CUresult explain_failure(const struct bfc_driver *driver, const struct bf
 static CUresult allocate_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
                                 CUdeviceptr *pointer, size_t bytes) {
     enum bfc_status status;
+    uint64_t start = bfc_observe_allocate_start();
     bfc_source_clear_error();
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, pointer, &status);
-    return status == BFC_OK ? result : explain_failure(driver, domain, status, pointer, bytes);
+    if (status != BFC_OK)
+        return explain_failure(driver, domain, status, pointer, bytes);
+    if (result == CUDA_SUCCESS)
+        bfc_observe_allocation(domain, *pointer, bytes, start);
+    return result;
 }
 
 CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
@@ -66,10 +72,21 @@ static struct bfc_domain *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_domain_of(pointer) : NULL;
 }
 
+static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresult result,
+                          uint64_t start) {
+    if (result == CUDA_SUCCESS)
+        bfc_observe_free(domain, pointer, start);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_observe_landmark(domain, BFC_EVENT_INVALID_FREE, pointer, 0);
+    return result;
+}
+
 CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     struct bfc_domain *domain = owner_of(pointer);
-    if (domain)
-        return bfc_reuse_free(driver, domain, pointer);
+    if (domain) {
+        uint64_t start = bfc_observe_free_start();
+        return note_free(domain, pointer, bfc_reuse_free(driver, domain, pointer), start);
+    }
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
 }
@@ -77,8 +94,11 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread) {
     struct bfc_domain *domain = owner_of(pointer);
-    if (domain)
-        return bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
+    if (domain) {
+        uint64_t start = bfc_observe_free_start();
+        CUresult result = bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
+        return note_free(domain, pointer, result, start);
+    }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
                       : driver->cuMemFreeAsync(pointer, stream);
 }

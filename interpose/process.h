@@ -17,6 +17,7 @@ struct bfc_process {
     bool active; /* false: disabled by a variable */
     bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
     unsigned configuration_errors;
+    char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
 };
 
