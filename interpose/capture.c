@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/capture.h"
+#include "interpose/unsafe.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,20 +21,25 @@ struct capture {
 static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* of the list; held while the gate is closed */
 static struct capture *captures;
-static atomic_uint under_way; /* how many are in the list; changed under the lock */
-static atomic_uint gate;      /* threads inside, and CLOSED */
+unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
+static atomic_uint gate;         /* threads inside, and CLOSED */
 static atomic_bool seen;
 
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
 
+static unsigned count_under_way(void) {
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
+}
+
 /* ---- the gate ---- */
 
-/* The pair of a closer's `under_way` write and this read goes through the gate word: all are
- * ordered. */
+/* What a closer counts is seen here: both go through the gate word, which orders them. */
 bool bfc_gate_enter(void) {
-    while (atomic_load_explicit(&under_way, memory_order_relaxed) == 0) {
+    BFC_WITHOUT_GATE(atomic_fetch_add(&gate, 1); return true;)
+    BFC_WITHOUT_HOLDING(return count_under_way() == 0;)
+    while (count_under_way() == 0) {
         if (!(atomic_fetch_add(&gate, 1) & CLOSED)) {
-            if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
+            if (count_under_way() == 0)
                 return true;
             bfc_gate_leave();
             return false;
@@ -46,6 +52,7 @@ bool bfc_gate_enter(void) {
 }
 
 void bfc_gate_leave(void) {
+    BFC_WITHOUT_HOLDING(return;)
     atomic_fetch_sub(&gate, 1);
 }
 
@@ -77,7 +84,7 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
         .next = captures,
     };
     captures = capture;
-    atomic_fetch_add(&under_way, 1);
+    __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
 }
 
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
@@ -117,9 +124,8 @@ static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
-enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
-    if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
-        return BFC_CAPTURE_NONE;
+enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
+    BFC_WITHOUT_GATE(return BFC_CAPTURE_NONE;)
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -137,10 +143,10 @@ enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
 
 static bool forget(bool (*ended)(const struct capture *capture, const void *context),
                    const void *context) {
-    if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0)
+    if (count_under_way() == 0)
         return false;
     pthread_mutex_lock(&lock);
-    unsigned before = atomic_load(&under_way);
+    unsigned before = count_under_way();
     for (struct capture **link = &captures; *link;) {
         struct capture *capture = *link;
         if (!ended(capture, context)) {
@@ -149,9 +155,9 @@ static bool forget(bool (*ended)(const struct capture *capture, const void *cont
         }
         *link = capture->next;
         free(capture);
-        atomic_fetch_sub(&under_way, 1);
+        __atomic_fetch_sub(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
     }
-    bool last = before && atomic_load(&under_way) == 0;
+    bool last = before && count_under_way() == 0;
     pthread_mutex_unlock(&lock);
     return last;
 }

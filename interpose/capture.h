@@ -17,7 +17,17 @@ enum bfc_capture_state {
     BFC_CAPTURE_ALLOWED, /* something captures, but the call is allowed */
     BFC_CAPTURE_BARRED,  /* the driver would refuse it */
 };
-enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver);
+enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
+
+/* How many captures are under way; for the function below. */
+extern unsigned bfc_captures_under_way;
+
+static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
+    /* Relaxed: who must not miss a capture passes the gate. */
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED) == 0
+               ? BFC_CAPTURE_NONE
+               : bfc_capture_ask(driver);
+}
 
 /* Whether this process ever began a capture. */
 bool bfc_capture_was_seen(void);

@@ -9,7 +9,6 @@
 #include "interpose/green.h"
 #include "interpose/marks.h"
 #include "interpose/observe.h"
-#include "interpose/occupancy.h"
 #include "interpose/region_map.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
@@ -163,7 +162,7 @@ static struct bfc_domain *new_domain(const struct bfc_driver *driver, CUcontext 
     }
     take_section(domain);
     fill_section(domain, driver);
-    if (bfc_driver_can_mark(driver))
+    if (driver->can_mark)
         domain->marks = bfc_marks_create();
     domain->free_mode = domain->marks ? process->options.free_mode : BFC_FREE_SYNC;
     if (!bfc_source_make_pool(domain, &process->options)) {
@@ -232,11 +231,6 @@ static struct bfc_domain *share_living(CUcontext context, unsigned long long id)
     return domain;
 }
 
-static const struct bfc_segment_services services = {
-    .trim = bfc_source_trim,
-    .refresh = bfc_occupancy_refresh,
-};
-
 /* Not the thread's last: another one that lives, or a new one. */
 static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUcontext context,
                                         unsigned long long id) {
@@ -244,7 +238,7 @@ static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUconte
     if (!domain) {
         if (id) /* the handle of a context that ended unseen was given to this one */
             end_matching(context, id, true);
-        bfc_segment_open(bfc_process(), &services);
+        bfc_source_open_segment(bfc_process());
         domain = new_domain(driver, context, id);
         domain = domain ? publish(domain, id) : NULL;
     }
@@ -259,20 +253,32 @@ static bool is_thread_domain(CUcontext context, unsigned long long id) {
            !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE);
 }
 
+/* The thread's last domain was another: that of the context, or of the one that it is a green part
+ * of. */
+static struct bfc_domain *switch_to_owner(const struct bfc_driver *driver, CUcontext context,
+                                          unsigned long long id, enum bfc_forward_reason *reason) {
+    CUcontext owner = bfc_green_owner(driver, context);
+    if (owner != context) {
+        if (driver->cuCtxGetId(owner, &id) != CUDA_SUCCESS)
+            return NULL;
+        if (is_thread_domain(owner, id))
+            return thread.domain;
+    }
+    *reason = BFC_FORWARD_NO_HOST_MEMORY;
+    return switch_domain(driver, owner, id);
+}
+
 struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
                                       enum bfc_forward_reason *reason) {
     CUcontext context = NULL;
     unsigned long long id = 0;
-    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
-        !(context = bfc_green_owner(driver, context)) ||
-        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS)) {
-        *reason = BFC_FORWARD_NO_CONTEXT;
+    *reason = BFC_FORWARD_NO_CONTEXT;
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS))
         return NULL;
-    }
     if (is_thread_domain(context, id))
         return thread.domain;
-    *reason = BFC_FORWARD_NO_HOST_MEMORY;
-    return switch_domain(driver, context, id);
+    return switch_to_owner(driver, context, id, reason);
 }
 
 struct bfc_domain *bfc_domain_of(CUdeviceptr address) {

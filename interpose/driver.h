@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interpose/bypass.h"
+
 typedef unsigned long long bfc_cuda_flags;
 
 /* NAME, arguments. Calls that we hook (and so must be able to forward) come first. */
@@ -88,15 +90,24 @@ struct bfc_driver {
     BFC_HOOKED_CALLS(FIELD)
     BFC_USED_CALLS(FIELD)
 #undef FIELD
+#define FIELD(name, kind, parameters, arguments, bytes) CUresult(*name) parameters;
+    BFC_BYPASS_CALLS(FIELD)
+#undef FIELD
+    bool can_pool; /* it has everything without which pooling is impossible */
+    bool can_mark; /* it can record and await all work of a context (CUDA 12.5) */
 };
+
+/* The driver's functions once found, and the slow way to find them. */
+extern const struct bfc_driver *bfc_driver_found;
+const struct bfc_driver *bfc_find_driver(void);
 
 /*
  * The driver's functions, or NULL while the program has not loaded libcuda.so.1. A function that
  * the driver lacks is NULL in it. Thread-safe, lock-free once found.
  */
-const struct bfc_driver *bfc_driver(void);
-
-/* Whether the driver has everything without which pooling is impossible. */
-bool bfc_driver_can_pool(const struct bfc_driver *driver);
+static inline const struct bfc_driver *bfc_driver(void) {
+    const struct bfc_driver *driver = __atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE);
+    return driver ? driver : bfc_find_driver();
+}
 
 #endif

@@ -4,140 +4,121 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/bypass.h"
 #include "interpose/capture.h"
 #include "interpose/ends.h"
 #include "interpose/green.h"
 #include "interpose/memory.h"
 #include "interpose/reuse.h"
+#include "interpose/segment.h"
 
-/*
- * A hook is a local function. A program that links the driver is bound to it by an export of the
- * driver's name, with the hidden version that exports.map explains. The tables hold the local one:
- * the address is the same, and no other library's symbol can get in between.
- */
-#define HOOK(name, arguments)                                                                      \
-    CUresult bfc_export_##name arguments                                                           \
-        __attribute__((visibility("default"), alias("hook_" #name)));                              \
-    __asm__(".symver bfc_export_" #name ", " #name "@BFC_BOUND");                                  \
-    CUresult hook_##name arguments __asm__("hook_" #name);                                         \
-    __attribute__((visibility("hidden"))) CUresult hook_##name arguments
-
-/*
- * A program that binds to our symbol though it has no driver, or one without the call, is told so.
- * (A program that was given the hook by a look-up always has both.)
- */
-#define FIND_DRIVER(driver, call)                                                                  \
-    const struct bfc_driver *driver = bfc_driver();                                                \
-    if (!driver || !driver->call)                                                                  \
-    return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
-
-HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
-    FIND_DRIVER(driver, cuMemAlloc_v2);
+BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
+    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     return bfc_allocate(driver, pointer, bytes);
 }
 
-HOOK(cuMemFree_v2, (CUdeviceptr pointer)) {
-    FIND_DRIVER(driver, cuMemFree_v2);
+BFC_HOOK(cuMemFree_v2, (CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuMemFree_v2);
     return bfc_free(driver, pointer);
 }
 
-HOOK(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream)) {
-    FIND_DRIVER(driver, cuMemFreeAsync);
+BFC_HOOK(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream)) {
+    BFC_FIND_DRIVER(driver, cuMemFreeAsync);
     return bfc_free_async(driver, pointer, stream, false);
 }
 
-HOOK(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream)) {
-    FIND_DRIVER(driver, cuMemFreeAsync_ptsz);
+BFC_HOOK(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream)) {
+    BFC_FIND_DRIVER(driver, cuMemFreeAsync_ptsz);
     return bfc_free_async(driver, pointer, stream, true);
 }
 
-HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
-    FIND_DRIVER(driver, cuMemGetInfo_v2);
+BFC_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
+    BFC_FIND_DRIVER(driver, cuMemGetInfo_v2);
     return bfc_memory_info(driver, free_bytes, total_bytes);
 }
 
-HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
-    FIND_DRIVER(driver, cuIpcGetMemHandle);
+BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuIpcGetMemHandle);
     return bfc_export_handle(driver, handle, pointer);
 }
 
-HOOK(cuCtxDestroy, (CUcontext context)) {
-    FIND_DRIVER(driver, cuCtxDestroy);
+BFC_HOOK(cuCtxDestroy, (CUcontext context)) {
+    BFC_FIND_DRIVER(driver, cuCtxDestroy);
     return bfc_context_destroy(driver, context, driver->cuCtxDestroy);
 }
 
-HOOK(cuCtxDestroy_v2, (CUcontext context)) {
-    FIND_DRIVER(driver, cuCtxDestroy_v2);
+BFC_HOOK(cuCtxDestroy_v2, (CUcontext context)) {
+    BFC_FIND_DRIVER(driver, cuCtxDestroy_v2);
     return bfc_context_destroy(driver, context, driver->cuCtxDestroy_v2);
 }
 
-HOOK(cuDevicePrimaryCtxRelease, (CUdevice device)) {
-    FIND_DRIVER(driver, cuDevicePrimaryCtxRelease);
+BFC_HOOK(cuDevicePrimaryCtxRelease, (CUdevice device)) {
+    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRelease);
     return bfc_primary_release(driver, device, driver->cuDevicePrimaryCtxRelease);
 }
 
-HOOK(cuDevicePrimaryCtxRelease_v2, (CUdevice device)) {
-    FIND_DRIVER(driver, cuDevicePrimaryCtxRelease_v2);
+BFC_HOOK(cuDevicePrimaryCtxRelease_v2, (CUdevice device)) {
+    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRelease_v2);
     return bfc_primary_release(driver, device, driver->cuDevicePrimaryCtxRelease_v2);
 }
 
-HOOK(cuDevicePrimaryCtxReset, (CUdevice device)) {
-    FIND_DRIVER(driver, cuDevicePrimaryCtxReset);
+BFC_HOOK(cuDevicePrimaryCtxReset, (CUdevice device)) {
+    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxReset);
     return bfc_primary_reset(driver, device, driver->cuDevicePrimaryCtxReset);
 }
 
-HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
-    FIND_DRIVER(driver, cuDevicePrimaryCtxReset_v2);
+BFC_HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
+    BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxReset_v2);
     return bfc_primary_reset(driver, device, driver->cuDevicePrimaryCtxReset_v2);
 }
 
-HOOK(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
-    FIND_DRIVER(driver, cuCtxFromGreenCtx);
+BFC_HOOK(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
+    BFC_FIND_DRIVER(driver, cuCtxFromGreenCtx);
     CUresult result = driver->cuCtxFromGreenCtx(context, green);
     if (result == CUDA_SUCCESS)
         bfc_green_made(driver, *context);
     return result;
 }
 
-HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
-    FIND_DRIVER(driver, cuCtxEnablePeerAccess);
+BFC_HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
+    BFC_FIND_DRIVER(driver, cuCtxEnablePeerAccess);
     return bfc_reuse_enable_peer(driver, owner, flags);
 }
 
 /* The real call that begins a capture, alone behind the gate. */
 #define BEGIN_CAPTURE(name, per_thread, mode, arguments)                                           \
-    FIND_DRIVER(driver, name);                                                                     \
+    BFC_FIND_DRIVER(driver, name);                                                                 \
     bfc_capture_begin();                                                                           \
     CUresult result = driver->name arguments;                                                      \
     bfc_capture_began(stream, per_thread, mode, result);                                           \
     return result
 
-HOOK(cuStreamBeginCapture, (CUstream stream)) {
+BFC_HOOK(cuStreamBeginCapture, (CUstream stream)) {
     BEGIN_CAPTURE(cuStreamBeginCapture, false, CU_STREAM_CAPTURE_MODE_GLOBAL, (stream));
 }
 
-HOOK(cuStreamBeginCapture_ptsz, (CUstream stream)) {
+BFC_HOOK(cuStreamBeginCapture_ptsz, (CUstream stream)) {
     BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, true, CU_STREAM_CAPTURE_MODE_GLOBAL, (stream));
 }
 
-HOOK(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) {
+BFC_HOOK(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) {
     BEGIN_CAPTURE(cuStreamBeginCapture_v2, false, mode, (stream, mode));
 }
 
-HOOK(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode)) {
+BFC_HOOK(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode)) {
     BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, true, mode, (stream, mode));
 }
 
-HOOK(cuStreamBeginCaptureToGraph,
-     (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
-      size_t count, CUstreamCaptureMode mode)) {
+BFC_HOOK(cuStreamBeginCaptureToGraph,
+         (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+          size_t count, CUstreamCaptureMode mode)) {
     BEGIN_CAPTURE(cuStreamBeginCaptureToGraph, false, mode,
                   (stream, graph, after, edges, count, mode));
 }
 
-HOOK(cuStreamBeginCaptureToGraph_ptsz,
-     (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
-      size_t count, CUstreamCaptureMode mode)) {
+BFC_HOOK(cuStreamBeginCaptureToGraph_ptsz,
+         (CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+          size_t count, CUstreamCaptureMode mode)) {
     BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, true, mode,
                   (stream, graph, after, edges, count, mode));
 }
@@ -148,13 +129,13 @@ static CUresult end_capture(const struct bfc_driver *driver, CUresult result) {
     return result;
 }
 
-HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
-    FIND_DRIVER(driver, cuStreamEndCapture);
+BFC_HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
+    BFC_FIND_DRIVER(driver, cuStreamEndCapture);
     return end_capture(driver, driver->cuStreamEndCapture(stream, graph));
 }
 
-HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
-    FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
+BFC_HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
+    BFC_FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
     return end_capture(driver, driver->cuStreamEndCapture_ptsz(stream, graph));
 }
 
@@ -167,37 +148,45 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
     return result;
 }
 
-HOOK(cuStreamDestroy, (CUstream stream)) {
-    FIND_DRIVER(driver, cuStreamDestroy);
+BFC_HOOK(cuStreamDestroy, (CUstream stream)) {
+    BFC_FIND_DRIVER(driver, cuStreamDestroy);
     return destroy_stream(driver, stream, driver->cuStreamDestroy);
 }
 
-HOOK(cuStreamDestroy_v2, (CUstream stream)) {
-    FIND_DRIVER(driver, cuStreamDestroy_v2);
+BFC_HOOK(cuStreamDestroy_v2, (CUstream stream)) {
+    BFC_FIND_DRIVER(driver, cuStreamDestroy_v2);
     return destroy_stream(driver, stream, driver->cuStreamDestroy_v2);
 }
 
-HOOK(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags)) {
-    FIND_DRIVER(driver, cuGetProcAddress);
+BFC_HOOK(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuGetProcAddress);
     CUresult result = driver->cuGetProcAddress(name, entry, version, flags);
     if (result == CUDA_SUCCESS && name && entry)
         *entry = bfc_replace_entry(*entry, name, version, flags);
     return result;
 }
 
-HOOK(cuGetProcAddress_v2,
-     (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status)) {
-    FIND_DRIVER(driver, cuGetProcAddress_v2);
+BFC_HOOK(cuGetProcAddress_v2,
+         (const char *name, void **entry, int version, bfc_cuda_flags flags, int *status)) {
+    BFC_FIND_DRIVER(driver, cuGetProcAddress_v2);
     CUresult result = driver->cuGetProcAddress_v2(name, entry, version, flags, status);
     if (result == CUDA_SUCCESS && name && entry)
         *entry = bfc_replace_entry(*entry, name, version, flags);
     return result;
 }
 
+#define DECLARE(name, kind, parameters, arguments, bytes) BFC_HOOK_DECLARED(name, parameters);
+BFC_BYPASS_CALLS(DECLARE)
+#undef DECLARE
+
 static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
     BFC_HOOKED_CALLS(ROW)
+#undef ROW
+#define ROW(name, kind, parameters, arguments, bytes)                                              \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
+        BFC_BYPASS_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
@@ -229,6 +218,17 @@ static const struct requested requested[] = {
     {"cuMemGetInfo", 3020, 0, "cuMemGetInfo_v2"},
     {"cuMemFreeAsync", 11020, 0, "cuMemFreeAsync"},
     {"cuIpcGetMemHandle", 4010, 0, "cuIpcGetMemHandle"},
+    {"cuMemAllocAsync", 11020, 0, "cuMemAllocAsync"},
+    {"cuMemAllocFromPoolAsync", 11020, 0, "cuMemAllocFromPoolAsync"},
+    {"cuMemAllocManaged", 6000, 0, "cuMemAllocManaged"},
+    {"cuMemCreate", 10020, 0, "cuMemCreate"},
+    {"cuArrayCreate", 3020, 0, "cuArrayCreate_v2"},
+    {"cuArray3DCreate", 3020, 0, "cuArray3DCreate_v2"},
+    {"cuMipmappedArrayCreate", 5000, 0, "cuMipmappedArrayCreate"},
+    {"cuMemAllocPitch", 3020, 0, "cuMemAllocPitch_v2"},
+    {"cuMemHostAlloc", 2020, 0, "cuMemHostAlloc"},
+    {"cuMemAllocHost", 3020, 0, "cuMemAllocHost_v2"},
+    {"cuMemAlloc", 2000, 3019, "cuMemAlloc"},
     {"cuCtxDestroy", 4000, 0, "cuCtxDestroy_v2"},
     {"cuCtxDestroy", 2000, 3999, "cuCtxDestroy"},
     {"cuDevicePrimaryCtxRelease", 11000, 0, "cuDevicePrimaryCtxRelease_v2"},
@@ -276,5 +276,9 @@ void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flag
         if (real == bfc_hook_real(driver, &hooks[i]))
             return hooks[i].replacement;
     const struct bfc_hook *hook = find_by_request(name, version, flags);
-    return hook && bfc_hook_real(driver, hook) ? hook->replacement : real;
+    if (hook && bfc_hook_real(driver, hook))
+        return hook->replacement;
+    if (strncmp(name, "cuMemAlloc", strlen("cuMemAlloc")) == 0)
+        bfc_count_bypassed(BFC_BYPASS_UNKNOWN_ENTRY, 0);
+    return real;
 }

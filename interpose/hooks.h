@@ -28,4 +28,27 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
  */
 void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flags flags);
 
+/*
+ * A hook is a local function. A program that links the driver is bound to it by an export of the
+ * driver's name, with the hidden version that exports.map explains. The tables hold the local one:
+ * the address is the same, and no other library's symbol can get in between.
+ */
+#define BFC_HOOK_DECLARED(name, arguments)                                                         \
+    __attribute__((visibility("hidden"))) CUresult hook_##name arguments __asm__("hook_" #name)
+#define BFC_HOOK(name, arguments)                                                                  \
+    CUresult bfc_export_##name arguments                                                           \
+        __attribute__((visibility("default"), alias("hook_" #name)));                              \
+    __asm__(".symver bfc_export_" #name ", " #name "@BFC_BOUND");                                  \
+    BFC_HOOK_DECLARED(name, arguments);                                                            \
+    CUresult hook_##name arguments
+
+/*
+ * A program that binds to our symbol though it has no driver, or one without the call, is told so.
+ * (A program that was given the hook by a look-up always has both.)
+ */
+#define BFC_FIND_DRIVER(driver, call)                                                              \
+    const struct bfc_driver *driver = bfc_driver();                                                \
+    if (!driver || !driver->call)                                                                  \
+    return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
+
 #endif

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "interpose/capture.h"
+#include "interpose/unsafe.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
 #define NAP_NS 20000L /* between two looks in a wait with a limit */
@@ -42,12 +43,6 @@ struct bfc_marks {
     CUcontext usual;
     struct event *store; /* events that can be used again */
 };
-
-bool bfc_driver_can_mark(const struct bfc_driver *driver) {
-    return driver->cuCtxRecordEvent && driver->cuCtxWaitEvent && driver->cuEventCreate &&
-           driver->cuEventQuery && driver->cuEventSynchronize &&
-           driver->cuThreadExchangeStreamCaptureMode;
-}
 
 struct bfc_marks *bfc_marks_create(void) {
     struct bfc_marks *marks = calloc(1, sizeof *marks);
@@ -462,6 +457,7 @@ CUresult bfc_marks_order(struct bfc_marks *marks, const struct bfc_driver *drive
     CUresult result = CUDA_SUCCESS;
     if (!events)
         return result;
+    BFC_WITHOUT_MOMENT(record_events(driver, events);)
     for (const struct event *event = events; event && result == CUDA_SUCCESS; event = event->next)
         if (!is_dead(event))
             result = driver->cuCtxWaitEvent(context, event->handle);

@@ -18,9 +18,6 @@
 
 struct bfc_marks;
 
-/* Whether the driver can record and await all work of a context. */
-bool bfc_driver_can_mark(const struct bfc_driver *driver);
-
 /* NULL: the host has no memory. Destroying forgets the events, which end with their contexts. */
 struct bfc_marks *bfc_marks_create(void);
 void bfc_marks_destroy(struct bfc_marks *marks);

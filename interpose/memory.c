@@ -8,6 +8,7 @@
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
+#include "interpose/unsafe.h"
 
 /* ---- forwarding ---- */
 
@@ -29,16 +30,16 @@ static CUresult explain_failure(const struct bfc_driver *driver, const struct bf
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
     if (status == BFC_NO_HOST_MEMORY)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
-    CUresult result = bfc_source_last_error();
+    CUresult result = bfc_source_take_error();
     return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
-static CUresult allocate_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
-                                CUdeviceptr *pointer, size_t bytes) {
+static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
-    bfc_source_clear_error();
-    CUresult result = bfc_reuse_allocate(driver, domain, bytes, pointer, &status);
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+    BFC_CHECK_POOL(domain->pool);
     if (status != BFC_OK)
         return explain_failure(driver, domain, status, pointer, bytes);
     if (result == CUDA_SUCCESS)
@@ -46,23 +47,38 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, struct bfc_doma
     return result;
 }
 
-CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
-    const struct bfc_process *process = bfc_process();
-    if (!process || !process->active)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_DISABLED);
-    if (process->refuse)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!pointer || bytes == 0)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
-    if (!bfc_driver_can_pool(driver))
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
-    if (bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_CAPTURE);
-    enum bfc_forward_reason reason;
-    struct bfc_domain *domain = bfc_current_domain(driver, &reason);
+/* From the pool of the current context, unless a capture or the want of a context forbids it. */
+static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                size_t bytes) {
+    enum bfc_forward_reason reason = BFC_FORWARD_CAPTURE;
+    enum bfc_capture_state captures = bfc_capture_state(driver);
+    struct bfc_domain *domain =
+        captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_domain(driver, &reason);
     if (!domain)
         return forward_allocation(driver, pointer, bytes, reason);
-    return allocate_pooled(driver, domain, pointer, bytes);
+    return allocate_in(driver, domain, pointer, bytes, captures != BFC_CAPTURE_NONE);
+}
+
+/* What is not as usual: the first call, a disabled process or forked child, arguments not for us.
+ */
+static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driver *driver,
+                                                           CUdeviceptr *pointer, size_t bytes) {
+    const struct bfc_process *process = bfc_process();
+    if (process && process->refuse)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!process || !process->serves)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_DISABLED);
+    if (!pointer || bytes == 0)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
+    if (!driver->can_pool)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    return allocate_pooled(driver, pointer, bytes);
+}
+
+CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
+    if (bfc_process_serves() && pointer && bytes && driver->can_pool)
+        return allocate_pooled(driver, pointer, bytes);
+    return allocate_unusual(driver, pointer, bytes);
 }
 
 /* ---- freeing ---- */
@@ -134,7 +150,7 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
     size_t device_free, device_total;
     const struct bfc_process *process = bfc_process_if_made();
     enum bfc_forward_reason reason;
-    if (!process || !process->active || !bfc_driver_can_pool(driver))
+    if (!process || !process->active || !driver->can_pool)
         return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
     CUresult result = driver->cuMemGetInfo_v2(&device_free, &device_total);
     if (result != CUDA_SUCCESS)

@@ -11,11 +11,11 @@ struct pair {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs;
-static size_t pair_count; /* atomic: most programs have none, and then nothing else is read */
+size_t bfc_peer_pairs; /* most programs have none, and then nothing else is read */
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;
-    if (__atomic_load_n(&pair_count, __ATOMIC_SEQ_CST) == 0)
+    if (__atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST) == 0)
         return 0;
     pthread_mutex_lock(&lock);
     for (const struct pair *pair = pairs; pair; pair = pair->next)
@@ -25,7 +25,7 @@ size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     return count;
 }
 
-bool bfc_peers_exist(CUcontext owner) {
+bool bfc_peers_search(CUcontext owner) {
     CUcontext accessors[BFC_PEERS_MOST];
     return bfc_peers_of(owner, accessors) != 0;
 }
@@ -44,7 +44,7 @@ static CUresult add(CUcontext accessor, CUcontext owner) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     *pair = (struct pair){accessor, owner, pairs};
     pairs = pair;
-    __atomic_fetch_add(&pair_count, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&bfc_peer_pairs, 1, __ATOMIC_SEQ_CST);
     return CUDA_SUCCESS;
 }
 
@@ -65,7 +65,7 @@ void bfc_peers_forget(CUcontext context) {
         }
         *link = pair->next;
         free(pair);
-        __atomic_fetch_sub(&pair_count, 1, __ATOMIC_SEQ_CST);
+        __atomic_fetch_sub(&bfc_peer_pairs, 1, __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&lock);
 }

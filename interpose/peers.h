@@ -16,8 +16,15 @@
  * (host's). */
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 
+/* How many pairs there are in all; for the function below. */
+extern size_t bfc_peer_pairs;
+
+bool bfc_peers_search(CUcontext owner);
+
 /* Whether any context has access to this one's memory. */
-bool bfc_peers_exist(CUcontext owner);
+static inline bool bfc_peers_exist(CUcontext owner) {
+    return __atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST) != 0 && bfc_peers_search(owner);
+}
 
 /* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);

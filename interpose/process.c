@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,7 @@ extern char **environ;
  * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
  * memory, raw clone included, which an atfork handler would not see.
  */
-static _Atomic(struct bfc_process *) made;
+struct bfc_process *bfc_process_made;
 
 static void write_line(const char *line) {
     char text[600];
@@ -101,9 +100,11 @@ static struct bfc_process *make_process(void) {
     store_complaints(process, &complaints);
     process->active = may_act(&process->options);
     process->refuse = process->active && process->options.strict && process->configuration_errors;
+    process->serves = process->active && !process->refuse;
     process->alive = true;
     struct bfc_process *first = NULL;
-    if (!atomic_compare_exchange_strong(&made, &first, process)) {
+    if (!__atomic_compare_exchange_n(&bfc_process_made, &first, process, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST)) {
         munmap(process, sizeof *process);
         return first;
     }
@@ -111,13 +112,8 @@ static struct bfc_process *make_process(void) {
     return process;
 }
 
-const struct bfc_process *bfc_process_if_made(void) {
-    const struct bfc_process *process = atomic_load_explicit(&made, memory_order_acquire);
-    return process && process->alive ? process : NULL;
-}
-
 const struct bfc_process *bfc_process(void) {
-    const struct bfc_process *process = atomic_load_explicit(&made, memory_order_acquire);
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
     if (!process)
         process = make_process();
     return process && process->alive ? process : NULL;

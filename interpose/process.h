@@ -15,11 +15,21 @@
 struct bfc_process {
     bool alive;  /* false in a forked child */
     bool active; /* false: disabled by a variable */
+    bool serves; /* alive, active, and not to refuse: allocations may come from a pool */
     bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
     unsigned configuration_errors;
     char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
 };
+
+/* The state once made, forked child or not; for the functions below. */
+extern struct bfc_process *bfc_process_made;
+
+/* Whether allocations may come from a pool, as far as is known without making the state. */
+static inline bool bfc_process_serves(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && process->serves;
+}
 
 /*
  * The process's state, made now if this is its first call. NULL in a forked child, or when the host
@@ -28,7 +38,10 @@ struct bfc_process {
 const struct bfc_process *bfc_process(void);
 
 /* The same, but NULL too when it was not made yet. */
-const struct bfc_process *bfc_process_if_made(void);
+static inline const struct bfc_process *bfc_process_if_made(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && process->alive ? process : NULL;
+}
 
 /* One line on standard error, at its level (interpose/options.h); no newline in `format`. */
 void bfc_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -45,24 +45,44 @@ static size_t find_slot(const struct table *table, uint64_t address) {
     return low;
 }
 
-static void *search(uint64_t address) {
+/* The region that holds `address`; none: its owner is NULL. */
+static struct region search(uint64_t address) {
     const struct table *table = __atomic_load_n(&map.table, __ATOMIC_ACQUIRE);
     size_t slot = find_slot(table, address);
     if (slot >= READ(table->count) || READ(table->regions[slot].start) > address)
-        return NULL;
-    return READ(table->regions[slot].owner);
+        return (struct region){0};
+    return (struct region){READ(table->regions[slot].start), READ(table->regions[slot].end),
+                           READ(table->regions[slot].owner)};
 }
 
-void *bfc_region_owner(uint64_t address) {
+/* What this thread found last: right for as long as the map does not change. */
+static __thread struct {
+    uint64_t sequence; /* 0: nothing was found yet, since the first change makes it 2 */
+    struct region region;
+} last __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline)) void *find(uint64_t address) {
     for (;;) {
         uint64_t before = __atomic_load_n(&map.sequence, __ATOMIC_ACQUIRE);
         if (before & 1)
             continue;
-        void *owner = search(address);
+        struct region found = search(address);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (READ(map.sequence) == before)
-            return owner;
+        if (READ(map.sequence) != before)
+            continue;
+        if (found.owner) {
+            last.sequence = before;
+            last.region = found;
+        }
+        return found.owner;
     }
+}
+
+void *bfc_region_owner(uint64_t address) {
+    if (address - last.region.start < last.region.end - last.region.start &&
+        __atomic_load_n(&map.sequence, __ATOMIC_ACQUIRE) == last.sequence)
+        return last.region.owner;
+    return find(address);
 }
 
 /* ---- writing, under the lock ---- */

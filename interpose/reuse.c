@@ -6,6 +6,7 @@
 #include "interpose/capture.h"
 #include "interpose/marks.h"
 #include "interpose/peers.h"
+#include "interpose/unsafe.h"
 
 /* ---- errors ---- */
 
@@ -30,7 +31,7 @@ static bool is_fatal(CUresult result) {
 }
 
 static CUresult latch(struct bfc_domain *domain, CUresult result) {
-    if (is_fatal(result))
+    if (result != CUDA_SUCCESS && is_fatal(result))
         __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
     return result;
 }
@@ -105,6 +106,7 @@ static size_t contexts_of(struct bfc_domain *domain, bool owner,
     size_t count = 0;
     if (owner)
         contexts[count++] = domain->context;
+    BFC_WITHOUT_PEERS(return count;)
     return count + bfc_peers_of(domain->context, contexts + count);
 }
 
@@ -217,13 +219,13 @@ static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domai
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, CUdeviceptr *pointer, enum bfc_status *status) {
+                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)__atomic_load_n(&domain->fatal, __ATOMIC_RELAXED);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    bool capturing = bfc_capture_state(driver) != BFC_CAPTURE_NONE;
     unsigned flags = !capturing && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
     for (;;) {
         *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
@@ -246,6 +248,10 @@ static CUresult take_back(struct bfc_domain *domain, CUdeviceptr pointer, bfc_ma
                                                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Marks after which what is complete is looked up: the pool asks only when it finds nothing clean.
+ */
+enum { LOOK_EVERY = 32 };
+
 /* A capture that began unseen by us, or was invalidated, bars the record: later is soon enough. */
 static bool is_barred(CUresult result) {
     return result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
@@ -262,20 +268,30 @@ static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *
     bfc_gate_leave();
     if (is_barred(result))
         return put_in_limbo(domain, pointer);
-    return result == CUDA_SUCCESS ? take_back(domain, pointer, mark) : result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (mark % LOOK_EVERY == 0)
+        bfc_pool_complete(domain->pool, bfc_marks_poll(domain->marks, driver));
+    return take_back(domain, pointer, BFC_JOINED(mark));
 }
 
 /*
  * Waits for the block's context. A program that captures may begin to in the middle of the wait,
  * which a wait by context could invalidate: there it is a wait for an event that covers the
- * context.
+ * context. `captured`: something captures by now, so nothing was waited for.
  */
-static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain) {
+static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
+                               bool *captured) {
     bfc_mark mark;
-    if (!domain->marks || !bfc_capture_was_seen() || !bfc_gate_enter())
+    *captured = false;
+    if (!domain->marks || !bfc_capture_was_seen())
         return synchronize(driver, domain, domain->context);
+    if ((*captured = !bfc_gate_enter()))
+        return CUDA_SUCCESS;
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
     bfc_gate_leave();
+    if ((*captured = is_barred(result)))
+        return CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         return result;
     __atomic_fetch_add(&domain->section->host_waits, 1, __ATOMIC_RELAXED);
@@ -296,7 +312,10 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domai
 static CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
                           CUdeviceptr pointer) {
     CUcontext peers[MARK_CONTEXTS];
-    CUresult result = wait_for_owner(driver, domain);
+    bool captured;
+    CUresult result = wait_for_owner(driver, domain, &captured);
+    if (captured)
+        return put_in_limbo(domain, pointer);
     if (result != CUDA_SUCCESS)
         return result;
     size_t count = contexts_of(domain, false, peers);
@@ -326,6 +345,7 @@ static CUresult ask_whether_barred(const struct bfc_driver *driver) {
 
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
                         CUdeviceptr pointer) {
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
     enum bfc_capture_state state = bfc_capture_state(driver);
     if (state == BFC_CAPTURE_BARRED) {
         CUresult result = ask_whether_barred(driver);

@@ -15,9 +15,13 @@
 
 #include "interpose/domain.h"
 
-/* Hands out a block of the domain's pool. The driver's error, or that of the pool in `status`. */
+/*
+ * Hands out a block of the domain's pool, a clean one if `capturing`. The driver's error, or that
+ * of the pool in `status`.
+ */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, CUdeviceptr *pointer, enum bfc_status *status);
+                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            enum bfc_status *status);
 
 /* Frees a pooled block. On an error it stays the program's, but for one that is not its to free. */
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,

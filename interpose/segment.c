@@ -259,6 +259,16 @@ static void start_helper(struct bfc_segment_header *published) {
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* What was counted before there was a segment. */
+static void adopt_counts(struct bfc_segment_header *published) {
+    memcpy(published->forwarded_allocations, unpublished.forwarded_allocations,
+           sizeof published->forwarded_allocations);
+    memcpy(published->forwarded_frees, unpublished.forwarded_frees,
+           sizeof published->forwarded_frees);
+    memcpy(published->bypassed_calls, unpublished.bypassed_calls, sizeof published->bypassed_calls);
+    memcpy(published->bypassed_bytes, unpublished.bypassed_bytes, sizeof published->bypassed_bytes);
+}
+
 void bfc_segment_open(const struct bfc_process *process,
                       const struct bfc_segment_services *offered) {
     if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE))
@@ -268,6 +278,7 @@ void bfc_segment_open(const struct bfc_process *process,
         struct bfc_segment_header *published = map_segment();
         if (published) {
             fill_identity(published, process);
+            adopt_counts(published);
             services = offered;
             __atomic_store_n(&published->magic, BFC_SEGMENT_MAGIC, __ATOMIC_RELEASE);
             __atomic_store_n(&segment, published, __ATOMIC_RELEASE);
@@ -336,4 +347,9 @@ void bfc_count_forwarded_allocation(enum bfc_forward_reason reason) {
 
 void bfc_count_forwarded_free(enum bfc_forward_reason reason) {
     __atomic_fetch_add(&bfc_segment_counters()->forwarded_frees[reason], 1, __ATOMIC_RELAXED);
+}
+
+void bfc_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes) {
+    __atomic_fetch_add(&bfc_segment_counters()->bypassed_calls[kind], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->bypassed_bytes[kind], bytes, __ATOMIC_RELAXED);
 }

@@ -44,5 +44,6 @@ void bfc_segment_return_section(struct bfc_segment_pool *section);
 /* Counts what did not go through a pool. Relaxed: each word stands for itself. */
 void bfc_count_forwarded_allocation(enum bfc_forward_reason reason);
 void bfc_count_forwarded_free(enum bfc_forward_reason reason);
+void bfc_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes);
 
 #endif

@@ -10,17 +10,17 @@
 
 #include "interpose/capture.h"
 #include "interpose/observe.h"
+#include "interpose/occupancy.h"
 #include "interpose/region_map.h"
 #include "interpose/reuse.h"
+#include "interpose/segment.h"
 
 static __thread CUresult last_error __attribute__((tls_model("initial-exec")));
 
-CUresult bfc_source_last_error(void) {
-    return last_error;
-}
-
-void bfc_source_clear_error(void) {
+CUresult bfc_source_take_error(void) {
+    CUresult error = last_error;
     last_error = CUDA_SUCCESS;
+    return error;
 }
 
 /* Usually the context is current already: pools grow in the thread that allocates. */
@@ -138,4 +138,12 @@ uint64_t bfc_source_trim(uint64_t bytes) {
         bfc_domain_drop(domain);
     }
     return released;
+}
+
+void bfc_source_open_segment(const struct bfc_process *process) {
+    static const struct bfc_segment_services services = {
+        .trim = bfc_source_trim,
+        .refresh = bfc_occupancy_refresh,
+    };
+    bfc_segment_open(process, &services);
 }

@@ -12,10 +12,12 @@ bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *o
 uint64_t bfc_source_trim(uint64_t bytes);
 
 /*
- * Why growing last failed in this thread: the driver's own answer; CUDA_SUCCESS if the pool did not
- * ask since the error was cleared.
+ * Why growing last failed in this thread: the driver's own answer, which is then forgotten;
+ * CUDA_SUCCESS if there is none.
  */
-CUresult bfc_source_last_error(void);
-void bfc_source_clear_error(void);
+CUresult bfc_source_take_error(void);
+
+/* Publishes the segment, if it is not yet, with the pools behind it. Thread-safe. */
+void bfc_source_open_segment(const struct bfc_process *process);
 
 #endif

@@ -11,12 +11,14 @@
  *   dirty   freed under a mark that is not known to be complete: work under way may still use it,
  *   limbo   freed, but not marked yet (bfc_pool_mark_limbo gives all such blocks a mark).
  *
- * Marks are numbers that the caller draws in rising order, one pool apart from another; 0 is no mark.
- * Completion is of a prefix: once mark m is complete, so is every mark below it. So joining the marks
- * of two merged blocks is taking the higher one, and one number says which blocks are clean.
+ * Marks are numbers that the caller draws in rising order, one pool apart from another; 0 is no
+ * mark. Completion is of a prefix: once mark m is complete, so is every mark below it. So joining
+ * the marks of two merged blocks is taking the higher one, and one number says which blocks are
+ * clean.
  *
- * Thread-safety: every function may be called from any thread at any time, except create and destroy.
- * The pool has one lock, held for list surgery only: no function of the source is called under it.
+ * Thread-safety: every function may be called from any thread at any time, except create and
+ * destroy. The pool has one lock, held for list surgery only: no function of the source is called
+ * under it.
  */
 #ifndef BFC_POOL_POOL_H
 #define BFC_POOL_POOL_H
@@ -65,8 +67,8 @@ struct bfc_source {
     /* The highest mark known to be complete, without blocking, at a bounded cost. NULL: all are. */
     bfc_mark (*poll)(void *context);
     /*
-     * Blocks until `mark` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns the
-     * highest mark known to be complete.
+     * Blocks until `mark` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
+     * the highest mark known to be complete.
      */
     bfc_mark (*wait)(void *context, bfc_mark mark, uint64_t timeout_ns);
     /* Asks others on the device to give back `bytes`; returns how many came. */
@@ -82,11 +84,11 @@ enum bfc_growth { BFC_GROWTH_DOUBLE, BFC_GROWTH_FIXED, BFC_GROWTH_EXACT, BFC_GRO
 struct bfc_pool_config {
     enum bfc_policy policy;
     enum bfc_growth growth;
-    uint64_t growth_size;       /* first (double) or every (fixed) region */
-    uint64_t growth_max;        /* largest step of double */
-    uint64_t preallocate;       /* what preallocate takes at the first allocation */
-    uint64_t limit;             /* most that may be reserved; UINT64_MAX: no limit */
-    uint64_t dirty_budget;      /* lazy: dirty bytes up to which the pool grows rather than waits */
+    uint64_t growth_size;  /* first (double) or every (fixed) region */
+    uint64_t growth_max;   /* largest step of double */
+    uint64_t preallocate;  /* what preallocate takes at the first allocation */
+    uint64_t limit;        /* most that may be reserved; UINT64_MAX: no limit */
+    uint64_t dirty_budget; /* lazy: dirty bytes up to which the pool grows rather than waits */
     struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */
 };
 
@@ -96,9 +98,9 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 /* What is known of a block. */
 struct bfc_block_info {
     bfc_addr start;
-    uint64_t size;      /* rounded, in bytes */
-    uint64_t requested; /* as asked, in bytes; 0 when the block is free */
-    uint64_t id;        /* unique among all blocks that the process ever allocated; 0 when free */
+    uint64_t size;        /* rounded, in bytes */
+    uint64_t requested;   /* as asked, in bytes; 0 when the block is free */
+    uint64_t id;          /* unique among all blocks that the process ever allocated; 0 when free */
     uint64_t free_before; /* free bytes just before the block, in its region */
     uint64_t free_after;  /* and just after it */
     bfc_addr region_start;
@@ -110,8 +112,8 @@ struct bfc_block_info {
 /* How one allocation may be served. */
 enum bfc_allocate_flags {
     BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source: only what lies there clean */
-    BFC_ALLOCATE_DIRTY = 2,    /* dirty blocks may be handed out; the caller orders later work behind
-                                  the mark that comes back (ordered mode) */
+    BFC_ALLOCATE_DIRTY = 2, /* dirty blocks may be handed out; the caller orders later work behind
+                               the mark that comes back (ordered mode) */
 };
 
 struct bfc_pool;
@@ -131,8 +133,9 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 
 /*
  * Hands out a block of at least `bytes` (1 to UINT64_MAX; rounding is checked for overflow). On
- * success `block` (never NULL) tells about it: start, size, requested, id, mark; else it is untouched.
- * Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_SOURCE_FAILED or BFC_NO_HOST_MEMORY.
+ * success `block` (never NULL) tells about it: start, size, requested, id, mark; else it is
+ * untouched. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_SOURCE_FAILED or
+ * BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block);
@@ -154,14 +157,14 @@ void bfc_pool_complete(struct bfc_pool *pool, bfc_mark mark);
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block);
 
 /*
- * Says that the region of `address` was shown to others (IPC, dma-buf, registration): its dirty blocks
- * are never handed out by BFC_ALLOCATE_DIRTY, and while `held` it is never given back.
+ * Says that the region of `address` was shown to others (IPC, dma-buf, registration): its dirty
+ * blocks are never handed out by BFC_ALLOCATE_DIRTY, and while `held` it is never given back.
  */
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 
 /*
- * Gives wholly free and clean regions back to the source, largest first, until at least `bytes` went
- * or none is left; returns how many bytes went. UINT64_MAX: all.
+ * Gives wholly free and clean regions back to the source, largest first, until at least `bytes`
+ * went or none is left; returns how many bytes went. UINT64_MAX: all.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
@@ -176,7 +179,8 @@ const char *bfc_pool_check(struct bfc_pool *pool);
 
 /* Calls `visit` for each block in address order, under the lock: it must not call the pool. */
 void bfc_pool_visit(struct bfc_pool *pool,
-                    void (*visit)(void *context, const struct bfc_block_info *block), void *context);
+                    void (*visit)(void *context, const struct bfc_block_info *block),
+                    void *context);
 
 /* Before fork in the parent, and after it in both: the pool's lock is held across the fork. */
 void bfc_pool_before_fork(struct bfc_pool *pool);

@@ -2,9 +2,10 @@
  * What a pool counts, as it stands in memory that other processes may read.
  *
  * One writer, under the pool's lock; any number of readers, without it. The writer makes `sequence`
- * odd before it changes a field and even after (a sequence lock, with the fences that weakly ordered
- * processors need); a reader copies the whole, and keeps the copy only if `sequence` was the same
- * even number before and after. The layout is part of the segment's: fixed width, no padding.
+ * odd before it changes a field and even after (a sequence lock, with the fences that weakly
+ * ordered processors need); a reader copies the whole, and keeps the copy only if `sequence` was
+ * the same even number before and after. The layout is part of the segment's: fixed width, no
+ * padding.
  */
 #ifndef BFC_POOL_STATS_H
 #define BFC_POOL_STATS_H

@@ -32,6 +32,9 @@ const char *forward_reason_name(enum bfc_forward_reason reason);
 const char *bypass_kind_name(enum bfc_bypass_kind kind);
 const char *job_state_name(enum bfc_job_state state);
 
+/* Why little of the job's memory is pooled and what to do, one sentence; NULL when all is well. */
+const char *coverage_advice(const struct bfc_job *job);
+
 /* `width`: the terminal's, 0 when there is none. */
 void show_jobs_text(const struct findings *findings, size_t width, FILE *stream);
 void show_job_text(const struct bfc_job *job, FILE *stream);

@@ -126,6 +126,7 @@ static void put_coverage(struct json_writer *json, const struct bfc_job *job) {
     put_kinds(json, "forwarded_frees", header->forwarded_frees, BFC_FORWARD_REASONS, forward_key);
     put_kinds(json, "bypassed_calls", header->bypassed_calls, BFC_BYPASS_KINDS, bypass_key);
     put_kinds(json, "bypassed_bytes", header->bypassed_bytes, BFC_BYPASS_KINDS, bypass_key);
+    json_string(json, "advice", coverage_advice(job) ? coverage_advice(job) : "");
     json_object_end(json);
 }
 

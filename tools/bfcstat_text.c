@@ -259,6 +259,8 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
             text_count(pooled.allocations, a, sizeof a), text_count(pooled.frees, b, sizeof b));
     show_forwarded(header, stream);
     show_bypassed(header, stream);
+    if (coverage_advice(job))
+        fprintf(stream, "  %s\n", coverage_advice(job));
 }
 
 static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {

@@ -4,6 +4,17 @@
 
 enum { BLOCKS = 40 };
 
+/* What fits natively beside a large block fits here too. */
+static void take_in_two(void) {
+    size_t free_bytes, total;
+    void *large = NULL, *rest = NULL;
+    MUST(memory_info(&free_bytes, &total));
+    say("malloc of three quarters of it", allocate(&large, free_bytes / 4 * 3));
+    say("malloc of the rest but 64 MiB", allocate(&rest, free_bytes / 4 - 64 * MIB));
+    release(large);
+    release(rest);
+}
+
 int main(void) {
     void *blocks[BLOCKS], *all = NULL;
     size_t free_bytes, total;
@@ -21,5 +32,6 @@ int main(void) {
     say("the same with nothing live", allocate(&all, free_bytes - 64 * MIB));
     say("free of it", release(all));
     say("free of it again", release(all));
+    take_in_two();
     return 0;
 }

@@ -1,6 +1,5 @@
 /* cudaFreeAsync of cudaMalloc's memory is legal [D]; work before it in its stream still has the
  * block, so a later block is not touched by it. */
-#define USES_ASYNC
 #include "tests/conformance/gpu.h"
 
 int main(void) {

@@ -1,5 +1,4 @@
 /* cudaFree of cudaMallocAsync's memory is legal [D]. */
-#define USES_ASYNC
 #include "tests/conformance/gpu.h"
 
 int main(void) {

@@ -1,5 +1,4 @@
 /* The same with a graph's kernel as the slow work, launched twice. */
-#define USES_CAPTURE
 #include "tests/conformance/reuse.h"
 
 int main(void) {

@@ -1,6 +1,5 @@
 /* Allocations and frees of a thread that captures: only in relaxed mode [D]; what is barred breaks
  * the capture, and a block that could not be freed is still there. */
-#define USES_CAPTURE
 #include "tests/conformance/gpu.h"
 
 static const size_t bytes = 4096;

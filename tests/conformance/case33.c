@@ -1,6 +1,5 @@
 /* Allocations and frees of another thread: barred by a global capture, unless that thread is
  * relaxed; not by a thread-local one [D]. */
-#define USES_CAPTURE
 #include "tests/conformance/gpu.h"
 
 static const size_t bytes = 4096;
@@ -16,7 +15,7 @@ static void *make_call(void *argument) {
     struct call *call = argument;
     CUstreamCaptureMode mode = call->own;
     MUST(DRIVER(cuThreadExchangeStreamCaptureMode)(&mode));
-    use_device(0);
+    choose_device(0);
     call->code = call->frees ? release(call->block) : allocate(&call->block, bytes);
     return NULL;
 }

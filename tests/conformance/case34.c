@@ -1,6 +1,5 @@
 /* A block freed, with work under way, before a capture; one allocated in it, and written by the
  * captured graph. The capture holds, and the new block is left alone. */
-#define USES_CAPTURE
 #include "tests/conformance/gpu.h"
 
 static const size_t bytes = 100 * KIB;

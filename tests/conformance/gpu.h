@@ -131,6 +131,9 @@ static UNUSED void use_device(int device) {
     MUST(cuDevicePrimaryCtxRetain(&context, device));
     MUST(cuCtxSetCurrent(context));
 }
+static UNUSED void choose_device(int device) {
+    use_device(device);
+}
 static UNUSED int allocate(void **pointer, size_t bytes) {
     CUdeviceptr at = 0;
     int code = (int)cuMemAlloc(pointer ? &at : NULL, bytes);
@@ -178,8 +181,12 @@ static UNUSED int reset_device(void) {
 
 #else
 
-static UNUSED void use_device(int device) {
+/* Without a call that a capture could bar. */
+static UNUSED void choose_device(int device) {
     MUST(cudaSetDevice(device));
+}
+static UNUSED void use_device(int device) {
+    choose_device(device);
     MUST(cudaFree(NULL));
 }
 static UNUSED int allocate(void **pointer, size_t bytes) {
@@ -188,28 +195,24 @@ static UNUSED int allocate(void **pointer, size_t bytes) {
 static UNUSED int release(void *pointer) {
     return (int)cudaFree(pointer);
 }
-#ifdef USES_ASYNC
 static UNUSED int allocate_async(void **pointer, size_t bytes, CUstream stream) {
     return (int)cudaMallocAsync(pointer, bytes, stream);
 }
 static UNUSED int release_async(void *pointer, CUstream stream) {
     return (int)cudaFreeAsync(pointer, stream);
 }
-#endif
 static UNUSED int memory_info(size_t *free_bytes, size_t *total) {
     return (int)cudaMemGetInfo(free_bytes, total);
 }
 static UNUSED int synchronize(void) {
     return (int)cudaDeviceSynchronize();
 }
-#ifdef USES_CAPTURE
 static UNUSED int begin_capture(CUstream stream, CUstreamCaptureMode mode) {
     return (int)cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode);
 }
 static UNUSED int end_capture(CUstream stream, CUgraph *graph) {
     return (int)cudaStreamEndCapture(stream, graph);
 }
-#endif
 static UNUSED int make_stream(CUstream *stream) {
     return (int)cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
 }
@@ -239,6 +242,14 @@ static UNUSED void *new_block(size_t bytes) {
     void *pointer = NULL;
     MUST(allocate(&pointer, bytes));
     return pointer;
+}
+
+/* Takes device memory that no pool is involved in, and keeps it. */
+static UNUSED void hog(size_t bytes) {
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp what = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    MUST(DRIVER(cuMemCreate)(&handle, bytes / (2 * MIB) * (2 * MIB), &what, 0));
 }
 
 /* ---- kernels ---- */

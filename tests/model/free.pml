@@ -427,22 +427,21 @@ inline join_neighbours() {
     fi
 }
 
-/* What needs a kernel yet and is waited for by an event of OWNER that is recorded now. */
-#if MODE == SYNC
-#define OWING_NOW 0
-#else
+/* The kernels that need another yet, and that an event of OWNER recorded now would cover. */
 #define OWING_NOW (unpaid & in_context[OWNER])
-#endif
 
 inline put(c, as, with) {
     if
     :: set & BIT(c) ->
         state[c] = as;
         mark[c] = with;
-        owing[c] = owing[c] | OWING_NOW;
         if
-        :: as != LIMBO -> exposed[c] = 0
-        :: else
+        :: as == LIMBO -> owing[c] = OWING_NOW
+        :: else ->
+            exposed[c] = 0;
+#if MODE != SYNC
+            owing[c] = owing[c] | OWING_NOW
+#endif
         fi
     :: else
     fi

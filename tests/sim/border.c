@@ -5,6 +5,7 @@
 #include "tests/sim/sim.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -220,13 +221,13 @@ static void write_stats(void) {
     }
     print_stats(memory);
     fclose(memory);
-    FILE *file = fopen(sim_options.stats, "ae");
-    if (file == NULL) {
+    // One write, so that processes may share the file.
+    int file = open(sim_options.stats, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0 || write(file, line, size) != (ssize_t)size) {
         fprintf(stderr, "sim: SIM_STATS=%s: %s\n", sim_options.stats, strerror(errno));
-    } else {
-        setvbuf(file, NULL, _IOFBF, size + 1); // one write, so that processes may share the file
-        fwrite(line, 1, size, file);
-        fclose(file);
+    }
+    if (file >= 0) {
+        close(file);
     }
     free(line);
 }

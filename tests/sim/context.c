@@ -323,6 +323,11 @@ static CUresult attach(CUcontext *out, unsigned flags) {
 
 SIM_CALL(cuCtxAttach, SIM_CURRENT, (CUcontext * context, unsigned flags), attach(context, flags))
 
+// The old way of ending: the last of as many as cuCtxAttach gave.
+SIM_CALL(cuCtxDetach, SIM_READY, (CUcontext context),
+         context == NULL || context != sim_current_handle() ? CUDA_ERROR_INVALID_CONTEXT
+                                                            : destroy(context))
+
 // ---- what a context tells ----
 
 static CUresult alive_or_current(CUcontext handle, struct CUctx_st **out) {

@@ -118,13 +118,19 @@ static bool stage(struct copy *copy) {
     return true;
 }
 
+// Host memory on both sides: always. Otherwise as the guide's "API synchronization behavior" has
+// it.
 static bool must_wait(const struct copy *copy, enum sim_wait wanted) {
-    bool device_only =
-        on_device(copy->to.start) && (copy->element != 0 || on_device(copy->from.start));
-    if (wanted == SIM_WAIT) {
-        return !device_only;
+    bool to_device = on_device(copy->to.start);
+    bool from_device = copy->element == 0 && on_device(copy->from.start);
+    if (copy->element != 0) {
+        return wanted == SIM_WAIT && !to_device;
     }
-    return copy->element == 0 && pageable(copy->to.start);
+    if (!to_device && !from_device) {
+        return true;
+    }
+    return wanted == SIM_WAIT ? !(to_device && from_device)
+                              : !to_device && pageable(copy->to.start);
 }
 
 // A graph reads and writes host memory when it runs. What the host would wait for cannot be
@@ -219,7 +225,7 @@ static CUresult copy_line(uintptr_t to, uintptr_t from, size_t bytes, CUstream s
 }
 
 static CUresult set_rows(uintptr_t to, size_t pitch, unsigned value, size_t element, size_t width,
-                         size_t height, CUstream stream, bool per_thread) {
+                         size_t height, CUstream stream, bool per_thread, enum sim_wait wait) {
     struct copy copy = {.to = {.start = to, .pitch = pitch},
                         .extent = {.width = width * element, .height = height, .depth = 1},
                         .value = value,
@@ -228,7 +234,7 @@ static CUresult set_rows(uintptr_t to, size_t pitch, unsigned value, size_t elem
         (width * height != 0 && !on_device(to) && sim_host_at(to) == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return issue(&copy, stream, per_thread, SIM_LATER);
+    return issue(&copy, stream, per_thread, wait);
 }
 
 // ---- the API: one row ----
@@ -275,40 +281,40 @@ SIM_PAIR(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, SIM_CURRENT,
 
 SIM_PAIR(cuMemsetD8_v2, cuMemsetD8_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, unsigned char value, size_t count),
-         set_rows(to, count, value, 1, count, 1, NULL, per_thread))
+         set_rows(to, count, value, 1, count, 1, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemsetD16_v2, cuMemsetD16_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, unsigned short value, size_t count),
-         set_rows(to, count, value, 2, count, 1, NULL, per_thread))
+         set_rows(to, count, value, 2, count, 1, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemsetD32_v2, cuMemsetD32_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, unsigned value, size_t count),
-         set_rows(to, count, value, 4, count, 1, NULL, per_thread))
+         set_rows(to, count, value, 4, count, 1, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height),
-         set_rows(to, pitch, value, 1, width, height, NULL, per_thread))
+         set_rows(to, pitch, value, 1, width, height, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height),
-         set_rows(to, pitch, value, 2, width, height, NULL, per_thread))
+         set_rows(to, pitch, value, 2, width, height, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height),
-         set_rows(to, pitch, value, 4, width, height, NULL, per_thread))
+         set_rows(to, pitch, value, 4, width, height, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemsetD8Async, cuMemsetD8Async_ptsz, SIM_CURRENT,
          (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),
-         set_rows(to, count, value, 1, count, 1, stream, per_thread))
+         set_rows(to, count, value, 1, count, 1, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemsetD16Async, cuMemsetD16Async_ptsz, SIM_CURRENT,
          (CUdeviceptr to, unsigned short value, size_t count, CUstream stream),
-         set_rows(to, count, value, 2, count, 1, stream, per_thread))
+         set_rows(to, count, value, 2, count, 1, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemsetD32Async, cuMemsetD32Async_ptsz, SIM_CURRENT,
          (CUdeviceptr to, unsigned value, size_t count, CUstream stream),
-         set_rows(to, count, value, 4, count, 1, stream, per_thread))
+         set_rows(to, count, value, 4, count, 1, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz, SIM_CURRENT,
          (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
           CUstream stream),
-         set_rows(to, pitch, value, 1, width, height, stream, per_thread))
+         set_rows(to, pitch, value, 1, width, height, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz, SIM_CURRENT,
          (CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
           CUstream stream),
-         set_rows(to, pitch, value, 2, width, height, stream, per_thread))
+         set_rows(to, pitch, value, 2, width, height, stream, per_thread, SIM_LATER))
 SIM_PAIR(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, SIM_CURRENT,
          (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
           CUstream stream),
-         set_rows(to, pitch, value, 4, width, height, stream, per_thread))
+         set_rows(to, pitch, value, 4, width, height, stream, per_thread, SIM_LATER))

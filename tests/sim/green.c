@@ -15,9 +15,11 @@ struct CUgreenCtx_st {
 };
 
 struct CUdevResourceDesc_st {
-    CUdevice device;
+    struct CUdevResourceDesc_st *next;
     unsigned processors;
 };
+
+static struct CUdevResourceDesc_st *descriptions; // the interface has no call that ends one
 
 enum { PROCESSORS = 132, STEP = 8 };
 
@@ -106,7 +108,9 @@ static CUresult describe(CUdevResourceDesc *out, const CUdevResource *resources,
     for (unsigned i = 0; i < count; i++) {
         description->processors += resources[i].sm.smCount;
     }
-    *out = description; // the interface has no call that ends one
+    description->next = descriptions;
+    descriptions = description;
+    *out = description;
     return CUDA_SUCCESS;
 }
 

@@ -218,7 +218,7 @@ static CUresult release_unordered(struct sim_allocation *allocation) {
 // By pointer: whatever is current. The error of the owning context's earlier work is the answer.
 static CUresult release(CUdeviceptr pointer) {
     if (pointer == 0) {
-        return CUDA_SUCCESS;
+        return sim_current() != NULL ? sim_context_error(sim_current()) : CUDA_SUCCESS;
     }
     if (sim_host_at(pointer) != NULL) {
         return sim_managed_free(pointer);

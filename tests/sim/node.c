@@ -110,6 +110,40 @@ SIM_CALL(cuGraphKernelNodeGetParams_v2, SIM_READY,
              ? CUDA_ERROR_INVALID_VALUE
              : sim_launch_tell(node->work, p))
 
+// The older form of the parameters is the newer one's beginning.
+static CUDA_KERNEL_NODE_PARAMS_v2 widened(const CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+    CUDA_KERNEL_NODE_PARAMS_v2 wide = {0};
+    memcpy(&wide, p, sizeof *p);
+    return wide;
+}
+
+static CUresult set_kernel_old(struct CUgraphNode_st *node, const CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+    if (p == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUDA_KERNEL_NODE_PARAMS_v2 wide = widened(p);
+    return set_kernel(node, &wide);
+}
+
+static CUresult tell_kernel_old(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+    CUDA_KERNEL_NODE_PARAMS_v2 wide;
+    if (!sim_handle_is(node, SIM_NODE) || p == NULL || node->type != CU_GRAPH_NODE_TYPE_KERNEL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = sim_launch_tell(node->work, &wide);
+    memcpy(p, &wide, sizeof *p);
+    return result;
+}
+
+SIM_CALL(cuGraphKernelNodeSetParams, SIM_READY,
+         (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *p),
+         set_kernel_old(sim_handle_is(node, SIM_NODE) ? node : NULL, p))
+SIM_CALL(cuGraphExecKernelNodeSetParams, SIM_READY,
+         (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *p),
+         set_kernel_old(sim_exec_node(exec, node), p))
+SIM_CALL(cuGraphKernelNodeGetParams, SIM_READY, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *p),
+         tell_kernel_old(node, p))
+
 // ---- copies and sets ----
 
 static CUresult add_copy(struct place place, const CUDA_MEMCPY3D *p) {
@@ -226,6 +260,17 @@ SIM_CALL(cuGraphAddEventWaitNode, SIM_READY, (PLACE_PARAMETERS, CUevent event),
 SIM_CALL(cuGraphAddChildGraphNode, SIM_READY, (PLACE_PARAMETERS, CUgraph child),
          add_child(PLACE, child))
 
+static CUresult child_of(CUgraphNode node, CUgraph *out) {
+    if (!sim_handle_is(node, SIM_NODE) || node->child == NULL || out == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = node->child;
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuGraphChildGraphNodeGetGraph, SIM_READY, (CUgraphNode node, CUgraph *child),
+         child_of(node, child))
+
 // ---- memory of graphs: taken when the node is made, so that its address is known ----
 
 CUresult sim_graph_memory_attach(struct CUgraphNode_st *node, struct CUctx_st *context, size_t size,
@@ -271,3 +316,7 @@ SIM_CALL(cuGraphAddMemAllocNode, SIM_READY, (PLACE_PARAMETERS, CUDA_MEM_ALLOC_NO
          add_allocation(PLACE, p))
 SIM_CALL(cuGraphAddMemFreeNode, SIM_READY, (PLACE_PARAMETERS, CUdeviceptr pointer),
          add_free(PLACE, pointer))
+
+// Nothing is kept beyond what graphs hold.
+SIM_CALL(cuDeviceGraphMemTrim, SIM_READY, (CUdevice device),
+         sim_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS)

@@ -107,8 +107,8 @@ static const struct {
 };
 
 // The figures behind `typical` are named in tests/sim/README.md.
-static const char typical[] = "alloc:40,free:25,copy:4,set:3,launch:3,sync:3,record:2,wait:2,"
-                              "query:1,info:10";
+static const char typical[] = "alloc:7,free:7,launch:5,copy:5,set:5,sync:3,record:2,wait:2,"
+                              "query:1,info:5";
 
 static bool stands_for(const char *name, size_t length, const char *call) {
     if (strlen(call) == length && strncmp(name, call, length) == 0) {

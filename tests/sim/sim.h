@@ -225,6 +225,8 @@ struct CUctx_st {
     struct CUevent_st *events;
     struct CUmod_st *modules;
     struct CUarray_st *arrays;
+    size_t limits[CU_LIMIT_MAX];
+    CUfunc_cache cache;
     struct CUctx_st **peers; // whose memory its kernels may reach
     size_t peer_count;
     struct CUctx_st *parent; // of a converted green context: the primary one

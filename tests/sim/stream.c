@@ -311,3 +311,18 @@ SIM_PAIR(cuStreamGetCtx, cuStreamGetCtx_ptsz, SIM_CURRENT, (CUstream stream, CUc
          property(stream, per_thread, CONTEXT, context))
 SIM_PAIR(cuStreamGetDevice, cuStreamGetDevice_ptsz, SIM_CURRENT,
          (CUstream stream, CUdevice *device), property(stream, per_thread, DEVICE, device))
+
+static CUresult contexts_of(CUstream handle, bool per_thread, CUcontext *context,
+                            CUgreenCtx *green) {
+    CUresult result = property(handle, per_thread, CONTEXT, context);
+    if (green == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const struct CUstream_st *stream = sim_stream_of(handle, per_thread, &result);
+    *green = stream != NULL ? stream->green : NULL;
+    return result;
+}
+
+SIM_PAIR(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, SIM_CURRENT,
+         (CUstream stream, CUcontext *context, CUgreenCtx *green),
+         contexts_of(stream, per_thread, context, green))

@@ -111,6 +111,7 @@ class Bfcstat(unittest.TestCase):
             r"pooled +2,010 allocations, 1,998 frees",
             r"forwarded, foreign +0 allocations, 5 frees",
             r"bypassed, managed +2 calls, 3\.00 MiB",
+            r"\n\nconfiguration in force",
             "BFC_FREE=sync",
         ):
             self.assertRegex(text, words)

@@ -46,8 +46,8 @@ static bool allocate_arena(struct arena *arena, uint32_t items, size_t rows, boo
         arena->pins = malloc(((size_t)items + 1) * sizeof *arena->pins);
     if (pins && arena->pins != NULL)
         memset(arena->pins, 0xff, items * sizeof *arena->pins);
-    return arena->boxes != NULL && arena->spans != NULL && arena->pieces != NULL && arena->first != NULL &&
-           (!pins || arena->pins != NULL);
+    return arena->boxes != NULL && arena->spans != NULL && arena->pieces != NULL &&
+           arena->first != NULL && (!pins || arena->pins != NULL);
 }
 
 static bool allocate_arenas(struct builder *builder) {
@@ -180,8 +180,8 @@ static struct interval hull_of(const struct arena *arena, uint32_t item) {
         hull.size = piece->place + piece->size > hull.size ? piece->place + piece->size : hull.size;
     }
     if (arena->streams)
-        hull.death = hull.death > UINT64_MAX - 1 - arena->gap ? UINT64_MAX
-                                                              : hull.death + arena->gap + 1;
+        hull.death =
+            hull.death > UINT64_MAX - 1 - arena->gap ? UINT64_MAX : hull.death + arena->gap + 1;
     return hull;
 }
 

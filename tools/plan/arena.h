@@ -1,15 +1,15 @@
 /*
  * From rows to what the solvers pack: one arena a space, in it items that move as one.
  *
- * An item is a row, or all rows that share memory (alias), or a group of such. It consists of pieces,
- * rectangles of time and address at fixed places within it: rows that share memory give a staircase,
- * the outline of the largest of them alive at each time. Its box is a plain rectangle that holds all
- * pieces, with the stream gap added to its end: a packing of the boxes is always valid, and when the
- * arena is `exact` no better one exists.
+ * An item is a row, or all rows that share memory (alias), or a group of such. It consists of
+ * pieces, rectangles of time and address at fixed places within it: rows that share memory give a
+ * staircase, the outline of the largest of them alive at each time. Its box is a plain rectangle
+ * that holds all pieces, with the stream gap added to its end: a packing of the boxes is always
+ * valid, and when the arena is `exact` no better one exists.
  *
- * Times of boxes are sections: a section starts at each birth that follows a death, so two boxes share
- * a section if and only if they are alive together (interval graphs: the sections are the maximal
- * cliques). O(n log n).
+ * Times of boxes are sections: a section starts at each birth that follows a death, so two boxes
+ * share a section if and only if they are alive together (interval graphs: the sections are the
+ * maximal cliques). O(n log n).
  */
 #ifndef BFC_PLAN_ARENA_H
 #define BFC_PLAN_ARENA_H

@@ -1,6 +1,6 @@
 /*
- * Command lines: a table of options, and everything else is an operand. "--name value", "--name=value",
- * and for options with a letter "-o value". After "--" all are operands.
+ * Command lines: a table of options, and everything else is an operand. "--name value",
+ * "--name=value", and for options with a letter "-o value". After "--" all are operands.
  */
 #ifndef BFC_PLAN_ARGUMENTS_H
 #define BFC_PLAN_ARGUMENTS_H

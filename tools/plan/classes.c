@@ -60,10 +60,9 @@ static bool size_classes(struct classes *classes, const struct lifetimes *lifeti
         uint64_t size;
         char text[ROW_TEXT];
         if (!plan_round_up(row->size, align, &size))
-            return plan_fail(error,
-                             "%s: %s: size %" PRIu64 " rounded up to %" PRIu64 " is above 2^63",
-                             lifetimes->path, lifetimes_row_text(lifetimes, i, text), row->size,
-                             align);
+            return plan_fail(
+                error, "%s: %s: size %" PRIu64 " rounded up to %" PRIu64 " is above 2^63",
+                lifetimes->path, lifetimes_row_text(lifetimes, i, text), row->size, align);
         if (row->space != first->space)
             return fail_pair(lifetimes, leader, i, "shares memory with a row of another space",
                              error);

@@ -1,6 +1,6 @@
 /*
- * The sub-commands of bfcplan. Each gets argc and argv with its own name in argv[0], and returns the
- * exit status. Messages go to standard error, results to standard output.
+ * The sub-commands of bfcplan. Each gets argc and argv with its own name in argv[0], and returns
+ * the exit status. Messages go to standard error, results to standard output.
  */
 #ifndef BFC_PLAN_COMMAND_H
 #define BFC_PLAN_COMMAND_H

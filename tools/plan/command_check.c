@@ -82,9 +82,9 @@ static bool match_peaks(struct check *check) {
             return plan_fail(&check->error, "%s: arena %u: its peak is %" PRIu64 ", not %" PRIu64,
                              check->plan.path, a, check->peaks[a], check->plan.arenas[a].peak);
     }
-    return sum == header->peak || plan_fail(&check->error, "%s: header: its peak is %" PRIu64
-                                                           ", not %" PRIu64,
-                                            check->plan.path, sum, header->peak);
+    return sum == header->peak ||
+           plan_fail(&check->error, "%s: header: its peak is %" PRIu64 ", not %" PRIu64,
+                     check->plan.path, sum, header->peak);
 }
 
 static bool run(struct check *check, const char *plan, const char *file) {
@@ -111,8 +111,8 @@ int command_check(int argc, char **argv) {
     const bool good = run(&check, operands[0], operands[1]);
     const struct bfc_plan_header *header = &check.plan.header;
     if (good)
-        printf(json ? "{\"valid\":true,\"buffers\":%u,\"lower_bound\":%" PRIu64
-                      ",\"peak\":%" PRIu64 "}\n"
+        printf(json ? "{\"valid\":true,\"buffers\":%u,\"lower_bound\":%" PRIu64 ",\"peak\":%" PRIu64
+                      "}\n"
                     : "valid: %u buffers, lower bound %" PRIu64 " bytes, peak %" PRIu64 " bytes\n",
                header->events, header->bound, header->peak);
     else if (json)

@@ -1,4 +1,5 @@
-/* bfcplan plot: a picture of a plan, of lifetimes with offsets, or of lifetimes that are packed for it. */
+/* bfcplan plot: a picture of a plan, of lifetimes with offsets, or of lifetimes that are packed for
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,9 +43,8 @@ static bool take_plan(struct picture *picture, const struct plan_file *plan,
         const struct bfc_plan_event *e = &plan->events[i];
         if (e->class_of == BFC_PLAN_UNPLANNED)
             continue;
-        picture->boxes[picture->boxes_count++] =
-            (struct plot_box){e->birth,      e->death, e->offset, e->size, e->arena, e->row,
-                              colours[e->class_of]};
+        picture->boxes[picture->boxes_count++] = (struct plot_box){
+            e->birth, e->death, e->offset, e->size, e->arena, e->row, colours[e->class_of]};
     }
     return true;
 }
@@ -81,16 +81,21 @@ static void take_rows(struct picture *picture, const struct lifetimes *lifetimes
         const struct lifetime *row = &lifetimes->rows[i];
         uint64_t size = row->size;
         plan_round_up(row->size, align, &size);
-        const bool lasting = (double)(row->death - row->birth) >= LONG_PART * (double)(last - first);
+        const bool lasting =
+            (double)(row->death - row->birth) >= LONG_PART * (double)(last - first);
         picture->boxes[picture->boxes_count++] =
-            (struct plot_box){row->birth, row->death, offsets[i],
-                              size,       row->space, i,
+            (struct plot_box){row->birth,
+                              row->death,
+                              offsets[i],
+                              size,
+                              row->space,
+                              i,
                               lasting ? PLOT_LIFELONG : PLOT_SHORT};
     }
 }
 
-static bool take_problem(struct picture *picture, const struct problem *problem,
-                         uint64_t *offsets, uint64_t *peaks, struct plan_error *error) {
+static bool take_problem(struct picture *picture, const struct problem *problem, uint64_t *offsets,
+                         uint64_t *peaks, struct plan_error *error) {
     const struct lifetimes *lifetimes = problem->lifetimes;
     const bool given = all_pinned(lifetimes);
     for (uint32_t i = 0; given && i < lifetimes->count; i++)
@@ -156,11 +161,10 @@ int command_plot(int argc, char **argv) {
         return EXIT_USAGE;
     if (output == NULL)
         return command_misuse("plot needs -o OUT.svg");
-    const bool good =
-        take_file(&picture, file, align, &error) &&
-        plot_write(&(struct plot){picture.boxes, picture.boxes_count, picture.arenas,
-                                  picture.arenas_count},
-                   output, &error);
+    const bool good = take_file(&picture, file, align, &error) &&
+                      plot_write(&(struct plot){picture.boxes, picture.boxes_count, picture.arenas,
+                                                picture.arenas_count},
+                                 output, &error);
     free(picture.boxes);
     free(picture.arenas);
     return good ? EXIT_GOOD : command_fail(&error);

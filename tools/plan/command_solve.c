@@ -1,4 +1,5 @@
-/* bfcplan solve: reads lifetimes, packs them, validates the plan, writes it, says how good it is. */
+/* bfcplan solve: reads lifetimes, packs them, validates the plan, writes it, says how good it is.
+ */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -131,8 +132,7 @@ static bool prepare(struct job *job, bool trace_streams) {
     job->peaks = calloc(job->problem.count + (size_t)1, sizeof *job->peaks);
     if (job->offsets == NULL || job->peaks == NULL)
         return plan_fail_memory(&job->error);
-    return !job->lifetimes.has_pin ||
-           validate_pins(&job->lifetimes, s->align, s->gap, &job->error);
+    return !job->lifetimes.has_pin || validate_pins(&job->lifetimes, s->align, s->gap, &job->error);
 }
 
 static bool pack(struct job *job) {
@@ -147,8 +147,7 @@ static bool pack(struct job *job) {
         const double used = clock_seconds() - s->started + SECONDS_PER_ROW * job->lifetimes.count;
         options.seconds = options.seconds > used ? options.seconds - used : 0;
     }
-    const bool good =
-        solve(&job->problem, &options, job->offsets, &job->result, &job->error);
+    const bool good = solve(&job->problem, &options, job->offsets, &job->result, &job->error);
     if (progress_shown)
         fputc('\n', stderr);
     return good;
@@ -178,10 +177,9 @@ static bool write_results(struct job *job) {
                                          .peaks = job->peaks,
                                          .align = s->align,
                                          .gap = s->gap};
-    const bool good =
-        (s->plan == NULL || plan_write(&content, s->plan, &job->error)) &&
-        (s->offsets == NULL ||
-         csv_write_offsets(&job->lifetimes, job->offsets, s->offsets, &job->error));
+    const bool good = (s->plan == NULL || plan_write(&content, s->plan, &job->error)) &&
+                      (s->offsets == NULL ||
+                       csv_write_offsets(&job->lifetimes, job->offsets, s->offsets, &job->error));
     free(bounds);
     return good;
 }
@@ -239,8 +237,8 @@ static int finish(struct job *job) {
     if (within)
         return EXIT_GOOD;
     fprintf(stderr,
-            "bfcplan: %s: the best plan found needs %" PRIu64 " bytes, above the capacity of %" PRIu64
-            "; it was written all the same\n",
+            "bfcplan: %s: the best plan found needs %" PRIu64
+            " bytes, above the capacity of %" PRIu64 "; it was written all the same\n",
             job->settings.file, job->result.peak, capacity);
     return EXIT_OVER_CAPACITY;
 }
@@ -259,7 +257,8 @@ static int run(struct job *job, bool trace_streams) {
     const uint64_t bound = sum_bounds(&job->problem);
     if (bound > job->settings.capacity) {
         fprintf(stderr,
-                "bfcplan: %s: %" PRIu64 " bytes are alive at one time, above the capacity of %" PRIu64
+                "bfcplan: %s: %" PRIu64
+                " bytes are alive at one time, above the capacity of %" PRIu64
                 "; nothing was written\n",
                 job->settings.file, bound, job->settings.capacity);
         return EXIT_OVER_CAPACITY;

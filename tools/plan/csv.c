@@ -48,7 +48,8 @@ static struct name trim(char *from, char *to) {
     return (struct name){from, (size_t)(to - from)};
 }
 
-/* A quoted field at `from`: unescapes it in place, returns where its text ends; NULL: never closed. */
+/* A quoted field at `from`: unescapes it in place, returns where its text ends; NULL: never closed.
+ */
 static char *unquote(char *from, const char *line_end, struct name *field) {
     char *write = from;
     char *read = from + 1;
@@ -308,10 +309,8 @@ static bool read_rows(struct reader *reader) {
 bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                struct plan_error *error) {
     struct lifetimes result = {.path = path, .text = *text};
-    struct reader reader = {.lifetimes = &result,
-                            .error = error,
-                            .at = text->bytes,
-                            .end = text->bytes + text->size};
+    struct reader reader = {
+        .lifetimes = &result, .error = error, .at = text->bytes, .end = text->bytes + text->size};
     *text = (struct file_text){NULL, 0};
     skip_byte_order_mark(&reader, &result.text);
     const bool good = read_rows(&reader);

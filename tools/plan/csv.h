@@ -2,9 +2,9 @@
  * Lifetimes as comma-separated text.
  *
  * The first line names the columns, in any order: id, lower, upper, size; optional: alias, group,
- * space, offset, stream. One row a buffer, in any order; half-open lifetimes [lower, upper). Fields may
- * be quoted ("a,b", with "" for a quote); blank lines and spaces around fields are skipped; line ends
- * are LF or CRLF. An empty optional field means that the row has no such constraint.
+ * space, offset, stream. One row a buffer, in any order; half-open lifetimes [lower, upper). Fields
+ * may be quoted ("a,b", with "" for a quote); blank lines and spaces around fields are skipped;
+ * line ends are LF or CRLF. An empty optional field means that the row has no such constraint.
  */
 #ifndef BFC_PLAN_CSV_H
 #define BFC_PLAN_CSV_H

@@ -48,8 +48,7 @@ static bool collect_serials(struct serials *serials, const struct trace *trace,
         return plan_fail_memory(error);
     for (size_t i = 0; i < trace->count; i++)
         if (trace->records[i].op == BFC_TRACE_ALLOCATE)
-            serials->list[serials->count++] =
-                (struct keyed){trace->records[i].serial, (uint32_t)i};
+            serials->list[serials->count++] = (struct keyed){trace->records[i].serial, (uint32_t)i};
     if (!sort_keyed(serials->list, serials->count))
         return plan_fail_memory(error);
     for (uint32_t i = 1; i < serials->count; i++)

@@ -1,6 +1,6 @@
 /*
- * A stream of allocations and frees in the order in which they came, from a trace or from lifetimes (at
- * equal times frees come first, as they would have to).
+ * A stream of allocations and frees in the order in which they came, from a trace or from lifetimes
+ * (at equal times frees come first, as they would have to).
  */
 #ifndef BFC_PLAN_EVENTS_H
 #define BFC_PLAN_EVENTS_H

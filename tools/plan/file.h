@@ -1,5 +1,6 @@
 /*
- * Files read whole, and files written whole or not at all (a temporary file beside it, then a rename).
+ * Files read whole, and files written whole or not at all (a temporary file beside it, then a
+ * rename).
  */
 #ifndef BFC_PLAN_FILE_H
 #define BFC_PLAN_FILE_H

@@ -13,12 +13,12 @@ struct barred {
 
 struct fill {
     const struct arena *arena;
-    uint32_t count;     /* of pieces */
-    uint32_t *at;       /* by piece: its position in order of birth */
-    uint32_t *piece;    /* by position */
-    uint32_t *item;     /* by piece */
-    uint64_t *births;   /* by position */
-    uint64_t *latest;   /* tree of the latest deaths of placed pieces, leaves from `leaves` on */
+    uint32_t count;   /* of pieces */
+    uint32_t *at;     /* by piece: its position in order of birth */
+    uint32_t *piece;  /* by position */
+    uint32_t *item;   /* by piece */
+    uint64_t *births; /* by position */
+    uint64_t *latest; /* tree of the latest deaths of placed pieces, leaves from `leaves` on */
     uint32_t leaves;
     uint32_t *by_rank;
     struct barred *barred;
@@ -109,8 +109,8 @@ static bool ordered(const struct piece *first, const struct piece *second, uint6
 
 static bool alive_together(const struct arena *arena, const struct piece *a,
                            const struct piece *b) {
-    const bool apart = arena->streams && a->stream != b->stream && a->stream != ROW_NONE &&
-                       b->stream != ROW_NONE;
+    const bool apart =
+        arena->streams && a->stream != b->stream && a->stream != ROW_NONE && b->stream != ROW_NONE;
     if (apart)
         return !ordered(a, b, arena->gap) && !ordered(b, a, arena->gap);
     return a->birth < b->death && b->birth < a->death;

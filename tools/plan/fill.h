@@ -1,8 +1,8 @@
 /*
  * Hole filling: places items one by one into the holes between those already placed, at the lowest
- * place or the tightest hole. Takes every constraint: pieces, pins, streams. A tree over pieces in order
- * of birth, holding the latest death of those placed, finds what a piece meets: O(log n) for each piece
- * met, so O(n × met × log n). After XLA's heap simulator and TFLite's greedy planner.
+ * place or the tightest hole. Takes every constraint: pieces, pins, streams. A tree over pieces in
+ * order of birth, holding the latest death of those placed, finds what a piece meets: O(log n) for
+ * each piece met, so O(n × met × log n). After XLA's heap simulator and TFLite's greedy planner.
  *
  * Thread-safety: one workspace a thread; the arena is only read.
  */

@@ -1,4 +1,5 @@
-/* What must run before what: the edges between the nodes of a graph, and what an order of them costs. */
+/* What must run before what: the edges between the nodes of a graph, and what an order of them
+ * costs. */
 #ifndef BFC_PLAN_FLOW_H
 #define BFC_PLAN_FLOW_H
 
@@ -6,7 +7,7 @@
 
 struct flow {
     const struct graph *graph;
-    uint32_t count;    /* of nodes */
+    uint32_t count; /* of nodes */
     uint32_t edges;
     uint32_t *from;    /* by edge */
     uint32_t *to;      /* by edge */
@@ -14,10 +15,10 @@ struct flow {
     uint32_t *next;
     uint32_t *prior_at; /* likewise its predecessors */
     uint32_t *prior;
-    uint32_t *root;     /* by tensor: the first of those that share its memory */
-    double *size;       /* by tensor that is a root: of the largest of them; else 0 */
-    uint32_t *readers;  /* by root: nodes that read any of them */
-    bool *kept;         /* by root: one of them lives to the end */
+    uint32_t *root;    /* by tensor: the first of those that share its memory */
+    double *size;      /* by tensor that is a root: of the largest of them; else 0 */
+    uint32_t *readers; /* by root: nodes that read any of them */
+    bool *kept;        /* by root: one of them lives to the end */
 };
 
 bool flow_build(struct flow *flow, const struct graph *graph, struct plan_error *error);

@@ -129,8 +129,8 @@ bool fold(struct lifetimes *lifetimes, const struct events *events, const struct
     struct lifetimes result = {.path = trace->path, .from_trace = true};
     struct folder folder = {&result, events, period};
     const uint32_t prefix = period->length > 0 ? period->prefix : events->allocations_count;
-    const uint32_t end = period->length > 0 ? period->prefix_events + period->length_events
-                                            : events->count;
+    const uint32_t end =
+        period->length > 0 ? period->prefix_events + period->length_events : events->count;
     if (!make_room(&result, prefix + period->length)) {
         lifetimes_free(&result);
         return plan_fail_memory(error);

@@ -1,11 +1,12 @@
 /*
- * From a stream of events to lifetimes that can be planned: without a period all of it, as it is; with
- * one the prefix and a single period that stands for all of its repetitions.
+ * From a stream of events to lifetimes that can be planned: without a period all of it, as it is;
+ * with one the prefix and a single period that stands for all of its repetitions.
  *
- * The period's timeline is a ring. What is allocated in one repetition and freed in the next keeps its
- * memory from its birth to the period's end and from the period's start to its death: two rows that share
- * memory. What would live longer than a whole period cannot have one address in all repetitions: it is
- * left unplanned. What the prefix allocated and nobody freed in the first period is kept to the end.
+ * The period's timeline is a ring. What is allocated in one repetition and freed in the next keeps
+ * its memory from its birth to the period's end and from the period's start to its death: two rows
+ * that share memory. What would live longer than a whole period cannot have one address in all
+ * repetitions: it is left unplanned. What the prefix allocated and nobody freed in the first period
+ * is kept to the end.
  */
 #ifndef BFC_PLAN_FOLD_H
 #define BFC_PLAN_FOLD_H

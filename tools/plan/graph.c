@@ -14,7 +14,7 @@ struct reader {
     struct plan_error *error;
     struct names names; /* of tensors: number = tensor */
     struct names node_names;
-    struct name *aliases; /* by tensor: the name that it gave */
+    struct name *aliases;  /* by tensor: the name that it gave */
     uint32_t *last_reader; /* by tensor: the node that read it last */
     uint32_t tensors_room, inputs_room;
     char where[96]; /* the node or tensor that is being read, for messages */
@@ -89,8 +89,7 @@ static bool read_array(struct reader *reader, struct json_object *object, const 
     *array = NULL;
     if (!json_object_object_get_ex(object, key, array))
         return true;
-    return json_object_is_type(*array, json_type_array) ||
-           fail_at(reader, "not an array: ", key);
+    return json_object_is_type(*array, json_type_array) || fail_at(reader, "not an array: ", key);
 }
 
 static bool check_keys(struct reader *reader, struct json_object *object,
@@ -265,7 +264,8 @@ static bool read_graph(struct reader *reader, struct json_object *root) {
     struct json_object *inputs, *nodes, *outputs;
     snprintf(reader->where, sizeof reader->where, "graph");
     if (!check_keys(reader, root, keys) || !read_array(reader, root, "inputs", &inputs) ||
-        !read_array(reader, root, "nodes", &nodes) || !read_array(reader, root, "outputs", &outputs))
+        !read_array(reader, root, "nodes", &nodes) ||
+        !read_array(reader, root, "outputs", &outputs))
         return false;
     const size_t count = nodes == NULL ? 0 : json_object_array_length(nodes);
     if (nodes == NULL || count > MOST_NODES)
@@ -297,8 +297,7 @@ static unsigned line_of(const struct file_text *text, size_t at) {
 
 static struct json_object *parse_json(const struct file_text *text, const char *path,
                                       struct plan_error *error) {
-    struct json_tokener *tokener =
-        text->size < INT32_MAX ? json_tokener_new_ex(MOST_DEPTH) : NULL;
+    struct json_tokener *tokener = text->size < INT32_MAX ? json_tokener_new_ex(MOST_DEPTH) : NULL;
     if (tokener == NULL) {
         plan_fail(error, "%s: too large for a graph", path);
         return NULL;
@@ -325,8 +324,8 @@ bool graph_parse(struct graph *graph, const struct file_text *text, const char *
     if (root == NULL)
         return false;
     result.text.bytes = malloc(result.text_room);
-    const bool good = result.text.bytes != NULL ? read_graph(&reader, root)
-                                                : plan_fail_memory(error);
+    const bool good =
+        result.text.bytes != NULL ? read_graph(&reader, root) : plan_fail_memory(error);
     json_object_put(root);
     names_free(&reader.names);
     names_free(&reader.node_names);

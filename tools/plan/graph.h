@@ -1,5 +1,6 @@
 /*
- * A dataflow graph: nodes that read and write tensors. The JSON format is described in docs/planner.md.
+ * A dataflow graph: nodes that read and write tensors. The JSON format is described in
+ * docs/planner.md.
  */
 #ifndef BFC_PLAN_GRAPH_H
 #define BFC_PLAN_GRAPH_H
@@ -20,7 +21,7 @@ struct tensor {
 
 struct node {
     struct name name;
-    uint64_t workspace; /* bytes that it needs only while it runs */
+    uint64_t workspace;             /* bytes that it needs only while it runs */
     uint32_t first_input, inputs;   /* in graph.input */
     uint32_t first_output, outputs; /* in graph.tensors: a node's outputs are neighbours */
 };

@@ -17,7 +17,8 @@ static inline uint64_t hash_join(uint64_t hash, uint64_t word) {
     return hash_mix(hash ^ word) + hash * 3;
 }
 
-/* A checksum: finds any damage of up to 8 neighbouring bytes, and other damage but for 1 in 2^64. */
+/* A checksum: finds any damage of up to 8 neighbouring bytes, and other damage but for 1 in 2^64.
+ */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
     const unsigned char *at = bytes;
     uint64_t word;

@@ -1,4 +1,5 @@
-/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/planner.md. */
+/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/planner.md.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static const char help[] =
     "      --time-limit S      most seconds (default: as long as it seems worth while)\n"
     "      --threads N         default: all processors\n"
     "      --seed N            of the random restarts (default 1)\n"
-    "      --stream-gap T      time that must pass between buffers of different streams (default 0)\n"
+    "      --stream-gap T      time that must pass between buffers of different streams (default "
+    "0)\n"
     "      --json              one line of JSON\n"
     "  check PLAN FILE [--json]                  is this a valid plan of that file?\n"
     "  lifetimes GRAPH.json -o OUT.csv           from a dataflow graph to lifetimes\n"
@@ -48,6 +50,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
-    return command_misuse("unknown command '%s'; accepted are solve, check, lifetimes, plot, period",
-                          argv[1]);
+    return command_misuse(
+        "unknown command '%s'; accepted are solve, check, lifetimes, plot, period", argv[1]);
 }

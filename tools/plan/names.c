@@ -24,8 +24,7 @@ void names_free(struct names *names) {
 /* The slot that holds the name, or the free one where it belongs. */
 static uint32_t slot_of(const struct names *names, struct name name) {
     uint32_t slot = (uint32_t)hash_name(name) & names->mask;
-    while (names->slots[slot] != NAMES_NONE &&
-           !same_name(names->list[names->slots[slot]], name))
+    while (names->slots[slot] != NAMES_NONE && !same_name(names->list[names->slots[slot]], name))
         slot = (slot + 1) & names->mask;
     return slot;
 }

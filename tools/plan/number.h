@@ -1,8 +1,8 @@
 /*
  * Numbers as the planner's files write them: sizes and times up to 2^63, without overflow.
  *
- * A time is kept as a tick: the time plus 2^63 - 1, so that every time from -(2^63 - 1) to 2^63 fits
- * into 64 unsigned bits, comparisons are plain, and no difference of two ticks overflows.
+ * A time is kept as a tick: the time plus 2^63 - 1, so that every time from -(2^63 - 1) to 2^63
+ * fits into 64 unsigned bits, comparisons are plain, and no difference of two ticks overflows.
  */
 #ifndef BFC_PLAN_NUMBER_H
 #define BFC_PLAN_NUMBER_H
@@ -15,7 +15,8 @@
 #define PLAN_TICK_OF_ZERO (PLAN_MOST_BYTES - 1)
 #define PLAN_TICK_TEXT 24 /* bytes that plan_tick_print needs at most */
 
-/* Parse all of text[0, length): plain decimal digits; false when it is anything else or too large. */
+/* Parse all of text[0, length): plain decimal digits; false when it is anything else or too large.
+ */
 bool plan_parse_u64(const char *text, size_t length, uint64_t most, uint64_t *value);
 bool plan_parse_tick(const char *text, size_t length, uint64_t *tick);
 

@@ -57,8 +57,8 @@ static bool create_whole(struct arena_state *state) {
 bool arena_state_create(struct arena_state *state, const struct arena *arena) {
     *state = (struct arena_state){
         .arena = arena, .filled_peak = UINT64_MAX, .peak = arena->count == 0 ? 0 : UINT64_MAX};
-    const bool good = (arena->pins != NULL || create_parts(state)) &&
-                      (arena->exact || create_whole(state));
+    const bool good =
+        (arena->pins != NULL || create_parts(state)) && (arena->exact || create_whole(state));
     state->stale = true;
     if (good)
         arena_state_update(state);

@@ -1,6 +1,6 @@
 /*
- * The state of a solution under way: the best offsets so far of each part and arena, and what is still
- * worth trying. All of it belongs to solve.c; a lock guards what several threads change.
+ * The state of a solution under way: the best offsets so far of each part and arena, and what is
+ * still worth trying. All of it belongs to solve.c; a lock guards what several threads change.
  */
 #ifndef BFC_PLAN_PACKING_H
 #define BFC_PLAN_PACKING_H
@@ -35,7 +35,7 @@ struct arena_state {
     uint64_t filled_peak;      /* UINT64_MAX: none yet; by the lock */
     uint64_t peak;             /* of the better of the two; by the lock */
     uint32_t fills;            /* tried; by the lock */
-    bool stale;                /* something better has come since `peak` was looked at; by the lock */
+    bool stale; /* something better has come since `peak` was looked at; by the lock */
 };
 
 bool arena_state_create(struct arena_state *state, const struct arena *arena);

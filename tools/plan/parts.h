@@ -1,7 +1,7 @@
 /*
- * Makes an arena smaller before it is solved, without losing the best plan: cuts it where no box spans,
- * and lays boxes that live as long as their piece of time at its bottom, again and again.
- * An explicit stack; O(n log n) by a bound on the work, after which larger parts are left as they are.
+ * Makes an arena smaller before it is solved, without losing the best plan: cuts it where no box
+ * spans, and lays boxes that live as long as their piece of time at its bottom, again and again. An
+ * explicit stack; O(n log n) by a bound on the work, after which larger parts are left as they are.
  */
 #ifndef BFC_PLAN_PARTS_H
 #define BFC_PLAN_PARTS_H

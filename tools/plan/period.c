@@ -5,8 +5,8 @@
 #include "tools/plan/hash.h"
 
 #define LEAST_REPETITIONS 3
-#define TELLING_LENGTH 8 /* allocations: a repetition so long is no accident */
-#define TELLING_SHARE 4  /* nor is one whose repetitions are this part of the whole, … */
+#define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
+#define TELLING_SHARE 4   /* nor is one whose repetitions are this part of the whole, … */
 #define TELLING_EVENTS 12 /* … and that many events */
 
 static uint64_t token_of(const struct events *events, const struct event *event,
@@ -86,8 +86,8 @@ static void describe(struct period *period, const struct events *events, struct 
     period->length_events = run.step;
     period->repetitions = run.length / run.step;
     period->prefix = allocations_in(events, 0, period->prefix_events);
-    period->length = allocations_in(events, period->prefix_events,
-                                    period->prefix_events + run.step);
+    period->length =
+        allocations_in(events, period->prefix_events, period->prefix_events + run.step);
 }
 
 /* Most live bytes of what repetition `number` allocates, with sizes from `bytes` or its own. */
@@ -100,9 +100,8 @@ static double repetition_peak(const struct events *events, const struct period *
         const struct event *event = &events->list[i];
         if (event->allocation < first)
             continue; /* a free of what came before */
-        const double size = bytes == NULL
-                                ? (double)events->allocations[event->allocation].bytes
-                                : (double)bytes[event->allocation - first];
+        const double size = bytes == NULL ? (double)events->allocations[event->allocation].bytes
+                                          : (double)bytes[event->allocation - first];
         live += event->is_free ? -size : size;
         most = live > most ? live : most;
     }

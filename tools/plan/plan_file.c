@@ -87,15 +87,15 @@ static bool fill_events(struct image *image) {
             .row = row,
             .thread = r->thread,
             .arena = r->space,
-            .class_of =
-                (uint8_t)class_of(lifetimes, row, last_death, period_birth)};
+            .class_of = (uint8_t)class_of(lifetimes, row, last_death, period_birth)};
         image->arenas[r->space].events++;
     }
     free(order);
     return good;
 }
 
-/* Events whose token no other event has, sorted by token. Returns how many; they are written too. */
+/* Events whose token no other event has, sorted by token. Returns how many; they are written too.
+ */
 static bool find_anchors(struct image *image, const uint32_t *devices) {
     const uint32_t n = image->header.events;
     struct keyed *tokens = malloc(((size_t)n + 1) * sizeof *tokens);

@@ -1,5 +1,6 @@
 /*
- * Plan files (interpose/plan_layout.h): written whole or not at all, and read with every number checked.
+ * Plan files (interpose/plan_layout.h): written whole or not at all, and read with every number
+ * checked.
  */
 #ifndef BFC_PLAN_PLAN_FILE_H
 #define BFC_PLAN_PLAN_FILE_H

@@ -55,8 +55,7 @@ static void lay_out(struct canvas *canvas) {
     canvas->arenas = plot->arenas_count > MOST_ARENAS ? MOST_ARENAS : plot->arenas_count;
     canvas->first = plot->boxes_count > 0 ? UINT64_MAX : 0;
     for (uint32_t i = 0; i < plot->boxes_count; i++) {
-        canvas->first =
-            plot->boxes[i].birth < canvas->first ? plot->boxes[i].birth : canvas->first;
+        canvas->first = plot->boxes[i].birth < canvas->first ? plot->boxes[i].birth : canvas->first;
         last = plot->boxes[i].death > last ? plot->boxes[i].death : last;
     }
     canvas->span = last > canvas->first ? (double)(last - canvas->first) : 1;
@@ -131,8 +130,8 @@ static void draw_titled(const struct canvas *canvas) {
 
 static void draw_paths(const struct canvas *canvas) {
     for (int colour = 0; colour < PLOT_COLOURS; colour++) {
-        fprintf(canvas->stream,
-                "<path fill=\"%s\" stroke=\"#ffffff\" stroke-width=\"0.08\" d=\"", fills[colour]);
+        fprintf(canvas->stream, "<path fill=\"%s\" stroke=\"#ffffff\" stroke-width=\"0.08\" d=\"",
+                fills[colour]);
         for (uint32_t i = 0; i < canvas->plot->boxes_count; i++) {
             const struct plot_box *box = &canvas->plot->boxes[i];
             if (!shown(canvas, box) || (int)box->colour != colour)
@@ -145,8 +144,8 @@ static void draw_paths(const struct canvas *canvas) {
     }
 }
 
-static void draw_line(const struct canvas *canvas, uint32_t arena, uint64_t bytes,
-                      const char *name, const char *colour, double shift) {
+static void draw_line(const struct canvas *canvas, uint32_t arena, uint64_t bytes, const char *name,
+                      const char *colour, double shift) {
     char text[32];
     const double y = y_of(canvas, arena, bytes);
     fprintf(canvas->stream,
@@ -157,7 +156,8 @@ static void draw_line(const struct canvas *canvas, uint32_t arena, uint64_t byte
             byte_text(bytes, text));
 }
 
-/* A round step for about TICKS marks: 1, 2 or 5 times a power of ten, or a power of two for bytes. */
+/* A round step for about TICKS marks: 1, 2 or 5 times a power of ten, or a power of two for bytes.
+ */
 static double step_of(double range, bool binary) {
     const double rough = range / TICKS;
     if (binary)
@@ -194,9 +194,8 @@ static void draw_address_axis(const struct canvas *canvas, uint32_t arena) {
             canvas->floor[arena], canvas->floor[arena]);
     for (double at = 0; at <= (double)top; at += step) {
         const double y = y_of(canvas, arena, (uint64_t)at);
-        fprintf(canvas->stream,
-                "<text x=\"%.0f\" y=\"%.2f\" text-anchor=\"end\">%s</text>\n", LEFT - 6, y + 4,
-                byte_text((uint64_t)at, text));
+        fprintf(canvas->stream, "<text x=\"%.0f\" y=\"%.2f\" text-anchor=\"end\">%s</text>\n",
+                LEFT - 6, y + 4, byte_text((uint64_t)at, text));
         if ((double)top * canvas->scale < 30)
             break; /* too low for more than its start */
     }

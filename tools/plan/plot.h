@@ -1,7 +1,8 @@
 /*
- * Draws placed lifetimes as SVG: rectangles over time and address, bound and peak as lines. Rectangles
- * of one colour are one path, so that 10^5 of them stay a small file that viewers can show; up to
- * PLOT_TITLED have their own element with a title instead. Arenas stand above each other.
+ * Draws placed lifetimes as SVG: rectangles over time and address, bound and peak as lines.
+ * Rectangles of one colour are one path, so that 10^5 of them stay a small file that viewers can
+ * show; up to PLOT_TITLED have their own element with a title instead. Arenas stand above each
+ * other.
  */
 #ifndef BFC_PLAN_PLOT_H
 #define BFC_PLAN_PLOT_H

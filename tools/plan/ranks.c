@@ -8,16 +8,16 @@
 /* A far smaller weight decides between what is equal by the others: lexicographic orders. */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
-    {0, 1, 1, 0},              /* area */
-    {0, LESS, 0, 1},           /* crowd, then width */
-    {1, 0, 1, 0},              /* area in ticks */
-    {LESS, 0, 0, 1},           /* crowd, then span */
-    {0, 1, LESS, 0},           /* width, then size */
-    {LESS, 0, LESS, 1},        /* crowd, then area in ticks */
-    {1, 0, LESS, 0},           /* span, then size */
-    {0, LESS, 1, 0},           /* size, then width */
-    {1, 0, -LESS, 0},          /* span, the smaller first */
-    {0, 1, 0.5, 1},            /* a middle way */
+    {0, 1, 1, 0},       /* area */
+    {0, LESS, 0, 1},    /* crowd, then width */
+    {1, 0, 1, 0},       /* area in ticks */
+    {LESS, 0, 0, 1},    /* crowd, then span */
+    {0, 1, LESS, 0},    /* width, then size */
+    {LESS, 0, LESS, 1}, /* crowd, then area in ticks */
+    {1, 0, LESS, 0},    /* span, then size */
+    {0, LESS, 1, 0},    /* size, then width */
+    {1, 0, -LESS, 0},   /* span, the smaller first */
+    {0, 1, 0.5, 1},     /* a middle way */
 };
 
 /* A tree of maxima over the live bytes of each section, bottom up. */

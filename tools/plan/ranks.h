@@ -1,7 +1,7 @@
 /*
- * In which order a greedy packer prefers boxes: by weighted sums of the logarithms of their span (in ticks),
- * width (in sections), size and crowd (the most live bytes that they meet), after MiniMalloc's orders
- * (Moffitt, ASPLOS 2023) and XLA's and TFLite's greedy ones.
+ * In which order a greedy packer prefers boxes: by weighted sums of the logarithms of their span
+ * (in ticks), width (in sections), size and crowd (the most live bytes that they meet), after
+ * MiniMalloc's orders (Moffitt, ASPLOS 2023) and XLA's and TFLite's greedy ones.
  */
 #ifndef BFC_PLAN_RANKS_H
 #define BFC_PLAN_RANKS_H

@@ -73,7 +73,8 @@ static bool order_bfs(struct scheduler *s, uint32_t *nodes) {
     return fail_node(s, stuck, "it waits for itself: the graph has a cycle");
 }
 
-/* From each node without successors back to what it needs, just before it. The graph has no cycle. */
+/* From each node without successors back to what it needs, just before it. The graph has no cycle.
+ */
 static void order_dfs(struct scheduler *s, uint32_t *nodes) {
     const struct flow *flow = &s->flow;
     uint32_t done = 0, depth = 0;
@@ -104,8 +105,9 @@ static bool order_given(struct scheduler *s, uint32_t *nodes) {
         nodes[n] = n;
     for (uint32_t e = 0; e < s->flow.edges; e++)
         if (s->flow.from[e] > s->flow.to[e])
-            return fail_node(s, s->flow.to[e],
-                             "in the given order it comes before what it needs; try another --order");
+            return fail_node(
+                s, s->flow.to[e],
+                "in the given order it comes before what it needs; try another --order");
     return true;
 }
 
@@ -173,7 +175,8 @@ static bool order_list(struct scheduler *s, uint32_t *nodes) {
     return good || plan_fail_memory(s->error);
 }
 
-/* The steps between which the node at this step may move: after its inputs, before its outputs' use. */
+/* The steps between which the node at this step may move: after its inputs, before its outputs'
+ * use. */
 static void find_room(const struct scheduler *s, uint32_t node, uint32_t *least, uint32_t *most) {
     const struct flow *flow = &s->flow;
     *least = 0;
@@ -337,7 +340,8 @@ static bool add_row(struct lifetimes *lifetimes, struct name name, uint32_t birt
     return true;
 }
 
-/* Fills in the lives of tensors by step; a tensor that nobody reads lives while its producer runs. */
+/* Fills in the lives of tensors by step; a tensor that nobody reads lives while its producer runs.
+ */
 static void find_lives(const struct graph *graph, const uint32_t *nodes, uint32_t *birth,
                        uint32_t *death) {
     for (uint32_t t = 0; t < graph->tensors_count; t++) {
@@ -382,16 +386,15 @@ bool schedule_lifetimes(struct lifetimes *lifetimes, const struct graph *graph,
     uint32_t *birth = malloc(rows * sizeof *birth);
     uint32_t *death = malloc(rows * sizeof *death);
     result.rows = malloc(rows * sizeof *result.rows);
-    result.text.bytes =
-        malloc(graph->text.size + graph->nodes_count * sizeof workspace_suffix + 1);
+    result.text.bytes = malloc(graph->text.size + graph->nodes_count * sizeof workspace_suffix + 1);
     bool good = birth != NULL && death != NULL && result.rows != NULL && result.text.bytes != NULL;
     if (!good)
         plan_fail_memory(error);
     if (good) {
         find_lives(graph, nodes, birth, death);
-        good = add_rows(&result, graph, nodes, birth, death) ||
-               plan_fail(error, "%s: two rows would have one name, or no memory is left",
-                         graph->path);
+        good =
+            add_rows(&result, graph, nodes, birth, death) ||
+            plan_fail(error, "%s: two rows would have one name, or no memory is left", graph->path);
     }
     free(birth);
     free(death);

@@ -7,8 +7,10 @@
 
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* at the stop flag */
+#define NO_ENTRY UINT32_MAX
 
-/* An unplaced box and the lowest offset that what is placed leaves it. Boxes are numbered by rank. */
+/* An unplaced box and the lowest offset that what is placed leaves it. Boxes are numbered by rank.
+ */
 struct entry {
     uint64_t floor;
     uint32_t box;
@@ -22,26 +24,24 @@ struct group {
     uint64_t hash;   /* of its boxes and their floors */
 };
 
-/* A group being packed: one after another its boxes are tried as the next one to be placed. */
+/*
+ * A group being packed. Its candidate is placed and the rest packed below; when that fails the
+ * candidate is barred from where it was, which lifts its floor, and the group, now more
+ * constrained, is looked at again.
+ */
 struct frame {
     struct group group;
-    uint64_t offset; /* the last one placed above: nothing goes before it in (offset, box) */
-    uint32_t box;
-    uint64_t ceiling;    /* a candidate must lie below it (dominance) */
-    uint32_t next;       /* of its entries */
-    uint32_t placed;     /* how many boxes were placed when it was entered */
-    uint32_t groups;     /* how many groups there were then */
-    size_t pool_used;    /* and how much of the pool was used */
-    uint32_t child;      /* the group that is being packed below the candidate */
-    uint64_t tried_offset;
-    uint32_t tried_box;
+    uint64_t entered; /* the hash that the group had at first */
+    uint32_t placed;  /* how many boxes were placed when it was entered */
+    uint32_t groups;  /* how many groups there were then */
+    size_t pool_used; /* and how much of the pool was used */
+    uint32_t child;   /* the group that is being packed below the candidate */
+    uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
 
-/* A group that is known not to fit when nothing may go before (offset, box). */
+/* A group that is known not to fit. */
 struct failure {
     uint64_t hash;
-    uint64_t offset;
-    uint32_t box;
     uint32_t run; /* entries of another run mean nothing */
 };
 
@@ -50,7 +50,10 @@ struct search {
     uint32_t n;
     uint32_t sections;
     uint64_t capacity;
-    uint64_t *total;    /* by section: bytes still to be placed */
+    uint64_t *stacked; /* by section: bytes of boxes looked at so far */
+    uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
+    uint64_t *need;    /* by section: the least peak that its unplaced boxes allow */
+    enum search_focus focus;
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip;     /* for painting: the next section not painted yet */
     uint64_t *bits;     /* for sorting by box */
@@ -82,7 +85,9 @@ struct search *search_create(void) {
 
 static void free_part(struct search *s) {
     free(s->boxes);
-    free(s->total);
+    free(s->stacked);
+    free(s->floor);
+    free(s->need);
     free(s->crossing);
     free(s->skip);
     free(s->bits);
@@ -105,7 +110,9 @@ void search_destroy(struct search *s) {
 static bool make_room(struct search *s, uint32_t n, uint32_t sections) {
     free_part(s);
     s->boxes = malloc((n + (size_t)1) * sizeof *s->boxes);
-    s->total = calloc(sections + (size_t)1, sizeof *s->total);
+    s->stacked = calloc(sections + (size_t)1, sizeof *s->stacked);
+    s->floor = calloc(sections + (size_t)1, sizeof *s->floor);
+    s->need = calloc(sections + (size_t)1, sizeof *s->need);
     s->crossing = calloc(sections + (size_t)2, sizeof *s->crossing);
     s->skip = malloc((sections + (size_t)1) * sizeof *s->skip);
     s->bits = calloc(n / 64 + (size_t)1, sizeof *s->bits);
@@ -113,9 +120,9 @@ static bool make_room(struct search *s, uint32_t n, uint32_t sections) {
     s->offsets = malloc((n + (size_t)1) * sizeof *s->offsets);
     s->placed = malloc((n + (size_t)1) * sizeof *s->placed);
     s->frames = malloc((n + (size_t)2) * sizeof *s->frames);
-    return s->boxes != NULL && s->total != NULL && s->crossing != NULL && s->skip != NULL &&
-           s->bits != NULL && s->part_of != NULL && s->offsets != NULL && s->placed != NULL &&
-           s->frames != NULL;
+    return s->boxes != NULL && s->stacked != NULL && s->floor != NULL && s->need != NULL &&
+           s->crossing != NULL && s->skip != NULL && s->bits != NULL && s->part_of != NULL &&
+           s->offsets != NULL && s->placed != NULL && s->frames != NULL;
 }
 
 static bool reserve_pool(struct search *s, size_t more) {
@@ -155,22 +162,16 @@ static bool overlap(const struct box *a, const struct box *b) {
 static bool take(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;
-    s->total[b->birth] -= b->size;
-    for (uint32_t i = b->birth + 1; i < b->death; i++) {
-        s->total[i] -= b->size;
+    for (uint32_t i = b->birth + 1; i < b->death; i++)
         cut = --s->crossing[i] == 0 || cut;
-    }
     s->placed[s->placed_count++] = box;
     return cut;
 }
 
 static void put_back(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
-    s->total[b->birth] += b->size;
-    for (uint32_t i = b->birth + 1; i < b->death; i++) {
-        s->total[i] += b->size;
+    for (uint32_t i = b->birth + 1; i < b->death; i++)
         s->crossing[i]++;
-    }
 }
 
 static void undo(struct search *s, uint32_t placed) {
@@ -209,8 +210,8 @@ static void merge(struct entry *out, const struct entry *a, uint32_t an, const s
 }
 
 /*
- * What is left of a group when its entry `index` is placed: lifts the floors of what overlaps it. The
- * list is ordered again by merging: all that were lifted now have the same floor.
+ * What is left of a group when its entry `index` is placed: lifts the floors of what overlaps it.
+ * The list is ordered again by merging: all that were lifted now have the same floor.
  */
 static bool rest_of(struct search *s, const struct group *group, uint32_t index,
                     struct group *rest) {
@@ -250,42 +251,58 @@ static uint32_t unpainted(uint32_t *skip, uint32_t section) {
     return section;
 }
 
-/*
- * The floor of a section is the lowest that any unplaced box there has: painting sections by rising
- * floors visits each once. False when some section cannot hold what is still to be placed.
- */
-static bool fits(struct search *s, const struct group *group, uint64_t offset) {
+/* The floor of a section is the lowest of its boxes: painting by rising floors visits each once. */
+static void paint_floors(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t left = group->hi - group->lo;
-    for (uint32_t i = group->lo; i <= group->hi; i++)
+    for (uint32_t i = group->lo; i <= group->hi; i++) {
         s->skip[i] = i;
+        s->floor[i] = UINT64_MAX; /* of a section that has no box */
+    }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];
-        const uint64_t floor = list[i].floor > offset ? list[i].floor : offset;
-        if (floor > s->capacity)
-            return false;
-        const uint64_t most = s->capacity - floor;
         for (uint32_t at = unpainted(s->skip, box->birth); at < box->death;
              at = unpainted(s->skip, at)) {
-            if (s->total[at] > most)
-                return false;
+            s->floor[at] = list[i].floor;
             s->skip[at] = at + 1;
             left--;
         }
     }
+}
+
+/*
+ * What each section needs: its boxes are jobs on one machine with their floors as release dates, so
+ * the boxes of floor f or higher end at f and their sum at least (Jackson's bound). False when a
+ * section needs more than the capacity.
+ */
+static bool weigh_sections(struct search *s, const struct group *group) {
+    const struct entry *list = s->pool + group->at;
+    memset(s->stacked + group->lo, 0, (group->hi - group->lo) * sizeof *s->stacked);
+    memset(s->need + group->lo, 0, (group->hi - group->lo) * sizeof *s->need);
+    for (uint32_t i = group->count; i-- > 0;) {
+        const struct box *box = &s->boxes[list[i].box];
+        const uint64_t floor = list[i].floor, size = box->size;
+        uint64_t most = 0;
+        for (uint32_t at = box->birth; at < box->death; at++) {
+            const uint64_t stacked = s->stacked[at] + size;
+            const uint64_t need = floor + stacked;
+            s->stacked[at] = stacked;
+            s->need[at] = need > s->need[at] ? need : s->need[at];
+            most = need > most ? need : most;
+        }
+        if (most > s->capacity)
+            return false;
+    }
     return true;
 }
 
-static bool known_failure(const struct search *s, const struct group *group, uint64_t offset,
-                          uint32_t box) {
-    const struct failure *f = &s->table[group->hash >> (64 - TABLE_BITS)];
-    return f->run == s->run && f->hash == group->hash &&
-           (f->offset != offset ? f->offset < offset : f->box <= box);
+static bool known_failure(const struct search *s, uint64_t hash) {
+    const struct failure *f = &s->table[hash >> (64 - TABLE_BITS)];
+    return f->run == s->run && f->hash == hash;
 }
 
-static void note_failure(struct search *s, const struct frame *frame) {
-    s->table[frame->group.hash >> (64 - TABLE_BITS)] =
-        (struct failure){frame->group.hash, frame->offset, frame->box, s->run};
+static void note_failure(struct search *s, uint64_t hash) {
+    s->table[hash >> (64 - TABLE_BITS)] = (struct failure){hash, s->run};
 }
 
 /* Numbers the halves of [lo, hi) from left to right; returns how many there are. */
@@ -338,30 +355,77 @@ static bool split(struct search *s, const struct group *group) {
     return true;
 }
 
-/* A candidate must lie below the lowest top that any unplaced box could have. */
-static uint64_t ceiling_of(const struct search *s, const struct group *group) {
-    const struct entry *list = s->pool + group->at;
-    uint64_t ceiling = UINT64_MAX;
-    for (uint32_t i = 0; i < group->count && list[i].floor < ceiling; i++) {
-        const uint64_t top = list[i].floor + s->boxes[list[i].box].size;
-        ceiling = top < ceiling ? top : ceiling;
+/* The section to work on: the one with the least to spare, or the lowest; the group has been
+ * painted. */
+static uint32_t choose_section(const struct search *s, const struct group *group) {
+    uint32_t chosen = group->lo;
+    for (uint32_t at = group->lo + 1; at < group->hi; at++) {
+        const bool lower = s->floor[at] < s->floor[chosen];
+        const bool same = s->floor[at] == s->floor[chosen];
+        const bool tighter = s->need[at] > s->need[chosen];
+        const bool level = s->need[at] == s->need[chosen];
+        if (s->focus == SEARCH_TIGHTEST ? tighter || (level && lower) : lower || (same && tighter))
+            chosen = at;
     }
-    return ceiling;
+    return chosen;
 }
 
-static void enter(struct search *s, struct group group, uint64_t offset, uint32_t box) {
-    struct frame *f = &s->frames[s->depth++];
-    *f = (struct frame){.group = group,
-                        .offset = offset,
-                        .box = box,
-                        .ceiling = ceiling_of(s, &group),
-                        .placed = s->placed_count,
-                        .groups = s->groups_count,
-                        .pool_used = s->pool_used};
-    const struct entry *list = s->pool + group.at;
-    const struct entry least = {offset, box};
-    while (f->next < group.count && before(list[f->next], least))
-        f->next++;
+/*
+ * The first box, by floor and rank, that lies in the valley below the section: nothing that is
+ * unplaced can come under it, so it is either there or higher. From a box that reaches into a lower
+ * valley the search goes on there; floors fall each time.
+ */
+static uint32_t choose_entry(const struct search *s, const struct group *group) {
+    const struct entry *list = s->pool + group->at;
+    uint32_t section = choose_section(s, group);
+    for (;;) {
+        uint32_t i = 0;
+        while (list[i].floor != s->floor[section] || s->boxes[list[i].box].birth > section ||
+               s->boxes[list[i].box].death <= section)
+            i++;
+        const struct box *box = &s->boxes[list[i].box];
+        uint32_t lowest = section;
+        for (uint32_t at = box->birth; at < box->death; at++)
+            lowest = s->floor[at] < s->floor[lowest] ? at : lowest;
+        if (lowest == section)
+            return i;
+        section = lowest;
+    }
+}
+
+/*
+ * The entry's box is not where its floor is. It will lie on another one, which is not placed yet:
+ * its floor rises to the lowest top that these can have. False when there is none.
+ */
+static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
+    struct entry *list = s->pool + group->at;
+    struct entry entry = list[index];
+    const struct box *box = &s->boxes[entry.box];
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t i = 0; i < group->count && list[i].floor < lowest; i++) {
+        const struct box *other = &s->boxes[list[i].box];
+        if (i != index && other->size > 0 && overlap(box, other) &&
+            list[i].floor + other->size < lowest)
+            lowest = list[i].floor + other->size;
+    }
+    if (lowest > s->capacity)
+        return false;
+    group->hash -= hash_entry(entry);
+    entry.floor = lowest;
+    group->hash += hash_entry(entry);
+    for (; index + 1 < group->count && before(list[index + 1], entry); index++)
+        list[index] = list[index + 1];
+    list[index] = entry;
+    return true;
+}
+
+static void enter(struct search *s, struct group group) {
+    s->frames[s->depth++] = (struct frame){.group = group,
+                                           .entered = group.hash,
+                                           .placed = s->placed_count,
+                                           .groups = s->groups_count,
+                                           .pool_used = s->pool_used,
+                                           .tried = NO_ENTRY};
 }
 
 /* Forgets what was derived below the frame's candidate. */
@@ -374,47 +438,50 @@ static void drop_lists(struct search *s, const struct frame *f) {
 static bool next_child(struct search *s, struct frame *f) {
     if (f->child == s->groups_count)
         return false;
-    enter(s, s->groups[f->child++], f->tried_offset, f->tried_box);
+    enter(s, s->groups[f->child++]);
     return true;
 }
 
-/* Places the frame's entry `index`; false when that cannot lead to a packing. */
+/* Places the frame's entry; false when that cannot lead to a packing. */
 static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
     const struct entry chosen = s->pool[f->group.at + index];
     struct group rest;
+    f->tried = index;
     if (!rest_of(s, &f->group, index, &rest)) {
         s->no_memory = true;
         return false;
     }
     const bool cut = take(s, chosen.box);
     s->offsets[chosen.box] = chosen.floor;
-    f->tried_offset = chosen.floor;
-    f->tried_box = chosen.box;
     f->child = s->groups_count;
     if (rest.count == 0)
-        return chosen.floor + s->boxes[chosen.box].size <= s->capacity;
-    if (!fits(s, &rest, chosen.floor))
+        return true;
+    if (known_failure(s, rest.hash) || !weigh_sections(s, &rest))
         return false;
     const bool added = cut ? split(s, &rest) : add_group(s, rest);
     s->no_memory = s->no_memory || !added;
-    for (uint32_t g = f->child; added && g < s->groups_count; g++)
-        if (known_failure(s, &s->groups[g], chosen.floor, chosen.box))
+    for (uint32_t g = f->child; cut && added && g < s->groups_count; g++)
+        if (known_failure(s, s->groups[g].hash))
             return false;
     return added;
 }
 
-/* Tries the frame's candidates until one leads on; false: none is left. */
+/* Tries candidates, barring each that has failed, until one leads on; false: none does. */
 static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
-    for (;;) {
+    while (!s->no_memory && *nodes > 0) {
         undo(s, f->placed);
         drop_lists(s, f);
-        if (f->next >= f->group.count || s->pool[f->group.at + f->next].floor >= f->ceiling ||
-            s->no_memory)
+        if (f->tried != NO_ENTRY && !bar_entry(s, &f->group, f->tried))
             return false;
-        *nodes = *nodes > 0 ? *nodes - 1 : 0;
-        if (try_entry(s, f, f->next++))
+        --*nodes;
+        if ((f->tried != NO_ENTRY && known_failure(s, f->group.hash)) ||
+            !weigh_sections(s, &f->group))
+            return false;
+        paint_floors(s, &f->group);
+        if (try_entry(s, f, choose_entry(s, &f->group)))
             return true;
     }
+    return false;
 }
 
 static enum search_result walk(struct search *s, uint64_t nodes, const atomic_bool *stop) {
@@ -427,7 +494,9 @@ static enum search_result walk(struct search *s, uint64_t nodes, const atomic_bo
         if (!solved && !next_candidate(s, f, &nodes)) {
             if (s->no_memory)
                 return SEARCH_NO_MEMORY;
-            note_failure(s, f);
+            if (nodes == 0)
+                return SEARCH_STOPPED;
+            note_failure(s, f->entered);
             s->depth--;
             continue;
         }
@@ -463,17 +532,17 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
 }
 
 enum search_result search_run(struct search *s, const struct box *boxes, uint32_t n,
-                              uint32_t sections, const uint32_t *rank, uint64_t capacity,
-                              uint64_t nodes, const atomic_bool *stop, uint64_t *offsets) {
+                              uint32_t sections, const uint32_t *rank, enum search_focus focus,
+                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop,
+                              uint64_t *offsets) {
     struct group root;
     if (!load(s, boxes, n, sections, rank, &root))
         return SEARCH_NO_MEMORY;
     s->capacity = capacity;
+    s->focus = focus;
     if (n == 0)
         return SEARCH_FOUND;
-    if (!fits(s, &root, 0))
-        return SEARCH_EXHAUSTED;
-    enter(s, root, 0, 0);
+    enter(s, root);
     const enum search_result result = walk(s, nodes, stop);
     for (uint32_t i = 0; result == SEARCH_FOUND && i < n; i++)
         offsets[i] = s->offsets[rank[i]];

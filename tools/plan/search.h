@@ -1,14 +1,14 @@
 /*
  * Canonical depth-first search: packs boxes below a capacity, or shows that it cannot be done.
  *
- * Boxes are placed by rising offset, each as low as it goes (any packing can be pushed down into this
- * form), ties by a fixed order. After MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi
- * 10.1145/3623278.3624752): a node is given up when the floor of some section and what is still to be
- * placed there exceed the capacity; a box is not placed at or above the top that another could have
- * had (dominance); where no unplaced box spans, the rest is solved in independent halves.
- * Beyond it: partial packings that left the same boxes with the same floors are recognised by a hash
- * and not searched twice (a transposition table, as in chess programs; a false match, 1 in 2^64, can
- * only cost completeness, never validity), and the stack is explicit.
+ * Boxes are placed by rising offset, each as low as it goes (any packing can be pushed down into
+ * this form), ties by a fixed order. After MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi
+ * 10.1145/3623278.3624752): a node is given up when the floor of some section and what is still to
+ * be placed there exceed the capacity; a box is not placed at or above the top that another could
+ * have had (dominance); where no unplaced box spans, the rest is solved in independent halves.
+ * Beyond it: partial packings that left the same boxes with the same floors are recognised by a
+ * hash and not searched twice (a transposition table, as in chess programs; a false match, 1 in
+ * 2^64, can only cost completeness, never validity), and the stack is explicit.
  *
  * Exponential at worst; about n words copied a node. Thread-safety: one workspace a thread.
  */
@@ -30,15 +30,19 @@ enum search_result {
     SEARCH_NO_MEMORY,
 };
 
+/* Where the search works: a matter of luck, so both are worth trying. */
+enum search_focus { SEARCH_TIGHTEST, SEARCH_LOWEST };
+
 struct search *search_create(void);
 void search_destroy(struct search *search);
 
 /*
- * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity` bytes,
- * in at most `nodes` nodes, trying low ranks first. `stop` is looked at now and then.
+ * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
+ * bytes, in at most `nodes` nodes, trying low ranks first. `stop` is looked at now and then.
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
-                              uint32_t sections, const uint32_t *rank, uint64_t capacity,
-                              uint64_t nodes, const atomic_bool *stop, uint64_t *offsets);
+                              uint32_t sections, const uint32_t *rank, enum search_focus focus,
+                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop,
+                              uint64_t *offsets);
 
 #endif

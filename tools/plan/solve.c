@@ -5,9 +5,9 @@
 
 #include "tools/plan/worker.h"
 
-#define ENOUGH_SECONDS 2.5   /* without a given time, when there is nothing to reach */
-#define CAPACITY_SECONDS 60  /* without a given time, for a capacity that is not reached */
-#define GRACE_SECONDS 1.0    /* what is still spent once a capacity is reached */
+#define ENOUGH_SECONDS 2.5  /* without a given time, when there is nothing to reach */
+#define CAPACITY_SECONDS 60 /* without a given time, for a capacity that is not reached */
+#define GRACE_SECONDS 1.0   /* what is still spent once a capacity is reached */
 #define LOOK_NANOSECONDS 20000000
 #define MOST_BOXES_AT_ONCE 16000000 /* threads × boxes: bounds the memory of the workspaces */
 
@@ -21,7 +21,8 @@ struct team {
     double started;
     unsigned working;
     bool no_memory;
-    /* The next job of the first round: an order of a part, or of the arena's filling (part = count). */
+    /* The next job of the first round: an order of a part, or of the arena's filling (part =
+     * count). */
     uint32_t order, arena, part;
     uint32_t turns; /* improvements handed out */
 };
@@ -76,8 +77,8 @@ static uint64_t goal_of(const struct team *team, const struct arena_state *arena
 }
 
 static bool needs_greedy(const struct arena_state *arena, const struct part_state *part) {
-    return part->best > part->proved && (part->best == UINT64_MAX ||
-                                         part->part->base + part->best > arena->arena->bound);
+    return part->best > part->proved &&
+           (part->best == UINT64_MAX || part->part->base + part->best > arena->arena->bound);
 }
 
 static void advance(struct team *team) {

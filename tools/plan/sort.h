@@ -1,6 +1,6 @@
 /*
- * Sorts numbers that are tagged with an index: least-significant-digit radix sort, stable, O(n) with
- * at most eight passes; bytes that are equal in all keys cost no pass.
+ * Sorts numbers that are tagged with an index: least-significant-digit radix sort, stable, O(n)
+ * with at most eight passes; bytes that are equal in all keys cost no pass.
  */
 #ifndef BFC_PLAN_SORT_H
 #define BFC_PLAN_SORT_H

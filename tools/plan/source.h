@@ -1,4 +1,5 @@
-/* Opens what a user names: lifetimes from a CSV or a recorded trace, told apart by their first bytes. */
+/* Opens what a user names: lifetimes from a CSV or a recorded trace, told apart by their first
+ * bytes. */
 #ifndef BFC_PLAN_SOURCE_H
 #define BFC_PLAN_SOURCE_H
 

@@ -18,8 +18,8 @@ struct sweep {
     uint32_t *birth; /* by interval: its sections, half-open; NULL: not wanted */
     uint32_t *death;
     uint32_t sections;
-    uint64_t most;     /* live bytes; saturates at UINT64_MAX */
-    uint32_t most_at;  /* the interval whose birth first reached it */
+    uint64_t most;    /* live bytes; saturates at UINT64_MAX */
+    uint32_t most_at; /* the interval whose birth first reached it */
 };
 
 /* False: no host memory. */

@@ -33,11 +33,11 @@ static bool read_header(struct reader *reader) {
         return plan_fail(reader->error, "%s: header: the file ends within it", path);
     memcpy(header, reader->at, sizeof *header);
     if (header->byte_order != BFC_TRACE_BYTE_ORDER)
-        return plan_fail(reader->error,
-                         "%s: header: recorded on a machine of another byte order", path);
+        return plan_fail(reader->error, "%s: header: recorded on a machine of another byte order",
+                         path);
     if (header->version != BFC_TRACE_VERSION)
-        return plan_fail(reader->error, "%s: header: version %u, only version %d is accepted",
-                         path, header->version, BFC_TRACE_VERSION);
+        return plan_fail(reader->error, "%s: header: version %u, only version %d is accepted", path,
+                         header->version, BFC_TRACE_VERSION);
     if (header->record_bytes != sizeof(struct bfc_trace_record))
         return plan_fail(reader->error, "%s: header: records of %u bytes, only %zu are accepted",
                          path, header->record_bytes, sizeof(struct bfc_trace_record));

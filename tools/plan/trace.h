@@ -1,6 +1,6 @@
 /*
- * Trace files (interpose/trace_layout.h): read whole with every number checked, and written block by
- * block (by the generator and tests; a recording job has its own writer of the same layout).
+ * Trace files (interpose/trace_layout.h): read whole with every number checked, and written block
+ * by block (by the generator and tests; a recording job has its own writer of the same layout).
  */
 #ifndef BFC_PLAN_TRACE_H
 #define BFC_PLAN_TRACE_H

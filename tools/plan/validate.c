@@ -90,7 +90,8 @@ static bool check_rows(struct validator *v) {
     return true;
 }
 
-/* Rows of a group follow each other; one that shares memory with an earlier row of it is that row. */
+/* Rows of a group follow each other; one that shares memory with an earlier row of it is that row.
+ */
 static bool check_groups(struct validator *v, uint64_t *ends, bool *begun, bool *seen) {
     for (uint32_t i = 0; i < v->lifetimes->count; i++) {
         const uint32_t group = v->lifetimes->rows[i].group;
@@ -172,7 +173,8 @@ static uint32_t later(const struct validator *v, bool by_stream, struct latest a
     return other;
 }
 
-/* Of the rows so far that touch [from, to) and are of another kind: the last to die, or ROW_NONE. */
+/* Of the rows so far that touch [from, to) and are of another kind: the last to die, or ROW_NONE.
+ */
 static uint32_t tree_find(const struct validator *v, const struct tree *tree, bool by_stream,
                           uint32_t from, uint32_t to, uint32_t row) {
     uint32_t found = ROW_NONE;
@@ -209,11 +211,10 @@ static bool tree_create(struct tree *tree, uint32_t rows) {
 
 static bool fail_overlap(struct validator *v, uint32_t row, uint32_t other, const char *why) {
     char one[ROW_TEXT], two[ROW_TEXT];
-    return plan_fail(v->error,
-                     "%s: %s at offset %" PRIu64 " and %s at offset %" PRIu64 " overlap%s",
-                     v->lifetimes->path, lifetimes_row_text(v->lifetimes, other, one),
-                     v->offsets[other], lifetimes_row_text(v->lifetimes, row, two),
-                     v->offsets[row], why);
+    return plan_fail(
+        v->error, "%s: %s at offset %" PRIu64 " and %s at offset %" PRIu64 " overlap%s",
+        v->lifetimes->path, lifetimes_row_text(v->lifetimes, other, one), v->offsets[other],
+        lifetimes_row_text(v->lifetimes, row, two), v->offsets[row], why);
 }
 
 static uint32_t cut_at(const struct validator *v, uint64_t address) {
@@ -335,11 +336,8 @@ static void find_peaks(const struct validator *v, uint64_t *peaks) {
 
 bool validate(const struct lifetimes *lifetimes, const uint64_t *offsets, uint64_t align,
               uint64_t gap, uint64_t *peaks, struct plan_error *error) {
-    struct validator v = {.lifetimes = lifetimes,
-                          .offsets = offsets,
-                          .align = align,
-                          .gap = gap,
-                          .error = error};
+    struct validator v = {
+        .lifetimes = lifetimes, .offsets = offsets, .align = align, .gap = gap, .error = error};
     bool good = create(&v) || plan_fail_memory(error);
     if (good) {
         find_classes(&v);
@@ -354,11 +352,8 @@ bool validate(const struct lifetimes *lifetimes, const uint64_t *offsets, uint64
 bool validate_pins(const struct lifetimes *lifetimes, uint64_t align, uint64_t gap,
                    struct plan_error *error) {
     uint64_t *pins = malloc(((size_t)lifetimes->count + 1) * sizeof *pins);
-    struct validator v = {.lifetimes = lifetimes,
-                          .offsets = pins,
-                          .align = align,
-                          .gap = gap,
-                          .error = error};
+    struct validator v = {
+        .lifetimes = lifetimes, .offsets = pins, .align = align, .gap = gap, .error = error};
     bool good = (pins != NULL && create(&v)) || plan_fail_memory(error);
     for (uint32_t i = 0; good && i < lifetimes->count; i++)
         pins[i] = lifetimes->rows[i].pin;

@@ -25,8 +25,8 @@ struct segment {
 struct valley {
     struct node *tree; /* leaves from `leaves` on */
     uint32_t leaves;
-    uint32_t *first_at;  /* by section: the first box born there or later */
-    uint32_t *left_of;   /* by the section just past a segment: its leftmost */
+    uint32_t *first_at; /* by section: the first box born there or later */
+    uint32_t *left_of;  /* by the section just past a segment: its leftmost */
     struct segment *segments;
     struct level *heap;
     size_t heap_used;

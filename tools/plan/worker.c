@@ -5,8 +5,8 @@
 
 #include "tools/plan/hash.h"
 
-#define SEARCHES_PER_ROUND 20 /* with one node limit */
-#define SEARCHES_AT_GOAL 16   /* of these; the others are content with a step towards it */
+#define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
+#define SEARCHES_AT_GOAL 36   /* of these; the others are content with a step towards it */
 #define RESTART_EVERY 10      /* a part's turn that is not a search */
 #define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
@@ -132,7 +132,7 @@ static struct plan_of_search next_search(struct worker *worker, struct part_stat
     if (plan.capacity < part->proved)
         plan.capacity = part->proved;
     if (++part->next_search % SEARCHES_PER_ROUND == 0)
-        part->node_limit *= 2;
+        part->node_limit += part->node_limit / 2;
     pthread_mutex_unlock(worker->lock);
     return plan;
 }
@@ -158,8 +158,9 @@ static void search(struct worker *worker, struct arena_state *arena, struct part
     const struct plan_of_search plan = next_search(worker, part, goal);
     if (worker->search == NULL)
         worker->search = search_create();
-    if (plan.order < FIXED_ORDERS)
-        ranks_weigh(worker->worth, arena->traits + part->part->from, n, fixed_orders[plan.order]);
+    if (plan.order / 2 < FIXED_ORDERS)
+        ranks_weigh(worker->worth, arena->traits + part->part->from, n,
+                    fixed_orders[plan.order / 2]);
     else
         draw_worths(worker, arena->traits + part->part->from, n, random);
     if (worker->search == NULL || !ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
@@ -168,7 +169,8 @@ static void search(struct worker *worker, struct arena_state *arena, struct part
     }
     const enum search_result result =
         search_run(worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank,
-                   plan.capacity, plan.nodes, worker->stop, worker->offsets);
+                   plan.order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan.capacity, plan.nodes,
+                   worker->stop, worker->offsets);
     worker->no_memory = worker->no_memory || result == SEARCH_NO_MEMORY;
     if (result == SEARCH_EXHAUSTED)
         note_exhausted(worker, part, plan.capacity);

@@ -1,6 +1,6 @@
 /*
- * One thread of the portfolio: its workspaces, and the jobs it knows. A job reads the state of a part or
- * an arena under the lock, works without it, and publishes what it found under it.
+ * One thread of the portfolio: its workspaces, and the jobs it knows. A job reads the state of a
+ * part or an arena under the lock, works without it, and publishes what it found under it.
  */
 #ifndef BFC_PLAN_WORKER_H
 #define BFC_PLAN_WORKER_H

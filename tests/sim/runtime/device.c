@@ -47,6 +47,13 @@ static CUresult retain(int device, CUcontext *out) {
     return result;
 }
 
+CUcontext rt_primary(int device, CUresult *result) {
+    CUcontext context = NULL;
+    bool valid = device >= 0 && device < MAX_DEVICES;
+    *result = valid ? retain(device, &context) : CUDA_ERROR_INVALID_DEVICE;
+    return context;
+}
+
 static CUresult use(int device) {
     CUcontext context = NULL;
     CUresult result = retain(device, &context);

@@ -57,6 +57,58 @@
     DRIVER(cuEventElapsedTime, 12080, cuEventElapsedTime_v2)                                       \
     DRIVER(cuGetErrorName, 6000, cuGetErrorName)                                                   \
     DRIVER(cuGetErrorString, 6000, cuGetErrorString)                                               \
+    DRIVER(cuMemAllocPitch, 3020, cuMemAllocPitch_v2)                                              \
+    DRIVER(cuMemAllocManaged, 6000, cuMemAllocManaged)                                             \
+    DRIVER(cuMemAdvise, 12020, cuMemAdvise_v2)                                                     \
+    DRIVER(cuArray3DCreate, 3020, cuArray3DCreate_v2)                                              \
+    DRIVER(cuArrayDestroy, 2000, cuArrayDestroy)                                                   \
+    DRIVER(cuArray3DGetDescriptor, 3020, cuArray3DGetDescriptor_v2)                                \
+    DRIVER(cuDeviceGetDefaultMemPool, 11020, cuDeviceGetDefaultMemPool)                            \
+    DRIVER(cuDeviceGetMemPool, 11020, cuDeviceGetMemPool)                                          \
+    DRIVER(cuDeviceSetMemPool, 11020, cuDeviceSetMemPool)                                          \
+    DRIVER(cuMemPoolCreate, 11020, cuMemPoolCreate)                                                \
+    DRIVER(cuMemPoolDestroy, 11020, cuMemPoolDestroy)                                              \
+    DRIVER(cuMemPoolTrimTo, 11020, cuMemPoolTrimTo)                                                \
+    DRIVER(cuMemPoolGetAttribute, 11020, cuMemPoolGetAttribute)                                    \
+    DRIVER(cuMemPoolSetAttribute, 11020, cuMemPoolSetAttribute)                                    \
+    DRIVER(cuMemPoolSetAccess, 11020, cuMemPoolSetAccess)                                          \
+    DRIVER(cuDeviceCanAccessPeer, 4000, cuDeviceCanAccessPeer)                                     \
+    DRIVER(cuCtxEnablePeerAccess, 4000, cuCtxEnablePeerAccess)                                     \
+    DRIVER(cuCtxDisablePeerAccess, 4000, cuCtxDisablePeerAccess)                                   \
+    DRIVER(cuIpcGetMemHandle, 4010, cuIpcGetMemHandle)                                             \
+    DRIVER(cuIpcOpenMemHandle, 11000, cuIpcOpenMemHandle_v2)                                       \
+    DRIVER(cuIpcCloseMemHandle, 4010, cuIpcCloseMemHandle)                                         \
+    DRIVER(cuThreadExchangeStreamCaptureMode, 10010, cuThreadExchangeStreamCaptureMode)            \
+    DRIVER(cuGraphCreate, 10000, cuGraphCreate)                                                    \
+    DRIVER(cuGraphDestroy, 10000, cuGraphDestroy)                                                  \
+    DRIVER(cuGraphClone, 10000, cuGraphClone)                                                      \
+    DRIVER(cuGraphGetNodes, 10000, cuGraphGetNodes)                                                \
+    DRIVER(cuGraphInstantiateWithFlags, 11040, cuGraphInstantiateWithFlags)                        \
+    DRIVER(cuGraphExecDestroy, 10000, cuGraphExecDestroy)                                          \
+    DRIVER(cuGraphExecUpdate, 12000, cuGraphExecUpdate_v2)                                         \
+    DRIVER(cuGraphAddEmptyNode, 10000, cuGraphAddEmptyNode)                                        \
+    DRIVER(cuGraphAddHostNode, 10000, cuGraphAddHostNode)                                          \
+    DRIVER(cuGraphAddChildGraphNode, 10000, cuGraphAddChildGraphNode)                              \
+    DRIVER(cuGraphAddMemsetNode, 10000, cuGraphAddMemsetNode)                                      \
+    DRIVER(cuLibraryLoadData, 12000, cuLibraryLoadData)                                            \
+    DRIVER(cuLibraryUnload, 12000, cuLibraryUnload)                                                \
+    DRIVER(cuLibraryGetKernel, 12000, cuLibraryGetKernel)                                          \
+    DRIVER_TWIN(cuMemAllocAsync, 11020, cuMemAllocAsync)                                           \
+    DRIVER_TWIN(cuMemFreeAsync, 11020, cuMemFreeAsync)                                             \
+    DRIVER_TWIN(cuMemAllocFromPoolAsync, 11020, cuMemAllocFromPoolAsync)                           \
+    DRIVER_TWIN(cuMemcpy3D, 3020, cuMemcpy3D_v2)                                                   \
+    DRIVER_TWIN(cuMemcpy3DAsync, 3020, cuMemcpy3DAsync_v2)                                         \
+    DRIVER_TWIN(cuMemcpyPeer, 4000, cuMemcpyPeer)                                                  \
+    DRIVER_TWIN(cuMemcpyPeerAsync, 4000, cuMemcpyPeerAsync)                                        \
+    DRIVER_TWIN(cuMemPrefetchAsync, 12020, cuMemPrefetchAsync_v2)                                  \
+    DRIVER_TWIN(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2)                              \
+    DRIVER_TWIN(cuStreamBeginCaptureToGraph, 12030, cuStreamBeginCaptureToGraph)                   \
+    DRIVER_TWIN(cuStreamEndCapture, 10000, cuStreamEndCapture)                                     \
+    DRIVER_TWIN(cuStreamIsCapturing, 10000, cuStreamIsCapturing)                                   \
+    DRIVER_TWIN(cuStreamGetCaptureInfo, 12030, cuStreamGetCaptureInfo_v3)                          \
+    DRIVER_TWIN(cuGraphLaunch, 10000, cuGraphLaunch)                                               \
+    DRIVER_TWIN(cuGraphUpload, 11010, cuGraphUpload)                                               \
+    DRIVER_TWIN(cuLaunchKernelEx, 11060, cuLaunchKernelEx)                                         \
     DRIVER_TWIN(cuMemcpy, 4000, cuMemcpy)                                                          \
     DRIVER_TWIN(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2)                                               \
     DRIVER_TWIN(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2)                                               \
@@ -101,6 +153,7 @@ cudaError_t rt_begin(void);
 // Notes a failure as the thread's last error, and returns it.
 cudaError_t rt_end(cudaError_t result);
 int rt_device(void);
+CUcontext rt_primary(int device, CUresult *result);
 void rt_choose_device(int device);
 
 // The runtime's codes have had the driver's numbers since CUDA 10.1.

@@ -150,6 +150,7 @@ static void illegal_access_sticks(void) {
     ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(stream));
     ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc(&memory, 1));
     ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemFree(memory));
+    ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemFree(0));
     ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
     DO(cuDevicePrimaryCtxReset(0));
     DO(cuDevicePrimaryCtxRetain(&context, 0));

@@ -1,6 +1,7 @@
 // The runtime, shared and static: what cudaMalloc and its kin answer, errors, devices, threads.
 #include "tests/sim/tests/check.h"
 
+#include "kernels_ptx.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -99,10 +100,84 @@ static void entry_points(void) {
     CHECK(found == NULL && status == cudaDriverEntryPointSymbolNotFound);
 }
 
+static void kernels_and_graphs(void) {
+    cudaLibrary_t library = NULL;
+    cudaKernel_t fill = NULL;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    void *memory = NULL;
+    unsigned long long count = 100;
+    unsigned value = 'g';
+    char back[100];
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    DO(cudaLibraryLoadData(&library, kernels_ptx, NULL, NULL, 0, NULL, NULL, 0));
+    DO(cudaLibraryGetKernel(&fill, library, "fill"));
+    DO(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    DO(cudaMalloc(&memory, count));
+    DO(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    DO(cudaLaunchKernel(fill, (dim3){1, 1, 1}, (dim3){32, 1, 1},
+                        (void *[]){&memory, &count, &value}, 0, stream));
+    DO(cudaStreamIsCapturing(stream, &status));
+    CHECK(status == cudaStreamCaptureStatusActive);
+    DO(cudaStreamEndCapture(stream, &graph));
+    DO(cudaGraphInstantiate(&exec, graph, 0));
+    DO(cudaGraphLaunch(exec, stream));
+    DO(cudaMemcpyAsync(back, memory, count, cudaMemcpyDeviceToHost, stream));
+    DO(cudaStreamSynchronize(stream));
+    CHECK(back[0] == 'g' && back[99] == 'g');
+    DO(cudaGraphExecDestroy(exec));
+    DO(cudaGraphDestroy(graph));
+    DO(cudaFreeAsync(memory, stream));
+    DO(cudaMallocAsync(&memory, count, stream));
+    DO(cudaFreeAsync(memory, stream));
+    DO(cudaStreamDestroy(stream));
+    DO(cudaLibraryUnload(library));
+    ANSWERS(cudaErrorInvalidDeviceFunction,
+            cudaLaunchKernel(fill, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, NULL));
+    cudaGetLastError();
+}
+
+static void other_memories(void) {
+    struct cudaPitchedPtr pitched;
+    cudaArray_t array = NULL;
+    struct cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+    float in[6] = {1, 2, 3, 4, 5, 6}, out[6] = {0};
+    char *managed = NULL;
+    int can = 0;
+    DO(cudaMalloc3D(&pitched, (struct cudaExtent){100, 4, 3}));
+    CHECK(pitched.pitch >= 100 && pitched.ysize == 4);
+    DO(cudaFree(pitched.ptr));
+    DO(cudaMallocArray(&array, &floats, 3, 2, 0));
+    struct cudaMemcpy3DParms to = {.srcPtr = {in, 12, 3, 2},
+                                   .dstArray = array,
+                                   .extent = {3, 2, 1},
+                                   .kind = cudaMemcpyHostToDevice};
+    struct cudaMemcpy3DParms from = {.srcArray = array,
+                                     .dstPtr = {out, 12, 3, 2},
+                                     .extent = {3, 2, 1},
+                                     .kind = cudaMemcpyDeviceToHost};
+    DO(cudaMemcpy3D(&to));
+    DO(cudaMemcpy3D(&from));
+    CHECK(memcmp(in, out, sizeof in) == 0);
+    DO(cudaFreeArray(array));
+    DO(cudaMallocManaged((void **)&managed, 10, cudaMemAttachGlobal));
+    DO(cudaMemset(managed, 3, 10));
+    DO(cudaDeviceSynchronize());
+    CHECK(managed[9] == 3);
+    DO(cudaFree(managed));
+    DO(cudaDeviceCanAccessPeer(&can, 0, 1));
+    CHECK(can == 1);
+    DO(cudaDeviceEnablePeerAccess(1, 0));
+    DO(cudaDeviceDisablePeerAccess(1));
+}
+
 int main(void) {
     allocations();
     copies();
     devices();
     entry_points();
+    kernels_and_graphs();
+    other_memories();
     return 0;
 }

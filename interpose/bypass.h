@@ -1,0 +1,58 @@
+/*
+ * Allocations that never pass through the pool: which calls make them.
+ *
+ * They are counted, so that a job in which little is pooled shows why; and when the device is full,
+ * what the pool only caches is given back to it and the call made once more.
+ */
+#ifndef BFC_INTERPOSE_BYPASS_H
+#define BFC_INTERPOSE_BYPASS_H
+
+#include <cuda.h>
+
+/* NAME, kind (enum bfc_bypass_kind), parameters, arguments, bytes that a success stands for. */
+#define BFC_BYPASS_CALLS(X)                                                                        \
+    X(cuMemAllocAsync, ASYNC, (CUdeviceptr * out, size_t bytes, CUstream stream),                  \
+      (out, bytes, stream), bytes)                                                                 \
+    X(cuMemAllocAsync_ptsz, ASYNC, (CUdeviceptr * out, size_t bytes, CUstream stream),             \
+      (out, bytes, stream), bytes)                                                                 \
+    X(cuMemAllocFromPoolAsync, ASYNC,                                                              \
+      (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream stream),                       \
+      (out, bytes, pool, stream), bytes)                                                           \
+    X(cuMemAllocFromPoolAsync_ptsz, ASYNC,                                                         \
+      (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream stream),                       \
+      (out, bytes, pool, stream), bytes)                                                           \
+    X(cuMemAllocManaged, MANAGED, (CUdeviceptr * out, size_t bytes, unsigned flags),               \
+      (out, bytes, flags), bytes)                                                                  \
+    X(cuMemCreate, VMM,                                                                            \
+      (CUmemGenericAllocationHandle * out, size_t bytes, const CUmemAllocationProp *properties,    \
+       unsigned long long flags),                                                                  \
+      (out, bytes, properties, flags), bytes)                                                      \
+    X(cuArrayCreate_v2, ARRAY, (CUarray * out, const CUDA_ARRAY_DESCRIPTOR *array), (out, array),  \
+      bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height, 0))       \
+    X(cuArray3DCreate_v2, ARRAY, (CUarray * out, const CUDA_ARRAY3D_DESCRIPTOR *array),            \
+      (out, array),                                                                                \
+      bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height,           \
+                         array->Depth))                                                            \
+    X(cuMipmappedArrayCreate, ARRAY,                                                               \
+      (CUmipmappedArray * out, const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned levels),             \
+      (out, array, levels),                                                                        \
+      bfc_bytes_of_array(array->Format, array->NumChannels, array->Width, array->Height,           \
+                         array->Depth))                                                            \
+    X(cuMemAllocPitch_v2, PITCH,                                                                   \
+      (CUdeviceptr * out, size_t * pitch, size_t width, size_t height, unsigned element),          \
+      (out, pitch, width, height, element), *pitch *height)                                        \
+    X(cuMemAlloc, V1, (unsigned *out, unsigned bytes), (out, bytes), bytes)                        \
+    X(cuMemHostAlloc, HOST, (void **out, size_t bytes, unsigned flags), (out, bytes, flags),       \
+      bytes)                                                                                       \
+    X(cuMemAllocHost_v2, HOST, (void **out, size_t bytes), (out, bytes), bytes)
+
+/* The header's macros turn these old or plain names into newer ones. */
+#undef cuMemAlloc
+#undef cuMemAllocAsync
+#undef cuMemAllocFromPoolAsync
+
+/* Of an array's first level; an extent of 0 counts as 1. */
+size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
+                          size_t depth);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * Block records: fixed size, found by a 32-bit index, index 0 for none.
+ *
+ * A record is in three arrays by how often its parts are used: `struct block` (32 bytes, two to a
+ * cache line) is all that allocating, freeing and merging need; `struct block_detail` (16) is
+ * written but hardly ever read; and the chapter (4, see chapter.h). Neighbours in a region are
+ * doubly linked in address order. Record 0 is a live block of no size, so a region's ends need no
+ * special case.
+ */
+#ifndef BFC_POOL_BLOCK_H
+#define BFC_POOL_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pool/pool.h"
+
+typedef uint32_t block_index;
+
+#define GRANULE_BITS 9
+/* The largest block, and so the largest region: 2^32 granules. */
+#define LARGEST_BLOCK ((uint64_t)1 << (32 + GRANULE_BITS))
+
+enum block_state { BLOCK_LIVE, BLOCK_CLEAN, BLOCK_DIRTY, BLOCK_LIMBO, BLOCK_VACANT };
+#define BLOCK_STATE_MASK ((uint64_t)(BFC_GRANULE - 1))
+
+struct block {
+    uint64_t tagged;            /* the start, with the state in its low bits */
+    uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
+    block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones */
+    block_index chain;          /* next with the same hash */
+    union {
+        struct {
+            block_index before, after; /* clean and dirty: in their bin */
+        };
+        uint64_t requested; /* live: bytes as asked */
+    };
+};
+
+struct block_detail {
+    union {
+        uint64_t id;   /* live */
+        bfc_mark mark; /* dirty */
+    };
+    union {
+        struct {
+            block_index older, newer; /* dirty: in order of marks; limbo: in any order */
+        };
+        bfc_mark handed_out; /* live: the mark under which it was handed out dirty */
+    };
+};
+
+_Static_assert(sizeof(struct block) == 32, "two to a cache line");
+_Static_assert(sizeof(struct block_detail) == 16, "part of the bound on host memory");
+
+static inline enum block_state block_state(const struct block *b) {
+    return (enum block_state)(b->tagged & BLOCK_STATE_MASK);
+}
+
+static inline bfc_addr block_start(const struct block *b) {
+    return b->tagged & ~BLOCK_STATE_MASK;
+}
+
+static inline uint64_t block_granules(const struct block *b) {
+    return (uint64_t)b->last + 1;
+}
+
+static inline uint64_t block_size(const struct block *b) {
+    return block_granules(b) << GRANULE_BITS;
+}
+
+static inline bfc_addr block_end(const struct block *b) {
+    return block_start(b) + block_size(b);
+}
+
+static inline void block_set_state(struct block *b, enum block_state state) {
+    b->tagged = block_start(b) | (uint64_t)state;
+}
+
+#endif

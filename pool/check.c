@@ -1,0 +1,170 @@
+/*
+ * The checker: the invariants of internal.h, each once. O(blocks) under the lock.
+ */
+#include "pool/internal.h"
+
+struct tally {
+    const struct bfc_pool *pool;
+    const char *fault;
+    uint64_t bytes[4];  /* by state */
+    uint64_t blocks[4]; /* by state */
+    uint64_t binned_dirty, requested, regions;
+    block_index previous; /* the last block of the chapter before */
+};
+
+static bool fail(struct tally *t, const char *fault) {
+    if (!t->fault)
+        t->fault = fault;
+    return false;
+}
+
+static bool should_have_merged(const struct bfc_pool *pool, block_index a, block_index b) {
+    enum block_state state = block_state(&pool->blocks[a]);
+    if (state == BLOCK_LIVE || state != block_state(&pool->blocks[b]))
+        return false;
+    return state != BLOCK_DIRTY || pool->details[a].mark == pool->details[b].mark;
+}
+
+static bool check_place(struct tally *t, block_index b, const struct region *region) {
+    const struct block *blocks = t->pool->blocks, *at = &blocks[b];
+    if (at->previous != t->previous)
+        return fail(t, "a block's neighbours do not point back at it");
+    bfc_addr expected = at->previous ? block_end(&blocks[at->previous]) : region->start;
+    if (block_start(at) != expected)
+        return fail(t, "blocks do not tile their region");
+    if (!at->next && block_end(at) != region->start + region->size)
+        return fail(t, "blocks do not fill their region");
+    if (should_have_merged(t->pool, b, at->next))
+        return fail(t, "two neighbouring free blocks are not merged");
+    if (map_find(&t->pool->map, blocks, block_start(at)) != b)
+        return fail(t, "an address does not map to its block");
+    return true;
+}
+
+static bool count_block(struct tally *t, block_index b, const struct region *region) {
+    const struct block *at = &t->pool->blocks[b];
+    enum block_state state = block_state(at);
+    if (state > BLOCK_LIMBO)
+        return fail(t, "a vacant record is in a region");
+    if (state == BLOCK_DIRTY && t->pool->details[b].mark <= BFC_NO_MARK)
+        return fail(t, "a dirty block has no mark");
+    t->bytes[state] += block_size(at);
+    t->blocks[state]++;
+    t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
+    t->requested += state == BLOCK_LIVE ? at->requested : 0;
+    t->regions += !at->previous;
+    return true;
+}
+
+static bool check_chapter(void *context, const struct chapter *chapter) {
+    struct tally *t = context;
+    const struct bfc_pool *pool = t->pool;
+    const struct region *region = &pool->regions[chapter->region];
+    block_index b = chapter->first;
+    if (!chapter->count)
+        return fail(t, "a chapter is empty");
+    for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next) {
+        if (&pool->chapters.all[pool->chapter_of[b]] != chapter)
+            return fail(t, "a block is not in the chapter that it names");
+        if (!check_place(t, b, region) || !count_block(t, b, region))
+            return false;
+        t->previous = pool->blocks[b].next ? b : 0;
+    }
+    return true;
+}
+
+static const char *check_bins(const struct bfc_pool *pool, const struct bins *bins,
+                              enum block_state state, uint64_t expected) {
+    uint64_t found = 0;
+    for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
+        bool marked = bins->words[bin / 64] >> (bin % 64) & 1;
+        bool word_marked = bins->words_in_use >> (bin / 64) & 1;
+        if (marked != (bins->first[bin] != 0) || (marked && !word_marked))
+            return "a bin's bit does not tell whether it is empty";
+        block_index before = 0;
+        for (block_index b = bins->first[bin]; b; before = b, b = pool->blocks[b].after) {
+            const struct block *at = &pool->blocks[b];
+            if (block_state(at) != state || bin_of(block_granules(at)) != bin ||
+                at->before != before || found++ == expected)
+                return "a bin holds a block that does not belong there";
+        }
+    }
+    for (unsigned word = 0; word < BIN_WORDS; word++)
+        if ((bins->words_in_use >> word & 1) != (bins->words[word] != 0))
+            return "the bins' upper bitmap differs from the lower one";
+    return found == expected ? NULL : "a free block is in no bin";
+}
+
+static const char *check_marks(const struct bfc_pool *pool, uint64_t expected) {
+    uint64_t found = 0;
+    block_index older = 0;
+    for (block_index b = pool->oldest; b; older = b, b = pool->details[b].newer) {
+        if (block_state(&pool->blocks[b]) != BLOCK_DIRTY || pool->details[b].older != older ||
+            found++ == expected)
+            return "the list of marks holds a block that does not belong there";
+        if (older && pool->details[older].mark > pool->details[b].mark)
+            return "the list of marks does not rise";
+    }
+    bfc_mark oldest = pool->oldest ? pool->details[pool->oldest].mark : UINT64_MAX;
+    if (pool->newest != older || pool->oldest_mark != oldest)
+        return "the ends of the list of marks are wrong";
+    return found == expected ? NULL : "a dirty block is not in the list of marks";
+}
+
+static const char *check_limbo(const struct bfc_pool *pool, uint64_t expected) {
+    uint64_t found = 0;
+    for (block_index b = pool->limbo; b; b = pool->details[b].newer)
+        if (block_state(&pool->blocks[b]) != BLOCK_LIMBO || found++ == expected)
+            return "the list of limbo holds a block that does not belong there";
+    return found == expected ? NULL : "a limbo block is not in its list";
+}
+
+static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
+    uint64_t vacant = 0;
+    for (block_index b = pool->vacant; b; b = pool->blocks[b].next)
+        if (block_state(&pool->blocks[b]) != BLOCK_VACANT || vacant++ == pool->high)
+            return "the list of vacant records holds one in use";
+    if (blocks + vacant + 1 != pool->high)
+        return "a record is neither a block's nor vacant";
+    return pool->map.count == blocks ? NULL : "the map's count differs from the blocks";
+}
+
+static const char *check_counters(const struct tally *t) {
+    const struct bfc_pool_stats *stats = t->pool->stats;
+    if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_CLEAN] != stats->clean ||
+        t->bytes[BLOCK_DIRTY] != stats->dirty || t->bytes[BLOCK_LIMBO] != stats->limbo ||
+        t->requested != stats->requested || t->blocks[BLOCK_LIVE] != stats->blocks ||
+        t->regions != stats->regions)
+        return "the counters differ from the blocks";
+    if (stats->in_use + stats->clean + stats->dirty + stats->limbo != stats->reserved)
+        return "in use + clean + dirty + limbo differs from reserved";
+    if (stats->hits + stats->misses != stats->allocations ||
+        stats->allocations - stats->frees != stats->blocks)
+        return "the counts of allocations and frees do not agree";
+    return NULL;
+}
+
+static const char *check_all(const struct bfc_pool *pool) {
+    struct tally t = {.pool = pool};
+    chapters_visit(&pool->chapters, check_chapter, &t);
+    const char *fault = t.fault;
+    if (!fault)
+        fault = check_bins(pool, &pool->clean, BLOCK_CLEAN, t.blocks[BLOCK_CLEAN]);
+    if (!fault)
+        fault = check_bins(pool, &pool->dirty, BLOCK_DIRTY, t.binned_dirty);
+    if (!fault)
+        fault = check_marks(pool, t.blocks[BLOCK_DIRTY]);
+    if (!fault)
+        fault = check_limbo(pool, t.blocks[BLOCK_LIMBO]);
+    if (!fault)
+        fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_CLEAN] +
+                                        t.blocks[BLOCK_DIRTY] + t.blocks[BLOCK_LIMBO]);
+    return fault ? fault : check_counters(&t);
+}
+
+const char *bfc_pool_check(struct bfc_pool *pool) {
+    pool_enter(pool);
+    const char *fault = check_all(pool);
+    pool_leave(pool);
+    return fault;
+}

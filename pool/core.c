@@ -1,0 +1,396 @@
+/*
+ * Splitting, merging, changing state; and the two hot calls, allocate and free.
+ *
+ * Both are one section under the lock: look up, a few list operations, counters. O(1).
+ */
+#include "pool/internal.h"
+
+/* How much better a dirty block must fit than a clean one to be taken first: bins, 32 an octave. */
+#define DIRTY_ADVANTAGE 4
+
+static void raise_peak(uint64_t *peak, uint64_t now) {
+    if (now > *peak)
+        *peak = now;
+}
+
+/* Cuts a full chapter in two. Without host memory it stays long, and finding is slower. */
+static __attribute__((noinline)) void cut_chapter(struct bfc_pool *pool, chapter_index c) {
+    struct chapters *chapters = &pool->chapters;
+    if (!chapters_make_room(chapters))
+        return;
+    struct chapter *chapter = &chapters->all[c];
+    block_index b = chapter->first;
+    uint32_t lower = chapter->count / 2, higher = chapter->count - lower;
+    for (uint32_t i = 0; i < lower; i++)
+        b = pool->blocks[b].next;
+    chapter->count = lower;
+    chapter_index added = chapters_add(chapters, pool->blocks, b, higher, chapter->region);
+    for (uint32_t i = 0; i < higher; i++, b = pool->blocks[b].next)
+        pool->chapter_of[b] = added;
+}
+
+/* A chapter of few blocks joins the one before it, if that is short too. */
+static __attribute__((noinline)) void join_chapter(struct bfc_pool *pool, chapter_index c) {
+    struct chapters *chapters = &pool->chapters;
+    struct chapter *chapter = &chapters->all[c];
+    block_index b = chapter->first, before = pool->blocks[b].previous;
+    if (!before)
+        return;
+    chapter_index into = pool->chapter_of[before];
+    if (chapters->all[into].count + chapter->count > CHAPTER_JOINED_MOST)
+        return;
+    for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next)
+        pool->chapter_of[b] = into;
+    chapters->all[into].count += chapter->count;
+    chapters_remove(chapters, pool->blocks, c);
+}
+
+static inline void enter_chapter(struct bfc_pool *pool, block_index b, chapter_index c) {
+    pool->chapter_of[b] = c;
+    if (UNLIKELY(++pool->chapters.all[c].count > CHAPTER_MOST))
+        cut_chapter(pool, c);
+}
+
+/* b has left its region's chain already. */
+static inline void leave_chapter(struct bfc_pool *pool, block_index b) {
+    chapter_index c = pool->chapter_of[b];
+    struct chapter *chapter = &pool->chapters.all[c];
+    if (UNLIKELY(chapter->count == 1)) {
+        chapters_remove(&pool->chapters, pool->blocks, c);
+        return;
+    }
+    if (chapter->first == b)
+        chapter->first = pool->blocks[b].next;
+    if (UNLIKELY(--chapter->count < CHAPTER_FEW))
+        join_chapter(pool, c);
+}
+
+/*
+ * Cuts b after `granules`. Returns the rest, a record with b's state, in the map but in no list; or
+ * 0 when there is no host memory for it.
+ */
+static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    block_index rest = slot_take(pool);
+    if (UNLIKELY(!rest))
+        return 0;
+    struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[rest];
+    after->tagged = at->tagged + (granules << GRANULE_BITS);
+    after->last = (uint32_t)(at->last - granules);
+    after->previous = b;
+    after->next = at->next;
+    if (at->next)
+        blocks[at->next].previous = rest;
+    at->next = rest;
+    at->last = (uint32_t)(granules - 1);
+    map_insert(&pool->map, blocks, rest);
+    enter_chapter(pool, rest, pool->chapter_of[b]);
+    pool->stats->splits++;
+    return rest;
+}
+
+/* b takes in its next neighbour. Both are in no list. */
+inline void pool_absorb_next(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index gone = blocks[b].next;
+    map_remove(&pool->map, blocks, gone);
+    blocks[b].last += blocks[gone].last + 1;
+    blocks[b].next = blocks[gone].next;
+    if (blocks[b].next)
+        blocks[blocks[b].next].previous = b;
+    leave_chapter(pool, gone);
+    slot_vacate(pool, gone);
+    pool->stats->merges++;
+}
+
+/* Takes a clean or dirty block out of its bin and list. */
+void pool_unbin(struct bfc_pool *pool, block_index b) {
+    if (block_state(&pool->blocks[b]) == BLOCK_CLEAN) {
+        bins_remove(&pool->clean, pool->blocks, b);
+        return;
+    }
+    if (!region_of(pool, b)->shared)
+        bins_remove(&pool->dirty, pool->blocks, b);
+    marks_remove(pool, b);
+}
+
+static inline void make_clean(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_set_state(&blocks[b], BLOCK_CLEAN);
+    pool->stats->clean += block_size(&blocks[b]);
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (block_state(&blocks[next]) == BLOCK_CLEAN) {
+        bins_remove(&pool->clean, blocks, next);
+        pool_absorb_next(pool, b);
+    }
+    if (block_state(&blocks[previous]) == BLOCK_CLEAN) {
+        bins_remove(&pool->clean, blocks, previous);
+        pool_absorb_next(pool, previous);
+        b = previous;
+    }
+    bins_insert(&pool->clean, blocks, b);
+}
+
+static bool dirty_with(const struct bfc_pool *pool, block_index b, bfc_mark mark) {
+    return block_state(&pool->blocks[b]) == BLOCK_DIRTY && pool->details[b].mark == mark;
+}
+
+static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
+    struct block *blocks = pool->blocks;
+    block_set_state(&blocks[b], BLOCK_DIRTY);
+    pool->stats->dirty += block_size(&blocks[b]);
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (dirty_with(pool, next, mark)) {
+        pool_unbin(pool, next);
+        pool_absorb_next(pool, b);
+    }
+    if (dirty_with(pool, previous, mark)) {
+        pool_unbin(pool, previous);
+        pool_absorb_next(pool, previous);
+        b = previous;
+    }
+    marks_add(pool, b, mark);
+    if (!region_of(pool, b)->shared)
+        bins_insert(&pool->dirty, blocks, b);
+}
+
+static void make_limbo(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_set_state(&blocks[b], BLOCK_LIMBO);
+    pool->stats->limbo += block_size(&blocks[b]);
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (block_state(&blocks[next]) == BLOCK_LIMBO) {
+        limbo_remove(pool, next);
+        pool_absorb_next(pool, b);
+    }
+    if (block_state(&blocks[previous]) == BLOCK_LIMBO) {
+        limbo_remove(pool, previous);
+        pool_absorb_next(pool, previous);
+        b = previous;
+    }
+    limbo_add(pool, b);
+}
+
+/* Of a block in no bin and no list, counted nowhere: makes it free, as its mark says. */
+void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark) {
+    if (LIKELY(mark <= pool->completed))
+        make_clean(pool, b);
+    else if (mark == BFC_LIMBO_MARK)
+        make_limbo(pool, b);
+    else
+        make_dirty(pool, b, mark);
+}
+
+static __attribute__((noinline)) bool more_ids(struct bfc_pool *pool) {
+    static uint64_t given;
+    const uint64_t batch = 1 << 16;
+    /* Relaxed: only that no number comes twice matters. */
+    pool->next_id = __atomic_fetch_add(&given, batch, __ATOMIC_RELAXED) + 1;
+    pool->last_id = pool->next_id + batch - 1;
+    return true;
+}
+
+static inline uint64_t take_id(struct bfc_pool *pool) {
+    if (UNLIKELY(pool->next_id > pool->last_id))
+        more_ids(pool);
+    return pool->next_id++;
+}
+
+static inline void make_live(struct bfc_pool *pool, block_index b, const struct request *request,
+                             bfc_mark mark) {
+    struct block *at = &pool->blocks[b];
+    struct bfc_pool_stats *stats = pool->stats;
+    block_set_state(at, BLOCK_LIVE);
+    at->requested = request->bytes;
+    uint64_t id = take_id(pool), size = block_size(at);
+    pool->details[b] = (struct block_detail){.id = id, .handed_out = mark};
+    stats->in_use += size;
+    stats->requested += request->bytes;
+    stats->blocks++;
+    stats->allocations++;
+    raise_peak(&stats->peak_in_use, stats->in_use);
+    raise_peak(&stats->peak_requested, stats->requested);
+    *request->out = (struct bfc_block_info){.start = at->tagged,
+                                            .size = size,
+                                            .requested = request->bytes,
+                                            .id = id,
+                                            .mark = mark,
+                                            .live = true};
+}
+
+static inline void hand_out_clean(struct bfc_pool *pool, block_index b,
+                                  const struct request *request) {
+    struct block *blocks = pool->blocks;
+    bins_remove(&pool->clean, blocks, b);
+    if (block_granules(&blocks[b]) > request->granules) {
+        block_index rest = split(pool, b, request->granules);
+        if (LIKELY(rest))
+            bins_insert(&pool->clean, blocks, rest);
+    }
+    pool->stats->clean -= block_size(&blocks[b]);
+    make_live(pool, b, request, BFC_NO_MARK);
+}
+
+static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct request *request) {
+    bfc_mark mark = pool->details[b].mark;
+    block_index rest = 0;
+    bins_remove(&pool->dirty, pool->blocks, b);
+    if (block_granules(&pool->blocks[b]) > request->granules)
+        rest = split(pool, b, request->granules);
+    if (rest) {
+        marks_replace(pool, b, rest);
+        bins_insert(&pool->dirty, pool->blocks, rest);
+    } else {
+        marks_remove(pool, b);
+    }
+    pool->stats->dirty -= block_size(&pool->blocks[b]);
+    bool complete = mark <= pool->completed;
+    pool->stats->dirty_reuses += !complete;
+    make_live(pool, b, request, complete ? BFC_NO_MARK : mark);
+}
+
+/* Takes a clean block; false: none was found that fits. */
+static inline bool take_clean(struct bfc_pool *pool, const struct request *request) {
+    block_index b = bins_pick(&pool->clean, pool->blocks, request->granules);
+    if (UNLIKELY(!b))
+        return false;
+    hand_out_clean(pool, b, request);
+    return true;
+}
+
+/* Clean before dirty, unless the dirty one fits clearly better. */
+static bool take_either(struct bfc_pool *pool, const struct request *request) {
+    const struct block *blocks = pool->blocks;
+    block_index dirty = bins_pick(&pool->dirty, blocks, request->granules);
+    if (!dirty)
+        return take_clean(pool, request);
+    block_index clean = bins_pick(&pool->clean, blocks, request->granules);
+    if (clean && bin_of(block_granules(&blocks[clean])) <=
+                     bin_of(block_granules(&blocks[dirty])) + DIRTY_ADVANTAGE)
+        hand_out_clean(pool, clean, request);
+    else
+        hand_out_dirty(pool, dirty, request);
+    return true;
+}
+
+static inline bool take_at_once(struct bfc_pool *pool, const struct request *request) {
+    if (request->flags & BFC_ALLOCATE_DIRTY)
+        return take_either(pool, request);
+    return take_clean(pool, request);
+}
+
+/* As take_at_once, and also through the whole of the request's own bin: not O(1). */
+bool pool_take(struct bfc_pool *pool, const struct request *request) {
+    if (take_at_once(pool, request))
+        return true;
+    unsigned bin = bin_of(request->granules);
+    block_index b = bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
+    if (b) {
+        hand_out_clean(pool, b, request);
+        return true;
+    }
+    if (!(request->flags & BFC_ALLOCATE_DIRTY))
+        return false;
+    b = bins_search(&pool->dirty, pool->blocks, bin, request->granules, UINT64_MAX);
+    if (b)
+        hand_out_dirty(pool, b, request);
+    return b;
+}
+
+/* Makes one dirty block of a run of clean and dirty ones, joining their marks, and hands it out. */
+bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
+    bfc_mark mark;
+    block_index b = marks_find_run(pool, request->granules, true, &mark);
+    if (!b)
+        return false;
+    struct block *blocks = pool->blocks;
+    uint64_t *clean = &pool->stats->clean, *dirty = &pool->stats->dirty;
+    for (bool first = true; first || block_granules(&blocks[b]) < request->granules;
+         first = false) {
+        block_index part = first ? b : blocks[b].next;
+        if (block_state(&blocks[part]) == BLOCK_CLEAN) {
+            *clean -= block_size(&blocks[part]);
+            *dirty += block_size(&blocks[part]);
+        }
+        pool_unbin(pool, part);
+        if (!first)
+            pool_absorb_next(pool, b);
+    }
+    block_set_state(&blocks[b], BLOCK_DIRTY);
+    marks_add(pool, b, mark);
+    bins_insert(&pool->dirty, blocks, b);
+    hand_out_dirty(pool, b, request);
+    return true;
+}
+
+static __attribute__((noinline)) enum bfc_status allocate_slowly(struct bfc_pool *pool,
+                                                                 struct request *request) {
+    marks_settle(pool, MARKS_ALL);
+    if (pool_take(pool, request)) {
+        pool->stats->hits++;
+        return BFC_OK;
+    }
+    if (request->flags & BFC_ALLOCATE_HIT_ONLY)
+        return BFC_OUT_OF_MEMORY;
+    return serve_miss(pool, request);
+}
+
+enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
+                                  struct bfc_block_info *block) {
+    if (UNLIKELY(!bytes))
+        return BFC_INVALID_SIZE;
+    if (flags & BFC_ALLOCATE_HIT_ONLY)
+        flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
+    struct request request = {.bytes = bytes,
+                              .granules = ((bytes - 1) >> GRANULE_BITS) + 1,
+                              .flags = flags,
+                              .out = block};
+    enum bfc_status status = BFC_OK;
+    pool_enter(pool);
+    if (UNLIKELY(pool->oldest_mark <= pool->completed))
+        marks_settle(pool, MARKS_A_CALL);
+    if (UNLIKELY(bytes > LARGEST_BLOCK)) {
+        pool->stats->out_of_memory++;
+        status = BFC_OUT_OF_MEMORY;
+    } else if (LIKELY(take_at_once(pool, &request))) {
+        pool->stats->hits++;
+    } else {
+        status = allocate_slowly(pool, &request);
+    }
+    slots_settle(pool);
+    pool_leave(pool);
+    return status;
+}
+
+static __attribute__((noinline)) enum bfc_status refuse_free(struct bfc_pool *pool,
+                                                             bfc_addr start) {
+    if (!pool_find_holding(pool, start))
+        return BFC_UNKNOWN_POINTER;
+    pool->stats->invalid_frees++;
+    return BFC_INVALID_POINTER;
+}
+
+static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, bfc_mark mark) {
+    /* The address as it stands is the tag of a live block: state 0. */
+    block_index b = 0;
+    if (LIKELY(!(start & BLOCK_STATE_MASK)))
+        b = map_find_tagged(&pool->map, pool->blocks, start);
+    if (UNLIKELY(!b))
+        return refuse_free(pool, start);
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->in_use -= block_size(&pool->blocks[b]);
+    stats->requested -= pool->blocks[b].requested;
+    stats->blocks--;
+    stats->frees++;
+    pool_make_free(pool, b, mark);
+    return BFC_OK;
+}
+
+enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark mark) {
+    pool_enter(pool);
+    if (UNLIKELY(pool->oldest_mark <= pool->completed))
+        marks_settle(pool, MARKS_A_CALL);
+    enum bfc_status status = take_back(pool, start, mark);
+    slots_settle(pool);
+    pool_leave(pool);
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * Host memory for the pool's own records: arrays that grow in place.
+ *
+ * An array is a range of addresses, reserved once and backed by memory from its front as it grows,
+ * so that elements never move, growing never copies, and an index is all that is needed to find
+ * one. Bytes that were never touched or were given back take no memory. Fresh bytes read as zero.
+ *
+ * Not thread-safe: the pool's lock guards each array. Beside the lock, this is all that the pool
+ * asks of the operating system.
+ */
+#ifndef BFC_POOL_HOST_H
+#define BFC_POOL_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host_array {
+    unsigned char *base;
+    uint64_t reserved;  /* bytes of addresses */
+    uint64_t committed; /* bytes from the front that may be touched */
+};
+
+/* Reserves addresses for `bytes`; takes no memory yet. */
+bool host_array_reserve(struct host_array *array, uint64_t bytes);
+
+/* Gives back the whole. */
+void host_array_drop(struct host_array *array);
+
+/* Makes the first `bytes` usable, and some more, in steps. */
+bool host_array_commit_slowly(struct host_array *array, uint64_t bytes);
+
+static inline bool host_array_commit(struct host_array *array, uint64_t bytes) {
+    return __builtin_expect(bytes <= array->committed, 1) || host_array_commit_slowly(array, bytes);
+}
+
+/* Gives back the memory behind all bytes from `bytes` on. They stay usable, and read as zero. */
+void host_array_give_back(struct host_array *array, uint64_t bytes);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * The pool's inside: its struct, and what its files know of each other.
+ *
+ * core.c     splitting, merging, changing state: the surgery, and the two hot calls
+ * marks.c    dirty and limbo blocks, and how they become clean
+ * regions.c  taking regions in and giving them back
+ * serve.c    what an allocation does when nothing fits: poll, wait, grow, and the last resorts
+ * slots.c    block records: taking, vacating, moving them together
+ * query.c    what is asked about blocks and counters
+ * check.c    the invariants
+ *
+ * Everything here is called under the lock unless it says otherwise.
+ */
+#ifndef BFC_POOL_INTERNAL_H
+#define BFC_POOL_INTERNAL_H
+
+#include <pthread.h>
+
+#include "pool/bins.h"
+#include "pool/block.h"
+#include "pool/chapter.h"
+#include "pool/host.h"
+#include "pool/lock.h"
+#include "pool/map.h"
+#include "pool/pool.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+struct region {
+    bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
+    uint64_t size;
+    bool shared; /* was shown to others: its dirty blocks are in no bin */
+    bool held;   /* never given back */
+};
+
+/*
+ * Invariants (checked by bfc_pool_check):
+ *   blocks tile their region without gap or overlap;
+ *   no two neighbouring blocks of a region are both clean, both limbo, or both dirty with one mark;
+ *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
+ *   each clean block is in the one bin of its size, as is each dirty one but those of shared
+ * regions; each dirty block is in the list of marks, which rises; each limbo block is in the list
+ * of limbo; each block is in the map once, and in one chapter; each record is a block's or vacant.
+ */
+struct bfc_pool {
+    struct pool_lock lock;
+    struct bfc_pool_stats *stats;
+    struct block *blocks;
+    struct block_detail *details;
+    chapter_index *chapter_of;
+    struct map map;
+    block_index vacant; /* list of vacant records, doubly linked by their neighbour links */
+    uint32_t high;      /* all records in use are below it */
+    uint64_t next_id, last_id;
+    bfc_mark completed;
+    bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
+    block_index oldest, newest, limbo;
+    struct bins clean, dirty;
+    struct chapters chapters;
+    struct region *regions;
+    region_index region_high, vacant_region;
+
+    struct host_array block_memory, detail_memory, chapter_of_memory, region_memory;
+    struct bfc_pool_config config;
+    struct bfc_source source;
+    pthread_mutex_t
+        growth_turn;    /* not the pool's lock: who has it may ask the source for a region */
+    uint64_t step;      /* bytes of the next region by growth double */
+    uint64_t releasing; /* bytes of regions on their way back to the source */
+    bool preallocated;
+    struct bfc_pool_stats own_stats;
+};
+
+/* What one allocation wants. */
+struct request {
+    uint64_t bytes, granules;
+    unsigned flags;
+    struct bfc_block_info *out;
+};
+
+static inline uint64_t request_size(const struct request *request) {
+    return request->granules << GRANULE_BITS;
+}
+
+static inline void pool_enter(struct bfc_pool *pool) {
+    pool_lock(&pool->lock);
+    struct bfc_pool_stats *stats = pool->stats;
+    /* One writer, so a load and a store will do; the fence keeps later writes behind the odd
+     * number. */
+    __atomic_store_n(&stats->sequence, stats->sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void pool_leave(struct bfc_pool *pool) {
+    struct bfc_pool_stats *stats = pool->stats;
+    __atomic_store_n(&stats->sequence, stats->sequence + 1, __ATOMIC_RELEASE);
+    pool_unlock(&pool->lock);
+}
+
+/* core.c */
+/* Takes a block that is there, by whatever search it needs; false: there is none. */
+bool pool_take(struct bfc_pool *pool, const struct request *request);
+/* Joins neighbouring clean and dirty blocks, marks too, and takes of them. */
+bool pool_take_run(struct bfc_pool *pool, const struct request *request);
+void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
+void pool_unbin(struct bfc_pool *pool, block_index b);
+void pool_absorb_next(struct bfc_pool *pool, block_index b);
+
+/* marks.c */
+#define MARKS_ALL UINT64_MAX
+#define MARKS_A_CALL 64
+/* Makes clean what is known to be complete, `most` blocks at most. */
+void marks_settle(struct bfc_pool *pool, uint64_t most);
+void marks_complete(struct bfc_pool *pool, bfc_mark mark);
+void marks_add(struct bfc_pool *pool, block_index b, bfc_mark mark);
+void marks_remove(struct bfc_pool *pool, block_index b);
+/* Puts `with` into the place of b, with its mark. */
+void marks_replace(struct bfc_pool *pool, block_index b, block_index with);
+void limbo_add(struct bfc_pool *pool, block_index b);
+void limbo_remove(struct bfc_pool *pool, block_index b);
+/*
+ * A run of neighbouring clean and dirty blocks of so many granules, with the lowest highest mark of
+ * all such runs. Returns its first block, or 0; O(dirty blocks). `for_reuse`: none of a shared
+ * region.
+ */
+block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
+                           bfc_mark *mark);
+
+/* regions.c */
+enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size);
+uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes); /* drops the lock meanwhile */
+uint64_t regions_releasable(const struct bfc_pool *pool);
+bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
+void regions_forget(struct bfc_pool *pool, bool release);
+
+/* serve.c */
+enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
+
+/* slots.c */
+block_index slot_take(struct bfc_pool *pool);
+void slot_vacate(struct bfc_pool *pool, block_index b);
+/* Moves records together, a few a call: no index kept by the caller holds afterwards. */
+void slots_settle(struct bfc_pool *pool);
+bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
+void slots_close(struct bfc_pool *pool);
+
+/* query.c */
+block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
+
+static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
+    return &pool->regions[pool->chapters.all[pool->chapter_of[b]].region];
+}
+
+/* As bfc_pool_create, with room for so many block records only. */
+enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
+                                  const struct bfc_source *source, uint64_t most_blocks);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Address map: from the exact start of a block, live or free, to its record.
+ *
+ * Linear hashing (W. Litwin, "Linear hashing: a new tool for file and table addressing", 1980): the
+ * table grows and shrinks by single buckets as blocks come and go, so no call ever rehashes more
+ * than a few chains. 1.5 to 3 buckets of 4 bytes a block; chains run through the records. O(1).
+ */
+#ifndef BFC_POOL_MAP_H
+#define BFC_POOL_MAP_H
+
+#include "pool/block.h"
+#include "pool/host.h"
+
+#define MAP_FEWEST_BUCKETS 64
+
+struct map {
+    block_index *buckets;
+    uint32_t bucket_count;
+    uint32_t mask; /* the power of two not below bucket_count, less one */
+    uint32_t count;
+    struct host_array memory;
+};
+
+static inline uint32_t map_hash(bfc_addr start) {
+    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). */
+    return (uint32_t)(((start >> GRANULE_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
+static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
+    uint32_t hash = map_hash(start), bucket = hash & map->mask;
+    return bucket < map->bucket_count ? bucket : hash & (map->mask >> 1);
+}
+
+/* The record whose start and state are `tagged`, or 0. */
+static inline block_index map_find_tagged(const struct map *map, const struct block *blocks,
+                                          uint64_t tagged) {
+    block_index b = map->buckets[map_bucket(map, tagged)];
+    while (b && blocks[b].tagged != tagged)
+        b = blocks[b].chain;
+    return b;
+}
+
+/* The record that starts at `start`, in whatever state, or 0. */
+static inline block_index map_find(const struct map *map, const struct block *blocks,
+                                   bfc_addr start) {
+    block_index b = map->buckets[map_bucket(map, start)];
+    while (b && block_start(&blocks[b]) != start)
+        b = blocks[b].chain;
+    return b;
+}
+
+/* The table follows the number of blocks; out of line, a few buckets a call. */
+bool map_grow(struct map *map, struct block *blocks);
+void map_shrink(struct map *map, struct block *blocks);
+
+static inline void map_insert(struct map *map, struct block *blocks, block_index b) {
+    block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
+    blocks[b].chain = *bucket;
+    *bucket = b;
+    map->count++;
+    if (__builtin_expect(map->bucket_count < map->count + map->count / 2, 0))
+        map_grow(map, blocks);
+}
+
+/* Puts `with` into the place of `b` in its chain; `with` may be what follows b. */
+static inline void map_replace(struct map *map, struct block *blocks, block_index b,
+                               block_index with) {
+    block_index *at = &map->buckets[map_bucket(map, blocks[b].tagged)];
+    while (*at != b)
+        at = &blocks[*at].chain;
+    *at = with;
+}
+
+static inline void map_remove(struct map *map, struct block *blocks, block_index b) {
+    map_replace(map, blocks, b, blocks[b].chain);
+    map->count--;
+    if (__builtin_expect(map->bucket_count / 3 > map->count, 0))
+        map_shrink(map, blocks);
+}
+
+bool map_open(struct map *map, uint64_t most_blocks);
+void map_close(struct map *map);
+
+#endif

@@ -1,0 +1,219 @@
+/* What is asked about blocks and counters; creating and destroying. */
+#include "pool/internal.h"
+
+#include <stdlib.h>
+
+/* Free neighbours that are counted on each side of a block. */
+#define NEIGHBOURS_MOST 64
+/* Records for 2^26 blocks are reserved as addresses, not memory: less if the host says no. */
+#define MOST_BLOCKS ((uint64_t)1 << 26)
+#define FEWEST_BLOCKS ((uint64_t)1 << 12)
+
+void bfc_pool_config_default(struct bfc_pool_config *config) {
+    *config = (struct bfc_pool_config){
+        .policy = BFC_POLICY_BFC,
+        .growth = BFC_GROWTH_DOUBLE,
+        .growth_size = 2 * MIB,
+        .growth_max = 1 * GIB,
+        .limit = UINT64_MAX,
+        .dirty_budget = 256 * MIB,
+    };
+}
+
+static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
+    uint64_t most_regions = most_blocks;
+    if (!slots_open(pool, most_blocks) || !map_open(&pool->map, most_blocks) ||
+        !chapters_open(&pool->chapters, most_blocks) ||
+        !host_array_reserve(&pool->region_memory, (most_regions + 1) * sizeof(struct region)) ||
+        !host_array_commit(&pool->region_memory, sizeof(struct region)))
+        return false;
+    pool->regions = (struct region *)(void *)pool->region_memory.base;
+    pool->region_high = 1;
+    return true;
+}
+
+static void close_records(struct bfc_pool *pool) {
+    slots_close(pool);
+    map_close(&pool->map);
+    chapters_close(&pool->chapters);
+    host_array_drop(&pool->region_memory);
+}
+
+static uint64_t first_step(const struct bfc_pool_config *config) {
+    uint64_t step = config->growth_size & ~(BFC_GRANULE - 1);
+    return step ? step : BFC_GRANULE;
+}
+
+enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
+                                  const struct bfc_source *source, uint64_t most_blocks) {
+    struct bfc_pool *made = calloc(1, sizeof *made);
+    if (!made)
+        return BFC_NO_HOST_MEMORY;
+    if (!open_records(made, most_blocks)) {
+        close_records(made);
+        free(made);
+        return BFC_NO_HOST_MEMORY;
+    }
+    made->config = *config;
+    made->source = *source;
+    made->stats = config->stats ? config->stats : &made->own_stats;
+    made->step = first_step(config);
+    made->next_id = 1;
+    made->oldest_mark = UINT64_MAX;
+    pthread_mutex_init(&made->growth_turn, NULL);
+    *pool = made;
+    return BFC_OK;
+}
+
+enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
+                                const struct bfc_source *source) {
+    enum bfc_status status = BFC_NO_HOST_MEMORY;
+    for (uint64_t most = MOST_BLOCKS; status != BFC_OK && most >= FEWEST_BLOCKS; most /= 2)
+        status = pool_create_sized(pool, config, source, most);
+    return status;
+}
+
+void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
+    if (!pool)
+        return;
+    regions_forget(pool, release);
+    close_records(pool);
+    pthread_mutex_destroy(&pool->growth_turn);
+    free(pool);
+}
+
+block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
+    block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_STATE_MASK);
+    if (b)
+        return b;
+    chapter_index c = chapters_find(&pool->chapters, pool->blocks, address);
+    if (!c)
+        return 0;
+    b = pool->chapters.all[c].first;
+    while (b && address - block_start(&pool->blocks[b]) >= block_size(&pool->blocks[b]))
+        b = pool->blocks[b].next;
+    return b;
+}
+
+static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
+    const struct block *blocks = pool->blocks;
+    uint64_t bytes = 0;
+    for (int i = 0; i < NEIGHBOURS_MOST && block_state(&blocks[b]) != BLOCK_LIVE; i++) {
+        bytes += block_size(&blocks[b]);
+        b = onwards ? blocks[b].next : blocks[b].previous;
+    }
+    return bytes;
+}
+
+static void describe(const struct bfc_pool *pool, block_index b, struct bfc_block_info *info) {
+    const struct block *at = &pool->blocks[b];
+    const struct block_detail *detail = &pool->details[b];
+    const struct region *region = region_of(pool, b);
+    bool live = block_state(at) == BLOCK_LIVE, clean = block_state(at) == BLOCK_CLEAN;
+    *info = (struct bfc_block_info){
+        .start = block_start(at),
+        .size = block_size(at),
+        .requested = live ? at->requested : 0,
+        .id = live ? detail->id : 0,
+        .free_before = free_bytes_from(pool, at->previous, false),
+        .free_after = free_bytes_from(pool, at->next, true),
+        .region_start = region->start,
+        .region_size = region->size,
+        .mark = live    ? detail->handed_out
+                : clean ? BFC_NO_MARK
+                        : detail->mark,
+        .live = live,
+    };
+}
+
+bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block) {
+    pool_enter(pool);
+    block_index b = pool_find_holding(pool, address);
+    if (b)
+        describe(pool, b, block);
+    pool_leave(pool);
+    return b;
+}
+
+/* Dirty blocks of a shared region are not for reuse: they leave their bins, but not the list of
+ * marks. */
+static void bar_dirty(struct bfc_pool *pool, const struct region *region) {
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+        if (region_of(pool, b) == region)
+            bins_remove(&pool->dirty, pool->blocks, b);
+}
+
+void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
+    pool_enter(pool);
+    block_index b = pool_find_holding(pool, address);
+    if (b) {
+        struct region *region = region_of(pool, b);
+        if (!region->shared)
+            bar_dirty(pool, region);
+        region->shared = true;
+        region->held = held;
+    }
+    pool_leave(pool);
+}
+
+static uint64_t largest_in(const struct bins *bins, const struct block *blocks) {
+    uint64_t largest = 0;
+    unsigned bin = BIN_COUNT;
+    while (bin > 0 && !bins->first[bin])
+        bin--;
+    for (block_index b = bins->first[bin]; b; b = blocks[b].after)
+        if (block_size(&blocks[b]) > largest)
+            largest = block_size(&blocks[b]);
+    return largest;
+}
+
+static uint64_t largest_free(const struct bfc_pool *pool) {
+    uint64_t largest = largest_in(&pool->clean, pool->blocks);
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+        if (block_size(&pool->blocks[b]) > largest)
+            largest = block_size(&pool->blocks[b]);
+    return largest;
+}
+
+void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
+    pool_enter(pool);
+    marks_settle(pool, MARKS_ALL);
+    pool->stats->largest_free = largest_free(pool);
+    *stats = *pool->stats;
+    stats->sequence++; /* as it will be: even */
+    pool_leave(pool);
+}
+
+struct visit {
+    struct bfc_pool *pool;
+    void (*visit)(void *context, const struct bfc_block_info *block);
+    void *context;
+};
+
+static bool visit_chapter(void *context, const struct chapter *chapter) {
+    struct visit *v = context;
+    block_index b = chapter->first;
+    for (uint32_t i = 0; i < chapter->count; i++, b = v->pool->blocks[b].next) {
+        struct bfc_block_info info;
+        describe(v->pool, b, &info);
+        v->visit(v->context, &info);
+    }
+    return true;
+}
+
+void bfc_pool_visit(struct bfc_pool *pool,
+                    void (*visit)(void *context, const struct bfc_block_info *block),
+                    void *context) {
+    struct visit v = {.pool = pool, .visit = visit, .context = context};
+    pool_enter(pool);
+    chapters_visit(&pool->chapters, visit_chapter, &v);
+    pool_leave(pool);
+}
+
+void bfc_pool_before_fork(struct bfc_pool *pool) {
+    pool_enter(pool);
+}
+
+void bfc_pool_after_fork(struct bfc_pool *pool) {
+    pool_leave(pool);
+}

@@ -1,0 +1,140 @@
+/*
+ * What an allocation does when nothing that fits lies there.
+ *
+ * 1 poll: what the device has meanwhile finished is clean;
+ * 2 ordered: neighbouring clean and dirty blocks are joined;
+ * 3 dirty bytes above the budget: wait, for a bounded time, for the oldest marks that suffice;
+ * 4 grow;
+ * and, the device having refused, the last resorts, with another look after each:
+ * 5 wait, without bound, for the marks that suffice;
+ * 6 give back wholly free regions, one by one, and grow;
+ * 7 wait for all marks, since what they free may make regions wholly free, and again 6;
+ * 8 ask the neighbours, and grow.
+ *
+ * The lock is dropped around every call of the source.
+ */
+#include "pool/internal.h"
+
+/* How long step 3 waits at most, in all. */
+#define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
+
+static bool took_hit(struct bfc_pool *pool, const struct request *request) {
+    if (!pool_take(pool, request))
+        return false;
+    pool->stats->hits++;
+    return true;
+}
+
+static void poll(struct bfc_pool *pool) {
+    if (!pool->oldest)
+        return;
+    pool_leave(pool);
+    bfc_mark mark = pool->source.poll ? pool->source.poll(pool->source.context) : UINT64_MAX;
+    pool_enter(pool);
+    marks_complete(pool, mark);
+    marks_settle(pool, MARKS_ALL);
+}
+
+static uint64_t now(const struct bfc_pool *pool) {
+    return pool->source.now ? pool->source.now(pool->source.context) : 0;
+}
+
+/* Waits for one mark; returns how long, or UINT64_MAX when the mark was not complete after all. */
+static uint64_t wait_for(struct bfc_pool *pool, bfc_mark mark, uint64_t timeout_ns) {
+    pool_leave(pool);
+    uint64_t began = now(pool);
+    bfc_mark complete = pool->source.wait(pool->source.context, mark, timeout_ns);
+    uint64_t spent = now(pool) - began;
+    pool_enter(pool);
+    pool->stats->waits++;
+    pool->stats->wait_ns += spent;
+    marks_complete(pool, complete);
+    marks_settle(pool, MARKS_ALL);
+    return complete >= mark ? spent : UINT64_MAX;
+}
+
+/* Waits for the oldest marks that suffice. Another thread may get there first: then again. */
+static bool wait_and_take(struct bfc_pool *pool, const struct request *request,
+                          uint64_t timeout_ns) {
+    bfc_mark mark;
+    uint64_t spent = 0;
+    while (pool->source.wait && spent < timeout_ns &&
+           marks_find_run(pool, request->granules, false, &mark)) {
+        uint64_t rest = timeout_ns == UINT64_MAX ? timeout_ns : timeout_ns - spent;
+        uint64_t took = wait_for(pool, mark, rest);
+        if (pool_take(pool, request))
+            return true;
+        if (took == UINT64_MAX)
+            return false;
+        spent += took;
+    }
+    return false;
+}
+
+/* Gives regions back as long as that can help, and grows. */
+static bool release_and_grow(struct bfc_pool *pool, const struct request *request,
+                             enum bfc_status *status) {
+    uint64_t limit = pool->config.limit, size = request_size(request);
+    uint64_t idle = regions_releasable(pool), rest = pool->stats->reserved - idle;
+    if (!idle || rest > limit || size > limit - rest)
+        return false;
+    while (regions_release(pool, 1)) {
+        if (regions_grow(pool, request, status))
+            return true;
+        if (*status != BFC_OUT_OF_MEMORY)
+            return false;
+    }
+    return false;
+}
+
+static bool wait_for_all(struct bfc_pool *pool, const struct request *request) {
+    if (!pool->oldest || !pool->source.wait)
+        return false;
+    wait_for(pool, pool->details[pool->newest].mark, UINT64_MAX);
+    return pool_take(pool, request);
+}
+
+static bool ask_neighbours(struct bfc_pool *pool, const struct request *request,
+                           enum bfc_status *status) {
+    if (!pool->source.ask_neighbours)
+        return false;
+    pool_leave(pool);
+    pool->source.ask_neighbours(pool->source.context, request_size(request));
+    pool_enter(pool);
+    return pool_take(pool, request) || regions_grow(pool, request, status);
+}
+
+static bool last_resorts(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    if (wait_and_take(pool, request, UINT64_MAX) || release_and_grow(pool, request, status))
+        return true;
+    if (*status != BFC_OUT_OF_MEMORY)
+        return false;
+    if (wait_for_all(pool, request) || release_and_grow(pool, request, status))
+        return true;
+    return *status == BFC_OUT_OF_MEMORY && ask_neighbours(pool, request, status);
+}
+
+enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
+    poll(pool);
+    if (took_hit(pool, request))
+        return BFC_OK;
+    if ((request->flags & BFC_ALLOCATE_DIRTY) && pool_take_run(pool, request)) {
+        pool->stats->hits++;
+        return BFC_OK;
+    }
+    struct bfc_pool_stats *stats = pool->stats;
+    if (stats->dirty > pool->config.dirty_budget && wait_and_take(pool, request, BOUNDED_WAIT_NS)) {
+        stats->hits++;
+        return BFC_OK;
+    }
+    enum bfc_status status;
+    bool taken = regions_grow(pool, request, &status);
+    if (!taken && status == BFC_OUT_OF_MEMORY) {
+        taken = last_resorts(pool, request, &status);
+        stats->retries += taken;
+    }
+    stats->misses += taken;
+    stats->out_of_memory += !taken;
+    return taken ? BFC_OK : status;
+}

@@ -1,0 +1,146 @@
+/*
+ * Block records: taken from the lowest free indices that come to hand, vacated into a list.
+ *
+ * When less than half of the records below the high mark are in use, each one vacated also moves
+ * two from the top into vacant places, so that the arrays shrink from their end and their memory
+ * goes back to the host, without a pause. O(1) a call.
+ */
+#include "pool/internal.h"
+
+/* Memory goes back in pieces of this many records, and the first piece stays. */
+#define RECORDS_A_PIECE 4096
+#define MOVES_A_CALL 3
+
+static void link_vacant(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    blocks[b].tagged = BLOCK_VACANT;
+    blocks[b].previous = 0;
+    blocks[b].next = pool->vacant;
+    if (pool->vacant)
+        blocks[pool->vacant].previous = b;
+    pool->vacant = b;
+}
+
+static void unlink_vacant(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    if (blocks[b].next)
+        blocks[blocks[b].next].previous = blocks[b].previous;
+    if (blocks[b].previous)
+        blocks[blocks[b].previous].next = blocks[b].next;
+    else
+        pool->vacant = blocks[b].next;
+}
+
+static bool commit(struct bfc_pool *pool, uint64_t records) {
+    return host_array_commit(&pool->block_memory, records * sizeof(struct block)) &&
+           host_array_commit(&pool->detail_memory, records * sizeof(struct block_detail)) &&
+           host_array_commit(&pool->chapter_of_memory, records * sizeof(chapter_index));
+}
+
+block_index slot_take(struct bfc_pool *pool) {
+    block_index b = pool->vacant;
+    if (LIKELY(b)) {
+        unlink_vacant(pool, b);
+        return b;
+    }
+    if (pool->high == UINT32_MAX || !commit(pool, (uint64_t)pool->high + 1))
+        return 0;
+    return pool->high++;
+}
+
+static void move_links(struct bfc_pool *pool, block_index from, block_index to) {
+    struct block *blocks = pool->blocks;
+    if (blocks[to].previous)
+        blocks[blocks[to].previous].next = to;
+    if (blocks[to].next)
+        blocks[blocks[to].next].previous = to;
+    struct chapter *chapter = &pool->chapters.all[pool->chapter_of[to]];
+    if (chapter->first == from)
+        chapter->first = to;
+}
+
+static void move_mark_links(struct bfc_pool *pool, block_index from, block_index to) {
+    struct block_detail *details = pool->details;
+    block_index older = details[to].older, newer = details[to].newer;
+    if (older)
+        details[older].newer = to;
+    if (newer)
+        details[newer].older = to;
+    if (pool->oldest == from)
+        pool->oldest = to;
+    if (pool->newest == from)
+        pool->newest = to;
+    if (pool->limbo == from)
+        pool->limbo = to;
+}
+
+static void move_record(struct bfc_pool *pool, block_index from, block_index to) {
+    struct block *blocks = pool->blocks;
+    enum block_state state = block_state(&blocks[from]);
+    map_replace(&pool->map, blocks, from, to);
+    blocks[to] = blocks[from];
+    pool->details[to] = pool->details[from];
+    pool->chapter_of[to] = pool->chapter_of[from];
+    move_links(pool, from, to);
+    if (state == BLOCK_CLEAN)
+        bins_replace(&pool->clean, blocks, from, to);
+    else if (state == BLOCK_DIRTY && !region_of(pool, to)->shared)
+        bins_replace(&pool->dirty, blocks, from, to);
+    if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
+        move_mark_links(pool, from, to);
+}
+
+static void give_back(struct bfc_pool *pool) {
+    uint64_t records = pool->high;
+    host_array_give_back(&pool->block_memory, records * sizeof(struct block));
+    host_array_give_back(&pool->detail_memory, records * sizeof(struct block_detail));
+    host_array_give_back(&pool->chapter_of_memory, records * sizeof(chapter_index));
+}
+
+/* Frees the record with the highest index, by moving it down if need be. */
+static void lower_high(struct bfc_pool *pool) {
+    block_index top = pool->high - 1, to = pool->vacant;
+    if (block_state(&pool->blocks[top]) == BLOCK_VACANT) {
+        unlink_vacant(pool, top);
+    } else {
+        unlink_vacant(pool, to);
+        move_record(pool, top, to);
+    }
+    pool->high = top;
+    if (top % RECORDS_A_PIECE == 0)
+        give_back(pool);
+}
+
+static __attribute__((noinline)) void move_together(struct bfc_pool *pool) {
+    for (int i = 0; i < MOVES_A_CALL && pool->vacant; i++)
+        lower_high(pool);
+}
+
+void slot_vacate(struct bfc_pool *pool, block_index b) {
+    link_vacant(pool, b);
+}
+
+void slots_settle(struct bfc_pool *pool) {
+    if (UNLIKELY(pool->map.count < pool->high / 2) && pool->high > RECORDS_A_PIECE)
+        move_together(pool);
+}
+
+bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
+    uint64_t most = most_blocks + 1;
+    if (!host_array_reserve(&pool->block_memory, most * sizeof(struct block)) ||
+        !host_array_reserve(&pool->detail_memory, most * sizeof(struct block_detail)) ||
+        !host_array_reserve(&pool->chapter_of_memory, most * sizeof(chapter_index)) ||
+        !commit(pool, 1))
+        return false;
+    pool->blocks = (struct block *)(void *)pool->block_memory.base;
+    pool->details = (struct block_detail *)(void *)pool->detail_memory.base;
+    pool->chapter_of = (chapter_index *)(void *)pool->chapter_of_memory.base;
+    pool->high = 1;
+    return true;
+}
+
+void slots_close(struct bfc_pool *pool) {
+    host_array_drop(&pool->block_memory);
+    host_array_drop(&pool->detail_memory);
+    host_array_drop(&pool->chapter_of_memory);
+}

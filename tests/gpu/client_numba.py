@@ -1,0 +1,33 @@
+"""Numba: ctypes to the driver, arrays on the device, kernels compiled as the program runs."""
+import client
+
+STATE = {}
+
+
+def start():
+    import numpy
+    from numba import cuda
+
+    @cuda.jit
+    def add(out, one, other):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = one[i] + 3 * other[i]
+
+    STATE.update(numpy=numpy, cuda=cuda, add=add)
+    work(3)
+
+
+def work(rounds=300):
+    numpy, cuda = STATE["numpy"], STATE["cuda"]
+    sums = []
+    for number in range(rounds):
+        size = 1000 + number * 7919 % 100000
+        one = cuda.to_device(numpy.arange(size, dtype=numpy.int64))
+        out = cuda.device_array(size, numpy.int64)
+        STATE["add"][(size + 255) // 256, 256](out, one, one)
+        sums.append(int(out.copy_to_host().sum()))
+    return repr(sums).encode()
+
+
+client.run("numba", start, work)

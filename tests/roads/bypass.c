@@ -1,0 +1,111 @@
+// Allocations of every kind that goes past the pool: preloaded, the segment counts each of them.
+// The output does not say so, since natively it must be the same; a wrong count ends with exit
+// status 1.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "interpose/segment_layout.h"
+#include "tests/roads/road.h"
+
+static void *libcuda;
+static uint64_t calls[BFC_BYPASS_KINDS], bytes[BFC_BYPASS_KINDS];
+
+static void expect(enum bfc_bypass_kind kind, const char *name, int result, uint64_t size) {
+    printf("%s %d\n", name, result);
+    calls[kind] += result == 0;
+    bytes[kind] += result == 0 ? size : 0;
+}
+
+// Found without an error: the stand-in may lack a call, natively as well.
+#define CALL(kind, name, size, parameters, ...)                                                    \
+    do {                                                                                           \
+        int(*call) parameters;                                                                     \
+        *(void **)&call = dlsym(libcuda, #name);                                                   \
+        if (call) {                                                                                \
+            int result = call(__VA_ARGS__);                                                        \
+            expect(kind, #name, result, size);                                                     \
+        }                                                                                          \
+    } while (0)
+
+struct array {
+    size_t width, height;
+    int format;
+    unsigned channels;
+};
+
+struct array3 {
+    size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+};
+
+static void allocate_all(void) {
+    uint64_t out = 0;
+    size_t pitch = 0;
+    struct array flat = {64, 32, 0x20 /* float */, 4};
+    struct array3 deep = {64, 32, 4, 0x10 /* half */, 1, 0};
+    CALL(BFC_BYPASS_ASYNC, cuMemAllocAsync, 1 << 20, (uint64_t *, size_t, void *), &out, 1 << 20,
+         NULL);
+    CALL(BFC_BYPASS_ASYNC, cuMemAllocAsync_ptsz, 4096, (uint64_t *, size_t, void *), &out, 4096,
+         NULL);
+    CALL(BFC_BYPASS_MANAGED, cuMemAllocManaged, 8192, (uint64_t *, size_t, unsigned), &out, 8192,
+         1);
+    CALL(BFC_BYPASS_HOST, cuMemAllocHost_v2, 3000, (uint64_t *, size_t), &out, 3000);
+    CALL(BFC_BYPASS_HOST, cuMemHostAlloc, 5000, (uint64_t *, size_t, unsigned), &out, 5000, 0);
+    CALL(BFC_BYPASS_ARRAY, cuArrayCreate_v2, 64 * 32 * 16, (uint64_t *, struct array *), &out,
+         &flat);
+    CALL(BFC_BYPASS_ARRAY, cuArray3DCreate_v2, 64 * 32 * 4 * 2, (uint64_t *, struct array3 *), &out,
+         &deep);
+    CALL(BFC_BYPASS_PITCH, cuMemAllocPitch_v2, pitch * 10,
+         (uint64_t *, size_t *, size_t, size_t, unsigned), &out, &pitch, 100, 10, 4);
+    CALL(BFC_BYPASS_V1, cuMemAlloc, 256, (uint64_t *, unsigned), &out, 256);
+    CALL(BFC_BYPASS_ASYNC, cuMemAllocAsync, 0, (uint64_t *, size_t, void *), &out, 0, NULL);
+}
+
+static const struct bfc_segment_header *own_segment(void) {
+    char path[128], space[64] = "";
+    unsigned long number = 0;
+    if (readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0)
+        sscanf(space, "pid:[%lu]", &number);
+    snprintf(path, sizeof path, "/dev/shm" BFC_SEGMENT_NAME_FORMAT, getuid(), number, getpid());
+    int file = open(path, O_RDONLY);
+    if (file < 0)
+        return NULL;
+    void *memory = mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int compare(const struct bfc_segment_header *header) {
+    int wrong = 0;
+    for (int i = 0; i < BFC_BYPASS_KINDS; i++)
+        if (header->bypassed_calls[i] != calls[i] || header->bypassed_bytes[i] != bytes[i]) {
+            fprintf(stderr, "kind %d: %lu calls, %lu bytes counted; %lu, %lu made\n", i,
+                    (unsigned long)header->bypassed_calls[i],
+                    (unsigned long)header->bypassed_bytes[i], (unsigned long)calls[i],
+                    (unsigned long)bytes[i]);
+            wrong = 1;
+        }
+    return wrong;
+}
+
+int main(void) {
+    libcuda = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!libcuda)
+        road_fail("libcuda.so.1", dlerror());
+    road_begin(libcuda);
+    allocate_all();
+    const struct bfc_segment_header *header = own_segment();
+    if (header)
+        return compare(header);
+    const char *preload = getenv("LD_PRELOAD");
+    if (preload && strstr(preload, "bfcpreload"))
+        road_fail("no segment", NULL);
+    return 0;
+}

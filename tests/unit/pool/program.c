@@ -1,0 +1,301 @@
+/*
+ * Programs against a model. The model is a plain array of the blocks that are live, and one of the
+ * bytes that were freed under marks: it knows nothing of bins, maps or merging.
+ */
+#include "tests/unit/pool/program.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/pool/fake_source.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define BLOCKS 256
+#define FREED 4096
+
+struct freed {
+    bfc_addr start, end;
+    bfc_mark mark;
+};
+
+struct machine {
+    struct fake_source fake;
+    struct bfc_pool *pool;
+    struct bfc_block_info live[BLOCKS];
+    unsigned count;
+    struct freed freed[FREED]; /* ranges that may not be handed out before their mark */
+    unsigned freed_count;
+    bfc_mark last_mark; /* drawn so far */
+    bfc_mark completed; /* that the pool was told of, or may have learnt */
+    uint64_t last_id;
+    uint64_t requested;
+    const char *fault;
+};
+
+static void fail(struct machine *m, const char *fault) {
+    if (!m->fault)
+        m->fault = fault;
+}
+
+static uint64_t size_of(uint8_t a, uint8_t b) {
+    uint64_t base = UINT64_C(1) << (a % 24);
+    return base + base * (b % 16) / 16;
+}
+
+static bool overlaps(bfc_addr a, bfc_addr a_end, bfc_addr b, bfc_addr b_end) {
+    return a < b_end && b < a_end;
+}
+
+/* The ranges under [start, end) must be complete, or the mark that was reported must cover them. */
+static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_mark reported) {
+    for (unsigned i = 0; i < m->freed_count;) {
+        struct freed *f = &m->freed[i];
+        if (!overlaps(start, end, f->start, f->end)) {
+            i++;
+            continue;
+        }
+        if (f->mark > m->fake.completed && f->mark > m->completed && f->mark > reported)
+            fail(m, "memory was handed out before its mark was complete");
+        struct freed below = {f->start, start, f->mark}, above = {end, f->end, f->mark};
+        *f = m->freed[--m->freed_count];
+        if (below.start < below.end && m->freed_count < FREED)
+            m->freed[m->freed_count++] = below;
+        if (above.start < above.end && m->freed_count < FREED)
+            m->freed[m->freed_count++] = above;
+    }
+}
+
+static void check_new_block(struct machine *m, const struct bfc_block_info *b, uint64_t bytes,
+                            unsigned flags) {
+    if (b->size < bytes || b->size % BFC_GRANULE || b->start % BFC_GRANULE ||
+        b->requested != bytes || b->size - bytes >= BFC_GRANULE)
+        fail(m, "a block's size or place is wrong");
+    if (b->id <= m->last_id)
+        fail(m, "a block's id is not new");
+    if (b->mark && !(flags & BFC_ALLOCATE_DIRTY))
+        fail(m, "a dirty block was handed out unasked");
+    bool inside = false;
+    for (unsigned i = 0; i < m->fake.count; i++)
+        inside |= b->start >= m->fake.regions[i].start &&
+                  b->start + b->size <= m->fake.regions[i].start + m->fake.regions[i].bytes;
+    if (!inside)
+        fail(m, "a block is outside all regions");
+    for (unsigned i = 0; i < m->count; i++)
+        if (overlaps(b->start, b->start + b->size, m->live[i].start,
+                     m->live[i].start + m->live[i].size))
+            fail(m, "two live blocks overlap");
+}
+
+static void allocate(struct machine *m, uint64_t bytes, unsigned flags) {
+    struct bfc_block_info block = {.id = 0};
+    if (m->count == BLOCKS)
+        return;
+    enum bfc_status status = bfc_pool_allocate(m->pool, bytes, flags, &block);
+    if (status == BFC_OUT_OF_MEMORY || status == BFC_SOURCE_FAILED) {
+        if (block.id)
+            fail(m, "a failed allocation touched its output");
+        return;
+    }
+    if (status != BFC_OK) {
+        fail(m, "an allocation failed for no reason");
+        return;
+    }
+    check_new_block(m, &block, bytes, flags);
+    reuse(m, block.start, block.start + block.size, block.mark);
+    m->last_id = block.id;
+    m->requested += bytes;
+    m->live[m->count++] = block;
+}
+
+static void note_freed(struct machine *m, const struct bfc_block_info *b, bfc_mark mark) {
+    if (mark && m->freed_count < FREED)
+        m->freed[m->freed_count++] = (struct freed){b->start, b->start + b->size, mark};
+}
+
+static void release_block(struct machine *m, unsigned which, bfc_mark mark) {
+    if (!m->count)
+        return;
+    struct bfc_block_info *b = &m->live[which % m->count];
+    if (bfc_pool_free(m->pool, b->start, mark) != BFC_OK)
+        fail(m, "a live block could not be freed");
+    m->requested -= b->requested;
+    note_freed(m, b, mark);
+    struct bfc_block_info gone = *b;
+    *b = m->live[--m->count];
+    if (bfc_pool_free(m->pool, gone.start, mark) != BFC_INVALID_POINTER)
+        fail(m, "a block could be freed twice");
+}
+
+static void free_badly(struct machine *m, unsigned which, uint8_t by) {
+    if (bfc_pool_free(m->pool, 8, BFC_NO_MARK) != BFC_UNKNOWN_POINTER)
+        fail(m, "a foreign pointer was not answered as unknown");
+    if (!m->count)
+        return;
+    struct bfc_block_info *b = &m->live[which % m->count];
+    uint64_t offset = 1 + ((uint64_t)by << 9) % b->size;
+    offset = offset < b->size ? offset : b->size - 1;
+    if (bfc_pool_free(m->pool, b->start + offset, BFC_NO_MARK) != BFC_INVALID_POINTER)
+        fail(m, "an interior pointer was not answered as invalid");
+}
+
+static void look_up(struct machine *m, unsigned which, uint8_t by) {
+    struct bfc_block_info found;
+    if (!m->count)
+        return;
+    struct bfc_block_info *b = &m->live[which % m->count];
+    uint64_t offset = by * b->size / 256;
+    if (!bfc_pool_find(m->pool, b->start + offset, &found) || found.start != b->start ||
+        found.size != b->size || found.id != b->id || found.requested != b->requested ||
+        !found.live)
+        fail(m, "an address was not found in its block");
+}
+
+static void mark_limbo(struct machine *m) {
+    bfc_mark mark = ++m->last_mark;
+    bfc_pool_mark_limbo(m->pool, mark);
+    for (unsigned i = 0; i < m->freed_count; i++)
+        if (m->freed[i].mark == BFC_LIMBO_MARK)
+            m->freed[i].mark = mark;
+}
+
+static void complete(struct machine *m, uint8_t back) {
+    bfc_mark mark = m->last_mark > back % 8 ? m->last_mark - back % 8 : 0;
+    m->completed = mark > m->completed ? mark : m->completed;
+    bfc_pool_complete(m->pool, mark);
+}
+
+static void upset_device(struct machine *m, uint8_t how, uint8_t by) {
+    struct fake_source *fake = &m->fake;
+    switch (how % 4) {
+    case 0:
+        fake->refuse_reserve = by % 8;
+        break;
+    case 1:
+        fake->fail_reserve = 1 + by % 3;
+        break;
+    case 2:
+        fake->completed = m->last_mark;
+        break;
+    default:
+        fake->neighbours = by * MIB;
+    }
+}
+
+static void step(struct machine *m, const uint8_t *s) {
+    static const unsigned flags[] = {0, 0, BFC_ALLOCATE_DIRTY, BFC_ALLOCATE_HIT_ONLY};
+    switch (s[0] % 16) {
+    case 0:
+        mark_limbo(m);
+        break;
+    case 1:
+        complete(m, s[1]);
+        break;
+    case 2:
+        bfc_pool_trim(m->pool, s[1] & 1 ? UINT64_MAX : s[2] * MIB);
+        break;
+    case 3:
+        upset_device(m, s[1], s[2]);
+        break;
+    case 4:
+        free_badly(m, s[1], s[2]);
+        break;
+    case 5:
+        if (m->count)
+            bfc_pool_share_region(m->pool, m->live[s[1] % m->count].start, s[2] & 1);
+        break;
+    case 6:
+        release_block(m, s[1], BFC_LIMBO_MARK);
+        break;
+    case 7:
+    case 8:
+        release_block(m, s[1], ++m->last_mark);
+        break;
+    case 9:
+        release_block(m, s[1], m->last_mark > s[2] % 4 ? m->last_mark - s[2] % 4 : 1);
+        break;
+    case 10:
+    case 11:
+        release_block(m, s[1], BFC_NO_MARK);
+        break;
+    default:
+        allocate(m, size_of(s[1], s[2]), flags[s[3] % 4]);
+    }
+    look_up(m, s[3], s[2]);
+}
+
+static void check(struct machine *m) {
+    struct bfc_pool_stats stats;
+    const char *fault = bfc_pool_check(m->pool);
+    if (fault)
+        fail(m, fault);
+    bfc_pool_read_stats(m->pool, &stats);
+    if (stats.reserved != m->fake.taken || stats.blocks != m->count ||
+        stats.requested != m->requested || stats.regions != m->fake.count ||
+        stats.reserve_calls != m->fake.reserves || stats.waits != m->fake.waits)
+        fail(m, "the counters differ from what happened");
+    if (m->fake.bad_releases)
+        fail(m, "a region was given back that was not taken");
+}
+
+static void open_machine(struct machine *m, uint8_t kind) {
+    fake_source_init(&m->fake, 64 * MIB);
+    m->fake.gap = kind & 1 ? MIB : 0;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.growth = kind & 2 ? BFC_GROWTH_EXACT : BFC_GROWTH_DOUBLE;
+    config.dirty_budget = kind & 4 ? 0 : 8 * MIB;
+    config.limit = kind & 8 ? 48 * MIB : UINT64_MAX;
+    struct bfc_source source = fake_source_table(&m->fake);
+    if (kind & 16)
+        source.ask_neighbours = NULL;
+    if (bfc_pool_create(&m->pool, &config, &source) != BFC_OK)
+        abort();
+}
+
+const char *program_run(const uint8_t *bytes, size_t count, size_t *at) {
+    static _Thread_local struct machine m;
+    memset(&m, 0, sizeof m);
+    open_machine(&m, count ? bytes[0] : 0);
+    for (*at = STEP_BYTES; *at + STEP_BYTES <= count && !m.fault; *at += STEP_BYTES) {
+        step(&m, bytes + *at);
+        check(&m);
+    }
+    bfc_pool_destroy(m.pool, true);
+    if (m.fake.taken)
+        fail(&m, "a region was not given back at the end");
+    return m.fault;
+}
+
+void program_make(uint64_t seed, uint8_t *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bytes[i] = (uint8_t)(seed >> 56);
+    }
+}
+
+/* One pass: drops each run of `steps` steps that the failure does not need. */
+static size_t shrink_by(uint8_t *bytes, size_t count, size_t steps, uint8_t *room) {
+    size_t width = steps * STEP_BYTES, at;
+    for (size_t from = STEP_BYTES; from + width <= count;) {
+        memcpy(room, bytes, from);
+        memcpy(room + from, bytes + from + width, count - from - width);
+        if (program_run(room, count - width, &at)) {
+            count -= width;
+            memcpy(bytes, room, count);
+        } else {
+            from += width;
+        }
+    }
+    return count;
+}
+
+size_t program_shrink(uint8_t *bytes, size_t count) {
+    uint8_t *room = malloc(count);
+    if (!room)
+        return count;
+    for (size_t steps = count / STEP_BYTES / 2; steps; steps /= 2)
+        count = shrink_by(bytes, count, steps, room);
+    free(room);
+    return count;
+}
