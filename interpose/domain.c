@@ -141,8 +141,12 @@ static void take_section(struct bfc_domain *domain) {
     pthread_mutex_lock(&table_lock);
     domain->section = bfc_segment_take_section();
     pthread_mutex_unlock(&table_lock);
-    if (!domain->section)
+    if (!domain->section) {
         domain->section = &domain->own_section;
+        return;
+    }
+    domain->segment = bfc_segment_published();
+    domain->section_index = bfc_segment_section_index(domain->section);
 }
 
 /* A new domain that nobody else knows yet, with one reference; NULL without host memory. */

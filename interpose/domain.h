@@ -31,6 +31,8 @@ struct bfc_domain {
     uint64_t limit;        /* most that the pool may reserve, in bytes; UINT64_MAX: no limit */
     struct bfc_segment_pool *section; /* where it counts; own_section without a segment */
     struct bfc_segment_pool own_section;
+    struct bfc_segment_header *segment; /* in which its section is, or NULL */
+    unsigned section_index;
     struct bfc_domain *next; /* in the table of living domains */
 };
 

@@ -11,9 +11,28 @@
 
 #include "interpose/domain.h"
 
+/* A thread's own: what it needs so that it shares nothing with others. */
+struct bfc_observer {
+    uint64_t event, batch_end; /* numbers of events that are this thread's to use */
+    uint64_t now_us;           /* of the last look at the clock, since the segment's creation */
+    uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
+    uint32_t lane;             /* 0: none yet; else lane + 1 */
+};
+extern __thread struct bfc_observer bfc_observer __attribute__((tls_model("initial-exec")));
+
+uint64_t bfc_observe_clock(unsigned which);
+
 /* Before a call: its time, if it is one of those that are timed, else 0. */
-uint64_t bfc_observe_allocate_start(void);
-uint64_t bfc_observe_free_start(void);
+static inline uint64_t bfc_observe_start(unsigned which) {
+    return __builtin_expect(bfc_observer.until_timed[which]-- != 0, 1) ? 0
+                                                                       : bfc_observe_clock(which);
+}
+static inline uint64_t bfc_observe_allocate_start(void) {
+    return bfc_observe_start(0);
+}
+static inline uint64_t bfc_observe_free_start(void) {
+    return bfc_observe_start(1);
+}
 
 /* After it has succeeded; `start` is what the above returned. */
 void bfc_observe_allocation(struct bfc_domain *domain, CUdeviceptr pointer, size_t bytes,

@@ -110,8 +110,8 @@ void bfc_occupancy_refresh(void) {
     map.rows = map.left_out = 0;
     for (unsigned i = 0; (domain = bfc_domain_at(i)); i++) {
         bfc_pool_read_stats(domain->pool, &stats);
-        if (domain->section != &domain->own_section)
-            map_domain(domain, bfc_segment_section_index(domain->section), &map, &blocks_left);
+        if (domain->segment)
+            map_domain(domain, domain->section_index, &map, &blocks_left);
         bfc_domain_drop(domain);
     }
     clock_gettime(CLOCK_REALTIME, &now);
