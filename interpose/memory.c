@@ -3,6 +3,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/domain.h"
+#include "interpose/explain.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
 #include "interpose/reuse.h"
@@ -24,8 +25,8 @@ static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr 
  * The pool could not serve it. Whatever the driver said when it was asked to grow is the answer; a
  * request beyond the device's size was never asked, so the driver answers it now.
  */
-static CUresult explain_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
-                                enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
+static CUresult answer_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
+                               enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
     if (bytes > domain->device_total)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
     if (status == BFC_NO_HOST_MEMORY)
@@ -40,8 +41,14 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
     uint64_t start = bfc_observe_allocate_start();
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
-    if (status != BFC_OK)
-        return explain_failure(driver, domain, status, pointer, bytes);
+    if (status != BFC_OK) {
+        result = answer_failure(driver, domain, status, pointer, bytes);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            bfc_observe_landmark(domain, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+            bfc_explain_out_of_memory(driver, domain, bytes);
+        }
+        return result;
+    }
     if (result == CUDA_SUCCESS)
         bfc_observe_allocation(domain, *pointer, bytes, start);
     return result;

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/neighbours.h"
 #include "interpose/observe.h"
 #include "interpose/ranks.h"
 #include "interpose/real_dl.h"
@@ -83,7 +84,7 @@ static void read_command(char *command, size_t size) {
             command[i] = ' ';
 }
 
-static uint64_t read_pid_namespace(void) {
+uint64_t bfc_segment_pid_namespace(void) {
     char text[64] = ""; /* "pid:[4026531836]", the inode number; stat would need glibc 2.33 */
     ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
     const char *number = length > 0 ? strchr(text, '[') : NULL;
@@ -109,7 +110,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     header->pool_count = BFC_SEGMENT_POOLS;
     header->pid = getpid();
     header->uid = getuid();
-    header->pid_namespace = read_pid_namespace();
+    header->pid_namespace = bfc_segment_pid_namespace();
     header->start_time = read_start_time();
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     read_command(header->command, sizeof header->command);
@@ -126,12 +127,13 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
  */
 static int create_file(void) {
     snprintf(segment_path, sizeof segment_path, SHARED_FOLDER BFC_SEGMENT_NAME_FORMAT, getuid(),
-             (unsigned long)read_pid_namespace(), getpid());
+             (unsigned long)bfc_segment_pid_namespace(), getpid());
     unlink(segment_path);
     return open(segment_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 static struct bfc_segment_header *map_segment(void) {
+    bfc_neighbours_sweep(bfc_segment_pid_namespace());
     int file = create_file();
     if (file < 0)
         return NULL;

@@ -40,6 +40,9 @@ static const char usage[] =
     "Segments that dead processes of this user left behind are removed.\n"
     "Exit status: 0 shown, 1 no such job or refused, 2 wrong usage, 3 the job has ended.\n";
 
+/* More removed segments than that are only counted. */
+#define SWEPT_SHOWN 4
+
 static size_t terminal_width(void) {
     struct winsize size;
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -48,7 +51,10 @@ static size_t terminal_width(void) {
 static void report_odd_segments(const struct findings *findings) {
     for (size_t i = 0; i < findings->refused_count; i++)
         fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
-    for (size_t i = 0; i < findings->swept_count; i++)
+    if (findings->swept_count > SWEPT_SHOWN)
+        fprintf(stderr, "bfcstat: %zu segments removed: their processes are dead\n",
+                findings->swept_count);
+    for (size_t i = 0; i < findings->swept_count && findings->swept_count <= SWEPT_SHOWN; i++)
         fprintf(stderr, "bfcstat: %s: removed: process %d is dead\n", findings->swept[i].text,
                 findings->swept[i].pid);
 }
