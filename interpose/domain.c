@@ -6,6 +6,7 @@
  */
 #include "interpose/domain.h"
 
+#include "interpose/bfcpreload.h"
 #include "interpose/green.h"
 #include "interpose/marks.h"
 #include "interpose/observe.h"
@@ -43,6 +44,10 @@ void bfc_domain_drop(struct bfc_domain *domain) {
         free_domain(domain);
 }
 
+void bfc_domain_keep(struct bfc_domain *domain) {
+    __atomic_add_fetch(&domain->references, 1, __ATOMIC_RELAXED);
+}
+
 /* glibc's registry of what runs at a thread's end: unlike a pthread key, it needs no slot. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -53,6 +58,7 @@ static void forget_thread(void *unused) {
     thread.domain = NULL;
     thread.releases_at_exit = false;
     bfc_observe_thread_end();
+    bfc_group_end();
     if (bfc_process_if_made())
         bfc_domain_drop(domain);
 }

@@ -52,6 +52,9 @@ struct bfc_domain *bfc_domain_of_context(CUcontext context);
 struct bfc_domain *bfc_domain_at(unsigned index);
 void bfc_domain_drop(struct bfc_domain *domain);
 
+/* One more reference, to drop. */
+void bfc_domain_keep(struct bfc_domain *domain);
+
 /* Forgets the domain of a context that has ended, if it is this one. */
 void bfc_domain_end(CUcontext context, unsigned long long id);
 

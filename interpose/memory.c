@@ -4,6 +4,7 @@
 #include "interpose/capture.h"
 #include "interpose/domain.h"
 #include "interpose/explain.h"
+#include "interpose/group.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
 #include "interpose/reuse.h"
@@ -39,6 +40,10 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
                             CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
+    if (__builtin_expect(bfc_group.left != 0, 0) && bfc_group_take(domain, bytes, pointer)) {
+        bfc_observe_allocation(domain, *pointer, bytes, start);
+        return CUDA_SUCCESS;
+    }
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
     if (status != BFC_OK) {
