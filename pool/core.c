@@ -100,7 +100,8 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
 }
 
 /* b takes in its next neighbour. Both are in no list. */
-inline void pool_absorb_next(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) void absorb_next(struct bfc_pool *pool,
+                                                              block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
     map_remove(&pool->map, blocks, gone);
@@ -131,11 +132,11 @@ static inline block_index merge_clean(struct bfc_pool *pool, block_index b) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_alike(&blocks[next], &blocks[b])) {
         bins_remove(bins, blocks, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (block_alike(&blocks[previous], &blocks[b])) {
         bins_remove(bins, blocks, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     return b;
@@ -172,11 +173,11 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (dirty_with(pool, next, mark)) {
         pool_unbin(pool, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (dirty_with(pool, previous, mark)) {
         pool_unbin(pool, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     marks_add(pool, b, mark);
@@ -191,11 +192,11 @@ static void make_limbo(struct bfc_pool *pool, block_index b) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_LIMBO) {
         limbo_remove(pool, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (block_state(&blocks[previous]) == BLOCK_LIMBO) {
         limbo_remove(pool, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     limbo_add(pool, b);
@@ -265,7 +266,7 @@ static __attribute__((noinline)) void set_apart(struct bfc_pool *pool, block_ind
     block_index next = blocks[b].next;
     if (block_alike(&blocks[next], &blocks[b])) {
         bins_remove(&pool->clean[ZONE_SMALL], blocks, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
 }
 
@@ -355,7 +356,7 @@ static void join_clean_run(struct bfc_pool *pool, block_index b) {
     pool_unbin(pool, b);
     while (block_state(&blocks[blocks[b].next]) == BLOCK_CLEAN) {
         pool_unbin(pool, blocks[b].next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     block_set_zone(&blocks[b], ZONE_LARGE);
     bins_insert(&pool->clean[ZONE_LARGE], blocks, b);
@@ -414,7 +415,7 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
         }
         pool_unbin(pool, part);
         if (!first)
-            pool_absorb_next(pool, b);
+            absorb_next(pool, b);
     }
     block_set_state(&blocks[b], BLOCK_DIRTY);
     marks_add(pool, b, mark);

@@ -109,7 +109,6 @@ bool pool_take(struct bfc_pool *pool, const struct request *request);
 bool pool_take_run(struct bfc_pool *pool, const struct request *request);
 void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
 void pool_unbin(struct bfc_pool *pool, block_index b);
-void pool_absorb_next(struct bfc_pool *pool, block_index b);
 
 /* marks.c */
 #define MARKS_ALL UINT64_MAX
