@@ -9,7 +9,7 @@
 
 /* Memory goes back in pieces of this many records, and the first piece stays. */
 #define RECORDS_A_PIECE 4096
-#define MOVES_A_CALL 3
+#define MOVES_A_CALL 8
 
 static void link_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
