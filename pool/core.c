@@ -89,8 +89,7 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
     after->last = (uint32_t)(at->last - granules);
     after->previous = b;
     after->next = at->next;
-    if (at->next)
-        blocks[at->next].previous = rest;
+    blocks[at->next].previous = rest; /* record 0 takes what is for none */
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
     map_insert(&pool->map, blocks, rest);
@@ -107,8 +106,7 @@ static inline __attribute__((always_inline)) void absorb_next(struct bfc_pool *p
     map_remove(&pool->map, blocks, gone);
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    if (blocks[b].next)
-        blocks[blocks[b].next].previous = b;
+    blocks[blocks[b].next].previous = b;
     leave_chapter(pool, gone);
     slot_vacate(pool, gone);
     pool->stats->merges++;
