@@ -124,7 +124,8 @@ void pool_unbin(struct bfc_pool *pool, block_index b) {
 }
 
 /* b, in no bin, takes in its neighbours that are clean and of its zone. Returns the whole. */
-static inline block_index merge_clean(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_pool *pool,
+                                                                     block_index b) {
     struct block *blocks = pool->blocks;
     struct bins *bins = &pool->clean[block_zone(&blocks[b])];
     block_index next = blocks[b].next, previous = blocks[b].previous;
@@ -148,7 +149,7 @@ static inline bool outgrown(const struct bfc_pool *pool, block_index b) {
             block_zone(&blocks[blocks[b].next]) != ZONE_SMALL);
 }
 
-static inline void make_clean(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_CLEAN);
     pool->stats->clean += block_size(&blocks[b]);
@@ -481,7 +482,10 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     stats->requested -= pool->blocks[b].requested;
     stats->blocks--;
     stats->frees++;
-    pool_make_free(pool, b, mark);
+    if (LIKELY(mark <= pool->completed))
+        make_clean(pool, b);
+    else
+        pool_make_free(pool, b, mark);
     return BFC_OK;
 }
 
