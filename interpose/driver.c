@@ -17,6 +17,9 @@ static void find_calls(struct bfc_driver *driver, void *library) {
     *(void **)&driver->name = bfc_real_dlsym(library, #name);
     BFC_BYPASS_CALLS(FIND)
 #undef FIND
+#define FIND(name, parameters, arguments) *(void **)&driver->name = bfc_real_dlsym(library, #name);
+    BFC_NEEDY_CALLS(FIND)
+#undef FIND
     driver->can_pool = driver->cuMemAlloc_v2 && driver->cuMemFree_v2 && driver->cuCtxGetCurrent &&
                        driver->cuCtxPushCurrent_v2 && driver->cuCtxPopCurrent_v2 &&
                        driver->cuCtxGetDevice && driver->cuCtxSynchronize &&

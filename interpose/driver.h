@@ -93,6 +93,9 @@ struct bfc_driver {
 #define FIELD(name, kind, parameters, arguments, bytes) CUresult(*name) parameters;
     BFC_BYPASS_CALLS(FIELD)
 #undef FIELD
+#define FIELD(name, parameters, arguments) CUresult(*name) parameters;
+    BFC_NEEDY_CALLS(FIELD)
+#undef FIELD
     bool can_pool; /* it has everything without which pooling is impossible */
     bool can_mark; /* it can record and await all work of a context (CUDA 12.5) */
 };

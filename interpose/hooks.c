@@ -180,6 +180,9 @@ BFC_HOOK(cuGetProcAddress_v2,
 #define DECLARE(name, kind, parameters, arguments, bytes) BFC_HOOK_DECLARED(name, parameters);
 BFC_BYPASS_CALLS(DECLARE)
 #undef DECLARE
+#define DECLARE(name, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
+BFC_NEEDY_CALLS(DECLARE)
+#undef DECLARE
 
 static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
@@ -189,6 +192,10 @@ static const struct bfc_hook hooks[] = {
 #define ROW(name, kind, parameters, arguments, bytes)                                              \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
         BFC_BYPASS_CALLS(ROW)
+#undef ROW
+#define ROW(name, parameters, arguments)                                                           \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
+            BFC_NEEDY_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
