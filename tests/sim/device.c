@@ -58,6 +58,9 @@ static bool open_windows(struct sim_device *device) {
 }
 
 CUresult sim_devices_open(void) {
+    if (!sim_share_open(sim_options.share)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     for (int i = 0; i < sim_options.devices; i++) {
         struct sim_device *device = &sim_devices[i];
         device->ordinal = i;

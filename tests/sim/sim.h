@@ -96,6 +96,7 @@ struct sim_options {
     bool peers;
     const char *latency;
     const char *fail;
+    const char *share;
 };
 extern struct sim_options sim_options;
 void sim_options_read(void);
@@ -268,6 +269,13 @@ struct sim_device {
     size_t hint;      // no free page lies before it
     struct CUctx_st primary;
 };
+
+// What other processes use of a device (share.c); nothing without SIM_SHARE. `take` says whether
+// that many pages more are there, and notes them; `give` comes before they are given back.
+bool sim_share_open(const char *path);
+size_t sim_share_others(const struct sim_device *device);
+bool sim_share_take(const struct sim_device *device, size_t pages);
+void sim_share_give(const struct sim_device *device, size_t pages);
 
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];
 struct sim_device *sim_device_of(CUdevice ordinal);
