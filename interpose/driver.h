@@ -103,6 +103,9 @@ struct bfc_driver {
 #define FIELD(name, kind, parameters, arguments, bytes) CUresult(*name) parameters;
     BFC_BYPASS_CALLS(FIELD)
 #undef FIELD
+#define FIELD(name, parameters, arguments) CUresult(*name) parameters;
+    BFC_NEEDY_CALLS(FIELD)
+#undef FIELD
     bool can_pool; /* it has everything without which pooling is impossible */
     bool can_mark; /* it can record and await all work of a context (CUDA 12.5) */
 };
@@ -119,5 +122,11 @@ static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = __atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE);
     return driver ? driver : bfc_find_driver();
 }
+
+/*
+ * Takes back a push of ours; once more if that is refused, lest the program go on in a context that
+ * it did not choose.
+ */
+CUresult bfc_pop_context(const struct bfc_driver *driver);
 
 #endif

@@ -169,25 +169,27 @@ BFC_HOOK(cuStreamBeginCaptureToGraph_ptsz,
                   (stream, graph, after, edges, count, mode));
 }
 
-static CUresult end_capture(const struct bfc_driver *driver, CUresult result) {
-    if (bfc_capture_review(driver))
+static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bool per_thread,
+                            CUresult result) {
+    bool last = result == CUDA_SUCCESS && bfc_capture_ended(stream, per_thread);
+    if (bfc_capture_review(driver) || last)
         bfc_reuse_after_captures(driver);
     return result;
 }
 
 BFC_HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
     BFC_FIND_DRIVER(driver, cuStreamEndCapture);
-    return end_capture(driver, driver->cuStreamEndCapture(stream, graph));
+    return end_capture(driver, stream, false, driver->cuStreamEndCapture(stream, graph));
 }
 
 BFC_HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
     BFC_FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
-    return end_capture(driver, driver->cuStreamEndCapture_ptsz(stream, graph));
+    return end_capture(driver, stream, true, driver->cuStreamEndCapture_ptsz(stream, graph));
 }
 
 static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
                                CUresult (*real)(CUstream)) {
-    bool last = bfc_capture_stream_ends(stream);
+    bool last = bfc_capture_ended(stream, false);
     CUresult result = real(stream);
     if (last)
         bfc_reuse_after_captures(driver);
@@ -224,6 +226,9 @@ BFC_HOOK(cuGetProcAddress_v2,
 #define DECLARE(name, kind, parameters, arguments, bytes) BFC_HOOK_DECLARED(name, parameters);
 BFC_BYPASS_CALLS(DECLARE)
 #undef DECLARE
+#define DECLARE(name, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
+BFC_NEEDY_CALLS(DECLARE)
+#undef DECLARE
 
 static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
@@ -233,6 +238,10 @@ static const struct bfc_hook hooks[] = {
 #define ROW(name, kind, parameters, arguments, bytes)                                              \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
         BFC_BYPASS_CALLS(ROW)
+#undef ROW
+#define ROW(name, parameters, arguments)                                                           \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
+            BFC_NEEDY_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };

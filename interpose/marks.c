@@ -179,12 +179,11 @@ static struct event *take_all_stored(struct bfc_marks *marks, const CUcontext *c
 
 /* An event belongs to the context that is current when it is made. */
 static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
-    CUcontext popped;
     CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
-    driver->cuCtxPopCurrent_v2(&popped);
+    bfc_pop_context(driver);
     return result;
 }
 

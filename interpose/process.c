@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -61,6 +62,16 @@ static bool executable_matches(const char *patterns) {
     return bfc_patterns_match(patterns, program_invocation_short_name);
 }
 
+/*
+ * compute-sanitizer watches whole allocations: it would see a pool's regions in their place. Both
+ * of these it sets for the program that it starts (seen of version 12.9).
+ */
+static bool is_watched(void) {
+    const char *injected = getenv("NVTX_INJECTION64_PATH");
+    return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
+           (injected && strstr(injected, "sanitizer-collection"));
+}
+
 static bool may_act(const struct bfc_options *options) {
     if (options->disable)
         return false;
@@ -90,7 +101,8 @@ static struct bfc_process *make_process(void) {
     bfc_options_init(&process->options);
     process->configuration_errors =
         bfc_options_read(&process->options, environ, keep_complaint, &complaints);
-    process->active = may_act(&process->options);
+    bool watched = is_watched();
+    process->active = !watched && may_act(&process->options);
     process->refuse = process->active && process->options.strict && process->configuration_errors;
     process->serves = process->active && !process->refuse;
     process->alive = true;
@@ -101,6 +113,9 @@ static struct bfc_process *make_process(void) {
         return first;
     }
     print_complaints(process, &complaints);
+    if (watched && may_act(&process->options))
+        bfc_log(BFC_LOG_ERROR, "compute-sanitizer cannot see the blocks of a pool: stepping aside, "
+                               "every call goes to the driver");
     return process;
 }
 

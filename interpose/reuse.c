@@ -70,7 +70,7 @@ static CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *
     if (result != CUDA_SUCCESS)
         return result;
     result = synchronize_current(driver, domain);
-    CUresult popped = driver->cuCtxPopCurrent_v2(&current);
+    CUresult popped = bfc_pop_context(driver);
     return result != CUDA_SUCCESS ? result : popped;
 }
 

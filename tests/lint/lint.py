@@ -124,24 +124,6 @@ def check_words(root):
                     yield f"{name}:{number}: {line.strip()}"
 
 
-def exported(library):
-    lines = run("nm", "-D", "--defined-only", library).stdout.splitlines()
-    return {line.split()[-1] for line in lines} - {"BFC_BOUND"}  # the version itself
-
-
-def check_exports(root, library):
-    """The library exports exactly what interpose/exports.list names, and needs only libc."""
-    need("nm")
-    lines = read(root, "interpose/exports.list").splitlines()
-    intended = {line for line in lines if line and not line.startswith("#")}
-    for name in sorted(intended ^ exported(library)):
-        yield f"{name}: " + ("is not exported" if name in intended else "is exported")
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", library).stdout)
-    for name in needed:
-        if not re.match(r"(libc|ld-linux-x86-64|libpthread|libdl|libgcc_s|lib[at]san|libubsan)\.so", name):
-            yield f"the library needs {name}"
-
-
 BANNED = {
     "exit", "_exit", "_Exit", "quick_exit", "umask", "signal", "sigaction", "sigset", "system",
     "popen", "printf", "__printf_chk", "vprintf", "puts", "putchar", "stdout",

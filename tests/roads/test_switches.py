@@ -52,6 +52,16 @@ class Switches(unittest.TestCase):
         self.check(True, command, BFC_DEEPBIND="strip")
         self.check(False, command, BFC_DEEPBIND="keep")
 
+    def test_compute_sanitizer(self):
+        """Under it (as it sets the environment) we step aside, and say so once."""
+        for variable in {"NV_SANITIZER_INJECTION_PORT_BASE": "49152"}, {
+                "NVTX_INJECTION64_PATH": "libsanitizer-collection.so"}:
+            _, stderr, made = self.run_it([PROGRAM], variable)
+            self.assertGreaterEqual(made, 200)
+            self.assertRegex(stderr, r"^bfcpreload: compute-sanitizer [^\n]*\n$")
+            self.assertEqual(self.run_it([PROGRAM], dict(variable, BFC_LOG="off"))[1], "")
+            self.assertEqual(self.run_it([PROGRAM], dict(variable, BFC_DISABLE="1"))[1], "")
+
     def test_children(self):
         """A launcher that uses no CUDA passes the switch on."""
         self.check(True, ["bash", "-c", PROGRAM], BFC_ONLY="driver_linked")

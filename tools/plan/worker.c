@@ -7,7 +7,9 @@
 
 #define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
 #define SEARCHES_AT_GOAL 36   /* of these; the others are content with a step towards it */
-#define RESTART_EVERY 10      /* a part's turn that is not a search */
+#define FIRST_RESTARTS 4      /* a part's first turns are no searches */
+#define RESTART_EVERY 10      /* nor is one in so many later */
+#define MANY_BOXES 500        /* from which on restarts do better: every other turn */
 #define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
 
@@ -178,13 +180,18 @@ static void search(struct worker *worker, struct arena_state *arena, struct part
         publish(worker, arena, part, peak_of(boxes_of(arena, part), worker->offsets, n));
 }
 
+static bool wants_restart(uint32_t boxes, uint32_t turn) {
+    const uint32_t every = boxes > MANY_BOXES ? 2 : RESTART_EVERY;
+    return boxes > SEARCH_MOST_BOXES || turn < FIRST_RESTARTS || turn % every == 0;
+}
+
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal) {
     pthread_mutex_lock(worker->lock);
     const uint32_t turn = part->turns++;
     pthread_mutex_unlock(worker->lock);
     uint64_t random = hash_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
-    if (part->part->count > SEARCH_MOST_BOXES || turn % RESTART_EVERY == RESTART_EVERY - 1)
+    if (wants_restart(part->part->count, turn))
         restart(worker, arena, part, goal, &random);
     else
         search(worker, arena, part, goal, &random);
