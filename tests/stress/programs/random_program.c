@@ -272,7 +272,7 @@ static void *work_in_own(void *argument) {
         MUST(cuCtxCreate(&worker->own, NULL, 0, (int)(worker->index % 2) % device_count()));
     work(worker);
     for (int i = 0; i < 3 && worker->own; i++)
-        new_block(1000 << i); /* ends with its context */
+        new_block((size_t)1000 << i); /* ends with its context */
     if (worker->own)
         MUST(cuCtxDestroy(worker->own));
     return NULL;
