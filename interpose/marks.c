@@ -282,7 +282,7 @@ CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driv
     struct event *events;
     bfc_mark drawn;
     CUresult result = draw_stocked(marks, driver, contexts, count, &events, &drawn);
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS || !events)
         return result;
     result = record_events(driver, events);
     __atomic_store_n(&events->recorded, true, __ATOMIC_RELEASE);

@@ -39,6 +39,13 @@ static void keep_complaint(void *context, const char *line) {
         snprintf(complaints->lines[complaints->kept++], sizeof complaints->lines[0], "%s", line);
 }
 
+static void store_complaints(struct bfc_process *process, const struct complaints *complaints) {
+    size_t used = 0, size = sizeof process->complaints;
+    for (unsigned i = 0; i < complaints->kept && used < size; i++)
+        used +=
+            (size_t)snprintf(process->complaints + used, size - used, "%s\n", complaints->lines[i]);
+}
+
 static void print_complaints(const struct bfc_process *process,
                              const struct complaints *complaints) {
     if (process->options.log < BFC_LOG_ERROR)
@@ -101,6 +108,7 @@ static struct bfc_process *make_process(void) {
     bfc_options_init(&process->options);
     process->configuration_errors =
         bfc_options_read(&process->options, environ, keep_complaint, &complaints);
+    store_complaints(process, &complaints);
     bool watched = is_watched();
     process->active = !watched && may_act(&process->options);
     process->refuse = process->active && process->options.strict && process->configuration_errors;
