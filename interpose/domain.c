@@ -51,7 +51,8 @@ void bfc_domain_keep(struct bfc_domain *domain) {
 
 /* glibc's registry of what runs at a thread's end: unlike a pthread key, it needs no slot. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
-extern void *__dso_handle __attribute__((visibility("hidden")));
+/* The compiler's start files, which would define it, are left out (meson.build says why). */
+void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 static void forget_thread(void *unused) {
     (void)unused;

@@ -10,7 +10,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "interpose/real_dl.h"
+
+/*
+ * A variable of the C library, found when it is first needed: a reference would cost every process
+ * a look-up at its start.
+ */
+static void *libc_variable(const char *name) {
+    static void *nothing;
+    void *variable = bfc_bound_function(name);
+    return variable ? variable : (void *)&nothing;
+}
 
 /*
  * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
@@ -66,7 +76,8 @@ static bool executable_matches(const char *patterns) {
         if (bfc_patterns_match(patterns, slash ? slash + 1 : path))
             return true;
     }
-    return bfc_patterns_match(patterns, program_invocation_short_name);
+    const char *called = *(char **)libc_variable("program_invocation_short_name");
+    return called && bfc_patterns_match(patterns, called);
 }
 
 /*
@@ -106,8 +117,8 @@ static struct bfc_process *make_process(void) {
         return NULL;
     struct complaints complaints = {0};
     bfc_options_init(&process->options);
-    process->configuration_errors =
-        bfc_options_read(&process->options, environ, keep_complaint, &complaints);
+    process->configuration_errors = bfc_options_read(
+        &process->options, *(char ***)libc_variable("environ"), keep_complaint, &complaints);
     store_complaints(process, &complaints);
     bool watched = is_watched();
     process->active = !watched && may_act(&process->options);

@@ -517,7 +517,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) 
 }
 
 static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    block_index b = start & BLOCK_STATE_MASK ? 0 : map_find_tagged(&pool->map, pool->blocks, start);
+    block_index b = start & BLOCK_STATE_MASK ? 0 : map_find_live(&pool->map, pool->blocks, start);
     if (!b)
         return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
     uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1;
