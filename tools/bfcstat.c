@@ -193,8 +193,15 @@ struct command {
     bool needs_target, needs_output;
 };
 
+static int report_command(const struct request *request, int directory) {
+    (void)directory;
+    return run_report(request);
+}
+
 static const struct command commands[] = {
     {"trim", run_trim, true, false},
+    {"record", run_record, true, true},
+    {"report", report_command, true, true},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
