@@ -41,11 +41,11 @@ struct region {
 /*
  * Invariants (checked by bfc_pool_check):
  *   blocks tile their region without gap or overlap;
- *   no two neighbouring blocks of a region are both clean, both limbo, or both dirty with one mark;
- *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
- *   each clean block is in the one bin of its size, as is each dirty one but those of shared
- * regions; each dirty block is in the list of marks, which rises; each limbo block is in the list
- * of limbo; each block is in the map once, and in one chapter; each record is a block's or vacant.
+ *   no two neighbours of a region are both clean in one zone, both limbo, or both dirty with one
+ * mark; in_use + clean + dirty + limbo = reserved, each the sum over its blocks; each clean block
+ * is in the one bin of its zone and size, as is each dirty one but those of shared regions; each
+ * dirty block is in the list of marks, which rises; each limbo block is in the list of limbo; each
+ * block is in the map once, and in one chapter; each record is a block's or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
@@ -60,7 +60,7 @@ struct bfc_pool {
     bfc_mark completed;
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
     block_index oldest, newest, limbo;
-    struct bins clean, dirty;
+    struct bins clean[ZONE_COUNT], dirty;
     struct chapters chapters;
     struct region *regions;
     region_index region_high, vacant_region;

@@ -31,11 +31,11 @@ static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     return bucket < map->bucket_count ? bucket : hash & (map->mask >> 1);
 }
 
-/* The record whose start and state are `tagged`, or 0. */
-static inline block_index map_find_tagged(const struct map *map, const struct block *blocks,
-                                          uint64_t tagged) {
-    block_index b = map->buckets[map_bucket(map, tagged)];
-    while (b && blocks[b].tagged != tagged)
+/* The record of the live block, of either zone, that starts at `start`, or 0. */
+static inline block_index map_find_live(const struct map *map, const struct block *blocks,
+                                        bfc_addr start) {
+    block_index b = map->buckets[map_bucket(map, start)];
+    while (b && (blocks[b].tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) != start)
         b = blocks[b].chain;
     return b;
 }

@@ -83,7 +83,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     pool->chapter_of[to] = pool->chapter_of[from];
     move_links(pool, from, to);
     if (state == BLOCK_CLEAN)
-        bins_replace(&pool->clean, blocks, from, to);
+        bins_replace(&pool->clean[block_zone(&blocks[from])], blocks, from, to);
     else if (state == BLOCK_DIRTY && !region_of(pool, to)->shared)
         bins_replace(&pool->dirty, blocks, from, to);
     if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
