@@ -6,6 +6,7 @@
  */
 #include "interpose/domain.h"
 
+#include "interpose/exports.h"
 #include "interpose/green.h"
 #include "interpose/marks.h"
 #include "interpose/region_map.h"
@@ -180,6 +181,7 @@ static struct bfc_domain *unlink_domain(struct bfc_domain **link) {
 }
 
 static void end_domain(struct bfc_domain *domain) {
+    bfc_exports_domain_ended(domain);
     bfc_region_remove_owner(domain);
     bfc_domain_drop(domain);
 }

@@ -23,7 +23,16 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                     \
     X(cuMemFreeAsync_ptsz, (CUdeviceptr, CUstream))                                                \
     X(cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
+    X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                             \
+    X(cuMemGetHandleForAddressRange,                                                               \
+      (void *, CUdeviceptr, size_t, CUmemRangeHandleType, bfc_cuda_flags))                         \
+    X(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))                           \
+    X(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))             \
+    X(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))                     \
     X(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))                                          \
+    X(cuIpcOpenMemHandle, (CUdeviceptr *, CUipcMemHandle, unsigned))                               \
+    X(cuIpcOpenMemHandle_v2, (CUdeviceptr *, CUipcMemHandle, unsigned))                            \
+    X(cuIpcCloseMemHandle, (CUdeviceptr))                                                          \
     X(cuCtxDestroy, (CUcontext))                                                                   \
     X(cuCtxDestroy_v2, (CUcontext))                                                                \
     X(cuDevicePrimaryCtxRelease, (CUdevice))                                                       \
@@ -76,6 +85,7 @@ typedef unsigned long long bfc_cuda_flags;
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
 #undef cuGetProcAddress
+#undef cuIpcOpenMemHandle
 #undef cuMemFreeAsync
 #undef cuStreamBeginCapture
 #undef cuStreamBeginCaptureToGraph

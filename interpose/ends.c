@@ -3,6 +3,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/domain.h"
+#include "interpose/imports.h"
 #include "interpose/marks.h"
 #include "interpose/peers.h"
 #include "interpose/reuse.h"
@@ -21,6 +22,7 @@ static void forget_marks(CUcontext context) {
 static void forget(const struct bfc_driver *driver, CUcontext context, unsigned long long id) {
     forget_marks(context);
     bfc_domain_end(context, id);
+    bfc_imports_context_ended(context);
     bfc_peers_forget(context);
     if (bfc_capture_context_ended(context))
         bfc_reuse_after_captures(driver);

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/attributes.h"
 #include "interpose/bypass.h"
 #include "interpose/capture.h"
 #include "interpose/ends.h"
+#include "interpose/exports.h"
 #include "interpose/green.h"
+#include "interpose/imports.h"
 #include "interpose/memory.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
@@ -37,9 +40,52 @@ BFC_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
     return bfc_memory_info(driver, free_bytes, total_bytes);
 }
 
+BFC_HOOK(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t *size, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuMemGetAddressRange_v2);
+    return bfc_address_range(driver, start, size, pointer);
+}
+
+BFC_HOOK(cuMemGetHandleForAddressRange, (void *handle, CUdeviceptr pointer, size_t size,
+                                         CUmemRangeHandleType type, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuMemGetHandleForAddressRange);
+    return bfc_export_range(driver, handle, pointer, size, type, flags);
+}
+
+BFC_HOOK(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuPointerGetAttribute);
+    return bfc_pointer_attribute(driver, data, attribute, pointer);
+}
+
+BFC_HOOK(cuPointerGetAttributes,
+         (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuPointerGetAttributes);
+    return bfc_pointer_attributes(driver, count, attributes, data, pointer);
+}
+
+BFC_HOOK(cuPointerSetAttribute,
+         (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuPointerSetAttribute);
+    return bfc_set_pointer_attribute(driver, value, attribute, pointer);
+}
+
 BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, cuIpcGetMemHandle);
     return bfc_export_handle(driver, handle, pointer);
+}
+
+BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
+    BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle);
+    return bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle);
+}
+
+BFC_HOOK(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
+    BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle_v2);
+    return bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2);
+}
+
+BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuIpcCloseMemHandle);
+    return bfc_import_close(driver, pointer);
 }
 
 BFC_HOOK(cuCtxDestroy, (CUcontext context)) {
@@ -226,7 +272,15 @@ static const struct requested requested[] = {
     {"cuMemFree", 3020, 0, "cuMemFree_v2"},
     {"cuMemGetInfo", 3020, 0, "cuMemGetInfo_v2"},
     {"cuMemFreeAsync", 11020, 0, "cuMemFreeAsync"},
+    {"cuMemGetAddressRange", 3020, 0, "cuMemGetAddressRange_v2"},
+    {"cuMemGetHandleForAddressRange", 11070, 0, "cuMemGetHandleForAddressRange"},
+    {"cuPointerGetAttribute", 4000, 0, "cuPointerGetAttribute"},
+    {"cuPointerGetAttributes", 7000, 0, "cuPointerGetAttributes"},
+    {"cuPointerSetAttribute", 6000, 0, "cuPointerSetAttribute"},
     {"cuIpcGetMemHandle", 4010, 0, "cuIpcGetMemHandle"},
+    {"cuIpcOpenMemHandle", 11000, 0, "cuIpcOpenMemHandle_v2"},
+    {"cuIpcOpenMemHandle", 4010, 10999, "cuIpcOpenMemHandle"},
+    {"cuIpcCloseMemHandle", 4010, 0, "cuIpcCloseMemHandle"},
     {"cuMemAllocAsync", 11020, 0, "cuMemAllocAsync"},
     {"cuMemAllocFromPoolAsync", 11020, 0, "cuMemAllocFromPoolAsync"},
     {"cuMemAllocManaged", 6000, 0, "cuMemAllocManaged"},

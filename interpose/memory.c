@@ -3,6 +3,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/domain.h"
+#include "interpose/exports.h"
 #include "interpose/process.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
@@ -66,11 +67,13 @@ static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driv
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
     if (!driver->can_pool)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    if (bfc_exports_need_own())
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_EXPORTS);
     return allocate_pooled(driver, pointer, bytes);
 }
 
 CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
-    if (bfc_process_serves() && pointer && bytes && driver->can_pool)
+    if (bfc_process_serves() && pointer && bytes && driver->can_pool && !bfc_exports_need_own())
         return allocate_pooled(driver, pointer, bytes);
     return allocate_unusual(driver, pointer, bytes);
 }
@@ -82,10 +85,19 @@ static struct bfc_domain *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_domain_of(pointer) : NULL;
 }
 
+/* A freed block's notes go with it; most have none. */
+static CUresult forget_notes(CUresult result, uint64_t noted) {
+    if (noted && result == CUDA_SUCCESS)
+        bfc_exports_freed(noted);
+    return result;
+}
+
 CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     struct bfc_domain *domain = owner_of(pointer);
-    if (domain)
-        return bfc_reuse_free(driver, domain, pointer);
+    if (domain) {
+        uint64_t noted = bfc_exports_noted(domain, pointer);
+        return forget_notes(bfc_reuse_free(driver, domain, pointer), noted);
+    }
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
 }
@@ -93,8 +105,11 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread) {
     struct bfc_domain *domain = owner_of(pointer);
-    if (domain)
-        return bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
+    if (domain) {
+        uint64_t noted = bfc_exports_noted(domain, pointer);
+        return forget_notes(bfc_reuse_free_async(driver, domain, pointer, stream, per_thread),
+                            noted);
+    }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
                       : driver->cuMemFreeAsync(pointer, stream);
 }
@@ -143,17 +158,4 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
     if (total_bytes)
         *total_bytes = device_total;
     return CUDA_SUCCESS;
-}
-
-/*
- * The driver would export the whole region, and the importer would read its first block. Until
- * pooled blocks can be exported, a clean error is the better answer.
- */
-CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
-                           CUdeviceptr pointer) {
-    if (!owner_of(pointer))
-        return driver->cuIpcGetMemHandle(handle, pointer);
-    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: pooled memory cannot be exported to other processes "
-                           "yet; run this program with BFC_DISABLE=1");
-    return CUDA_ERROR_NOT_SUPPORTED;
 }

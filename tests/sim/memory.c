@@ -141,6 +141,7 @@ CUresult sim_allocate(struct CUctx_st *context, size_t size, enum sim_kind kind,
 
 void sim_allocation_end(struct sim_allocation *allocation) {
     sim_pool_forget(allocation);
+    sim_ipc_forget(allocation);
     *allocation->link = allocation->next;
     if (allocation->next != NULL) {
         allocation->next->link = allocation->link;

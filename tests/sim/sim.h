@@ -302,6 +302,7 @@ struct sim_allocation {
     struct sim_device *device;
     struct sim_slab *slab;
     unsigned long long buffer_id;
+    size_t ledger_slot; // once it was exported (ipc.c)
     bool sync_memops;
     struct CUmemPoolHandle_st *pool; // of stream-ordered memory
     bool cached;                     // freed and kept by its pool
@@ -340,6 +341,7 @@ bool sim_virtual_at(uintptr_t address);
 char *sim_virtual_reach(uintptr_t address, size_t bytes); // NULL: not all is mapped
 struct sim_allocation *sim_virtual_allocation(uintptr_t address);
 void sim_context_imports_end(const struct CUctx_st *context);
+void sim_ipc_forget(const struct sim_allocation *allocation);
 
 // ---- copies (copy.c, copy3d.c) and arrays (array.c) ----
 
