@@ -89,8 +89,7 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
     after->last = (uint32_t)(at->last - granules);
     after->previous = b;
     after->next = at->next;
-    if (at->next)
-        blocks[at->next].previous = rest;
+    blocks[at->next].previous = rest; /* record 0 takes what is for none */
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
     map_insert(&pool->map, blocks, rest);
@@ -100,14 +99,14 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
 }
 
 /* b takes in its next neighbour. Both are in no list. */
-inline void pool_absorb_next(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) void absorb_next(struct bfc_pool *pool,
+                                                              block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
     map_remove(&pool->map, blocks, gone);
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    if (blocks[b].next)
-        blocks[blocks[b].next].previous = b;
+    blocks[blocks[b].next].previous = b;
     leave_chapter(pool, gone);
     slot_vacate(pool, gone);
     pool->stats->merges++;
@@ -125,17 +124,18 @@ void pool_unbin(struct bfc_pool *pool, block_index b) {
 }
 
 /* b, in no bin, takes in its neighbours that are clean and of its zone. Returns the whole. */
-static inline block_index merge_clean(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_pool *pool,
+                                                                     block_index b) {
     struct block *blocks = pool->blocks;
     struct bins *bins = &pool->clean[block_zone(&blocks[b])];
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_alike(&blocks[next], &blocks[b])) {
         bins_remove(bins, blocks, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (block_alike(&blocks[previous], &blocks[b])) {
         bins_remove(bins, blocks, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     return b;
@@ -154,7 +154,7 @@ static __attribute__((noinline)) void note_idle(struct bfc_pool *pool, block_ind
     region_of(pool, b)->idle_since = pool->lookups;
 }
 
-static inline void make_clean(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_CLEAN);
     pool->stats->clean += block_size(&blocks[b]);
@@ -179,11 +179,11 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (dirty_with(pool, next, mark)) {
         pool_unbin(pool, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (dirty_with(pool, previous, mark)) {
         pool_unbin(pool, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     marks_add(pool, b, mark);
@@ -198,11 +198,11 @@ static void make_limbo(struct bfc_pool *pool, block_index b) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_LIMBO) {
         limbo_remove(pool, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (block_state(&blocks[previous]) == BLOCK_LIMBO) {
         limbo_remove(pool, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     limbo_add(pool, b);
@@ -279,7 +279,7 @@ static __attribute__((noinline)) void set_apart(struct bfc_pool *pool, block_ind
     block_index next = blocks[b].next;
     if (block_alike(&blocks[next], &blocks[b])) {
         bins_remove(&pool->clean[ZONE_SMALL], blocks, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
 }
 
@@ -388,7 +388,7 @@ static void join_clean_run(struct bfc_pool *pool, block_index b) {
     pool_unbin(pool, b);
     while (block_state(&blocks[blocks[b].next]) == BLOCK_CLEAN) {
         pool_unbin(pool, blocks[b].next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     block_set_zone(&blocks[b], ZONE_LARGE);
     bins_insert(&pool->clean[ZONE_LARGE], blocks, b);
@@ -453,7 +453,7 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
         }
         pool_unbin(pool, part);
         if (!first)
-            pool_absorb_next(pool, b);
+            absorb_next(pool, b);
     }
     block_set_state(&blocks[b], BLOCK_DIRTY);
     marks_add(pool, b, mark);
@@ -525,7 +525,10 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     stats->requested -= pool->blocks[b].requested;
     stats->blocks--;
     stats->frees++;
-    pool_make_free(pool, b, mark);
+    if (LIKELY(mark <= pool->completed))
+        make_clean(pool, b);
+    else
+        pool_make_free(pool, b, mark);
     return BFC_OK;
 }
 

@@ -120,7 +120,6 @@ void pool_take_block(struct bfc_pool *pool, block_index b, const struct request 
 bool pool_take_run(struct bfc_pool *pool, const struct request *request);
 void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
 void pool_unbin(struct bfc_pool *pool, block_index b);
-void pool_absorb_next(struct bfc_pool *pool, block_index b);
 
 /* marks.c */
 #define MARKS_ALL UINT64_MAX
@@ -163,10 +162,43 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size);
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
 
 /* slots.c */
-block_index slot_take(struct bfc_pool *pool);
-void slot_vacate(struct bfc_pool *pool, block_index b);
+#define SLOTS_KEPT 4096 /* records that are never given back */
+
+block_index slot_take_fresh(struct bfc_pool *pool);
+void slots_move_together(struct bfc_pool *pool);
+
+static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    blocks[next].previous = previous; /* record 0 takes what is for none */
+    *(previous ? &blocks[previous].next : &pool->vacant) = next;
+}
+
+static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    blocks[b].tagged = BLOCK_VACANT;
+    blocks[b].previous = 0;
+    blocks[b].next = pool->vacant;
+    blocks[pool->vacant].previous = b;
+    pool->vacant = b;
+}
+
+/* A record, whose contents are anything; or 0: the host has no memory for it. */
+static inline block_index slot_take(struct bfc_pool *pool) {
+    block_index b = pool->vacant;
+    if (UNLIKELY(!b))
+        return slot_take_fresh(pool);
+    pool->vacant = pool->blocks[b].next;
+    pool->blocks[pool->vacant].previous = 0;
+    return b;
+}
+
 /* Moves records together, a few a call: no index kept by the caller holds afterwards. */
-void slots_settle(struct bfc_pool *pool);
+static inline void slots_settle(struct bfc_pool *pool) {
+    if (UNLIKELY(pool->map.count < pool->high / 2) && pool->high > SLOTS_KEPT)
+        slots_move_together(pool);
+}
+
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
 void slots_close(struct bfc_pool *pool);
 

@@ -12,6 +12,8 @@
 #include "pool/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
+/* A table of two pages or less is not worth shrinking, to be grown again soon after. */
+#define MAP_FEWEST_KEPT 2048
 
 struct map {
     block_index *buckets;
@@ -74,7 +76,8 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
 static inline void map_remove(struct map *map, struct block *blocks, block_index b) {
     map_replace(map, blocks, b, blocks[b].chain);
     map->count--;
-    if (__builtin_expect(map->bucket_count / 3 > map->count, 0))
+    if (__builtin_expect(map->bucket_count / 3 > map->count, 0) &&
+        map->bucket_count > MAP_FEWEST_KEPT)
         map_shrink(map, blocks);
 }
 
