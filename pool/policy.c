@@ -165,8 +165,10 @@ static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     return bfc_growth(pool, size);
 }
 
-static bool preallocates(const struct bfc_pool *pool) {
-    return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated;
+/* pytorch's small blocks have segments of their own: those are not what is preallocated. */
+static bool preallocates(const struct bfc_pool *pool, uint64_t size) {
+    return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
+           policy_zone(pool, size) == ZONE_LARGE;
 }
 
 static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
@@ -175,7 +177,7 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
         return size;
     if (config->growth == BFC_GROWTH_FIXED)
         return larger(size, config->growth_size);
-    if (preallocates(pool))
+    if (preallocates(pool, size))
         return larger(size, config->preallocate);
     return own_growth(pool, size);
 }
@@ -193,10 +195,10 @@ uint64_t policy_growth(struct bfc_pool *pool, uint64_t size) {
     return larger(size, round_down(pool, below_max_split(pool, size, bytes)));
 }
 
-enum back_off policy_back_off(const struct bfc_pool *pool) {
+enum back_off policy_back_off(const struct bfc_pool *pool, uint64_t size) {
     if (pool->config.policy == BFC_POLICY_TF && pool->config.growth == BFC_GROWTH_DOUBLE)
         return BACK_OFF_ABOVE_SIZE;
-    if (pool->config.policy == BFC_POLICY_PYTORCH && !preallocates(pool))
+    if (pool->config.policy == BFC_POLICY_PYTORCH && !preallocates(pool, size))
         return BACK_OFF_NONE;
     return BACK_OFF_TO_SIZE;
 }
@@ -209,7 +211,7 @@ static void raise_step(struct bfc_pool *pool, uint64_t size) {
 }
 
 void policy_grown(struct bfc_pool *pool, uint64_t size) {
-    pool->preallocated = true;
+    pool->preallocated |= preallocates(pool, size);
     if (pool->config.policy == BFC_POLICY_BFC)
         raise_step(pool, size);
     else if (pool->config.policy == BFC_POLICY_TF && !pool->step_raised)

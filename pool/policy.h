@@ -59,7 +59,7 @@ bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block);
 /* The next region for a request of `size`, before limit and device have their say; and what to do
  * when the device refuses it. Raises the step where the policy does so before it asks. */
 uint64_t policy_growth(struct bfc_pool *pool, uint64_t size);
-enum back_off policy_back_off(const struct bfc_pool *pool);
+enum back_off policy_back_off(const struct bfc_pool *pool, uint64_t size);
 
 /* A region was had. */
 void policy_grown(struct bfc_pool *pool, uint64_t size);

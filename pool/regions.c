@@ -174,7 +174,7 @@ static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *gro
     if (size > room)
         return false;
     *growth = (struct growth){.size = size, .unit = pool->rules.unit};
-    growth->back_off = policy_back_off(pool);
+    growth->back_off = policy_back_off(pool, size);
     growth->bytes = policy_growth(pool, size);
     if (growth->back_off == BACK_OFF_NONE)
         return growth->bytes <= room;
