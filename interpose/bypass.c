@@ -14,7 +14,7 @@ static void count(enum bfc_bypass_kind kind, size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (!process || !process->active)
         return;
-    bfc_segment_open(process, bfc_source_trim);
+    bfc_source_open_segment(process);
     bfc_count_bypassed(kind, bytes);
 }
 

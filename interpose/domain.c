@@ -6,9 +6,11 @@
  */
 #include "interpose/domain.h"
 
+#include "interpose/bfcpreload.h"
 #include "interpose/exports.h"
 #include "interpose/green.h"
 #include "interpose/marks.h"
+#include "interpose/observe.h"
 #include "interpose/region_map.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
@@ -43,15 +45,22 @@ void bfc_domain_drop(struct bfc_domain *domain) {
         free_domain(domain);
 }
 
+void bfc_domain_keep(struct bfc_domain *domain) {
+    __atomic_add_fetch(&domain->references, 1, __ATOMIC_RELAXED);
+}
+
 /* glibc's registry of what runs at a thread's end: unlike a pthread key, it needs no slot. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
-extern void *__dso_handle __attribute__((visibility("hidden")));
+/* The compiler's start files, which would define it, are left out (meson.build says why). */
+void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 static void forget_thread(void *unused) {
     (void)unused;
     struct bfc_domain *domain = thread.domain;
     thread.domain = NULL;
     thread.releases_at_exit = false;
+    bfc_observe_thread_end();
+    bfc_group_end();
     if (bfc_process_if_made())
         bfc_domain_drop(domain);
 }
@@ -138,8 +147,12 @@ static void take_section(struct bfc_domain *domain) {
     pthread_mutex_lock(&table_lock);
     domain->section = bfc_segment_take_section();
     pthread_mutex_unlock(&table_lock);
-    if (!domain->section)
+    if (!domain->section) {
         domain->section = &domain->own_section;
+        return;
+    }
+    domain->segment = bfc_segment_published();
+    domain->section_index = bfc_segment_section_index(domain->section);
 }
 
 /* A new domain that nobody else knows yet, with one reference; NULL without host memory. */
@@ -180,6 +193,7 @@ static struct bfc_domain *unlink_domain(struct bfc_domain **link) {
 
 static void end_domain(struct bfc_domain *domain) {
     bfc_exports_domain_ended(domain);
+    bfc_observe_landmark(domain, BFC_EVENT_END, 0, 0);
     bfc_region_remove_owner(domain);
     bfc_domain_drop(domain);
 }
@@ -214,6 +228,8 @@ static struct bfc_domain *publish(struct bfc_domain *domain, unsigned long long 
     pthread_mutex_unlock(&table_lock);
     if (first)
         free_domain(domain);
+    else
+        bfc_observe_landmark(domain, BFC_EVENT_BEGIN, 0, 0);
     return result;
 }
 
@@ -233,7 +249,7 @@ static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUconte
     if (!domain) {
         if (id) /* the handle of a context that ended unseen was given to this one */
             end_matching(context, id, true);
-        bfc_segment_open(bfc_process(), bfc_source_trim);
+        bfc_source_open_segment(bfc_process());
         domain = new_domain(driver, context, id);
         domain = domain ? publish(domain, id) : NULL;
     }

@@ -33,6 +33,8 @@ struct bfc_domain {
     uint64_t bypass_above;   /* larger requests go to the driver, in bytes */
     struct bfc_segment_pool *section; /* where it counts; own_section without a segment */
     struct bfc_segment_pool own_section;
+    struct bfc_segment_header *segment; /* in which its section is, or NULL */
+    unsigned section_index;
     struct bfc_domain *next; /* in the table of living domains */
 };
 
@@ -51,6 +53,9 @@ struct bfc_domain *bfc_domain_of(CUdeviceptr address);
 struct bfc_domain *bfc_domain_of_context(CUcontext context);
 struct bfc_domain *bfc_domain_at(unsigned index);
 void bfc_domain_drop(struct bfc_domain *domain);
+
+/* One more reference, to drop. */
+void bfc_domain_keep(struct bfc_domain *domain);
 
 /* Forgets the domain of a context that has ended, if it is this one. */
 void bfc_domain_end(CUcontext context, unsigned long long id);

@@ -279,10 +279,10 @@ static CUresult draw_stocked(struct bfc_marks *marks, const struct bfc_driver *d
 /* Should recording fail there is no mark; an event that was not recorded counts as complete. */
 CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driver,
                           const CUcontext *contexts, size_t count, bfc_mark *mark) {
-    struct event *events;
-    bfc_mark drawn;
+    struct event *events = NULL;
+    bfc_mark drawn = BFC_NO_MARK;
     CUresult result = draw_stocked(marks, driver, contexts, count, &events, &drawn);
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS || !events)
         return result;
     result = record_events(driver, events);
     __atomic_store_n(&events->recorded, true, __ATOMIC_RELEASE);

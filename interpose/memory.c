@@ -3,7 +3,10 @@
 
 #include "interpose/capture.h"
 #include "interpose/domain.h"
+#include "interpose/explain.h"
 #include "interpose/exports.h"
+#include "interpose/group.h"
+#include "interpose/observe.h"
 #include "interpose/process.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
@@ -24,8 +27,8 @@ static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr 
  * The pool could not serve it. Whatever the driver said when it was asked to grow is the answer; a
  * request beyond the device's size was never asked, so the driver answers it now.
  */
-static CUresult explain_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
-                                enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
+static CUresult answer_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
+                               enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
     if (bytes > domain->device_total)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
     if (status == BFC_NO_HOST_MEMORY)
@@ -37,9 +40,24 @@ static CUresult explain_failure(const struct bfc_driver *driver, const struct bf
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
                             CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
+    uint64_t start = bfc_observe_allocate_start();
+    if (__builtin_expect(bfc_group.left != 0, 0) && bfc_group_take(domain, bytes, pointer)) {
+        bfc_observe_allocation(domain, *pointer, bytes, start);
+        return CUDA_SUCCESS;
+    }
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
-    return status == BFC_OK ? result : explain_failure(driver, domain, status, pointer, bytes);
+    if (status != BFC_OK) {
+        result = answer_failure(driver, domain, status, pointer, bytes);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            bfc_observe_landmark(domain, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+            bfc_explain_out_of_memory(driver, domain, bytes);
+        }
+        return result;
+    }
+    if (result == CUDA_SUCCESS)
+        bfc_observe_allocation(domain, *pointer, bytes, start);
+    return result;
 }
 
 /* BFC_BYPASS_ABOVE. What the pools only cache must not be what the driver lacks. */
@@ -96,18 +114,25 @@ static struct bfc_domain *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_domain_of(pointer) : NULL;
 }
 
-/* A freed block's notes go with it; most have none. */
-static CUresult forget_notes(CUresult result, uint64_t noted) {
-    if (noted && result == CUDA_SUCCESS)
-        bfc_exports_freed(noted);
+/* What a free of ours leaves to do: a freed block's notes go with it, and the segment is told. */
+static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresult result,
+                          uint64_t noted, uint64_t start) {
+    if (result == CUDA_SUCCESS) {
+        if (noted)
+            bfc_exports_freed(noted);
+        bfc_observe_free(domain, pointer, start);
+    } else if (result == CUDA_ERROR_INVALID_VALUE) {
+        bfc_observe_landmark(domain, BFC_EVENT_INVALID_FREE, pointer, 0);
+    }
     return result;
 }
 
 CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     struct bfc_domain *domain = owner_of(pointer);
     if (domain) {
+        uint64_t start = bfc_observe_free_start();
         uint64_t noted = bfc_exports_noted(domain, pointer);
-        return forget_notes(bfc_reuse_free(driver, domain, pointer), noted);
+        return note_free(domain, pointer, bfc_reuse_free(driver, domain, pointer), noted, start);
     }
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
@@ -117,9 +142,10 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
                         bool per_thread) {
     struct bfc_domain *domain = owner_of(pointer);
     if (domain) {
+        uint64_t start = bfc_observe_free_start();
         uint64_t noted = bfc_exports_noted(domain, pointer);
-        return forget_notes(bfc_reuse_free_async(driver, domain, pointer, stream, per_thread),
-                            noted);
+        CUresult result = bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
+        return note_free(domain, pointer, result, noted, start);
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
                       : driver->cuMemFreeAsync(pointer, stream);

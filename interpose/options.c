@@ -59,6 +59,8 @@ const struct bfc_option bfc_option_table[] = {
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats), "publish the segment"},
     {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
      "what is said on standard error"},
+    {"BFC_SUMMARY", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(summary),
+     "some lines on standard error at exit: calls, hits, what was saved, peaks"},
     {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
      "a malformed variable fails the first allocation"},
     {"BFC_ONLY", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(only),

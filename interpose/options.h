@@ -44,6 +44,7 @@ struct bfc_options {
     bool stats;
     int log; /* enum bfc_log_level */
     bool strict;
+    bool summary;
     char only[256];
     char not_in[256];
 };

@@ -10,7 +10,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "interpose/real_dl.h"
+
+/*
+ * A variable of the C library, found when it is first needed: a reference would cost every process
+ * a look-up at its start.
+ */
+static void *libc_variable(const char *name) {
+    static void *nothing;
+    void *variable = bfc_bound_function(name);
+    return variable ? variable : (void *)&nothing;
+}
 
 /*
  * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
@@ -39,6 +49,13 @@ static void keep_complaint(void *context, const char *line) {
         snprintf(complaints->lines[complaints->kept++], sizeof complaints->lines[0], "%s", line);
 }
 
+static void store_complaints(struct bfc_process *process, const struct complaints *complaints) {
+    size_t used = 0, size = sizeof process->complaints;
+    for (unsigned i = 0; i < complaints->kept && used < size; i++)
+        used +=
+            (size_t)snprintf(process->complaints + used, size - used, "%s\n", complaints->lines[i]);
+}
+
 static void print_complaints(const struct bfc_process *process,
                              const struct complaints *complaints) {
     if (process->options.log < BFC_LOG_ERROR)
@@ -59,7 +76,8 @@ static bool executable_matches(const char *patterns) {
         if (bfc_patterns_match(patterns, slash ? slash + 1 : path))
             return true;
     }
-    return bfc_patterns_match(patterns, program_invocation_short_name);
+    const char *called = *(char **)libc_variable("program_invocation_short_name");
+    return called && bfc_patterns_match(patterns, called);
 }
 
 /*
@@ -99,8 +117,9 @@ static struct bfc_process *make_process(void) {
         return NULL;
     struct complaints complaints = {0};
     bfc_options_init(&process->options);
-    process->configuration_errors =
-        bfc_options_read(&process->options, environ, keep_complaint, &complaints);
+    process->configuration_errors = bfc_options_read(
+        &process->options, *(char ***)libc_variable("environ"), keep_complaint, &complaints);
+    store_complaints(process, &complaints);
     bool watched = is_watched();
     process->active = !watched && may_act(&process->options);
     process->refuse = process->active && process->options.strict && process->configuration_errors;

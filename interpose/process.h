@@ -18,6 +18,7 @@ struct bfc_process {
     bool serves; /* alive, active, and not to refuse: allocations may come from a pool */
     bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
     unsigned configuration_errors;
+    char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
 };
 

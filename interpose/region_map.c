@@ -167,6 +167,21 @@ void bfc_region_remove(uint64_t start, const void *owner) {
     end_write();
 }
 
+bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes) {
+    pthread_mutex_lock(&map.lock);
+    const struct table *table = map.table;
+    size_t slot = find_slot(table, address);
+    while (slot < table->count && table->regions[slot].owner != owner)
+        slot++;
+    bool found = slot < table->count;
+    if (found) {
+        *start = table->regions[slot].start;
+        *bytes = table->regions[slot].end - *start;
+    }
+    pthread_mutex_unlock(&map.lock);
+    return found;
+}
+
 void bfc_region_remove_owner(const void *owner) {
     begin_write();
     struct table *table = map.table;

@@ -22,6 +22,12 @@ bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner);
 /* Removes the region that starts at `start` and has this owner, if it is there. */
 void bfc_region_remove(uint64_t start, const void *owner);
 
+/*
+ * The owner's first region that ends above `address`. False: there is none. Blocks writers for as
+ * long as the search takes.
+ */
+bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes);
+
 /* Removes all regions of an owner. */
 void bfc_region_remove_owner(const void *owner);
 

@@ -21,21 +21,29 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/neighbours.h"
+#include "interpose/observe.h"
+#include "interpose/ranks.h"
 #include "interpose/real_dl.h"
 #include "interpose/shared_folder.h"
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
 static struct bfc_segment_header *segment; /* or NULL; set once, under `opening` */
-static uint64_t (*trim_pools)(uint64_t bytes);
+static const struct bfc_segment_services *services;
 static char segment_path[96];
 
 /* Counters of a process without a segment go here; a forked child has lost its parent's mapping. */
 static struct bfc_segment_header unpublished;
 
-static struct bfc_segment_header *header(void) {
+struct bfc_segment_header *bfc_segment_published(void) {
     struct bfc_segment_header *published = __atomic_load_n(&segment, __ATOMIC_ACQUIRE);
-    return published && bfc_process_if_made() ? published : &unpublished;
+    return published && bfc_process_if_made() ? published : NULL;
+}
+
+struct bfc_segment_header *bfc_segment_counters(void) {
+    struct bfc_segment_header *published = bfc_segment_published();
+    return published ? published : &unpublished;
 }
 
 /* ---- identity ---- */
@@ -75,6 +83,15 @@ static void read_command(char *command, size_t size) {
             command[i] = ' ';
 }
 
+static void fill_ranks(struct bfc_segment_header *header) {
+    struct bfc_ranks ranks;
+    bfc_ranks_read(&ranks, getenv);
+    memcpy(header->job, ranks.job, sizeof header->job);
+    header->rank = ranks.rank;
+    header->local_rank = ranks.local_rank;
+    header->ranks = ranks.ranks;
+}
+
 static void fill_identity(struct bfc_segment_header *header, const struct bfc_process *process) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -90,8 +107,10 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     read_command(header->command, sizeof header->command);
     snprintf(header->library, sizeof header->library, "%s", BFC_VERSION);
+    fill_ranks(header);
     bfc_options_print(&process->options, header->configuration, sizeof header->configuration);
     header->configuration_errors = process->configuration_errors;
+    memcpy(header->complaints, process->complaints, sizeof header->complaints);
 }
 
 /* ---- making it ---- */
@@ -106,6 +125,7 @@ static int create_file(void) {
 }
 
 static struct bfc_segment_header *map_segment(void) {
+    bfc_neighbours_sweep(bfc_pid_namespace());
     int file = create_file();
     if (file < 0)
         return NULL;
@@ -126,6 +146,12 @@ static struct bfc_segment_header *map_segment(void) {
 }
 
 /* ---- the helper thread ---- */
+
+static uint64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static long futex_wait(uint32_t *word, uint32_t expected) {
     return syscall(SYS_futex, word, FUTEX_WAIT, expected, NULL, NULL, 0);
@@ -149,15 +175,42 @@ static void own_segment(struct bfc_segment_header *published) {
         __atomic_store_n(&published->owner, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 }
 
+/*
+ * The first look of a reader is answered at once. Those who look without pause get the last
+ * picture, so that refreshing takes at most a hundredth of one processor.
+ */
+static void serve_refresh(struct bfc_segment_header *published) {
+    static uint32_t served;
+    static uint64_t next_ns;
+    uint32_t asked = __atomic_load_n(&published->refresh_asked, __ATOMIC_ACQUIRE);
+    uint64_t now = monotonic_ns();
+    if (asked == served)
+        return;
+    served = asked;
+    if (now < next_ns)
+        return;
+    services->refresh();
+    uint64_t end = monotonic_ns();
+    next_ns = end + 100 * (end - now);
+}
+
+static void serve_trim(struct bfc_segment_header *published) {
+    uint64_t wanted = __atomic_exchange_n(&published->request_bytes, 0, __ATOMIC_ACQ_REL);
+    if (!wanted)
+        return;
+    uint64_t released = services->trim(wanted);
+    __atomic_fetch_add(&published->released_bytes, released, __ATOMIC_RELAXED);
+    bfc_observe_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
+}
+
 static void serve_requests(struct bfc_segment_header *published) {
     uint32_t seen = __atomic_load_n(&published->request, __ATOMIC_ACQUIRE);
     if (seen == published->request_served) {
         futex_wait(&published->request, seen);
         return;
     }
-    uint64_t wanted = __atomic_exchange_n(&published->request_bytes, 0, __ATOMIC_ACQ_REL);
-    uint64_t released = wanted ? trim_pools(wanted) : 0;
-    __atomic_fetch_add(&published->released_bytes, released, __ATOMIC_RELAXED);
+    serve_trim(published);
+    serve_refresh(published);
     __atomic_store_n(&published->request_served, seen, __ATOMIC_RELEASE);
 }
 
@@ -210,7 +263,8 @@ static void adopt_counts(struct bfc_segment_header *published) {
     memcpy(published->bypassed_bytes, unpublished.bypassed_bytes, sizeof published->bypassed_bytes);
 }
 
-void bfc_segment_open(const struct bfc_process *process, uint64_t (*trim)(uint64_t bytes)) {
+void bfc_segment_open(const struct bfc_process *process,
+                      const struct bfc_segment_services *offered) {
     if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE))
         return;
     pthread_mutex_lock(&opening);
@@ -219,7 +273,7 @@ void bfc_segment_open(const struct bfc_process *process, uint64_t (*trim)(uint64
         if (published) {
             fill_identity(published, process);
             adopt_counts(published);
-            trim_pools = trim;
+            services = offered;
             __atomic_store_n(&published->magic, BFC_SEGMENT_MAGIC, __ATOMIC_RELEASE);
             __atomic_store_n(&segment, published, __ATOMIC_RELEASE);
             start_helper(published);
@@ -248,10 +302,16 @@ static struct bfc_segment_pool *sections(void) {
 /* Guarded by the callers' lock: sections that a domain, ended or not, still writes to. */
 static bool taken[BFC_SEGMENT_POOLS];
 
+unsigned bfc_segment_section_index(const struct bfc_segment_pool *section) {
+    return (unsigned)(section - sections());
+}
+
 /* The counts of a section's former pool stay in the process's totals. */
 static void retire_counts(struct bfc_segment_pool *section) {
-    __atomic_fetch_add(&header()->pooled_allocations, section->stats.allocations, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&header()->pooled_frees, section->stats.frees, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->pooled_allocations, section->stats.allocations,
+                       __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->pooled_frees, section->stats.frees,
+                       __ATOMIC_RELAXED);
 }
 
 static struct bfc_segment_pool *take_section_in_state(enum bfc_pool_state state) {
@@ -276,14 +336,14 @@ void bfc_segment_return_section(struct bfc_segment_pool *section) {
 }
 
 void bfc_count_forwarded_allocation(enum bfc_forward_reason reason) {
-    __atomic_fetch_add(&header()->forwarded_allocations[reason], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->forwarded_allocations[reason], 1, __ATOMIC_RELAXED);
 }
 
 void bfc_count_forwarded_free(enum bfc_forward_reason reason) {
-    __atomic_fetch_add(&header()->forwarded_frees[reason], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->forwarded_frees[reason], 1, __ATOMIC_RELAXED);
 }
 
 void bfc_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes) {
-    __atomic_fetch_add(&header()->bypassed_calls[kind], 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&header()->bypassed_bytes[kind], bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->bypassed_calls[kind], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&bfc_segment_counters()->bypassed_bytes[kind], bytes, __ATOMIC_RELAXED);
 }

@@ -10,12 +10,27 @@
 #include "interpose/process.h"
 #include "interpose/segment_layout.h"
 
+/* What the helper thread can be asked for. */
+struct bfc_segment_services {
+    uint64_t (*trim)(uint64_t bytes); /* gives memory back; returns how much went */
+    void (*refresh)(void);            /* brings the map and largest_free up to date */
+};
+
 /*
  * Makes the segment, once, and starts the helper thread. Call it before the first pool is made.
- * `trim` is called by the helper with a number of bytes that somebody asks for; it returns how many
- * went back to the device. Thread-safe.
+ * `services` is kept. Thread-safe.
  */
-void bfc_segment_open(const struct bfc_process *process, uint64_t (*trim)(uint64_t bytes));
+void bfc_segment_open(const struct bfc_process *process,
+                      const struct bfc_segment_services *services);
+
+/* The segment, or NULL: none is published, or this is a forked child. */
+struct bfc_segment_header *bfc_segment_published(void);
+
+/* Process-wide counters: the segment's, or where they are kept without one. */
+struct bfc_segment_header *bfc_segment_counters(void);
+
+/* The index of a section that bfc_segment_take_section gave. */
+unsigned bfc_segment_section_index(const struct bfc_segment_pool *section);
 
 /*
  * A section for a new pool: an unused one, else one whose context has ended, its counts added to

@@ -2,16 +2,21 @@
  * The shared-memory segment that a job publishes: its layout, for the job and for readers alike.
  *
  * One segment a process, made at the first CUDA allocation that is seen, mode 0600, in POSIX shared
- * memory under the name that bfc_segment_name's format gives. The job alone writes; a reader maps
- * it read-only, except for the request word, and must treat each value as untrusted: the header's
- * sizes and counts are compared with the constants below before anything else is read.
+ * memory under the name that BFC_SEGMENT_NAME_FORMAT gives. The job alone writes, except for the
+ * request words; a reader must treat each value as untrusted: the header's sizes and counts are
+ * compared with the constants below before anything else is read. docs/segment.md is the
+ * specification in words.
  *
- *   offset 0                      struct bfc_segment_header
- *   BFC_SEGMENT_POOLS_OFFSET      struct bfc_segment_pool [BFC_SEGMENT_POOLS]
+ *   offset 0                       struct bfc_segment_header
+ *   BFC_SEGMENT_POOLS_OFFSET       struct bfc_segment_pool [BFC_SEGMENT_POOLS]
+ *   BFC_SEGMENT_MAP_OFFSET         struct bfc_map
+ *   BFC_SEGMENT_LANDMARKS_OFFSET   struct bfc_event [BFC_LANDMARKS]
+ *   BFC_SEGMENT_EVENTS_OFFSET      struct bfc_event [BFC_EVENTS]
  *
  * Consistency: identity and configuration are complete before `magic` is written, and then
- * constant. A pool's section carries its own sequence number (pool/stats.h). Process-wide counters
- * are single 64-bit words, each right by itself.
+ * constant. A pool's counters carry their own sequence number (pool/stats.h), and so do the map and
+ * each event. Process-wide counters and the histograms are single 64-bit words, each right by
+ * itself.
  *
  * Liveness: `owner` is a robust futex held by the job's helper thread for as long as the process
  * lives; the kernel sets FUTEX_OWNER_DIED in it when the process dies in whatever way. Where no
@@ -27,7 +32,7 @@
 
 /* "BFCSEG" and a byte-order mark: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 1u
+#define BFC_SEGMENT_VERSION 2u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -70,6 +75,44 @@ enum bfc_bypass_kind {
     BFC_BYPASS_KINDS = 16,
 };
 
+/* ---- histograms ---- */
+
+/*
+ * Sizes asked for: bin b counts requests above 2^(b-1) and up to 2^b bytes; the last one, all
+ * larger ones too. Each thread counts in a lane of its own while there are enough (the last lane is
+ * everybody's): the histogram is the sum of the lanes.
+ */
+#define BFC_SIZE_BINS 48u
+#define BFC_SIZE_LANES 8u
+
+static inline unsigned bfc_size_bin(uint64_t bytes) {
+    unsigned bin = bytes <= 1 ? 0 : 64u - (unsigned)__builtin_clzll(bytes - 1);
+    return bin < BFC_SIZE_BINS ? bin : BFC_SIZE_BINS - 1;
+}
+
+/*
+ * Latencies of calls in nanoseconds, four bins an octave: bin_start(b) <= latency < bin_start(b +
+ * 1); the last bin counts all longer ones too. One call in BFC_LATENCY_SAMPLING of each thread is
+ * timed.
+ */
+#define BFC_LATENCY_BINS 128u
+#define BFC_LATENCY_SAMPLING 61u
+
+static inline unsigned bfc_latency_bin(uint64_t ns) {
+    if (ns < 4)
+        return (unsigned)ns;
+    unsigned octave = 63u - (unsigned)__builtin_clzll(ns);
+    unsigned bin = (octave - 1) * 4 + (unsigned)(ns >> (octave - 2) & 3);
+    return bin < BFC_LATENCY_BINS ? bin : BFC_LATENCY_BINS - 1;
+}
+
+/* The shortest latency of a bin, in nanoseconds. */
+static inline uint64_t bfc_latency_bin_start(unsigned bin) {
+    return bin < 4 ? bin : (uint64_t)(4 + bin % 4) << (bin / 4 - 1);
+}
+
+/* ---- a pool's section ---- */
+
 struct bfc_segment_pool {
     uint64_t state;        /* enum bfc_pool_state */
     int64_t device;        /* ordinal, as the process numbers its devices */
@@ -77,11 +120,97 @@ struct bfc_segment_pool {
     uint64_t device_total; /* bytes */
     uint8_t device_uuid[16];
     char device_name[64]; /* NUL-terminated */
+    /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
+    uint64_t device_free;
+    uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
     /* Calls of the program that the pool answered, and what they cost at the driver. */
     uint64_t host_waits; /* waits for the context, made for frees */
     uint64_t host_wait_ns;
     struct bfc_pool_stats stats;
+    uint64_t sizes[BFC_SIZE_LANES][BFC_SIZE_BINS];
+    uint64_t allocate_latency[BFC_LATENCY_BINS];
+    uint64_t free_latency[BFC_LATENCY_BINS];
 };
+
+/* ---- the map ---- */
+
+/*
+ * What lies where: a row a region, in address order a pool; refreshed by the helper thread when a
+ * reader asks (refresh_asked), never otherwise. `sequence` is odd while it is written. A cell
+ * covers the same number of bytes as the others of its row, but for the last one: `cell_bytes`. Its
+ * high nibble is the share in use, its low one the share that is dirty or in limbo, in fifteenths,
+ * rounded up; the rest is clean.
+ */
+#define BFC_MAP_ROWS 256u
+#define BFC_MAP_CELLS 128u
+
+struct bfc_map_row {
+    uint64_t start, size; /* of the region, in bytes */
+    uint64_t pool;        /* index of its section */
+    uint64_t cell_bytes;
+    uint8_t cells[BFC_MAP_CELLS];
+};
+
+struct bfc_map {
+    uint64_t sequence;
+    uint64_t rows;         /* in use, at most BFC_MAP_ROWS */
+    uint64_t left_out;     /* regions for which there was no row */
+    uint64_t refreshed_ns; /* CLOCK_REALTIME; 0: never */
+    struct bfc_map_row row[BFC_MAP_ROWS];
+};
+
+/* ---- events ---- */
+
+/*
+ * Two rings: `events` holds the last BFC_EVENTS events of every kind, `landmarks` the last
+ * BFC_LANDMARKS of those that are neither an allocation nor a free, which would soon be washed out
+ * of the former. Event number n (from 0) stands in slot n modulo the ring's size, its `stamp` is
+ * n + 1, or 0 while it is written; a slot whose stamp is of an earlier round was left empty, since
+ * threads take numbers in batches. `what` is, from the lowest bit: kind (6 bits), index of the
+ * pool's section (6 bits), microseconds since `created_ns` (52 bits). An allocation's or free's
+ * time is that of the last look at the clock, at most 8 events of its thread earlier.
+ */
+#define BFC_EVENTS 4096u
+#define BFC_LANDMARKS 256u
+#define BFC_EVENT_BATCH 8u
+
+enum bfc_event_kind {
+    BFC_EVENT_NONE,
+    BFC_EVENT_ALLOCATE,      /* address, bytes as asked for */
+    BFC_EVENT_FREE,          /* address; bytes: 0 */
+    BFC_EVENT_GROW,          /* a region was taken from the device: address, bytes */
+    BFC_EVENT_REFUSED,       /* the device refused to give: bytes */
+    BFC_EVENT_RELEASE,       /* a region went back to the device: address, bytes */
+    BFC_EVENT_OUT_OF_MEMORY, /* an allocation failed: bytes as asked for */
+    BFC_EVENT_TRIM,          /* somebody asked for memory back: address: bytes asked for, bytes:
+                                that went back; pool 63: all of them */
+    BFC_EVENT_INVALID_FREE,  /* double or interior: address */
+    BFC_EVENT_BEGIN,         /* a pool began, with its context */
+    BFC_EVENT_END,           /* a pool ended, with its context */
+    BFC_EVENT_KINDS = 64,
+};
+
+struct bfc_event {
+    uint64_t stamp;
+    uint64_t what;
+    uint64_t address;
+    uint64_t bytes;
+};
+
+static inline uint64_t bfc_event_what(enum bfc_event_kind kind, unsigned pool, uint64_t us) {
+    return us << 12 | (uint64_t)(pool & 63) << 6 | (uint64_t)kind;
+}
+static inline enum bfc_event_kind bfc_event_kind_of(uint64_t what) {
+    return (enum bfc_event_kind)(what & 63);
+}
+static inline unsigned bfc_event_pool(uint64_t what) {
+    return (unsigned)(what >> 6 & 63);
+}
+static inline uint64_t bfc_event_us(uint64_t what) {
+    return what >> 12;
+}
+
+/* ---- the header ---- */
 
 struct bfc_segment_header {
     uint64_t magic; /* written last, when all of the constant part is there */
@@ -99,18 +228,34 @@ struct bfc_segment_header {
     uint64_t created_ns;    /* of the segment: CLOCK_REALTIME */
     char command[256];      /* the arguments, joined by blanks, cut off, NUL-terminated */
     char library[32];       /* our version */
+    char job[64];           /* the launcher's name of the job of which this is a rank, or empty */
+    int32_t rank;           /* in the job; -1: it is not one of several, as far as we know */
+    int32_t local_rank;     /* on this machine, or -1 */
+    int32_t ranks;          /* in the job, or -1 */
 
     /* Configuration in force, as NAME=value lines; and complaints about malformed variables. */
-    char configuration[2048];
     uint32_t configuration_errors;
+    char configuration[4096];
+    char complaints[1024]; /* a line each, cut off */
 
-    /* Liveness and requests. */
+    /* Liveness. */
     uint32_t owner; /* robust futex, see above */
-    uint32_t
-        request; /* the request word: 0 asleep; a reader adds 1 and wakes it to ask for a trim */
-    uint32_t request_served; /* the value of `request` that the helper thread has last served */
-    uint64_t request_bytes;  /* how much is wanted back: added to by readers */
+
+    /*
+     * Requests: the words that readers write. A reader adds to request_bytes (bytes that it wants
+     * to go back to the device) or 1 to refresh_asked (largest_free and the map are to be brought
+     * up to date), then adds 1 to `request` and wakes it. It is answered when request_served, of
+     * the same kind as `request`, has reached that value.
+     */
+    uint32_t request;
+    uint32_t request_served;
+    uint32_t refresh_asked;
+    uint64_t request_bytes;
     uint64_t released_bytes; /* how much went back on requests, ever */
+
+    /* Numbers of the next events. */
+    uint64_t next_event;
+    uint64_t next_landmark;
 
     /* Process-wide counters. */
     /* By pools whose section was given to a later context: add the counts of the sections. */
@@ -123,13 +268,29 @@ struct bfc_segment_header {
     uint64_t reserved_for_growth[64]; /* zero */
 };
 
-#define BFC_SEGMENT_POOLS_OFFSET 4096u
-#define BFC_SEGMENT_SIZE                                                                           \
+#define BFC_SEGMENT_POOLS_OFFSET 8192u
+#define BFC_SEGMENT_MAP_OFFSET                                                                     \
     (BFC_SEGMENT_POOLS_OFFSET + BFC_SEGMENT_POOLS * (uint64_t)sizeof(struct bfc_segment_pool))
+#define BFC_SEGMENT_LANDMARKS_OFFSET                                                               \
+    ((BFC_SEGMENT_MAP_OFFSET + (uint64_t)sizeof(struct bfc_map) + 63) / 64 * 64)
+#define BFC_SEGMENT_EVENTS_OFFSET                                                                  \
+    (BFC_SEGMENT_LANDMARKS_OFFSET + BFC_LANDMARKS * (uint64_t)sizeof(struct bfc_event))
+#define BFC_SEGMENT_SIZE                                                                           \
+    (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
 
-_Static_assert(sizeof(struct bfc_segment_pool) == 32 + 16 + 64 + 16 + sizeof(struct bfc_pool_stats),
+_Static_assert(sizeof(struct bfc_segment_pool) ==
+                   32 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
+                       8 * (BFC_SIZE_LANES * BFC_SIZE_BINS + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
+_Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
+_Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
+               "no padding");
+_Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
+_Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,
                "the header fits before the pools");
+_Static_assert(BFC_SEGMENT_EVENTS_OFFSET % 64 == 0, "events do not straddle cache lines");
+_Static_assert(BFC_EVENTS % BFC_EVENT_BATCH == 0, "a batch does not wrap around");
+_Static_assert(BFC_SEGMENT_POOLS <= 63, "an event's pool has 6 bits");
 
 #endif

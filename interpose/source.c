@@ -10,8 +10,11 @@
 
 #include "interpose/capture.h"
 #include "interpose/marks.h"
+#include "interpose/observe.h"
+#include "interpose/occupancy.h"
 #include "interpose/region_map.h"
 #include "interpose/reuse.h"
+#include "interpose/segment.h"
 
 static __thread CUresult last_error __attribute__((tls_model("initial-exec")));
 
@@ -48,6 +51,20 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_doma
     return free_bytes >= domain->left_to_others && bytes <= free_bytes - domain->left_to_others;
 }
 
+/* What the device has left, for the segment; its context is current. */
+static void note_device_free(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    size_t free_bytes, total_bytes;
+    struct timespec time;
+    if (!driver->cuMemGetInfo_v2 ||
+        driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) != CUDA_SUCCESS)
+        return;
+    clock_gettime(CLOCK_REALTIME, &time);
+    __atomic_store_n(&domain->section->device_free, free_bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&domain->section->device_free_ns,
+                     (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec,
+                     __ATOMIC_RELAXED);
+}
+
 static CUresult reserve_region(struct bfc_domain *domain, uint64_t bytes, CUdeviceptr *pointer) {
     const struct bfc_driver *driver = bfc_driver();
     bool pushed;
@@ -60,6 +77,7 @@ static CUresult reserve_region(struct bfc_domain *domain, uint64_t bytes, CUdevi
         driver->cuMemFree_v2(*pointer);
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
+    note_device_free(driver, domain);
     leave_context(driver, pushed);
     return result;
 }
@@ -69,24 +87,27 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     CUresult result = reserve_region(context, bytes, &pointer);
     if (result != CUDA_SUCCESS) {
         last_error = result;
+        bfc_observe_landmark(context, BFC_EVENT_REFUSED, 0, bytes);
         return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
     }
     *start = pointer;
+    bfc_observe_landmark(context, BFC_EVENT_GROW, pointer, bytes);
     return BFC_RESERVED;
 }
 
 /* Possibly from the helper thread, which has no context. Once the context has ended, so has its
  * memory. */
 static void release(void *context, bfc_addr start, uint64_t bytes) {
-    (void)bytes;
     struct bfc_domain *domain = context;
     const struct bfc_driver *driver = bfc_driver();
     bool pushed;
     bfc_region_remove(start, domain);
+    bfc_observe_landmark(domain, BFC_EVENT_RELEASE, start, bytes);
     if (enter_context(driver, domain->context, &pushed) != CUDA_SUCCESS)
         return;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     driver->cuMemFree_v2(start);
+    note_device_free(driver, domain);
     bfc_capture_restore(driver, mode);
     leave_context(driver, pushed);
 }
@@ -147,4 +168,12 @@ bool bfc_source_relieve(const struct bfc_driver *driver) {
         bfc_domain_drop(domain);
     }
     return released > 0;
+}
+
+void bfc_source_open_segment(const struct bfc_process *process) {
+    static const struct bfc_segment_services services = {
+        .trim = bfc_source_trim,
+        .refresh = bfc_occupancy_refresh,
+    };
+    bfc_segment_open(process, &services);
 }

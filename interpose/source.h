@@ -24,4 +24,7 @@ bool bfc_source_relieve(const struct bfc_driver *driver);
  */
 CUresult bfc_source_take_error(void);
 
+/* Publishes the segment, if it is not yet, with the pools behind it. Thread-safe. */
+void bfc_source_open_segment(const struct bfc_process *process);
+
 #endif

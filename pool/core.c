@@ -541,3 +541,43 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark ma
     pool_leave(pool);
     return status;
 }
+
+/* Cuts b after `granules`, and counts the rest as a block that was handed out. */
+static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    block_index rest = split(pool, b, granules);
+    if (!rest)
+        return false;
+    struct bfc_pool_stats *stats = pool->stats;
+    uint64_t id = take_id(pool);
+    pool->details[rest] =
+        (struct block_detail){.id = id, .handed_out = pool->details[b].handed_out};
+    pool->blocks[rest].requested = block_size(&pool->blocks[rest]);
+    stats->requested += pool->blocks[rest].requested;
+    stats->blocks++;
+    stats->allocations++;
+    stats->hits++;
+    return true;
+}
+
+static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    block_index b = start & BLOCK_STATE_MASK ? 0 : map_find_live(&pool->map, pool->blocks, start);
+    if (!b)
+        return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
+    uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1;
+    if (!bytes || granules > block_granules(&pool->blocks[b]))
+        return BFC_INVALID_SIZE;
+    if (granules < block_granules(&pool->blocks[b]) && !split_live(pool, b, granules))
+        return BFC_NO_HOST_MEMORY;
+    pool->stats->requested += bytes - pool->blocks[b].requested;
+    pool->blocks[b].requested = bytes;
+    raise_peak(&pool->stats->peak_requested, pool->stats->requested);
+    return BFC_OK;
+}
+
+enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    pool_enter(pool);
+    enum bfc_status status = carve(pool, start, bytes);
+    slots_settle(pool);
+    pool_leave(pool);
+    return status;
+}

@@ -157,6 +157,15 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
  */
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark mark);
 
+/*
+ * Cuts a live block in two: the one at `start` is as if `bytes` had been asked for, what is behind
+ * it becomes a live block of its own, handed out under the same mark; there is none if the size
+ * fits exactly. Counts as an allocation. Returns BFC_OK, BFC_INVALID_SIZE (0, or more than the
+ * block has), BFC_INVALID_POINTER, BFC_UNKNOWN_POINTER or BFC_NO_HOST_MEMORY; but for BFC_OK
+ * nothing has changed.
+ */
+enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
+
 /* Gives all limbo blocks this mark. */
 void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark);
 

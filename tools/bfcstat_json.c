@@ -1,6 +1,6 @@
 /* bfcstat's JSON. The keys are documented in docs/bfcstat.md and stay as they are. */
+#include "tools/bfcstat_json.h"
 #include "tools/bfcstat.h"
-#include "tools/json_writer.h"
 
 #include <string.h>
 
@@ -69,11 +69,16 @@ static void put_pool(struct json_writer *json, const struct bfc_segment_pool *po
     json_string(json, "device_name", pool->device_name);
     put_uuid(json, pool->device_uuid);
     json_unsigned(json, "device_total", pool->device_total);
+    if (pool->device_free_ns)
+        json_unsigned(json, "device_free", pool->device_free);
+    else
+        json_null(json, "device_free");
     json_unsigned(json, "context", pool->context_id);
     put_memory(json, &pool->stats);
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "host_wait_ns", pool->host_wait_ns);
+    put_histograms(json, pool);
     json_object_end(json);
 }
 
@@ -142,6 +147,7 @@ static void put_configuration(struct json_writer *json, const struct bfc_segment
     }
     json_object_end(json);
     json_unsigned(json, "configuration_errors", header->configuration_errors);
+    json_string(json, "complaints", header->complaints);
 }
 
 static void put_job(struct json_writer *json, const struct bfc_job *job) {
@@ -154,6 +160,7 @@ static void put_job(struct json_writer *json, const struct bfc_job *job) {
     json_string(json, "command", header->command);
     json_string(json, "library", header->library);
     json_unsigned(json, "created_ns", header->created_ns);
+    put_rank(json, header);
     put_totals(json, job);
     json_array(json, "pools");
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
@@ -169,6 +176,9 @@ void show_job_json(const struct bfc_job *job, FILE *stream) {
     json_object(&json, NULL);
     json_unsigned(&json, "format", JSON_FORMAT);
     put_job(&json, job);
+    put_map(&json, job);
+    put_events(&json, "landmarks", job->landmarks, job->landmark_count);
+    put_events(&json, "events", job->events, job->event_count);
     json_object_end(&json);
 }
 

@@ -23,6 +23,19 @@ static const char *configured(const struct bfc_job *job, const char *name, char 
     return text;
 }
 
+/* "rank 3 of 4: train.py" */
+static const char *command_of(const struct bfc_job *job, char *text, size_t size) {
+    const struct bfc_segment_header *header = &job->header;
+    size_t used = 0;
+    if (header->rank >= 0 && header->ranks > 0)
+        used = (size_t)snprintf(text, size, "rank %" PRId32 " of %" PRId32 ": ", header->rank,
+                                header->ranks);
+    else if (header->rank >= 0)
+        used = (size_t)snprintf(text, size, "rank %" PRId32 ": ", header->rank);
+    text_printable(header->command, text + used, size - used);
+    return text;
+}
+
 static int add_row(struct text_table *table, const struct bfc_job *job,
                    const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
@@ -41,7 +54,7 @@ static int add_row(struct text_table *table, const struct bfc_job *job,
         text_share(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
         text_count(pool->host_waits + stats->waits, waits, sizeof waits),
         text_count(stats->out_of_memory, failures, sizeof failures),
-        text_printable(job->header.command, command, sizeof command),
+        command_of(job, command, sizeof command),
     };
     return text_table_add(table, cells);
 }
@@ -53,7 +66,7 @@ static int add_row_without_pool(struct text_table *table, const struct bfc_job *
                                  "-", "-",
                                  "-", configured(job, "BFC_LIMIT", limit, sizeof limit),
                                  "-", "-",
-                                 "-", text_printable(job->header.command, command, sizeof command)};
+                                 "-", command_of(job, command, sizeof command)};
     return text_table_add(table, cells);
 }
 
@@ -104,6 +117,21 @@ static void show_times(const struct bfc_segment_header *header, enum bfc_job_sta
             *age ? " (" : "", age, *age ? " ago)" : "");
 }
 
+static void show_rank(const struct bfc_segment_header *header, FILE *stream) {
+    char job[128];
+    if (header->rank < 0)
+        return;
+    label(stream, "rank");
+    fprintf(stream, "%" PRId32, header->rank);
+    if (header->ranks > 0)
+        fprintf(stream, " of %" PRId32, header->ranks);
+    if (header->local_rank >= 0)
+        fprintf(stream, ", %" PRId32 " on this machine", header->local_rank);
+    if (header->job[0])
+        fprintf(stream, ", job %s", text_printable(header->job, job, sizeof job));
+    fputc('\n', stream);
+}
+
 static void show_identity(const struct bfc_job *job, FILE *stream) {
     const struct bfc_segment_header *header = &job->header;
     char command[512], library[64];
@@ -114,6 +142,7 @@ static void show_identity(const struct bfc_job *job, FILE *stream) {
     label(stream, "user");
     fprintf(stream, "%s (%" PRIu32 "), bfcpreload %s\n", user ? user->pw_name : "?", header->uid,
             text_printable(header->library, library, sizeof library));
+    show_rank(header, stream);
 }
 
 static void show_amount(FILE *stream, const char *name, uint64_t bytes) {
@@ -154,6 +183,13 @@ static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s regions\n", text_count(stats->regions, a, sizeof a));
     show_fragmentation(stats, stream);
+}
+
+static void show_device_free(const struct bfc_segment_pool *pool, FILE *stream) {
+    if (pool->device_free_ns == 0)
+        return;
+    show_amount(stream, "free by driver", pool->device_free);
+    fputs("   when the job last asked\n", stream);
 }
 
 static void show_count(FILE *stream, const char *name, uint64_t count) {
@@ -213,6 +249,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     if (job->torn >> index & 1)
         fputs("  (these figures are not all of one moment: the job was writing them)\n", stream);
     show_memory(&pool->stats, stream);
+    show_device_free(pool, stream);
     show_calls(pool, stream);
 }
 
@@ -263,19 +300,23 @@ static void show_coverage(const struct bfc_job *job, FILE *stream) {
         fprintf(stream, "  %s\n", coverage_advice(job));
 }
 
-static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {
-    fprintf(stream, "\nconfiguration in force");
-    if (header->configuration_errors)
-        fprintf(stream, " (%" PRIu32 " malformed or unknown, see the job's standard error)",
-                header->configuration_errors);
-    fputc('\n', stream);
-    for (const char *line = header->configuration; *line;) {
+static void show_lines(const char *lines, FILE *stream) {
+    for (const char *line = lines; *line;) {
         char raw[512], shown[512];
         size_t length = strcspn(line, "\n");
         snprintf(raw, sizeof raw, "%.*s", (int)length, line);
         fprintf(stream, "  %s\n", text_printable(raw, shown, sizeof shown));
         line += length + (line[length] == '\n');
     }
+}
+
+static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {
+    fprintf(stream, "\nconfiguration in force");
+    if (header->configuration_errors)
+        fprintf(stream, " (%" PRIu32 " malformed or unknown)", header->configuration_errors);
+    fputc('\n', stream);
+    show_lines(header->complaints, stream);
+    show_lines(header->configuration, stream);
 }
 
 void show_job_text(const struct bfc_job *job, FILE *stream) {
@@ -289,6 +330,7 @@ void show_job_text(const struct bfc_job *job, FILE *stream) {
     }
     if (pools == 0)
         fputs("\nno pool: nothing has been served from one yet\n", stream);
+    show_charts_text(job, stream);
     show_coverage(job, stream);
     show_configuration(&job->header, stream);
 }

@@ -1,6 +1,8 @@
 /* Reading segments: names, checks, the guarded copy, liveness, sweeping. */
 #include "tools/segment_reader.h"
 
+#include "tools/segment_file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +25,6 @@
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
                    sizeof(struct bfc_segment_pool) % 8 == 0 && BFC_SEGMENT_POOLS <= 32,
                "copied by 64-bit words; one bit a pool in bfc_job.torn");
-
-struct reading {
-    const struct bfc_segment_name *name;
-    const char *base; /* the mapped segment */
-    char *reason;
-    size_t reason_size;
-};
 
 int bfc_segment_directory_open(const char *path) {
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,8 +112,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     (void)context;
     const char *address = info->si_addr;
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
-        mmap(guard.base, guard.size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-            MAP_FAILED)
+        mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         signal(number, SIG_DFL); /* not ours: the access is repeated and takes its usual course */
     guard.faulted = 1;
 }
@@ -131,23 +126,71 @@ static void copy_words(void *to, const void *from, size_t size) {
         target[i] = atomic_load_explicit(&source[i], memory_order_relaxed);
 }
 
-static bool copy_once(struct bfc_segment_pool *to, const struct bfc_segment_pool *from) {
-    const _Atomic uint64_t *sequence = (const _Atomic uint64_t *)&from->stats.sequence;
+/* What begins with its sequence number. */
+static bool copy_once(void *to, const void *from, size_t size) {
+    const _Atomic uint64_t *sequence = from;
     uint64_t before = atomic_load_explicit(sequence, memory_order_acquire);
-    copy_words(to, from, sizeof *to);
+    copy_words(to, from, size);
     atomic_thread_fence(memory_order_acquire);
     return before % 2 == 0 && atomic_load_explicit(sequence, memory_order_relaxed) == before;
 }
 
-/* False: the copy is torn. A dead job's section does not change any more: one try tells. */
-static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from, bool dead) {
+/* False: the copy is torn. What a dead job left does not change any more: one try tells. */
+static bool copy_whole(void *to, const void *from, size_t size, bool dead) {
     for (int tries = 0; tries < (dead ? 1 : MAX_TRIES); tries++) {
-        if (copy_once(to, from))
+        if (copy_once(to, from, size))
             return true;
         if (tries >= TRIES_BEFORE_YIELD)
             sched_yield();
     }
     return false;
+}
+
+/* The counters last: the histograms are not behind them. False: those are torn. */
+static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from, bool dead) {
+    copy_words(to, from, sizeof *to);
+    return copy_whole(&to->stats, &from->stats, sizeof to->stats, dead);
+}
+
+static bool is_sound(const struct bfc_map_row *row) {
+    return row->pool < BFC_SEGMENT_POOLS && row->size > 0 && row->cell_bytes > 0 &&
+           (row->size - 1) / row->cell_bytes < BFC_MAP_CELLS &&
+           row->start <= UINT64_MAX - row->size;
+}
+
+static void copy_map(struct bfc_map *to, const struct bfc_map *from, bool dead) {
+    uint64_t kept = 0;
+    if (!copy_whole(to, from, sizeof *to, dead) || to->rows > BFC_MAP_ROWS)
+        to->rows = 0;
+    for (uint64_t i = 0; i < to->rows; i++)
+        if (is_sound(&to->row[i]))
+            to->row[kept++] = to->row[i];
+    to->rows = kept;
+}
+
+/* Of a ring of `size` events, those of the last round that are whole. */
+static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, uint64_t size,
+                          uint64_t next) {
+    size_t copied = 0;
+    for (uint64_t n = next > size ? next - size : 0; n != next; n++) {
+        const struct bfc_event *slot = &from[n % size];
+        const _Atomic uint64_t *stamp = (const _Atomic uint64_t *)&slot->stamp;
+        if (atomic_load_explicit(stamp, memory_order_acquire) != n + 1 || n + 1 == 0)
+            continue;
+        copy_words(&to[copied], slot, sizeof *slot);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(stamp, memory_order_relaxed) == n + 1)
+            copied++;
+    }
+    return copied;
+}
+
+static void copy_rings(struct bfc_job *job, const char *base) {
+    const struct bfc_event *landmarks = (const void *)(base + BFC_SEGMENT_LANDMARKS_OFFSET);
+    const struct bfc_event *events = (const void *)(base + BFC_SEGMENT_EVENTS_OFFSET);
+    job->landmark_count =
+        copy_events(job->landmarks, landmarks, BFC_LANDMARKS, job->header.next_landmark);
+    job->event_count = copy_events(job->events, events, BFC_EVENTS, job->header.next_event);
 }
 
 /* --- checks --- */
@@ -197,6 +240,8 @@ static enum bfc_read_result check_header(const struct reading *reading,
         return refuse(reading, "damaged: its name is not that of the process in it");
     if (!terminated(header->command, sizeof header->command) ||
         !terminated(header->library, sizeof header->library) ||
+        !terminated(header->job, sizeof header->job) ||
+        !terminated(header->complaints, sizeof header->complaints) ||
         !terminated(header->configuration, sizeof header->configuration))
         return refuse(reading, "damaged: a text in it has no end");
     return BFC_READ_OK;
@@ -213,7 +258,8 @@ static enum bfc_read_result check_pool(const struct reading *reading, unsigned i
     return BFC_READ_OK;
 }
 
-static enum bfc_read_result copy_segment(const struct reading *reading, struct bfc_job *job) {
+static enum bfc_read_result copy_segment(const struct reading *reading, void *context) {
+    struct bfc_job *job = context;
     const struct bfc_segment_header *header = (const void *)reading->base;
     uint64_t magic =
         atomic_load_explicit((const _Atomic uint64_t *)&header->magic, memory_order_acquire);
@@ -231,18 +277,21 @@ static enum bfc_read_result copy_segment(const struct reading *reading, struct b
             job->torn |= 1u << i;
         result = check_pool(reading, i, &job->pools[i]);
     }
+    copy_map(&job->map, (const void *)(reading->base + BFC_SEGMENT_MAP_OFFSET),
+             job->state == BFC_JOB_ENDED);
+    copy_rings(job, reading->base);
     return result;
 }
 
-static enum bfc_read_result copy_guarded(struct reading *reading, char *base, size_t size,
-                                         struct bfc_job *job) {
+static enum bfc_read_result visit_guarded(struct reading *reading, char *base, size_t size,
+                                          segment_visit *visit, void *context) {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, former;
     guard.faulted = 0;
     guard.size = size;
     guard.base = base;
     reading->base = base;
     sigaction(SIGBUS, &action, &former);
-    enum bfc_read_result result = copy_segment(reading, job);
+    enum bfc_read_result result = visit(reading, context);
     sigaction(SIGBUS, &former, NULL);
     guard.base = NULL;
     return guard.faulted ? refuse(reading, "truncated while it was read") : result;
@@ -283,37 +332,46 @@ static enum bfc_read_result check_file(const struct reading *reading, int file) 
     return check_beginning(reading, file, status.st_size);
 }
 
-static enum bfc_read_result read_file(struct reading *reading, int file, struct bfc_job *job) {
+static enum bfc_read_result visit_file(struct reading *reading, int file, int protection,
+                                       segment_visit *visit, void *context) {
     enum bfc_read_result result = check_file(reading, file);
     if (result != BFC_READ_OK)
         return result;
-    void *base = mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ, MAP_SHARED, file, 0);
+    void *base = mmap(NULL, BFC_SEGMENT_SIZE, protection, MAP_SHARED, file, 0);
     if (base == MAP_FAILED)
         return refuse(reading, "cannot be mapped: %s", strerror(errno));
-    result = copy_guarded(reading, base, BFC_SEGMENT_SIZE, job);
+    result = visit_guarded(reading, base, BFC_SEGMENT_SIZE, visit, context);
     munmap(base, BFC_SEGMENT_SIZE);
+    return result;
+}
+
+enum bfc_read_result segment_visit_file(int directory, struct reading *reading, bool writable,
+                                        segment_visit *visit, void *context) {
+    /* Non-blocking: a fifo of that name must not hold us up. */
+    int access = writable ? O_RDWR : O_RDONLY;
+    int file = openat(directory, reading->name->text, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 && errno == ENOENT) {
+        refuse(reading, "no such segment");
+        return BFC_READ_ABSENT;
+    }
+    if (file < 0 && errno == EACCES)
+        return refuse(reading, "belongs to user %u, who alone may %s it", reading->name->uid,
+                      writable ? "write" : "read");
+    if (file < 0)
+        return refuse(reading, "%s",
+                      errno == ELOOP ? "a symbolic link, not a segment" : strerror(errno));
+    int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    enum bfc_read_result result = visit_file(reading, file, protection, visit, context);
+    close(file);
     return result;
 }
 
 enum bfc_read_result bfc_segment_read(int directory, const struct bfc_segment_name *name,
                                       struct bfc_job *job, char *reason, size_t size) {
     struct reading reading = {.name = name, .reason = reason, .reason_size = size};
-    /* Non-blocking: a fifo of that name must not hold us up. */
-    int file = openat(directory, name->text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0 && errno == ENOENT) {
-        refuse(&reading, "no such segment");
-        return BFC_READ_ABSENT;
-    }
-    if (file < 0 && errno == EACCES)
-        return refuse(&reading, "belongs to user %u, who alone may read it", name->uid);
-    if (file < 0)
-        return refuse(&reading, "%s",
-                      errno == ELOOP ? "a symbolic link, not a segment" : strerror(errno));
     memset(job, 0, sizeof *job);
     job->name = *name;
-    enum bfc_read_result result = read_file(&reading, file, job);
-    close(file);
-    return result;
+    return segment_visit_file(directory, &reading, false, copy_segment, job);
 }
 
 /* --- the directory --- */
@@ -420,4 +478,29 @@ double bfc_pool_fragmentation(const struct bfc_pool_stats *stats) {
 double bfc_pool_hit_rate(const struct bfc_pool_stats *stats) {
     double hits = (double)stats->hits, all = hits + (double)stats->misses;
     return all > 0 ? hits / all : -1;
+}
+
+unsigned bfc_map_row_cells(const struct bfc_map_row *row) {
+    return (unsigned)((row->size - 1) / row->cell_bytes) + 1;
+}
+
+void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]) {
+    for (unsigned bin = 0; bin < BFC_SIZE_BINS; bin++) {
+        sizes[bin] = 0;
+        for (unsigned lane = 0; lane < BFC_SIZE_LANES; lane++)
+            sizes[bin] += pool->sizes[lane][bin];
+    }
+}
+
+uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share) {
+    double all = 0, so_far = 0;
+    for (unsigned bin = 0; bin < BFC_LATENCY_BINS; bin++)
+        all += (double)bins[bin];
+    if (all <= 0)
+        return 0;
+    unsigned bin = 0;
+    for (; bin < BFC_LATENCY_BINS - 1; bin++)
+        if ((so_far += (double)bins[bin]) >= share * all && so_far > 0)
+            break;
+    return bfc_latency_bin_start(bin + 1);
 }

@@ -9,6 +9,7 @@
  * and the segment refused.
  *
  * Nothing here blocks, and nothing is written, except that bfc_segment_sweep removes a segment.
+ * tools/segment_request.h has what writes the request words.
  *
  * Thread-safety: bfc_segment_read sets the process's action on SIGBUS for the time of the copy, so
  * one thread at a time may read. The rest may be called from any thread.
@@ -40,13 +41,20 @@ enum bfc_job_state {
     BFC_JOB_UNKNOWN, /* it has no helper thread, and its pid is of another pid namespace */
 };
 
-/* One segment, copied. Every string is NUL-terminated; every state and count is in its range. */
+/*
+ * One segment, copied: some 360 KiB. Every string is NUL-terminated; every state and count is in
+ * its range. Rows of the map are sound: bfc_map_row_cells(row) is 1 to BFC_MAP_CELLS. Events are in
+ * the order of their numbers; the pool of one may be 63: none in particular.
+ */
 struct bfc_job {
     struct bfc_segment_name name;
     enum bfc_job_state state;
-    uint32_t torn; /* bit i: pools[i] is not one consistent moment */
+    uint32_t torn; /* bit i: the counters of pools[i] are not of one consistent moment */
     struct bfc_segment_header header;
     struct bfc_segment_pool pools[BFC_SEGMENT_POOLS];
+    struct bfc_map map; /* no rows: nobody has asked for it yet, or it could not be had whole */
+    size_t landmark_count, event_count;
+    struct bfc_event landmarks[BFC_LANDMARKS], events[BFC_EVENTS];
 };
 
 enum bfc_read_result {
@@ -88,6 +96,18 @@ uint64_t bfc_own_pid_namespace(void);
 
 /* The value of NAME in the copied configuration, up to the line's end, or NULL; *length is set. */
 const char *bfc_job_configured(const struct bfc_job *job, const char *name, size_t *length);
+
+/* Cells of a row of the map that are in use. */
+unsigned bfc_map_row_cells(const struct bfc_map_row *row);
+
+/* The histogram of sizes: the sum of its lanes. */
+void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]);
+
+/*
+ * The latency that `share` (0 to 1) of the timed calls did not exceed, in nanoseconds, to the end
+ * of its bin (a quarter octave); 0 when none was timed.
+ */
+uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
 
 /* Allocations and frees that a pool answered, over the whole life of the process. */
 struct bfc_pooled_calls {

@@ -31,11 +31,18 @@ static uint64_t extreme(void) {
     return next() % 2 ? values[next() % 7] : next();
 }
 
-/* Mostly where it hurts: the header's fields and the first pool, not the zeros behind them. */
+/* Mostly where it hurts: the beginnings of all parts, not the zeros behind them. */
 static size_t pick_offset(size_t size) {
-    static const size_t starts[] = {0, 0, 80, offsetof(struct bfc_segment_header, configuration),
-                                    BFC_SEGMENT_POOLS_OFFSET};
-    size_t start = starts[next() % 5];
+    static const size_t starts[] = {0,
+                                    0,
+                                    80,
+                                    offsetof(struct bfc_segment_header, configuration),
+                                    offsetof(struct bfc_segment_header, owner),
+                                    BFC_SEGMENT_POOLS_OFFSET,
+                                    BFC_SEGMENT_MAP_OFFSET,
+                                    BFC_SEGMENT_LANDMARKS_OFFSET,
+                                    BFC_SEGMENT_EVENTS_OFFSET};
+    size_t start = starts[next() % (sizeof starts / sizeof starts[0])];
     return next() % 4 ? start + next() % 128 : next() % size;
 }
 

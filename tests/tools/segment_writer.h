@@ -10,12 +10,18 @@
 
 #include "interpose/segment_layout.h"
 
-/* Lets the compiler see one object where there are two parts at a fixed distance. */
+/* Lets the compiler see one object where there are parts at fixed distances. */
 union test_segment {
     struct bfc_segment_header header;
     struct {
         char before_pools[BFC_SEGMENT_POOLS_OFFSET];
         struct bfc_segment_pool pools[BFC_SEGMENT_POOLS];
+        struct bfc_map map;
+    };
+    struct {
+        char before_landmarks[BFC_SEGMENT_LANDMARKS_OFFSET];
+        struct bfc_event landmarks[BFC_LANDMARKS];
+        struct bfc_event events[BFC_EVENTS];
     };
 };
 

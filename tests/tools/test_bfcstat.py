@@ -91,7 +91,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
         for line in lines[1:]:
             self.assertRegex(
-                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  made-up"
+                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  rank 3 of 4: made-up"
             )
 
     def test_picture(self):
@@ -140,8 +140,9 @@ class Bfcstat(unittest.TestCase):
     def test_every_documented_key_is_there_and_every_key_is_documented(self):
         page = os.path.join(os.environ["SOURCE_ROOT"], "docs", "bfcstat.md")
         with open(page, encoding="utf-8") as file:
-            documented = set(re.findall(r"^\| `([a-z0-9_]+)` \|", file.read(), re.MULTILINE))
-        self.start()
+            cells = re.findall(r"^\| ((?:`[a-z0-9_]+`(?:, )?)+) \|", file.read(), re.MULTILINE)
+        documented = {key for cell in cells for key in re.findall(r"`([a-z0-9_]+)`", cell)}
+        job = self.start()
         found = set()
 
         def collect(value):
@@ -154,8 +155,9 @@ class Bfcstat(unittest.TestCase):
                     collect(member)
 
         listing = json.loads(self.shown("--json"))
-        for job in listing["jobs"]:
-            job["configuration"] = {}
+        listing["jobs"].append(json.loads(self.shown("--json", str(job.pid))))
+        for shown in listing["jobs"]:
+            shown["configuration"] = {}
         collect(listing)
         self.assertEqual(found | {"segment", "reason"}, documented)
 
@@ -163,6 +165,38 @@ class Bfcstat(unittest.TestCase):
         with open(self.segment(job), "r+b") as file:
             file.seek(offset)
             file.write(data)
+
+    def test_prometheus(self):
+        self.start(), self.start("--owner")
+        text = self.shown("--prometheus")
+        self.assertIn("bfcpreload_jobs 2\n", text)
+        self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",command="made-up --job",'
+                         r'rank="3",job_name="made-up.1",device="0",context="7"\} 62914560\n')
+        self.assertIn('bfcpreload_host_wait_seconds_total{', text)
+        if not shutil.which("promtool"):
+            self.skipTest("promtool is not installed")
+        checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                 capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    def test_charts(self):
+        text = self.shown(str(self.start().pid))
+        for words in (
+            r"rank +3 of 4, 1 on this machine, job made-up.1",
+            r"0x40000000 +64.0 MiB  #{32}~{32}\n",
+            r"64.0 KiB +1,999 \*{32}\n",
+            r"64.0 MiB +1 \*\n",
+            r"to allocate +half within 48 ns, 99 % within 96 ns",
+            r"1\.00 ms  out_of_memory +4\.00 GiB",
+            r"free by driver +11\.7 GiB",
+        ):
+            self.assertRegex(text, words)
+
+    def test_trim_of_a_job_that_does_not_answer(self):
+        job = self.start()
+        self.assertIn("does not answer", self.refusal("trim", str(job.pid)))
+        for arguments in (["trim"], ["trim", "--bytes=x", "1"], ["--prometheus", "1"]):
+            self.assertEqual(self.bfcstat(*arguments).returncode, 2, arguments)
 
     def test_refuses_other_version(self):
         job = self.start()

@@ -64,6 +64,57 @@ Test(reader, copies_an_honest_segment) {
     cr_expect(memcmp(job.pools, segment.pools, sizeof job.pools) == 0);
 }
 
+Test(reader, copies_the_map_and_the_events) {
+    cr_assert(read_published(sizeof segment) == BFC_READ_OK, "%s", reason);
+    cr_expect(memcmp(&job.map, &segment.map, sizeof job.map) == 0);
+    cr_assert(job.map.rows == 2);
+    cr_expect(bfc_map_row_cells(&job.map.row[0]) == 128);
+    cr_expect(job.landmark_count == 2);
+    cr_assert(job.event_count == BFC_EVENTS - 1);
+    for (size_t i = 1; i < job.event_count; i++)
+        cr_assert(job.events[i].stamp > job.events[i - 1].stamp);
+    cr_expect(job.events[job.event_count - 1].stamp == BFC_EVENTS + 10);
+}
+
+Test(reader, drops_unsound_rows_and_events) {
+    segment.map.row[0].cell_bytes = 0;
+    segment.events[9].stamp = 10; /* of the round before */
+    cr_assert(read_published(sizeof segment) == BFC_READ_OK, "%s", reason);
+    cr_expect(job.map.rows == 1);
+    cr_expect(job.event_count == BFC_EVENTS - 2);
+    segment.map.row[1].pool = BFC_SEGMENT_POOLS;
+    cr_assert(read_published(sizeof segment) == BFC_READ_OK, "%s", reason);
+    cr_expect(job.map.rows == 0);
+    segment.map.rows = UINT64_MAX;
+    segment.header.next_event = UINT64_MAX;
+    segment.header.next_landmark = 1;
+    cr_assert(read_published(sizeof segment) == BFC_READ_OK, "%s", reason);
+    cr_expect(job.map.rows == 0 && job.event_count == 0 && job.landmark_count == 1);
+}
+
+Test(reader, bins_cover_all_numbers) {
+    cr_expect(bfc_size_bin(0) == 0 && bfc_size_bin(1) == 0);
+    cr_expect(bfc_size_bin(2) == 1 && bfc_size_bin(3) == 2 && bfc_size_bin(4) == 2);
+    cr_expect(bfc_size_bin(UINT64_MAX) == BFC_SIZE_BINS - 1);
+    for (unsigned bin = 0; bin < BFC_LATENCY_BINS; bin++) {
+        cr_expect(bfc_latency_bin(bfc_latency_bin_start(bin)) == bin, "%u", bin);
+        if (bin > 0)
+            cr_expect(bfc_latency_bin(bfc_latency_bin_start(bin) - 1) == bin - 1, "%u", bin);
+    }
+    cr_expect(bfc_latency_bin(UINT64_MAX) == BFC_LATENCY_BINS - 1);
+}
+
+Test(reader, derives_histograms) {
+    uint64_t sizes[BFC_SIZE_BINS];
+    const uint64_t *latency = segment.pools[0].allocate_latency;
+    bfc_pool_sizes(&segment.pools[0], sizes);
+    cr_expect(sizes[16] == 1999 && sizes[26] == 1 && sizes[0] == 0);
+    cr_expect(bfc_latency_quantile(latency, 0.5) == 48);
+    cr_expect(bfc_latency_quantile(latency, 0.99) == 96);
+    cr_expect(bfc_latency_quantile(latency, 1) == 96);
+    cr_expect(bfc_latency_quantile(segment.pools[1].allocate_latency, 0.5) == 0);
+}
+
 Test(reader, derives_figures) {
     struct bfc_pool_stats *stats = &segment.pools[0].stats;
     cr_expect(bfc_pool_cached(stats) == UINT64_C(40) << 20);

@@ -1,0 +1,22 @@
+/*
+ * Which rank of which job this process is, as its launcher says in the environment.
+ *
+ * Known are torchrun, Open MPI, MPICH and Intel MPI (PMI), PMIx and Slurm, asked in this order: the
+ * innermost launcher is the one that numbers the processes. Pure; thread-safe.
+ */
+#ifndef BFC_INTERPOSE_RANKS_H
+#define BFC_INTERPOSE_RANKS_H
+
+#include <stdint.h>
+
+struct bfc_ranks {
+    char job[64];       /* the launcher's name of the job, or empty */
+    int32_t rank;       /* -1: not one of several, as far as is known */
+    int32_t local_rank; /* on this machine; -1: unknown */
+    int32_t ranks;      /* -1: unknown */
+};
+
+/* `get` is getenv or a test's. */
+void bfc_ranks_read(struct bfc_ranks *ranks, char *(*get)(const char *name));
+
+#endif
