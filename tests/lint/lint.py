@@ -93,7 +93,7 @@ def check_layers(root):
         for quoted, system in re.findall(
             r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', read(root, name), re.MULTILINE
         ):
-            if layer in LAYERS and quoted:
+            if layer in LAYERS and "/" in quoted:  # without: made by the build, beside its user
                 if not any(re.match(allowed, quoted) for allowed in LAYERS[layer]):
                     yield f'{name} includes "{quoted}"'
             if layer == "pool" and system and system not in POOL_HEADERS:
