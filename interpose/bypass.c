@@ -1,4 +1,4 @@
-/* Calls that allocate past the pool: forwarded, counted, and helped when the device is full. */
+/* Calls past the pool that need device memory: forwarded, counted, and helped when it is full. */
 #include "interpose/bypass.h"
 
 #include "interpose/hooks.h"
@@ -18,11 +18,6 @@ static void count(enum bfc_bypass_kind kind, size_t bytes) {
     bfc_count_bypassed(kind, bytes);
 }
 
-/* Whether what the pools cache, but nobody uses, gave the device anything. */
-static bool give_back(void) {
-    return bfc_process_if_made() && bfc_source_trim(UINT64_MAX) > 0;
-}
-
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
                           size_t depth) {
     size_t element = 1;
@@ -40,10 +35,20 @@ size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
         CUresult result = driver->name arguments;                                                  \
-        if (result == CUDA_ERROR_OUT_OF_MEMORY && give_back())                                     \
+        if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_source_relieve(driver))                      \
             result = driver->name arguments;                                                       \
         if (result == CUDA_SUCCESS)                                                                \
             count(BFC_BYPASS_##kind, bytes);                                                       \
         return result;                                                                             \
     }
 BFC_BYPASS_CALLS(BYPASS)
+
+#define NEEDY(name, parameters, arguments)                                                         \
+    BFC_HOOK(name, parameters) {                                                                   \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        CUresult result = driver->name arguments;                                                  \
+        if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_source_relieve(driver))                      \
+            result = driver->name arguments;                                                       \
+        return result;                                                                             \
+    }
+BFC_NEEDY_CALLS(NEEDY)

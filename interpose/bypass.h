@@ -1,8 +1,8 @@
 /*
- * Allocations that never pass through the pool: which calls make them.
+ * Calls past the pool that need device memory.
  *
- * They are counted, so that a job in which little is pooled shows why; and when the device is full,
- * what the pool only caches is given back to it and the call made once more.
+ * Allocations among them are counted, so that a job in which little is pooled shows why. When the
+ * device is full, what the pool only caches is given back to it and the call made once more.
  */
 #ifndef BFC_INTERPOSE_BYPASS_H
 #define BFC_INTERPOSE_BYPASS_H
@@ -46,7 +46,57 @@
       bytes)                                                                                       \
     X(cuMemAllocHost_v2, HOST, (void **out, size_t bytes), (out, bytes), bytes)
 
+/* NAME, parameters, arguments. Calls that need device memory beside their purpose. */
+#define BFC_NEEDY_CALLS(X)                                                                         \
+    X(cuGraphInstantiate,                                                                          \
+      (CUgraphExec * out, CUgraph graph, CUgraphNode * node, char *log, size_t size),              \
+      (out, graph, node, log, size))                                                               \
+    X(cuGraphInstantiate_v2,                                                                       \
+      (CUgraphExec * out, CUgraph graph, CUgraphNode * node, char *log, size_t size),              \
+      (out, graph, node, log, size))                                                               \
+    X(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph graph, unsigned long long flags),   \
+      (out, graph, flags))                                                                         \
+    X(cuGraphInstantiateWithParams, (CUgraphExec * out, CUgraph graph, void *how),                 \
+      (out, graph, how))                                                                           \
+    X(cuGraphInstantiateWithParams_ptsz, (CUgraphExec * out, CUgraph graph, void *how),            \
+      (out, graph, how))                                                                           \
+    X(cuGraphLaunch, (CUgraphExec graph, CUstream stream), (graph, stream))                        \
+    X(cuGraphLaunch_ptsz, (CUgraphExec graph, CUstream stream), (graph, stream))                   \
+    X(cuLaunchKernel,                                                                              \
+      (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,       \
+       unsigned bz, unsigned shared, CUstream stream, void **arguments, void **extra),             \
+      (function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra))                        \
+    X(cuLaunchKernel_ptsz,                                                                         \
+      (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,       \
+       unsigned bz, unsigned shared, CUstream stream, void **arguments, void **extra),             \
+      (function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra))                        \
+    X(cuLaunchKernelEx, (const void *how, CUfunction function, void **arguments, void **extra),    \
+      (how, function, arguments, extra))                                                           \
+    X(cuLaunchKernelEx_ptsz,                                                                       \
+      (const void *how, CUfunction function, void **arguments, void **extra),                      \
+      (how, function, arguments, extra))                                                           \
+    X(cuLaunchCooperativeKernel,                                                                   \
+      (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,       \
+       unsigned bz, unsigned shared, CUstream stream, void **arguments),                           \
+      (function, gx, gy, gz, bx, by, bz, shared, stream, arguments))                               \
+    X(cuLaunchCooperativeKernel_ptsz,                                                              \
+      (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,       \
+       unsigned bz, unsigned shared, CUstream stream, void **arguments),                           \
+      (function, gx, gy, gz, bx, by, bz, shared, stream, arguments))                               \
+    X(cuModuleLoad, (CUmodule * out, const char *file), (out, file))                               \
+    X(cuModuleLoadData, (CUmodule * out, const void *image), (out, image))                         \
+    X(cuModuleLoadDataEx,                                                                          \
+      (CUmodule * out, const void *image, unsigned count, CUjit_option *options, void **values),   \
+      (out, image, count, options, values))                                                        \
+    X(cuModuleLoadFatBinary, (CUmodule * out, const void *image), (out, image))
+
 /* The header's macros turn these old or plain names into newer ones. */
+#undef cuGraphInstantiate
+#undef cuGraphInstantiateWithParams
+#undef cuGraphLaunch
+#undef cuLaunchCooperativeKernel
+#undef cuLaunchKernel
+#undef cuLaunchKernelEx
 #undef cuMemAlloc
 #undef cuMemAllocAsync
 #undef cuMemAllocFromPoolAsync

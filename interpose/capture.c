@@ -70,6 +70,11 @@ static CUcontext current_context(void) {
     return driver && driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
 }
 
+/* The calling thread's default stream. */
+static bool is_default(CUstream stream, bool per_thread) {
+    return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
+}
+
 /* Without host memory for the record the capture goes unprotected; nothing better is left. */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
@@ -90,7 +95,7 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
                        CUresult result) {
     if (result == CUDA_SUCCESS)
-        add_capture(stream, stream == CU_STREAM_PER_THREAD || (per_thread && !stream), mode);
+        add_capture(stream, is_default(stream, per_thread), mode);
     atomic_fetch_and(&gate, ~CLOSED);
     pthread_mutex_unlock(&lock);
 }
@@ -110,8 +115,10 @@ CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
 
 /* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
 void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
-    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
-        driver->cuThreadExchangeStreamCaptureMode(&mode);
+    /* Once more if it is refused: a thread that stays relaxed could break captures. */
+    for (int tries = 0; tries < 2 && mode != CU_STREAM_CAPTURE_MODE_RELAXED; tries++)
+        if (driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS)
+            return;
 }
 
 /*
@@ -126,7 +133,10 @@ static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
 
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     BFC_WITHOUT_GATE(return BFC_CAPTURE_NONE;)
-    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!driver->cuThreadExchangeStreamCaptureMode ||
+        driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
+        return BFC_CAPTURE_BARRED; /* not known; so the driver is asked itself */
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return BFC_CAPTURE_ALLOWED;
@@ -174,8 +184,16 @@ static bool is_over(const struct capture *capture, const void *context) {
            status != CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
+struct named_stream {
+    CUstream stream;
+    bool default_stream; /* this thread's */
+};
+
 static bool is_of_stream(const struct capture *capture, const void *context) {
-    return !capture->default_stream && capture->stream == *(const CUstream *)context;
+    const struct named_stream *named = context;
+    if (named->default_stream)
+        return capture->default_stream && capture->thread == &this_thread;
+    return !capture->default_stream && capture->stream == named->stream;
 }
 
 static bool is_of_context(const struct capture *capture, const void *context) {
@@ -186,8 +204,9 @@ bool bfc_capture_review(const struct bfc_driver *driver) {
     return forget(is_over, driver);
 }
 
-bool bfc_capture_stream_ends(CUstream stream) {
-    return forget(is_of_stream, &stream);
+bool bfc_capture_ended(CUstream stream, bool per_thread) {
+    struct named_stream named = {stream, is_default(stream, per_thread)};
+    return forget(is_of_stream, &named);
 }
 
 bool bfc_capture_context_ended(CUcontext context) {

@@ -49,11 +49,11 @@ void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mod
 
 /*
  * Forgets captures that have ended: `bfc_capture_review` asks the driver about each (after an end
- * of capture), the other two are told (before the destruction of a stream, after that of a
- * context). True: there were captures, and now there is none.
+ * of capture), the other two are told (after an end of capture and before the destruction of a
+ * stream, after that of a context). True: there were captures, and now there is none.
  */
 bool bfc_capture_review(const struct bfc_driver *driver);
-bool bfc_capture_stream_ends(CUstream stream);
+bool bfc_capture_ended(CUstream stream, bool per_thread);
 bool bfc_capture_context_ended(CUcontext context);
 
 #endif

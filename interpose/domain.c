@@ -7,6 +7,7 @@
 #include "interpose/domain.h"
 
 #include "interpose/bfcpreload.h"
+#include "interpose/exports.h"
 #include "interpose/green.h"
 #include "interpose/marks.h"
 #include "interpose/observe.h"
@@ -50,7 +51,8 @@ void bfc_domain_keep(struct bfc_domain *domain) {
 
 /* glibc's registry of what runs at a thread's end: unlike a pthread key, it needs no slot. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
-extern void *__dso_handle __attribute__((visibility("hidden")));
+/* The compiler's start files, which would define it, are left out (meson.build says why). */
+void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 static void forget_thread(void *unused) {
     (void)unused;
@@ -192,6 +194,7 @@ static struct bfc_domain *unlink_domain(struct bfc_domain **link) {
 }
 
 static void end_domain(struct bfc_domain *domain) {
+    bfc_exports_domain_ended(domain);
     bfc_observe_landmark(domain, BFC_EVENT_END, 0, 0);
     bfc_region_remove_owner(domain);
     bfc_domain_drop(domain);

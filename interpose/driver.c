@@ -17,6 +17,9 @@ static void find_calls(struct bfc_driver *driver, void *library) {
     *(void **)&driver->name = bfc_real_dlsym(library, #name);
     BFC_BYPASS_CALLS(FIND)
 #undef FIND
+#define FIND(name, parameters, arguments) *(void **)&driver->name = bfc_real_dlsym(library, #name);
+    BFC_NEEDY_CALLS(FIND)
+#undef FIND
     driver->can_pool = driver->cuMemAlloc_v2 && driver->cuMemFree_v2 && driver->cuCtxGetCurrent &&
                        driver->cuCtxPushCurrent_v2 && driver->cuCtxPopCurrent_v2 &&
                        driver->cuCtxGetDevice && driver->cuCtxSynchronize &&
@@ -48,4 +51,10 @@ const struct bfc_driver *bfc_find_driver(void) {
     while (!(result = __atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE)))
         ;
     return result;
+}
+
+CUresult bfc_pop_context(const struct bfc_driver *driver) {
+    CUcontext popped;
+    CUresult result = driver->cuCtxPopCurrent_v2(&popped);
+    return result == CUDA_SUCCESS ? result : driver->cuCtxPopCurrent_v2(&popped);
 }

@@ -23,7 +23,16 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                     \
     X(cuMemFreeAsync_ptsz, (CUdeviceptr, CUstream))                                                \
     X(cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
+    X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                             \
+    X(cuMemGetHandleForAddressRange,                                                               \
+      (void *, CUdeviceptr, size_t, CUmemRangeHandleType, bfc_cuda_flags))                         \
+    X(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))                           \
+    X(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))             \
+    X(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))                     \
     X(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))                                          \
+    X(cuIpcOpenMemHandle, (CUdeviceptr *, CUipcMemHandle, unsigned))                               \
+    X(cuIpcOpenMemHandle_v2, (CUdeviceptr *, CUipcMemHandle, unsigned))                            \
+    X(cuIpcCloseMemHandle, (CUdeviceptr))                                                          \
     X(cuCtxDestroy, (CUcontext))                                                                   \
     X(cuCtxDestroy_v2, (CUcontext))                                                                \
     X(cuDevicePrimaryCtxRelease, (CUdevice))                                                       \
@@ -76,6 +85,7 @@ typedef unsigned long long bfc_cuda_flags;
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
 #undef cuGetProcAddress
+#undef cuIpcOpenMemHandle
 #undef cuMemFreeAsync
 #undef cuStreamBeginCapture
 #undef cuStreamBeginCaptureToGraph
@@ -93,6 +103,9 @@ struct bfc_driver {
 #define FIELD(name, kind, parameters, arguments, bytes) CUresult(*name) parameters;
     BFC_BYPASS_CALLS(FIELD)
 #undef FIELD
+#define FIELD(name, parameters, arguments) CUresult(*name) parameters;
+    BFC_NEEDY_CALLS(FIELD)
+#undef FIELD
     bool can_pool; /* it has everything without which pooling is impossible */
     bool can_mark; /* it can record and await all work of a context (CUDA 12.5) */
 };
@@ -109,5 +122,11 @@ static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = __atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE);
     return driver ? driver : bfc_find_driver();
 }
+
+/*
+ * Takes back a push of ours; once more if that is refused, lest the program go on in a context that
+ * it did not choose.
+ */
+CUresult bfc_pop_context(const struct bfc_driver *driver);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/domain.h"
+#include "interpose/imports.h"
 #include "interpose/marks.h"
 #include "interpose/peers.h"
 #include "interpose/reuse.h"
@@ -21,6 +22,7 @@ static void forget_marks(CUcontext context) {
 static void forget(const struct bfc_driver *driver, CUcontext context, unsigned long long id) {
     forget_marks(context);
     bfc_domain_end(context, id);
+    bfc_imports_context_ended(context);
     bfc_peers_forget(context);
     if (bfc_capture_context_ended(context))
         bfc_reuse_after_captures(driver);
@@ -44,14 +46,36 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
     return result;
 }
 
+static bool has_ended(const struct bfc_driver *driver, const struct bfc_domain *domain) {
+    unsigned long long id;
+    return driver->cuCtxGetId &&
+           (driver->cuCtxGetId(domain->context, &id) != CUDA_SUCCESS || id != domain->id);
+}
+
+/*
+ * The device's primary context may have ended, but which one it was could not be found out: looks
+ * at all that are known of the device.
+ */
+static void review(const struct bfc_driver *driver, CUdevice device) {
+    struct bfc_domain *domain;
+    for (unsigned i = 0; (domain = bfc_domain_at(i)); i++) {
+        bool ended = domain->device == device && has_ended(driver, domain);
+        if (ended) {
+            forget(driver, domain->context, domain->id);
+            i--; /* the next one has taken its place */
+        }
+        bfc_domain_drop(domain);
+    }
+}
+
 CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
                            CUresult (*real)(CUdevice)) {
     CUcontext context = bfc_process_if_made() ? bfc_primary_context(driver, device) : NULL;
-    if (!context)
-        return real(device);
-    unsigned long long id = id_of(context);
+    unsigned long long id = context ? id_of(context) : 0;
     CUresult result = real(device);
-    if (result == CUDA_SUCCESS)
+    if (!context && bfc_process_if_made())
+        review(driver, device);
+    if (result == CUDA_SUCCESS && context)
         forget(driver, context, id);
     return result;
 }
@@ -66,11 +90,11 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
 CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
                              CUresult (*real)(CUdevice)) {
     CUcontext context = bfc_process_if_made() ? bfc_primary_context(driver, device) : NULL;
-    if (!context)
-        return real(device);
-    unsigned long long id = id_of(context);
+    unsigned long long id = context ? id_of(context) : 0;
     CUresult result = real(device);
-    if (result == CUDA_SUCCESS && !primary_is_active(driver, device))
+    if (!context && bfc_process_if_made())
+        review(driver, device);
+    if (result == CUDA_SUCCESS && context && !primary_is_active(driver, device))
         forget(driver, context, id);
     return result;
 }

@@ -10,6 +10,7 @@
 
 #include "interpose/neighbours.h"
 #include "interpose/segment.h"
+#include "interpose/shared_folder.h"
 
 #define SILENCE_NS UINT64_C(10000000000)
 #define MAP_WIDTH 64u
@@ -123,8 +124,8 @@ static void add_map(struct text *text, struct bfc_pool *pool, uint64_t reserved)
 static uint64_t add_neighbours(struct text *text, const struct bfc_domain *domain) {
     struct bfc_neighbour found[NEIGHBOURS_SHOWN];
     uint64_t cached = 0;
-    size_t count = bfc_neighbours_on(domain->section->device_uuid, bfc_segment_pid_namespace(),
-                                     found, NEIGHBOURS_SHOWN);
+    size_t count = bfc_neighbours_on(domain->section->device_uuid, bfc_pid_namespace(), found,
+                                     NEIGHBOURS_SHOWN);
     for (size_t i = 0; i < count; i++) {
         add(text, "  beside it    process %d (%s): %s in use, %s cached\n", (int)found[i].pid,
             found[i].command, BYTES(found[i].in_use), BYTES(found[i].cached));

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/attributes.h"
 #include "interpose/bypass.h"
 #include "interpose/capture.h"
 #include "interpose/ends.h"
+#include "interpose/exports.h"
 #include "interpose/green.h"
+#include "interpose/imports.h"
 #include "interpose/memory.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
@@ -37,9 +40,52 @@ BFC_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
     return bfc_memory_info(driver, free_bytes, total_bytes);
 }
 
+BFC_HOOK(cuMemGetAddressRange_v2, (CUdeviceptr * start, size_t *size, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuMemGetAddressRange_v2);
+    return bfc_address_range(driver, start, size, pointer);
+}
+
+BFC_HOOK(cuMemGetHandleForAddressRange, (void *handle, CUdeviceptr pointer, size_t size,
+                                         CUmemRangeHandleType type, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuMemGetHandleForAddressRange);
+    return bfc_export_range(driver, handle, pointer, size, type, flags);
+}
+
+BFC_HOOK(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuPointerGetAttribute);
+    return bfc_pointer_attribute(driver, data, attribute, pointer);
+}
+
+BFC_HOOK(cuPointerGetAttributes,
+         (unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuPointerGetAttributes);
+    return bfc_pointer_attributes(driver, count, attributes, data, pointer);
+}
+
+BFC_HOOK(cuPointerSetAttribute,
+         (const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuPointerSetAttribute);
+    return bfc_set_pointer_attribute(driver, value, attribute, pointer);
+}
+
 BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, cuIpcGetMemHandle);
     return bfc_export_handle(driver, handle, pointer);
+}
+
+BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
+    BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle);
+    return bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle);
+}
+
+BFC_HOOK(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
+    BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle_v2);
+    return bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2);
+}
+
+BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuIpcCloseMemHandle);
+    return bfc_import_close(driver, pointer);
 }
 
 BFC_HOOK(cuCtxDestroy, (CUcontext context)) {
@@ -123,25 +169,27 @@ BFC_HOOK(cuStreamBeginCaptureToGraph_ptsz,
                   (stream, graph, after, edges, count, mode));
 }
 
-static CUresult end_capture(const struct bfc_driver *driver, CUresult result) {
-    if (bfc_capture_review(driver))
+static CUresult end_capture(const struct bfc_driver *driver, CUstream stream, bool per_thread,
+                            CUresult result) {
+    bool last = result == CUDA_SUCCESS && bfc_capture_ended(stream, per_thread);
+    if (bfc_capture_review(driver) || last)
         bfc_reuse_after_captures(driver);
     return result;
 }
 
 BFC_HOOK(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) {
     BFC_FIND_DRIVER(driver, cuStreamEndCapture);
-    return end_capture(driver, driver->cuStreamEndCapture(stream, graph));
+    return end_capture(driver, stream, false, driver->cuStreamEndCapture(stream, graph));
 }
 
 BFC_HOOK(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph)) {
     BFC_FIND_DRIVER(driver, cuStreamEndCapture_ptsz);
-    return end_capture(driver, driver->cuStreamEndCapture_ptsz(stream, graph));
+    return end_capture(driver, stream, true, driver->cuStreamEndCapture_ptsz(stream, graph));
 }
 
 static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
                                CUresult (*real)(CUstream)) {
-    bool last = bfc_capture_stream_ends(stream);
+    bool last = bfc_capture_ended(stream, false);
     CUresult result = real(stream);
     if (last)
         bfc_reuse_after_captures(driver);
@@ -178,6 +226,9 @@ BFC_HOOK(cuGetProcAddress_v2,
 #define DECLARE(name, kind, parameters, arguments, bytes) BFC_HOOK_DECLARED(name, parameters);
 BFC_BYPASS_CALLS(DECLARE)
 #undef DECLARE
+#define DECLARE(name, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
+BFC_NEEDY_CALLS(DECLARE)
+#undef DECLARE
 
 static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
@@ -187,6 +238,10 @@ static const struct bfc_hook hooks[] = {
 #define ROW(name, kind, parameters, arguments, bytes)                                              \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
         BFC_BYPASS_CALLS(ROW)
+#undef ROW
+#define ROW(name, parameters, arguments)                                                           \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
+            BFC_NEEDY_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
@@ -217,7 +272,15 @@ static const struct requested requested[] = {
     {"cuMemFree", 3020, 0, "cuMemFree_v2"},
     {"cuMemGetInfo", 3020, 0, "cuMemGetInfo_v2"},
     {"cuMemFreeAsync", 11020, 0, "cuMemFreeAsync"},
+    {"cuMemGetAddressRange", 3020, 0, "cuMemGetAddressRange_v2"},
+    {"cuMemGetHandleForAddressRange", 11070, 0, "cuMemGetHandleForAddressRange"},
+    {"cuPointerGetAttribute", 4000, 0, "cuPointerGetAttribute"},
+    {"cuPointerGetAttributes", 7000, 0, "cuPointerGetAttributes"},
+    {"cuPointerSetAttribute", 6000, 0, "cuPointerSetAttribute"},
     {"cuIpcGetMemHandle", 4010, 0, "cuIpcGetMemHandle"},
+    {"cuIpcOpenMemHandle", 11000, 0, "cuIpcOpenMemHandle_v2"},
+    {"cuIpcOpenMemHandle", 4010, 10999, "cuIpcOpenMemHandle"},
+    {"cuIpcCloseMemHandle", 4010, 0, "cuIpcCloseMemHandle"},
     {"cuMemAllocAsync", 11020, 0, "cuMemAllocAsync"},
     {"cuMemAllocFromPoolAsync", 11020, 0, "cuMemAllocFromPoolAsync"},
     {"cuMemAllocManaged", 6000, 0, "cuMemAllocManaged"},

@@ -179,12 +179,11 @@ static struct event *take_all_stored(struct bfc_marks *marks, const CUcontext *c
 
 /* An event belongs to the context that is current when it is made. */
 static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
-    CUcontext popped;
     CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
-    driver->cuCtxPopCurrent_v2(&popped);
+    bfc_pop_context(driver);
     return result;
 }
 
@@ -280,10 +279,10 @@ static CUresult draw_stocked(struct bfc_marks *marks, const struct bfc_driver *d
 /* Should recording fail there is no mark; an event that was not recorded counts as complete. */
 CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driver,
                           const CUcontext *contexts, size_t count, bfc_mark *mark) {
-    struct event *events;
-    bfc_mark drawn;
+    struct event *events = NULL;
+    bfc_mark drawn = BFC_NO_MARK;
     CUresult result = draw_stocked(marks, driver, contexts, count, &events, &drawn);
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS || !events)
         return result;
     result = record_events(driver, events);
     __atomic_store_n(&events->recorded, true, __ATOMIC_RELEASE);

@@ -4,6 +4,7 @@
 #include "interpose/capture.h"
 #include "interpose/domain.h"
 #include "interpose/explain.h"
+#include "interpose/exports.h"
 #include "interpose/group.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
@@ -22,24 +23,38 @@ static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr 
 
 /* ---- allocating ---- */
 
-/*
- * The pool could not serve it. Whatever the driver said when it was asked to grow is the answer; a
- * request beyond the device's size was never asked, so the driver answers it now.
- */
-static CUresult answer_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
-                               enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
-    if (bytes > domain->device_total)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+static CUresult explain_failure(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUresult result, size_t bytes) {
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        bfc_observe_landmark(domain, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+        bfc_explain_out_of_memory(driver, domain, bytes);
+    }
+    return result;
+}
+
+/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
+static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status status,
+                               CUdeviceptr *pointer, size_t bytes) {
     if (status == BFC_NO_HOST_MEMORY)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
     CUresult result = bfc_source_take_error();
     return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
+/* More than the device has: nothing that the pool could give back would help. */
+static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driver *driver,
+                                                           struct bfc_domain *domain,
+                                                           CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+    return explain_failure(driver, domain, result, bytes);
+}
+
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
                             CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
+    if (__builtin_expect(bytes > domain->device_total, 0))
+        return refuse_too_large(driver, domain, pointer, bytes);
     if (__builtin_expect(bfc_group.left != 0, 0) && bfc_group_take(domain, bytes, pointer)) {
         bfc_observe_allocation(domain, *pointer, bytes, start);
         return CUDA_SUCCESS;
@@ -47,12 +62,8 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
     if (status != BFC_OK) {
-        result = answer_failure(driver, domain, status, pointer, bytes);
-        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            bfc_observe_landmark(domain, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
-            bfc_explain_out_of_memory(driver, domain, bytes);
-        }
-        return result;
+        result = answer_failure(driver, status, pointer, bytes);
+        return explain_failure(driver, domain, result, bytes);
     }
     if (result == CUDA_SUCCESS)
         bfc_observe_allocation(domain, *pointer, bytes, start);
@@ -84,11 +95,13 @@ static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driv
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
     if (!driver->can_pool)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    if (bfc_exports_need_own())
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_EXPORTS);
     return allocate_pooled(driver, pointer, bytes);
 }
 
 CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
-    if (bfc_process_serves() && pointer && bytes && driver->can_pool)
+    if (bfc_process_serves() && pointer && bytes && driver->can_pool && !bfc_exports_need_own())
         return allocate_pooled(driver, pointer, bytes);
     return allocate_unusual(driver, pointer, bytes);
 }
@@ -100,12 +113,16 @@ static struct bfc_domain *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_domain_of(pointer) : NULL;
 }
 
+/* What a free of ours leaves to do: a freed block's notes go with it, and the segment is told. */
 static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresult result,
-                          uint64_t start) {
-    if (result == CUDA_SUCCESS)
+                          uint64_t noted, uint64_t start) {
+    if (result == CUDA_SUCCESS) {
+        if (noted)
+            bfc_exports_freed(noted);
         bfc_observe_free(domain, pointer, start);
-    else if (result == CUDA_ERROR_INVALID_VALUE)
+    } else if (result == CUDA_ERROR_INVALID_VALUE) {
         bfc_observe_landmark(domain, BFC_EVENT_INVALID_FREE, pointer, 0);
+    }
     return result;
 }
 
@@ -113,7 +130,8 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     struct bfc_domain *domain = owner_of(pointer);
     if (domain) {
         uint64_t start = bfc_observe_free_start();
-        return note_free(domain, pointer, bfc_reuse_free(driver, domain, pointer), start);
+        uint64_t noted = bfc_exports_noted(domain, pointer);
+        return note_free(domain, pointer, bfc_reuse_free(driver, domain, pointer), noted, start);
     }
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
@@ -124,8 +142,9 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
     struct bfc_domain *domain = owner_of(pointer);
     if (domain) {
         uint64_t start = bfc_observe_free_start();
+        uint64_t noted = bfc_exports_noted(domain, pointer);
         CUresult result = bfc_reuse_free_async(driver, domain, pointer, stream, per_thread);
-        return note_free(domain, pointer, result, start);
+        return note_free(domain, pointer, result, noted, start);
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
                       : driver->cuMemFreeAsync(pointer, stream);
@@ -175,17 +194,4 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
     if (total_bytes)
         *total_bytes = device_total;
     return CUDA_SUCCESS;
-}
-
-/*
- * The driver would export the whole region, and the importer would read its first block. Until
- * pooled blocks can be exported, a clean error is the better answer.
- */
-CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
-                           CUdeviceptr pointer) {
-    if (!owner_of(pointer))
-        return driver->cuIpcGetMemHandle(handle, pointer);
-    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: pooled memory cannot be exported to other processes "
-                           "yet; run this program with BFC_DISABLE=1");
-    return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -14,7 +14,5 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer);
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread);
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);
-CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
-                           CUdeviceptr pointer);
 
 #endif

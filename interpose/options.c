@@ -22,6 +22,9 @@ const struct bfc_option bfc_option_table[] = {
      "is complete, ordered at once and makes the device wait"},
     {"BFC_DIRTY_BUDGET", BFC_OPTION_SIZE, "256M", NULL, 0, TIB, AT(dirty_budget),
      "lazy: freed but still busy memory up to which the pool grows rather than waits"},
+    {"BFC_IPC", BFC_OPTION_CHOICE, "pooled", "pooled, off", 0, 0, AT(ipc),
+     "what other processes are given of pooled memory: tokens, which preloaded importers "
+     "understand, or, from the first export on, allocations of the driver's own"},
     {"BFC_GROWTH", BFC_OPTION_CHOICE, "double", "double, fixed, exact", 0, 0, AT(growth),
      "how the pool grows: doubling steps, steps of one size, or what is asked for"},
     {"BFC_GROWTH_SIZE", BFC_OPTION_SIZE, "2M", NULL, 4 * KIB, TIB, AT(growth_size),

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
+enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
 enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
 
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
@@ -24,6 +25,7 @@ struct bfc_options {
     bool disable;
     int free_mode; /* enum bfc_free_mode */
     uint64_t dirty_budget;
+    int ipc;    /* enum bfc_ipc_mode */
     int growth; /* enum bfc_growth */
     uint64_t growth_size;
     uint64_t growth_max;

@@ -5,11 +5,22 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "interpose/real_dl.h"
+
+/*
+ * A variable of the C library, found when it is first needed: a reference would cost every process
+ * a look-up at its start.
+ */
+static void *libc_variable(const char *name) {
+    static void *nothing;
+    void *variable = bfc_bound_function(name);
+    return variable ? variable : (void *)&nothing;
+}
 
 /*
  * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
@@ -65,7 +76,18 @@ static bool executable_matches(const char *patterns) {
         if (bfc_patterns_match(patterns, slash ? slash + 1 : path))
             return true;
     }
-    return bfc_patterns_match(patterns, program_invocation_short_name);
+    const char *called = *(char **)libc_variable("program_invocation_short_name");
+    return called && bfc_patterns_match(patterns, called);
+}
+
+/*
+ * compute-sanitizer watches whole allocations: it would see a pool's regions in their place. Both
+ * of these it sets for the program that it starts (seen of version 12.9).
+ */
+static bool is_watched(void) {
+    const char *injected = getenv("NVTX_INJECTION64_PATH");
+    return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
+           (injected && strstr(injected, "sanitizer-collection"));
 }
 
 static bool may_act(const struct bfc_options *options) {
@@ -95,10 +117,11 @@ static struct bfc_process *make_process(void) {
         return NULL;
     struct complaints complaints = {0};
     bfc_options_init(&process->options);
-    process->configuration_errors =
-        bfc_options_read(&process->options, environ, keep_complaint, &complaints);
+    process->configuration_errors = bfc_options_read(
+        &process->options, *(char ***)libc_variable("environ"), keep_complaint, &complaints);
     store_complaints(process, &complaints);
-    process->active = may_act(&process->options);
+    bool watched = is_watched();
+    process->active = !watched && may_act(&process->options);
     process->refuse = process->active && process->options.strict && process->configuration_errors;
     process->serves = process->active && !process->refuse;
     process->alive = true;
@@ -109,6 +132,9 @@ static struct bfc_process *make_process(void) {
         return first;
     }
     print_complaints(process, &complaints);
+    if (watched && may_act(&process->options))
+        bfc_log(BFC_LOG_ERROR, "compute-sanitizer cannot see the blocks of a pool: stepping aside, "
+                               "every call goes to the driver");
     return process;
 }
 

@@ -70,7 +70,7 @@ static CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *
     if (result != CUDA_SUCCESS)
         return result;
     result = synchronize_current(driver, domain);
-    CUresult popped = driver->cuCtxPopCurrent_v2(&current);
+    CUresult popped = bfc_pop_context(driver);
     return result != CUDA_SUCCESS ? result : popped;
 }
 
@@ -403,25 +403,66 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain
     return free_marked(driver, domain, pointer, contexts, count);
 }
 
-/* ---- peers ---- */
+/* ---- showing memory to others ---- */
 
 /*
  * Blocks that were handed out before their marks were complete are ordered only behind work of
- * their own context. So the peer is entered first, and the host waits for those marks before the
- * peer can touch anything.
+ * their own context. So before anybody else can touch one, the host waits for those marks. An error
+ * is the context's, and the driver's next call tells it.
  */
+static void wait_for_handed_out(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    bfc_mark handed_out = __atomic_load_n(&domain->handed_out, __ATOMIC_SEQ_CST);
+    if (domain->marks && handed_out != BFC_NO_MARK)
+        bfc_marks_wait(domain->marks, driver, handed_out, UINT64_MAX, NULL);
+}
+
+/* A region needs no holding: it is not given back while the block that was shown is live. */
+void bfc_reuse_show(const struct bfc_driver *driver, struct bfc_domain *domain,
+                    CUdeviceptr pointer) {
+    bfc_pool_share_region(domain->pool, pointer, false);
+    wait_for_handed_out(driver, domain);
+}
+
+/* The peer is entered first, and waited for before it can touch anything. */
+static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
+    CUresult result = bfc_peers_add(accessor, owner);
+    struct bfc_domain *domain = result == CUDA_SUCCESS ? bfc_domain_of_context(owner) : NULL;
+    if (domain)
+        wait_for_handed_out(driver, domain);
+    bfc_domain_drop(domain);
+    return result;
+}
+
 CUresult bfc_reuse_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags) {
     CUcontext current = NULL;
-    if (driver->cuCtxGetCurrent(&current) != CUDA_SUCCESS || !current || !owner)
-        return driver->cuCtxEnablePeerAccess(owner, flags);
-    CUresult result = bfc_peers_add(current, owner);
-    if (result != CUDA_SUCCESS)
-        return result;
-    struct bfc_domain *domain = bfc_domain_of_context(owner);
-    if (domain && domain->marks) {
-        bfc_mark handed_out = __atomic_load_n(&domain->handed_out, __ATOMIC_SEQ_CST);
-        bfc_marks_wait(domain->marks, driver, handed_out, UINT64_MAX, NULL);
+    if (driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner) {
+        CUresult result = add_peer(driver, current, owner);
+        if (result != CUDA_SUCCESS)
+            return result;
     }
-    bfc_domain_drop(domain);
     return driver->cuCtxEnablePeerAccess(owner, flags);
+}
+
+/* The mapping's device is another one: this context may have got access to all that is there. */
+static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
+    struct bfc_domain *domain;
+    CUcontext primary = bfc_primary_context(driver, device);
+    CUresult result = primary ? add_peer(driver, accessor, primary) : CUDA_SUCCESS;
+    for (unsigned i = 0; result == CUDA_SUCCESS && (domain = bfc_domain_at(i)); i++) {
+        if (domain->device == device && domain->context != primary)
+            result = add_peer(driver, accessor, domain->context);
+        bfc_domain_drop(domain);
+    }
+    return result;
+}
+
+CUresult bfc_reuse_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
+                               CUdeviceptr mapped) {
+    CUdevice own, device;
+    if (!driver->cuPointerGetAttribute || driver->cuCtxGetDevice(&own) != CUDA_SUCCESS ||
+        driver->cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, mapped) !=
+            CUDA_SUCCESS ||
+        device == own)
+        return CUDA_SUCCESS;
+    return add_peers_on(driver, accessor, device);
 }

@@ -41,7 +41,18 @@ void bfc_reuse_settle(struct bfc_domain *domain);
 /* Captures have ended: marks what was freed meanwhile. */
 void bfc_reuse_after_captures(const struct bfc_driver *driver);
 
+/* Others than this context's work are to use the block from now on (IPC, dma-buf, registration). */
+void bfc_reuse_show(const struct bfc_driver *driver, struct bfc_domain *domain,
+                    CUdeviceptr pointer);
+
 /* The current context is to get access to the memory of `owner`: `real` does it. */
 CUresult bfc_reuse_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags);
+
+/*
+ * The current context, `accessor`, has mapped another process's memory, which enables peer access
+ * if the memory is another device's. An error: the host has no memory, or the peers are too many.
+ */
+CUresult bfc_reuse_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
+                               CUdeviceptr mapped);
 
 #endif

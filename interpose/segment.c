@@ -25,8 +25,7 @@
 #include "interpose/observe.h"
 #include "interpose/ranks.h"
 #include "interpose/real_dl.h"
-
-#define SHARED_FOLDER "/dev/shm"
+#include "interpose/shared_folder.h"
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
@@ -84,13 +83,6 @@ static void read_command(char *command, size_t size) {
             command[i] = ' ';
 }
 
-uint64_t bfc_segment_pid_namespace(void) {
-    char text[64] = ""; /* "pid:[4026531836]", the inode number; stat would need glibc 2.33 */
-    ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
-    const char *number = length > 0 ? strchr(text, '[') : NULL;
-    return number ? strtoull(number + 1, NULL, 10) : 0;
-}
-
 static void fill_ranks(struct bfc_segment_header *header) {
     struct bfc_ranks ranks;
     bfc_ranks_read(&ranks, getenv);
@@ -110,7 +102,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     header->pool_count = BFC_SEGMENT_POOLS;
     header->pid = getpid();
     header->uid = getuid();
-    header->pid_namespace = bfc_segment_pid_namespace();
+    header->pid_namespace = bfc_pid_namespace();
     header->start_time = read_start_time();
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     read_command(header->command, sizeof header->command);
@@ -126,14 +118,14 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
 /* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
  */
 static int create_file(void) {
-    snprintf(segment_path, sizeof segment_path, SHARED_FOLDER BFC_SEGMENT_NAME_FORMAT, getuid(),
-             (unsigned long)bfc_segment_pid_namespace(), getpid());
+    snprintf(segment_path, sizeof segment_path, BFC_SHARED_FOLDER BFC_SEGMENT_NAME_FORMAT, getuid(),
+             (unsigned long)bfc_pid_namespace(), getpid());
     unlink(segment_path);
     return open(segment_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 static struct bfc_segment_header *map_segment(void) {
-    bfc_neighbours_sweep(bfc_segment_pid_namespace());
+    bfc_neighbours_sweep(bfc_pid_namespace());
     int file = create_file();
     if (file < 0)
         return NULL;
@@ -286,7 +278,7 @@ void bfc_segment_open(const struct bfc_process *process,
             __atomic_store_n(&segment, published, __ATOMIC_RELEASE);
             start_helper(published);
         } else {
-            bfc_log(BFC_LOG_WARN, "no segment: %s in " SHARED_FOLDER, strerror(errno));
+            bfc_log(BFC_LOG_WARN, "no segment: %s in " BFC_SHARED_FOLDER, strerror(errno));
         }
     }
     __atomic_store_n(&opened, true, __ATOMIC_RELEASE);

@@ -29,9 +29,6 @@ struct bfc_segment_header *bfc_segment_published(void);
 /* Process-wide counters: the segment's, or where they are kept without one. */
 struct bfc_segment_header *bfc_segment_counters(void);
 
-/* This process's pid namespace (inode number). */
-uint64_t bfc_segment_pid_namespace(void);
-
 /* The index of a section that bfc_segment_take_section gave. */
 unsigned bfc_segment_section_index(const struct bfc_segment_pool *section);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "interpose/capture.h"
+#include "interpose/marks.h"
 #include "interpose/observe.h"
 #include "interpose/occupancy.h"
 #include "interpose/region_map.h"
@@ -36,9 +37,8 @@ static CUresult enter_context(const struct bfc_driver *driver, CUcontext context
 }
 
 static void leave_context(const struct bfc_driver *driver, bool pushed) {
-    CUcontext popped;
     if (pushed)
-        driver->cuCtxPopCurrent_v2(&popped);
+        bfc_pop_context(driver);
 }
 
 /* What the device has left, for the segment; its context is current. */
@@ -134,10 +134,33 @@ uint64_t bfc_source_trim(uint64_t bytes) {
     uint64_t released = 0;
     struct bfc_domain *domain;
     for (unsigned i = 0; released < bytes && (domain = bfc_domain_at(i)); i++) {
+        bfc_reuse_settle(domain);
         released += bfc_pool_trim(domain->pool, bytes - released);
         bfc_domain_drop(domain);
     }
     return released;
+}
+
+static uint64_t empty(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    if (domain->marks)
+        bfc_marks_wait(domain->marks, driver, bfc_marks_last(domain->marks), UINT64_MAX, NULL);
+    bfc_reuse_settle(domain);
+    return bfc_pool_trim(domain->pool, UINT64_MAX);
+}
+
+bool bfc_source_relieve(const struct bfc_driver *driver) {
+    CUdevice device;
+    struct bfc_domain *domain;
+    uint64_t released = 0;
+    if (!bfc_process_if_made() || bfc_capture_state(driver) != BFC_CAPTURE_NONE ||
+        driver->cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return false;
+    for (unsigned i = 0; (domain = bfc_domain_at(i)); i++) {
+        if (domain->device == device)
+            released += empty(driver, domain);
+        bfc_domain_drop(domain);
+    }
+    return released > 0;
 }
 
 void bfc_source_open_segment(const struct bfc_process *process) {

@@ -12,6 +12,13 @@ bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *o
 uint64_t bfc_source_trim(uint64_t bytes);
 
 /*
+ * A call past the pools found the current device full: gives back what its pools only cache, having
+ * waited for work that still uses it. True: something went back. Never while a capture is under
+ * way.
+ */
+bool bfc_source_relieve(const struct bfc_driver *driver);
+
+/*
  * Why growing last failed in this thread: the driver's own answer, which is then forgotten;
  * CUDA_SUCCESS if there is none.
  */

@@ -61,8 +61,7 @@ static inline void bins_put_second(struct block *blocks, block_index b, block_in
     blocks[b].before = first;
     blocks[b].after = second;
     blocks[first].after = b;
-    if (second)
-        blocks[second].before = b;
+    blocks[second].before = b; /* record 0 takes what is for none */
 }
 
 static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b) {
@@ -88,8 +87,7 @@ static inline void bins_lower_first(struct bins *bins, struct block *blocks, uns
         return;
     block_index third = blocks[second].after;
     blocks[first].after = third;
-    if (third)
-        blocks[third].before = first;
+    blocks[third].before = first;
     blocks[second].after = first;
     blocks[first].before = second;
     blocks[second].before = 0;
@@ -107,8 +105,7 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
     block_index before = blocks[b].before, after = blocks[b].after;
     if (before) {
         blocks[before].after = after;
-        if (after)
-            blocks[after].before = before;
+        blocks[after].before = before;
         return;
     }
     unsigned bin = bin_of(block_granules(&blocks[b]));
@@ -127,8 +124,7 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
     block_index before = blocks[from].before, after = blocks[from].after;
     blocks[to].before = before;
     blocks[to].after = after;
-    if (after)
-        blocks[after].before = to;
+    blocks[after].before = to;
     if (before)
         blocks[before].after = to;
     else

@@ -22,10 +22,16 @@ typedef uint32_t block_index;
 #define LARGEST_BLOCK ((uint64_t)1 << (32 + GRANULE_BITS))
 
 enum block_state { BLOCK_LIVE, BLOCK_CLEAN, BLOCK_DIRTY, BLOCK_LIMBO, BLOCK_VACANT };
-#define BLOCK_STATE_MASK ((uint64_t)(BFC_GRANULE - 1))
+#define BLOCK_STATE_MASK ((uint64_t)7)
+
+/* Small blocks live apart from large ones (core.c): each block is of one of two zones. */
+enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
+#define BLOCK_ZONE_BIT 3
+
+#define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
 struct block {
-    uint64_t tagged;            /* the start, with the state in its low bits */
+    uint64_t tagged;            /* the start, with state and zone in its low bits */
     uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
     block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones */
     block_index chain;          /* next with the same hash */
@@ -58,7 +64,7 @@ static inline enum block_state block_state(const struct block *b) {
 }
 
 static inline bfc_addr block_start(const struct block *b) {
-    return b->tagged & ~BLOCK_STATE_MASK;
+    return b->tagged & ~BLOCK_TAG_MASK;
 }
 
 static inline uint64_t block_granules(const struct block *b) {
@@ -74,7 +80,20 @@ static inline bfc_addr block_end(const struct block *b) {
 }
 
 static inline void block_set_state(struct block *b, enum block_state state) {
-    b->tagged = block_start(b) | (uint64_t)state;
+    b->tagged = (b->tagged & ~BLOCK_STATE_MASK) | (uint64_t)state;
+}
+
+static inline enum block_zone block_zone(const struct block *b) {
+    return (enum block_zone)(b->tagged >> BLOCK_ZONE_BIT & 1);
+}
+
+static inline void block_set_zone(struct block *b, enum block_zone zone) {
+    b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) | (uint64_t)zone << BLOCK_ZONE_BIT;
+}
+
+/* Are these two in the same state and zone? */
+static inline bool block_alike(const struct block *a, const struct block *b) {
+    return !((a->tagged ^ b->tagged) & BLOCK_TAG_MASK);
 }
 
 #endif

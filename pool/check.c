@@ -8,6 +8,7 @@ struct tally {
     const char *fault;
     uint64_t bytes[4];  /* by state */
     uint64_t blocks[4]; /* by state */
+    uint64_t clean_blocks[ZONE_COUNT];
     uint64_t binned_dirty, requested, regions;
     block_index previous; /* the last block of the chapter before */
 };
@@ -22,6 +23,8 @@ static bool should_have_merged(const struct bfc_pool *pool, block_index a, block
     enum block_state state = block_state(&pool->blocks[a]);
     if (state == BLOCK_LIVE || state != block_state(&pool->blocks[b]))
         return false;
+    if (state == BLOCK_CLEAN)
+        return block_zone(&pool->blocks[a]) == block_zone(&pool->blocks[b]);
     return state != BLOCK_DIRTY || pool->details[a].mark == pool->details[b].mark;
 }
 
@@ -50,6 +53,7 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a dirty block has no mark");
     t->bytes[state] += block_size(at);
     t->blocks[state]++;
+    t->clean_blocks[block_zone(at)] += state == BLOCK_CLEAN;
     t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
     t->requested += state == BLOCK_LIVE ? at->requested : 0;
     t->regions += !at->previous;
@@ -148,8 +152,8 @@ static const char *check_all(const struct bfc_pool *pool) {
     struct tally t = {.pool = pool};
     chapters_visit(&pool->chapters, check_chapter, &t);
     const char *fault = t.fault;
-    if (!fault)
-        fault = check_bins(pool, &pool->clean, BLOCK_CLEAN, t.blocks[BLOCK_CLEAN]);
+    for (int zone = 0; zone < ZONE_COUNT && !fault; zone++)
+        fault = check_bins(pool, &pool->clean[zone], BLOCK_CLEAN, t.clean_blocks[zone]);
     if (!fault)
         fault = check_bins(pool, &pool->dirty, BLOCK_DIRTY, t.binned_dirty);
     if (!fault)

@@ -5,6 +5,17 @@
  */
 #include "pool/internal.h"
 
+/*
+ * Small and large apart. Small blocks strewn among large ones keep their neighbourhood from ever
+ * coalescing into room for a large one. So requests of up to SMALL_GRANULES are served from the
+ * zone of small blocks; when nothing fits there, a large free block gives them a piece of
+ * APART_GRANULES, which becomes small and is cut up. The two zones coalesce each for itself; a free
+ * small block that has grown to APART_GRANULES again, or has no small neighbour left, goes back to
+ * the large ones.
+ */
+#define SMALL_GRANULES ((uint64_t)1 << (20 - GRANULE_BITS))
+#define APART_GRANULES ((uint64_t)1 << (23 - GRANULE_BITS))
+
 /* How much better a dirty block must fit than a clean one to be taken first: bins, 32 an octave. */
 #define DIRTY_ADVANTAGE 4
 
@@ -78,8 +89,7 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
     after->last = (uint32_t)(at->last - granules);
     after->previous = b;
     after->next = at->next;
-    if (at->next)
-        blocks[at->next].previous = rest;
+    blocks[at->next].previous = rest; /* record 0 takes what is for none */
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
     map_insert(&pool->map, blocks, rest);
@@ -89,14 +99,14 @@ static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t g
 }
 
 /* b takes in its next neighbour. Both are in no list. */
-inline void pool_absorb_next(struct bfc_pool *pool, block_index b) {
+static inline __attribute__((always_inline)) void absorb_next(struct bfc_pool *pool,
+                                                              block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].next;
     map_remove(&pool->map, blocks, gone);
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    if (blocks[b].next)
-        blocks[blocks[b].next].previous = b;
+    blocks[blocks[b].next].previous = b;
     leave_chapter(pool, gone);
     slot_vacate(pool, gone);
     pool->stats->merges++;
@@ -105,7 +115,7 @@ inline void pool_absorb_next(struct bfc_pool *pool, block_index b) {
 /* Takes a clean or dirty block out of its bin and list. */
 void pool_unbin(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_CLEAN) {
-        bins_remove(&pool->clean, pool->blocks, b);
+        bins_remove(&pool->clean[block_zone(&pool->blocks[b])], pool->blocks, b);
         return;
     }
     if (!region_of(pool, b)->shared)
@@ -113,21 +123,42 @@ void pool_unbin(struct bfc_pool *pool, block_index b) {
     marks_remove(pool, b);
 }
 
-static inline void make_clean(struct bfc_pool *pool, block_index b) {
+/* b, in no bin, takes in its neighbours that are clean and of its zone. Returns the whole. */
+static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_pool *pool,
+                                                                     block_index b) {
+    struct block *blocks = pool->blocks;
+    struct bins *bins = &pool->clean[block_zone(&blocks[b])];
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (block_alike(&blocks[next], &blocks[b])) {
+        bins_remove(bins, blocks, next);
+        absorb_next(pool, b);
+    }
+    if (block_alike(&blocks[previous], &blocks[b])) {
+        bins_remove(bins, blocks, previous);
+        absorb_next(pool, previous);
+        b = previous;
+    }
+    return b;
+}
+
+/* Is b, free and small, no longer worth keeping apart: large enough, or alone? */
+static inline bool outgrown(const struct bfc_pool *pool, block_index b) {
+    const struct block *blocks = pool->blocks;
+    return block_granules(&blocks[b]) >= APART_GRANULES ||
+           (block_zone(&blocks[blocks[b].previous]) != ZONE_SMALL &&
+            block_zone(&blocks[blocks[b].next]) != ZONE_SMALL);
+}
+
+static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_CLEAN);
     pool->stats->clean += block_size(&blocks[b]);
-    block_index next = blocks[b].next, previous = blocks[b].previous;
-    if (block_state(&blocks[next]) == BLOCK_CLEAN) {
-        bins_remove(&pool->clean, blocks, next);
-        pool_absorb_next(pool, b);
+    b = merge_clean(pool, b);
+    if (block_zone(&blocks[b]) == ZONE_SMALL && outgrown(pool, b)) {
+        block_set_zone(&blocks[b], ZONE_LARGE);
+        b = merge_clean(pool, b);
     }
-    if (block_state(&blocks[previous]) == BLOCK_CLEAN) {
-        bins_remove(&pool->clean, blocks, previous);
-        pool_absorb_next(pool, previous);
-        b = previous;
-    }
-    bins_insert(&pool->clean, blocks, b);
+    bins_insert(&pool->clean[block_zone(&blocks[b])], blocks, b);
 }
 
 static bool dirty_with(const struct bfc_pool *pool, block_index b, bfc_mark mark) {
@@ -141,11 +172,11 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (dirty_with(pool, next, mark)) {
         pool_unbin(pool, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (dirty_with(pool, previous, mark)) {
         pool_unbin(pool, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     marks_add(pool, b, mark);
@@ -160,11 +191,11 @@ static void make_limbo(struct bfc_pool *pool, block_index b) {
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_LIMBO) {
         limbo_remove(pool, next);
-        pool_absorb_next(pool, b);
+        absorb_next(pool, b);
     }
     if (block_state(&blocks[previous]) == BLOCK_LIMBO) {
         limbo_remove(pool, previous);
-        pool_absorb_next(pool, previous);
+        absorb_next(pool, previous);
         b = previous;
     }
     limbo_add(pool, b);
@@ -209,7 +240,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     stats->allocations++;
     raise_peak(&stats->peak_in_use, stats->in_use);
     raise_peak(&stats->peak_requested, stats->requested);
-    *request->out = (struct bfc_block_info){.start = at->tagged,
+    *request->out = (struct bfc_block_info){.start = block_start(at),
                                             .size = size,
                                             .requested = request->bytes,
                                             .id = id,
@@ -217,16 +248,38 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
                                             .live = true};
 }
 
+/* Cuts a clean block that is in no bin; the rest goes to a bin. */
+static inline void cut_clean(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    if (block_granules(&pool->blocks[b]) <= granules)
+        return;
+    block_index rest = split(pool, b, granules);
+    if (LIKELY(rest))
+        bins_insert(&pool->clean[block_zone(&pool->blocks[rest])], pool->blocks, rest);
+}
+
+/* Puts the front of a clean large block, which is in no bin, into the zone of the small ones. */
+static __attribute__((noinline)) void set_apart(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    cut_clean(pool, b, APART_GRANULES);
+    block_set_zone(&blocks[b], ZONE_SMALL);
+    block_index next = blocks[b].next;
+    if (block_alike(&blocks[next], &blocks[b])) {
+        bins_remove(&pool->clean[ZONE_SMALL], blocks, next);
+        absorb_next(pool, b);
+    }
+}
+
 static inline void hand_out_clean(struct bfc_pool *pool, block_index b,
                                   const struct request *request) {
-    struct block *blocks = pool->blocks;
-    bins_remove(&pool->clean, blocks, b);
-    if (block_granules(&blocks[b]) > request->granules) {
-        block_index rest = split(pool, b, request->granules);
-        if (LIKELY(rest))
-            bins_insert(&pool->clean, blocks, rest);
-    }
-    pool->stats->clean -= block_size(&blocks[b]);
+    struct block *at = &pool->blocks[b];
+    enum block_zone zone = block_zone(at);
+    bins_remove(&pool->clean[zone], pool->blocks, b);
+    if (zone != ZONE_SMALL && request->granules <= SMALL_GRANULES)
+        set_apart(pool, b);
+    cut_clean(pool, b, request->granules);
+    pool->stats->clean -= block_size(at);
+    if (zone == ZONE_SMALL && request->granules > SMALL_GRANULES)
+        block_set_zone(at, ZONE_LARGE);
     make_live(pool, b, request, BFC_NO_MARK);
 }
 
@@ -248,9 +301,16 @@ static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct re
     make_live(pool, b, request, complete ? BFC_NO_MARK : mark);
 }
 
+/* A clean block of the request's own zone, else of the other; or 0. */
+static inline block_index pick_clean(const struct bfc_pool *pool, uint64_t granules) {
+    enum block_zone zone = granules <= SMALL_GRANULES ? ZONE_SMALL : ZONE_LARGE;
+    block_index b = bins_pick(&pool->clean[zone], pool->blocks, granules);
+    return LIKELY(b) ? b : bins_pick(&pool->clean[!zone], pool->blocks, granules);
+}
+
 /* Takes a clean block; false: none was found that fits. */
 static inline bool take_clean(struct bfc_pool *pool, const struct request *request) {
-    block_index b = bins_pick(&pool->clean, pool->blocks, request->granules);
+    block_index b = pick_clean(pool, request->granules);
     if (UNLIKELY(!b))
         return false;
     hand_out_clean(pool, b, request);
@@ -263,7 +323,7 @@ static bool take_either(struct bfc_pool *pool, const struct request *request) {
     block_index dirty = bins_pick(&pool->dirty, blocks, request->granules);
     if (!dirty)
         return take_clean(pool, request);
-    block_index clean = bins_pick(&pool->clean, blocks, request->granules);
+    block_index clean = pick_clean(pool, request->granules);
     if (clean && bin_of(block_granules(&blocks[clean])) <=
                      bin_of(block_granules(&blocks[dirty])) + DIRTY_ADVANTAGE)
         hand_out_clean(pool, clean, request);
@@ -278,16 +338,57 @@ static inline bool take_at_once(struct bfc_pool *pool, const struct request *req
     return take_clean(pool, request);
 }
 
-/* As take_at_once, and also through the whole of the request's own bin: not O(1). */
+/* The first of the clean neighbours, of whatever zone, around b, if they are enough; else 0. */
+static block_index clean_run(const struct bfc_pool *pool, block_index b, uint64_t granules) {
+    const struct block *blocks = pool->blocks;
+    while (block_state(&blocks[blocks[b].previous]) == BLOCK_CLEAN)
+        b = blocks[b].previous;
+    uint64_t run = 0;
+    for (block_index at = b; block_state(&blocks[at]) == BLOCK_CLEAN; at = blocks[at].next)
+        run += block_granules(&blocks[at]);
+    return run >= granules ? b : 0;
+}
+
+/* Makes one large block of a clean block and all clean ones after it. */
+static void join_clean_run(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    pool_unbin(pool, b);
+    while (block_state(&blocks[blocks[b].next]) == BLOCK_CLEAN) {
+        pool_unbin(pool, blocks[b].next);
+        absorb_next(pool, b);
+    }
+    block_set_zone(&blocks[b], ZONE_LARGE);
+    bins_insert(&pool->clean[ZONE_LARGE], blocks, b);
+}
+
+/* Joins clean neighbours of different zones, where that makes room. O(clean small blocks). */
+static bool join_zones(struct bfc_pool *pool, uint64_t granules) {
+    const struct bins *bins = &pool->clean[ZONE_SMALL];
+    for (unsigned bin = bins_next(bins, 0); bin < BIN_COUNT; bin = bins_next(bins, bin + 1))
+        for (block_index b = bins->first[bin]; b; b = pool->blocks[b].after) {
+            block_index first = clean_run(pool, b, granules);
+            if (first) {
+                join_clean_run(pool, first);
+                return true;
+            }
+        }
+    return false;
+}
+
+/* As take_at_once, and also by whatever search and joining it takes: not O(1). */
 bool pool_take(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
     unsigned bin = bin_of(request->granules);
-    block_index b = bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
+    block_index b = 0;
+    for (int zone = 0; zone < ZONE_COUNT && !b; zone++)
+        b = bins_search(&pool->clean[zone], pool->blocks, bin, request->granules, UINT64_MAX);
     if (b) {
         hand_out_clean(pool, b, request);
         return true;
     }
+    if (join_zones(pool, request->granules))
+        return pool_take(pool, request);
     if (!(request->flags & BFC_ALLOCATE_DIRTY))
         return false;
     b = bins_search(&pool->dirty, pool->blocks, bin, request->granules, UINT64_MAX);
@@ -313,7 +414,7 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
         }
         pool_unbin(pool, part);
         if (!first)
-            pool_absorb_next(pool, b);
+            absorb_next(pool, b);
     }
     block_set_state(&blocks[b], BLOCK_DIRTY);
     marks_add(pool, b, mark);
@@ -372,8 +473,8 @@ static __attribute__((noinline)) enum bfc_status refuse_free(struct bfc_pool *po
 static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, bfc_mark mark) {
     /* The address as it stands is the tag of a live block: state 0. */
     block_index b = 0;
-    if (LIKELY(!(start & BLOCK_STATE_MASK)))
-        b = map_find_tagged(&pool->map, pool->blocks, start);
+    if (LIKELY(!(start & BLOCK_TAG_MASK)))
+        b = map_find_live(&pool->map, pool->blocks, start);
     if (UNLIKELY(!b))
         return refuse_free(pool, start);
     struct bfc_pool_stats *stats = pool->stats;
@@ -381,7 +482,10 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     stats->requested -= pool->blocks[b].requested;
     stats->blocks--;
     stats->frees++;
-    pool_make_free(pool, b, mark);
+    if (LIKELY(mark <= pool->completed))
+        make_clean(pool, b);
+    else
+        pool_make_free(pool, b, mark);
     return BFC_OK;
 }
 
@@ -413,7 +517,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) 
 }
 
 static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    block_index b = start & BLOCK_STATE_MASK ? 0 : map_find_tagged(&pool->map, pool->blocks, start);
+    block_index b = start & BLOCK_STATE_MASK ? 0 : map_find_live(&pool->map, pool->blocks, start);
     if (!b)
         return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
     uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1;

@@ -41,11 +41,11 @@ struct region {
 /*
  * Invariants (checked by bfc_pool_check):
  *   blocks tile their region without gap or overlap;
- *   no two neighbouring blocks of a region are both clean, both limbo, or both dirty with one mark;
- *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
- *   each clean block is in the one bin of its size, as is each dirty one but those of shared
- * regions; each dirty block is in the list of marks, which rises; each limbo block is in the list
- * of limbo; each block is in the map once, and in one chapter; each record is a block's or vacant.
+ *   no two neighbours of a region are both clean in one zone, both limbo, or both dirty with one
+ * mark; in_use + clean + dirty + limbo = reserved, each the sum over its blocks; each clean block
+ * is in the one bin of its zone and size, as is each dirty one but those of shared regions; each
+ * dirty block is in the list of marks, which rises; each limbo block is in the list of limbo; each
+ * block is in the map once, and in one chapter; each record is a block's or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
@@ -60,7 +60,7 @@ struct bfc_pool {
     bfc_mark completed;
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
     block_index oldest, newest, limbo;
-    struct bins clean, dirty;
+    struct bins clean[ZONE_COUNT], dirty;
     struct chapters chapters;
     struct region *regions;
     region_index region_high, vacant_region;
@@ -109,7 +109,6 @@ bool pool_take(struct bfc_pool *pool, const struct request *request);
 bool pool_take_run(struct bfc_pool *pool, const struct request *request);
 void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
 void pool_unbin(struct bfc_pool *pool, block_index b);
-void pool_absorb_next(struct bfc_pool *pool, block_index b);
 
 /* marks.c */
 #define MARKS_ALL UINT64_MAX
@@ -142,10 +141,43 @@ void regions_forget(struct bfc_pool *pool, bool release);
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
 
 /* slots.c */
-block_index slot_take(struct bfc_pool *pool);
-void slot_vacate(struct bfc_pool *pool, block_index b);
+#define SLOTS_KEPT 4096 /* records that are never given back */
+
+block_index slot_take_fresh(struct bfc_pool *pool);
+void slots_move_together(struct bfc_pool *pool);
+
+static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    blocks[next].previous = previous; /* record 0 takes what is for none */
+    *(previous ? &blocks[previous].next : &pool->vacant) = next;
+}
+
+static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    blocks[b].tagged = BLOCK_VACANT;
+    blocks[b].previous = 0;
+    blocks[b].next = pool->vacant;
+    blocks[pool->vacant].previous = b;
+    pool->vacant = b;
+}
+
+/* A record, whose contents are anything; or 0: the host has no memory for it. */
+static inline block_index slot_take(struct bfc_pool *pool) {
+    block_index b = pool->vacant;
+    if (UNLIKELY(!b))
+        return slot_take_fresh(pool);
+    pool->vacant = pool->blocks[b].next;
+    pool->blocks[pool->vacant].previous = 0;
+    return b;
+}
+
 /* Moves records together, a few a call: no index kept by the caller holds afterwards. */
-void slots_settle(struct bfc_pool *pool);
+static inline void slots_settle(struct bfc_pool *pool) {
+    if (UNLIKELY(pool->map.count < pool->high / 2) && pool->high > SLOTS_KEPT)
+        slots_move_together(pool);
+}
+
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
 void slots_close(struct bfc_pool *pool);
 

@@ -74,6 +74,6 @@ static void remove_bucket(struct map *map, struct block *blocks) {
 
 void map_shrink(struct map *map, struct block *blocks) {
     for (int i = 0; i < BUCKETS_A_CALL; i++)
-        if (map->bucket_count > MAP_FEWEST_BUCKETS && map->bucket_count / 3 > map->count)
+        if (map->bucket_count > MAP_FEWEST_KEPT && map->bucket_count / 3 > map->count)
             remove_bucket(map, blocks);
 }

@@ -12,6 +12,8 @@
 #include "pool/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
+/* A table of two pages or less is not worth shrinking, to be grown again soon after. */
+#define MAP_FEWEST_KEPT 2048
 
 struct map {
     block_index *buckets;
@@ -31,11 +33,11 @@ static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     return bucket < map->bucket_count ? bucket : hash & (map->mask >> 1);
 }
 
-/* The record whose start and state are `tagged`, or 0. */
-static inline block_index map_find_tagged(const struct map *map, const struct block *blocks,
-                                          uint64_t tagged) {
-    block_index b = map->buckets[map_bucket(map, tagged)];
-    while (b && blocks[b].tagged != tagged)
+/* The record of the live block, of either zone, that starts at `start`, or 0. */
+static inline block_index map_find_live(const struct map *map, const struct block *blocks,
+                                        bfc_addr start) {
+    block_index b = map->buckets[map_bucket(map, start)];
+    while (b && (blocks[b].tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) != start)
         b = blocks[b].chain;
     return b;
 }
@@ -74,7 +76,8 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
 static inline void map_remove(struct map *map, struct block *blocks, block_index b) {
     map_replace(map, blocks, b, blocks[b].chain);
     map->count--;
-    if (__builtin_expect(map->bucket_count / 3 > map->count, 0))
+    if (__builtin_expect(map->bucket_count / 3 > map->count, 0) &&
+        map->bucket_count > MAP_FEWEST_KEPT)
         map_shrink(map, blocks);
 }
 

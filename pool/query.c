@@ -83,7 +83,7 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
 }
 
 block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
-    block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_STATE_MASK);
+    block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
     if (b)
         return b;
     chapter_index c = chapters_find(&pool->chapters, pool->blocks, address);
@@ -168,7 +168,11 @@ static uint64_t largest_in(const struct bins *bins, const struct block *blocks) 
 }
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
-    uint64_t largest = largest_in(&pool->clean, pool->blocks);
+    uint64_t largest = 0;
+    for (int zone = 0; zone < ZONE_COUNT; zone++) {
+        uint64_t in_zone = largest_in(&pool->clean[zone], pool->blocks);
+        largest = in_zone > largest ? in_zone : largest;
+    }
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         if (block_size(&pool->blocks[b]) > largest)
             largest = block_size(&pool->blocks[b]);

@@ -74,8 +74,9 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size)
 static block_index idle_block(const struct bfc_pool *pool, const struct region *region) {
     if (!region->size || region->held)
         return 0;
-    block_index b = map_find_tagged(&pool->map, pool->blocks, region->start | BLOCK_CLEAN);
-    return b && block_size(&pool->blocks[b]) == region->size ? b : 0;
+    block_index b = map_find(&pool->map, pool->blocks, region->start);
+    const struct block *at = &pool->blocks[b];
+    return block_state(at) == BLOCK_CLEAN && block_size(at) == region->size ? b : 0;
 }
 
 uint64_t regions_releasable(const struct bfc_pool *pool) {

@@ -26,7 +26,7 @@ static bool took_hit(struct bfc_pool *pool, const struct request *request) {
 }
 
 static void poll(struct bfc_pool *pool) {
-    if (!pool->oldest)
+    if (!pool->oldest && !pool->limbo) /* the source may mark what is in limbo now */
         return;
     pool_leave(pool);
     bfc_mark mark = pool->source.poll ? pool->source.poll(pool->source.context) : UINT64_MAX;

@@ -8,28 +8,8 @@
 #include "pool/internal.h"
 
 /* Memory goes back in pieces of this many records, and the first piece stays. */
-#define RECORDS_A_PIECE 4096
-#define MOVES_A_CALL 3
-
-static void link_vacant(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    blocks[b].tagged = BLOCK_VACANT;
-    blocks[b].previous = 0;
-    blocks[b].next = pool->vacant;
-    if (pool->vacant)
-        blocks[pool->vacant].previous = b;
-    pool->vacant = b;
-}
-
-static void unlink_vacant(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    if (blocks[b].next)
-        blocks[blocks[b].next].previous = blocks[b].previous;
-    if (blocks[b].previous)
-        blocks[blocks[b].previous].next = blocks[b].next;
-    else
-        pool->vacant = blocks[b].next;
-}
+#define RECORDS_A_PIECE SLOTS_KEPT
+#define MOVES_A_CALL 8
 
 static bool commit(struct bfc_pool *pool, uint64_t records) {
     return host_array_commit(&pool->block_memory, records * sizeof(struct block)) &&
@@ -37,12 +17,7 @@ static bool commit(struct bfc_pool *pool, uint64_t records) {
            host_array_commit(&pool->chapter_of_memory, records * sizeof(chapter_index));
 }
 
-block_index slot_take(struct bfc_pool *pool) {
-    block_index b = pool->vacant;
-    if (LIKELY(b)) {
-        unlink_vacant(pool, b);
-        return b;
-    }
+block_index slot_take_fresh(struct bfc_pool *pool) {
     if (pool->high == UINT32_MAX || !commit(pool, (uint64_t)pool->high + 1))
         return 0;
     return pool->high++;
@@ -83,7 +58,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     pool->chapter_of[to] = pool->chapter_of[from];
     move_links(pool, from, to);
     if (state == BLOCK_CLEAN)
-        bins_replace(&pool->clean, blocks, from, to);
+        bins_replace(&pool->clean[block_zone(&blocks[from])], blocks, from, to);
     else if (state == BLOCK_DIRTY && !region_of(pool, to)->shared)
         bins_replace(&pool->dirty, blocks, from, to);
     if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
@@ -101,9 +76,9 @@ static void give_back(struct bfc_pool *pool) {
 static void lower_high(struct bfc_pool *pool) {
     block_index top = pool->high - 1, to = pool->vacant;
     if (block_state(&pool->blocks[top]) == BLOCK_VACANT) {
-        unlink_vacant(pool, top);
+        slot_unlink_vacant(pool, top);
     } else {
-        unlink_vacant(pool, to);
+        slot_unlink_vacant(pool, to);
         move_record(pool, top, to);
     }
     pool->high = top;
@@ -111,18 +86,9 @@ static void lower_high(struct bfc_pool *pool) {
         give_back(pool);
 }
 
-static __attribute__((noinline)) void move_together(struct bfc_pool *pool) {
+void slots_move_together(struct bfc_pool *pool) {
     for (int i = 0; i < MOVES_A_CALL && pool->vacant; i++)
         lower_high(pool);
-}
-
-void slot_vacate(struct bfc_pool *pool, block_index b) {
-    link_vacant(pool, b);
-}
-
-void slots_settle(struct bfc_pool *pool) {
-    if (UNLIKELY(pool->map.count < pool->high / 2) && pool->high > RECORDS_A_PIECE)
-        move_together(pool);
 }
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {

@@ -19,6 +19,8 @@ const char *forward_reason_name(enum bfc_forward_reason reason) {
         return "too_large";
     case BFC_FORWARD_CAPTURE:
         return "capture";
+    case BFC_FORWARD_EXPORTS:
+        return "exports";
     case BFC_FORWARD_REASONS:
         break;
     }

@@ -34,7 +34,7 @@ $compiler "${flags[@]}" -fvisibility=default -shared tests/roads/plugin.c tests/
 
 # run NAME PRELOAD COMMAND...: SIM_STATS goes beside the output.
 run() {
-    "$qemu" -L "$libraries" -E LD_LIBRARY_PATH="$work/sim" -E SIM_MEMORY=256M -E SIM_STATS="$work/$1.stats" \
+    "$qemu" -L "$libraries" -E LD_LIBRARY_PATH="$work/sim" -E BFC_LOG=off -E SIM_MEMORY=256M -E SIM_STATS="$work/$1.stats" \
         ${2:+-E LD_PRELOAD="$2"} "${@:3}" >"$work/$1" 2>&1
 }
 

@@ -1,11 +1,9 @@
 /* cudaMalloc3D: rows wide enough, room for all of them, sizes as asked [D]. */
 #include "tests/conformance/gpu.h"
 
-#include <driver_functions.h>
-
 static void look(size_t width, size_t height, size_t depth) {
     struct cudaPitchedPtr made = {0};
-    int code = (int)cudaMalloc3D(&made, make_cudaExtent(width, height, depth));
+    int code = (int)cudaMalloc3D(&made, (struct cudaExtent){width, height, depth});
     printf("%zu x %zu x %zu: %s\n", width, height, depth, name_of(code));
     if (code != 0)
         return;

@@ -37,8 +37,8 @@ int main(void) {
     tell("cuMemFreeAsync has a per-thread twin",
          found("cuMemFreeAsync", 11020, 0) != found("cuMemFreeAsync", 11020, 2));
     use_device(0);
-    say("malloc by the entry", (__extension__(__typeof__(&cuMemAlloc)) entry)(&at, 4096));
-    say("free by the entry", (__extension__(__typeof__(&cuMemFree)) release_entry)(at));
-    say("free by the entry again", (__extension__(__typeof__(&cuMemFree)) release_entry)(at));
+    say("malloc by the entry", (int)(__extension__(__typeof__(&cuMemAlloc)) entry)(&at, 4096));
+    say("free by the entry", (int)(__extension__(__typeof__(&cuMemFree)) release_entry)(at));
+    say("free by the entry again", (int)(__extension__(__typeof__(&cuMemFree)) release_entry)(at));
     return 0;
 }

@@ -10,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 
 "$@" >"$work/native" 2>&1
 native=$?
-SIM_STATS=$work/stats LD_PRELOAD=$library "$@" >"$work/preloaded" 2>&1
+# A full device is explained on standard error, which is no part of the program's output.
+SIM_STATS=$work/stats BFC_LOG=off LD_PRELOAD=$library "$@" >"$work/preloaded" 2>&1
 preloaded=$?
 if [ $native != $preloaded ] || ! cmp -s "$work/native" "$work/preloaded"; then
     echo "exit status natively $native, preloaded $preloaded"

@@ -14,7 +14,7 @@ for places in ${PRELOADS:-OURS}; do
     without=${places//OURS/}
     env LD_PRELOAD="${without//:/ }" "$@" >"$work/without" 2>&1
     status_without=$?
-    env LD_PRELOAD="${places//OURS/$library}" "$@" >"$work/with" 2>&1
+    env BFC_LOG=off LD_PRELOAD="${places//OURS/$library}" "$@" >"$work/with" 2>&1
     status_with=$?
     echo "LD_PRELOAD=$places: exit status $status_with, $(wc -l <"$work/with") lines"
     if [ $status_without != $status_with ] || ! cmp -s "$work/without" "$work/with"; then

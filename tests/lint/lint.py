@@ -94,12 +94,12 @@ def check_layers(root):
             r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', read(root, name), re.MULTILINE
         ):
             if layer in LAYERS and quoted:
-                if not any(re.match(allowed, quoted) for allowed in LAYERS[layer]):
+                generated = "/" not in quoted  # by the build, beside its user
+                if not generated and not any(re.match(allowed, quoted) for allowed in LAYERS[layer]):
                     yield f'{name} includes "{quoted}"'
             if layer == "pool" and system and system not in POOL_HEADERS:
                 yield f"{name} includes <{system}>: the pool knows neither CUDA nor the system"
-            generated = "/" not in quoted  # by the build, beside its user
-            if quoted and not generated and not os.path.exists(os.path.join(root, quoted)):
+            if quoted and "/" in quoted and not os.path.exists(os.path.join(root, quoted)):
                 yield f'{name} includes "{quoted}", which is not relative to the root'
 
 
@@ -122,24 +122,6 @@ def check_words(root):
             for pattern in FORBIDDEN + ([] if name.startswith("tests/") else [SHARED]):
                 if re.search(pattern, line):
                     yield f"{name}:{number}: {line.strip()}"
-
-
-def exported(library):
-    lines = run("nm", "-D", "--defined-only", library).stdout.splitlines()
-    return {line.split()[-1] for line in lines} - {"BFC_BOUND"}  # the version itself
-
-
-def check_exports(root, library):
-    """The library exports exactly what interpose/exports.list names, and needs only libc."""
-    need("nm")
-    lines = read(root, "interpose/exports.list").splitlines()
-    intended = {line for line in lines if line and not line.startswith("#")}
-    for name in sorted(intended ^ exported(library)):
-        yield f"{name}: " + ("is not exported" if name in intended else "is exported")
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", library).stdout)
-    for name in needed:
-        if not re.match(r"(libc|ld-linux-x86-64|libpthread|libdl|libgcc_s|lib[at]san|libubsan)\.so", name):
-            yield f"the library needs {name}"
 
 
 BANNED = {

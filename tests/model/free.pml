@@ -128,7 +128,7 @@ inline spend(budget) {
 
 /* ---- completion ---- */
 
-hidden byte i_, k_, shift_, least_;
+hidden byte i_, k_, shift_;
 
 inline lower(ticket) {
     ticket = (ticket > shift_ -> ticket - shift_ : 0)
@@ -388,16 +388,18 @@ inline draw(me, peer) {
 }
 
 #ifdef WITHOUT_RESERVATION
-#define AWAITED(context, ticket) (context == PEER || entry[AT(context, ticket)] == RECORDING)
+#define IS_DUE(context, ticket) (context == PEER || entry[AT(context, ticket)] == RECORDING)
+#define PEER_IS_DUE HAS_PEER(set)
 #else
-#define AWAITED(context, ticket) (entry[AT(context, ticket)] == RECORDING)
+#define IS_DUE(context, ticket) (entry[AT(context, ticket)] == RECORDING)
+#define PEER_IS_DUE (number[me] != 0 && IS_DUE(PEER, number[me]))
 #endif
 
 /* The entry may have been retired by a later mark's event already. */
 inline record(context, ticket) {
     assert(!capturing);
     if
-    :: ticket != 0 && AWAITED(context, ticket) ->
+    :: ticket != 0 && IS_DUE(context, ticket) ->
         entry[AT(context, ticket)] = RECORDED;
         event[AT(context, ticket)] = in_context[context];
         learn()
@@ -694,8 +696,8 @@ freeing:
     d_step { draw(me, HAS_PEER(set)) }
     d_step { record(OWNER, number[me]) }
     if
-    :: d_step { HAS_PEER(set) -> record(PEER, number[me]) }
-    :: !HAS_PEER(set)
+    :: d_step { PEER_IS_DUE -> record(PEER, number[me]) }
+    :: !PEER_IS_DUE
     fi;
 #endif
     d_step { leave_gate() }
@@ -821,8 +823,8 @@ ended:
     }
     d_step { record(OWNER, number[me]) }
     if
-    :: d_step { HAS_PEER(set) -> record(PEER, number[me]) }
-    :: !HAS_PEER(set)
+    :: d_step { PEER_IS_DUE -> record(PEER, number[me]) }
+    :: !PEER_IS_DUE
     fi;
 #ifdef WITHOUT_LIMBO_GATE
     d_step { leave_gate() }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROUNDS = 200, KEPT = 8, LARGEST = 96 * 1024 };
 
@@ -63,6 +64,18 @@ static unsigned long replace(const struct road *road, struct block *block, unsig
     return sum;
 }
 
+// On a real device nobody counts driver calls: $ROAD_REPORT, with the process's id behind it, is
+// run and tells on standard error how much was pooled.
+static void report(void) {
+    char line[1024];
+    const char *command = getenv("ROAD_REPORT");
+    if (!command || !strstr(getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "", "bfcpreload"))
+        return;
+    snprintf(line, sizeof line, "unset LD_PRELOAD; %s %d >&2", command, (int)getpid());
+    if (system(line) != 0)
+        road_fail(command, NULL);
+}
+
 int road_run(const struct road *road) {
     struct block blocks[KEPT];
     unsigned long sum = 0;
@@ -78,5 +91,6 @@ int road_run(const struct road *road) {
     printf("sum %lu\n", sum);
     printf("too much %d\n", road->allocate(&nothing, SIZE_MAX / 2));
     printf("free of nothing %d\n", road->release(0));
+    report();
     return 0;
 }

@@ -43,6 +43,8 @@ static int run_entries(int version) {
     *(void **)&road.set = entry("cuMemsetD8", version);
     *(void **)&road.read = entry("cuMemcpyDtoH", version);
     entry("cuNoSuchCall", version);
+    if (!road.allocate || !road.release || !road.set || !road.read)
+        road_fail("cudaGetDriverEntryPoint", "found nothing");
     return road_run(&road);
 }
 

@@ -25,6 +25,7 @@ class Switches(unittest.TestCase):
                 return run.stdout, run.stderr, json.loads(file.readlines()[-1])["cuMemAlloc"]
 
     def check(self, pooled, command=None, **variables):
+        variables["BFC_LOG"] = "off"  # the program asks for too much, which would be explained
         stdout, stderr, made = self.run_it(command or [PROGRAM], variables)
         self.assertTrue(made <= 20 if pooled else made >= 200, (variables, made))
         self.assertEqual(stdout, self.run_it(command or [PROGRAM], {"BFC_DISABLE": "1"})[0])
@@ -51,6 +52,16 @@ class Switches(unittest.TestCase):
         self.check(True, command)
         self.check(True, command, BFC_DEEPBIND="strip")
         self.check(False, command, BFC_DEEPBIND="keep")
+
+    def test_compute_sanitizer(self):
+        """Under it (as it sets the environment) we step aside, and say so once."""
+        for variable in {"NV_SANITIZER_INJECTION_PORT_BASE": "49152"}, {
+                "NVTX_INJECTION64_PATH": "libsanitizer-collection.so"}:
+            _, stderr, made = self.run_it([PROGRAM], variable)
+            self.assertGreaterEqual(made, 200)
+            self.assertRegex(stderr, r"^bfcpreload: compute-sanitizer [^\n]*\n$")
+            self.assertEqual(self.run_it([PROGRAM], dict(variable, BFC_LOG="off"))[1], "")
+            self.assertEqual(self.run_it([PROGRAM], dict(variable, BFC_DISABLE="1"))[1], "")
 
     def test_children(self):
         """A launcher that uses no CUDA passes the switch on."""

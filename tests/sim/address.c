@@ -9,7 +9,7 @@
 #include <string.h>
 
 uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owner) {
-    if (pages == 0 || pages > device->limit - device->used) {
+    if (pages == 0 || pages > device->limit - device->used || !sim_share_take(device, pages)) {
         return 0;
     }
     size_t run = 0;
@@ -28,6 +28,7 @@ uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owne
         device->used += pages;
         return device->base + first * SIM_PAGE;
     }
+    sim_share_give(device, 0); // there was memory, but no run of addresses
     return 0;
 }
 
@@ -37,6 +38,7 @@ void sim_pages_give(struct sim_device *device, uintptr_t start, size_t pages) {
     memset(&device->owner[first], 0, pages * sizeof *device->owner);
     fallocate(device->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(first * SIM_PAGE),
               (off_t)(pages * SIM_PAGE));
+    sim_share_give(device, pages);
     device->used -= pages;
     if (first < device->hint) {
         device->hint = first;

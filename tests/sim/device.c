@@ -58,6 +58,9 @@ static bool open_windows(struct sim_device *device) {
 }
 
 CUresult sim_devices_open(void) {
+    if (!sim_share_open(sim_options.share)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     for (int i = 0; i < sim_options.devices; i++) {
         struct sim_device *device = &sim_devices[i];
         device->ordinal = i;
@@ -196,6 +199,7 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1},
+    {CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 1},
 };
 
 static CUresult attribute_of(int *out, CUdevice_attribute which, CUdevice device) {

@@ -141,6 +141,7 @@ CUresult sim_allocate(struct CUctx_st *context, size_t size, enum sim_kind kind,
 
 void sim_allocation_end(struct sim_allocation *allocation) {
     sim_pool_forget(allocation);
+    sim_ipc_forget(allocation);
     *allocation->link = allocation->next;
     if (allocation->next != NULL) {
         allocation->next->link = allocation->link;
@@ -280,7 +281,8 @@ SIM_CALL(cuMemAllocPitch_v2, SIM_CURRENT | SIM_UNSAFE,
 static CUresult info(size_t *free_bytes, size_t *total) {
     const struct sim_device *device = sim_current()->device;
     if (free_bytes != NULL) {
-        *free_bytes = (device->limit - device->used) * SIM_PAGE;
+        size_t used = device->used + sim_share_others(device);
+        *free_bytes = used < device->limit ? (device->limit - used) * SIM_PAGE : 0;
     }
     if (total != NULL) {
         *total = device->limit * SIM_PAGE;

@@ -83,6 +83,7 @@ void sim_options_read(void) {
     sim_options.stats = getenv("SIM_STATS");
     sim_options.latency = getenv("SIM_LATENCY");
     sim_options.fail = getenv("SIM_FAIL");
+    sim_options.share = getenv("SIM_SHARE");
 }
 
 uint64_t sim_mix(uint64_t state) {

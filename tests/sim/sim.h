@@ -96,6 +96,7 @@ struct sim_options {
     bool peers;
     const char *latency;
     const char *fail;
+    const char *share;
 };
 extern struct sim_options sim_options;
 void sim_options_read(void);
@@ -269,6 +270,13 @@ struct sim_device {
     struct CUctx_st primary;
 };
 
+// What other processes use of a device (share.c); nothing without SIM_SHARE. `take` says whether
+// that many pages more are there, and notes them; `give` comes before they are given back.
+bool sim_share_open(const char *path);
+size_t sim_share_others(const struct sim_device *device);
+bool sim_share_take(const struct sim_device *device, size_t pages);
+void sim_share_give(const struct sim_device *device, size_t pages);
+
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];
 struct sim_device *sim_device_of(CUdevice ordinal);
 CUresult sim_devices_open(void);
@@ -294,6 +302,7 @@ struct sim_allocation {
     struct sim_device *device;
     struct sim_slab *slab;
     unsigned long long buffer_id;
+    size_t ledger_slot; // once it was exported (ipc.c)
     bool sync_memops;
     struct CUmemPoolHandle_st *pool; // of stream-ordered memory
     bool cached;                     // freed and kept by its pool
@@ -332,6 +341,7 @@ bool sim_virtual_at(uintptr_t address);
 char *sim_virtual_reach(uintptr_t address, size_t bytes); // NULL: not all is mapped
 struct sim_allocation *sim_virtual_allocation(uintptr_t address);
 void sim_context_imports_end(const struct CUctx_st *context);
+void sim_ipc_forget(const struct sim_allocation *allocation);
 
 // ---- copies (copy.c, copy3d.c) and arrays (array.c) ----
 

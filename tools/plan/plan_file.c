@@ -18,8 +18,7 @@ struct image {
     struct bfc_plan_anchor *anchors;
 };
 
-/* The checksum of a file: of its bytes with the field itself taken as zero. */
-static uint64_t checksum_of(const void *bytes, size_t size) {
+uint64_t plan_checksum(const void *bytes, size_t size) {
     struct bfc_plan_header header;
     memcpy(&header, bytes, sizeof header);
     header.checksum = 0;
@@ -169,7 +168,7 @@ static bool fill_image(struct image *image, struct plan_error *error) {
     header->file_bytes =
         table_end(header->anchors_at, header->anchors * sizeof(struct bfc_plan_anchor));
     memcpy(image->bytes, header, sizeof *header);
-    header->checksum = checksum_of(image->bytes, header->file_bytes);
+    header->checksum = plan_checksum(image->bytes, header->file_bytes);
     memcpy(image->bytes, header, sizeof *header);
     return good || plan_fail_memory(error);
 }
@@ -211,7 +210,7 @@ static bool check_header(struct plan_file *plan, struct plan_error *error) {
     if (header->file_bytes != plan->text.size)
         return plan_fail(error, "%s: header: %" PRIu64 " bytes are announced, %zu are there",
                          plan->path, header->file_bytes, plan->text.size);
-    if (header->checksum != checksum_of(plan->text.bytes, plan->text.size))
+    if (header->checksum != plan_checksum(plan->text.bytes, plan->text.size))
         return plan_fail(error, "%s: header: the checksum is wrong: the file is damaged",
                          plan->path);
     if (!table_inside(plan, header->arenas_at, header->arenas, sizeof(struct bfc_plan_arena)) ||

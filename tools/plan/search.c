@@ -8,6 +8,7 @@
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* at the stop flag */
 #define NO_ENTRY UINT32_MAX
+#define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
 
 /* An unplaced box and the lowest offset that what is placed leaves it. Boxes are numbered by rank.
  */
@@ -49,10 +50,11 @@ struct search {
     struct box *boxes; /* by rank */
     uint32_t n;
     uint32_t sections;
-    uint64_t capacity;
-    uint64_t *stacked; /* by section: bytes of boxes looked at so far */
+    uint64_t unit;     /* bytes */
+    uint64_t capacity; /* in units, as all sizes and floors */
+    int32_t *stacked;  /* by section: bytes of boxes looked at so far */
     uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
-    uint64_t *need;    /* by section: the least peak that its unplaced boxes allow */
+    int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
     enum search_focus focus;
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip;     /* for painting: the next section not painted yet */
@@ -270,6 +272,20 @@ static void paint_floors(struct search *s, const struct group *group) {
     }
 }
 
+/* One box of weigh_sections: returns the most that any of its sections needs. Made to be
+ * vectorised. */
+static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint32_t sections,
+                         int32_t floor, int32_t size) {
+    int32_t most = 0;
+    for (uint32_t i = 0; i < sections; i++) {
+        stacked[i] += size;
+        const int32_t now = floor + stacked[i];
+        need[i] = now > need[i] ? now : need[i];
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
 /*
  * What each section needs: its boxes are jobs on one machine with their floors as release dates, so
  * the boxes of floor f or higher end at f and their sum at least (Jackson's bound). False when a
@@ -281,16 +297,10 @@ static bool weigh_sections(struct search *s, const struct group *group) {
     memset(s->need + group->lo, 0, (group->hi - group->lo) * sizeof *s->need);
     for (uint32_t i = group->count; i-- > 0;) {
         const struct box *box = &s->boxes[list[i].box];
-        const uint64_t floor = list[i].floor, size = box->size;
-        uint64_t most = 0;
-        for (uint32_t at = box->birth; at < box->death; at++) {
-            const uint64_t stacked = s->stacked[at] + size;
-            const uint64_t need = floor + stacked;
-            s->stacked[at] = stacked;
-            s->need[at] = need > s->need[at] ? need : s->need[at];
-            most = need > most ? need : most;
-        }
-        if (most > s->capacity)
+        const int32_t most =
+            stack_box(s->stacked + box->birth, s->need + box->birth, box->death - box->birth,
+                      (int32_t)list[i].floor, (int32_t)box->size);
+        if ((uint32_t)most > s->capacity)
             return false;
     }
     return true;
@@ -509,6 +519,28 @@ static enum search_result walk(struct search *s, uint64_t nodes, const atomic_bo
     return solved ? SEARCH_FOUND : SEARCH_EXHAUSTED;
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/*
+ * Bytes are counted in units, the greatest common divisor of all sizes. False when the capacity is
+ * too many units, or a box is larger than it.
+ */
+static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uint64_t capacity) {
+    s->unit = 0;
+    for (uint32_t i = 0; i < n; i++)
+        s->unit = common_divisor(s->unit, boxes[i].size);
+    s->unit = s->unit == 0 ? 1 : s->unit;
+    s->capacity = capacity / s->unit;
+    return s->capacity <= MOST_UNITS;
+}
+
 static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections,
                  const uint32_t *rank, struct group *root) {
     s->n = n;
@@ -519,7 +551,7 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
     if (!make_room(s, n, sections) || !reserve_pool(s, n))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        s->boxes[rank[i]] = boxes[i];
+        s->boxes[rank[i]] = (struct box){boxes[i].birth, boxes[i].death, boxes[i].size / s->unit};
     *root = (struct group){0, n, 0, sections, 0};
     for (uint32_t i = 0; i < n; i++) {
         const struct entry e = {0, i};
@@ -536,15 +568,19 @@ enum search_result search_run(struct search *s, const struct box *boxes, uint32_
                               uint64_t capacity, uint64_t nodes, const atomic_bool *stop,
                               uint64_t *offsets) {
     struct group root;
+    for (uint32_t i = 0; i < n; i++)
+        if (boxes[i].size > capacity)
+            return SEARCH_EXHAUSTED;
+    if (!find_unit(s, boxes, n, capacity))
+        return SEARCH_STOPPED;
     if (!load(s, boxes, n, sections, rank, &root))
         return SEARCH_NO_MEMORY;
-    s->capacity = capacity;
     s->focus = focus;
     if (n == 0)
         return SEARCH_FOUND;
     enter(s, root);
     const enum search_result result = walk(s, nodes, stop);
     for (uint32_t i = 0; result == SEARCH_FOUND && i < n; i++)
-        offsets[i] = s->offsets[rank[i]];
+        offsets[i] = s->offsets[rank[i]] * s->unit;
     return result;
 }

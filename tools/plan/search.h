@@ -26,7 +26,7 @@ struct search; /* a workspace */
 enum search_result {
     SEARCH_FOUND,     /* offsets are set */
     SEARCH_EXHAUSTED, /* there is no packing below the capacity */
-    SEARCH_STOPPED,   /* by the node limit or the flag */
+    SEARCH_STOPPED,   /* by the node limit or the flag, or sizes too fine (below) */
     SEARCH_NO_MEMORY,
 };
 

@@ -39,6 +39,7 @@ struct job {
     struct part_state *part;
     uint32_t order;
     uint64_t goal;
+    bool stepwise;
 };
 
 static double clock_seconds(void) {
@@ -100,10 +101,10 @@ static struct job next_greedy(struct team *team) {
         const uint32_t part = team->part;
         advance(team);
         if (part < arena->parts.count && needs_greedy(arena, &arena->states[part]))
-            return (struct job){JOB_GREEDY, arena, &arena->states[part], order, 0};
+            return (struct job){JOB_GREEDY, arena, &arena->states[part], order, 0, false};
         const bool first = order == 0 || arena->filled_peak > arena->arena->bound;
         if (part == arena->parts.count && arena->whole != NULL && arena->arena->count > 0 && first)
-            return (struct job){JOB_FILL, arena, NULL, order, 0};
+            return (struct job){JOB_FILL, arena, NULL, order, 0, false};
     }
     return (struct job){.kind = JOB_NONE};
 }
@@ -117,9 +118,14 @@ static struct job next_improvement(struct team *team) {
             continue;
         struct part_state *part = arena_state_worst(arena);
         if (arena->whole != NULL && (part == NULL || team->turns % 2 == 0))
-            return (struct job){JOB_FILL, arena, NULL, 0, 0};
+            return (struct job){JOB_FILL, arena, NULL, 0, 0, false};
         if (part != NULL)
-            return (struct job){JOB_IMPROVE, arena, part, 0, goal_of(team, arena, part)};
+            return (struct job){JOB_IMPROVE,
+                                arena,
+                                part,
+                                0,
+                                goal_of(team, arena, part),
+                                team->options->capacity == UINT64_MAX};
     }
     return (struct job){.kind = JOB_NONE};
 }
@@ -142,7 +148,7 @@ static void do_job(struct worker *worker, const struct job *job) {
     if (job->kind == JOB_GREEDY)
         worker_greedy(worker, job->arena, job->part, job->order);
     else if (job->kind == JOB_IMPROVE)
-        worker_improve(worker, job->arena, job->part, job->goal);
+        worker_improve(worker, job->arena, job->part, job->goal, job->stepwise);
     else
         worker_fill(worker, job->arena);
 }

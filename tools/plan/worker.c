@@ -6,8 +6,11 @@
 #include "tools/plan/hash.h"
 
 #define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
-#define SEARCHES_AT_GOAL 36   /* of these; the others are content with a step towards it */
-#define RESTART_EVERY 10      /* a part's turn that is not a search */
+#define STEP_OFTEN 3          /* one in so many of these is content with a step towards the goal */
+#define STEP_SELDOM 10        /* likewise when only the goal counts */
+#define FIRST_RESTARTS 4      /* a part's first turns are no searches */
+#define RESTART_EVERY 10      /* nor is one in so many later */
+#define MANY_BOXES 500        /* from which on restarts do better: every other turn */
 #define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
 
@@ -123,11 +126,12 @@ struct plan_of_search {
 };
 
 static struct plan_of_search next_search(struct worker *worker, struct part_state *part,
-                                         uint64_t goal) {
+                                         uint64_t goal, bool stepwise) {
     pthread_mutex_lock(worker->lock);
     struct plan_of_search plan = {goal, part->node_limit, part->next_search % SEARCHES_PER_ROUND};
     const uint64_t step = (part->best - goal) / 4;
-    if (plan.order >= SEARCHES_AT_GOAL)
+    const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;
+    if (plan.order % every == every - 1)
         plan.capacity = part->best - (step > worker->align ? step : worker->align);
     if (plan.capacity < part->proved)
         plan.capacity = part->proved;
@@ -153,9 +157,9 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
 }
 
 static void search(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                   uint64_t goal, uint64_t *random) {
+                   uint64_t goal, bool stepwise, uint64_t *random) {
     const uint32_t n = part->part->count;
-    const struct plan_of_search plan = next_search(worker, part, goal);
+    const struct plan_of_search plan = next_search(worker, part, goal, stepwise);
     if (worker->search == NULL)
         worker->search = search_create();
     if (plan.order / 2 < FIXED_ORDERS)
@@ -178,16 +182,21 @@ static void search(struct worker *worker, struct arena_state *arena, struct part
         publish(worker, arena, part, peak_of(boxes_of(arena, part), worker->offsets, n));
 }
 
+static bool wants_restart(uint32_t boxes, uint32_t turn) {
+    const uint32_t every = boxes > MANY_BOXES ? 2 : RESTART_EVERY;
+    return boxes > SEARCH_MOST_BOXES || turn < FIRST_RESTARTS || turn % every == 0;
+}
+
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                    uint64_t goal) {
+                    uint64_t goal, bool stepwise) {
     pthread_mutex_lock(worker->lock);
     const uint32_t turn = part->turns++;
     pthread_mutex_unlock(worker->lock);
     uint64_t random = hash_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
-    if (part->part->count > SEARCH_MOST_BOXES || turn % RESTART_EVERY == RESTART_EVERY - 1)
+    if (wants_restart(part->part->count, turn))
         restart(worker, arena, part, goal, &random);
     else
-        search(worker, arena, part, goal, &random);
+        search(worker, arena, part, goal, stepwise, &random);
 }
 
 static void publish_fill(struct worker *worker, struct arena_state *arena, uint64_t peak) {

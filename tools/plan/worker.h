@@ -34,9 +34,12 @@ void worker_free(struct worker *worker);
 void worker_greedy(struct worker *worker, struct arena_state *arena, struct part_state *part,
                    uint32_t order);
 
-/* A slice of work on a part: `goal` is the peak within the part that is looked for. */
+/*
+ * A slice of work on a part: `goal` is the peak within the part that is looked for; `stepwise`: any
+ * step towards it is welcome too.
+ */
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                    uint64_t goal);
+                    uint64_t goal, bool stepwise);
 
 /* Hole filling once, in the arena's next order. */
 void worker_fill(struct worker *worker, struct arena_state *arena);

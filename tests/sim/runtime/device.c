@@ -205,6 +205,9 @@ static const struct {
     {cudaErrorNoDevice, "cudaErrorNoDevice"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice"},
     {cudaErrorDeviceUninitialized, "cudaErrorDeviceUninitialized"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle"},
     {cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound"},
     {cudaErrorNotReady, "cudaErrorNotReady"},
@@ -232,12 +235,25 @@ const char *CUDARTAPI cudaGetErrorName(cudaError_t error) {
     return name != NULL ? name : "unrecognized error code";
 }
 
-const char *CUDARTAPI cudaGetErrorString(cudaError_t error) {
-    const char *text = NULL;
-    if (error == cudaErrorInsufficientDriver) {
+// Of codes that only the runtime has.
+static const char *own_text(cudaError_t error) {
+    switch ((int)error) {
+    case cudaErrorInsufficientDriver:
         return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorInvalidConfiguration:
+        return "invalid configuration argument";
+    case cudaErrorInvalidMemcpyDirection:
+        return "invalid copy direction for memcpy";
+    case cudaErrorInvalidDeviceFunction:
+        return "invalid device function";
+    default:
+        return NULL;
     }
-    if (rt_load() == cudaSuccess) {
+}
+
+const char *CUDARTAPI cudaGetErrorString(cudaError_t error) {
+    const char *text = own_text(error);
+    if (text == NULL && rt_load() == cudaSuccess) {
         rt_driver.cuGetErrorString((CUresult)error, &text);
     }
     return text != NULL ? text : "unrecognized error code";

@@ -1,12 +1,9 @@
 // Captures, graphs, libraries and launches of the runtime API.
 //
-// Kernels come from libraries (cudaLibraryLoadData of PTX). A program that nvcc compiled registers
-// its kernels when it starts; that is taken, and a launch of one answers
-// cudaErrorInvalidDeviceFunction, since its image is not PTX text.
+// Kernels come from libraries (cudaLibraryLoadData of PTX).
 #include "tests/sim/runtime/runtime.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 
 RT_PAIR(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz,
         (cudaStream_t stream, enum cudaStreamCaptureMode mode),
@@ -188,68 +185,3 @@ RT_PAIR(cudaLaunchKernel, cudaLaunchKernel_ptsz,
 RT_PAIR(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
         (const cudaLaunchConfig_t *config, const void *function, void **parameters),
         launch(config, function, parameters, pt))
-
-// ---- what nvcc's start-up code calls ----
-
-void **__cudaRegisterFatBinary(void *image);
-void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid_size,
-                            int *warp);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
-                       size_t size, int constant, int global);
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
-
-void **__cudaRegisterFatBinary(void *image) {
-    void **handle = malloc(sizeof *handle);
-    if (handle != NULL) {
-        *handle = image;
-    }
-    return handle;
-}
-
-void __cudaRegisterFatBinaryEnd(void **handle) {
-    (void)handle;
-}
-
-void __cudaUnregisterFatBinary(void **handle) {
-    free(handle);
-}
-
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid_size,
-                            int *warp) {
-    (void)handle, (void)host, (void)device, (void)name, (void)limit, (void)thread, (void)block,
-        (void)block_size, (void)grid_size, (void)warp;
-}
-
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
-                       size_t size, int constant, int global) {
-    (void)handle, (void)host, (void)device, (void)name, (void)external, (void)size, (void)constant,
-        (void)global;
-}
-
-// What <<<...>>> hands to the kernel's host stub.
-static _Thread_local struct {
-    dim3 grid, block;
-    size_t shared;
-    cudaStream_t stream;
-} pushed;
-
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
-    pushed.grid = grid;
-    pushed.block = block;
-    pushed.shared = shared;
-    pushed.stream = stream;
-    return 0;
-}
-
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream) {
-    *grid = pushed.grid;
-    *block = pushed.block;
-    *shared = pushed.shared;
-    *(cudaStream_t *)stream = pushed.stream;
-    return cudaSuccess;
-}

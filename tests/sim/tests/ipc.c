@@ -1,7 +1,9 @@
-// Memory of another process: a handle opened there, written there, read here.
+// Memory of another process: a handle opened there, written there, read here. A device that
+// several processes share has as much less.
 #include "tests/sim/tests/check.h"
 
 #include <cuda.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,8 +71,62 @@ static void importer(int to_parent, int from_parent) {
     CHECK(write(to_parent, "", 1) == 1);
 }
 
+// ---- sharing a device's memory ----
+
+static size_t free_bytes(void) {
+    size_t now = 0, total = 0;
+    DO(cuMemGetInfo(&now, &total));
+    return now;
+}
+
+static void use_most(int to_parent, int from_parent) {
+    CUdeviceptr memory = 0;
+    char byte = 0;
+    begin();
+    DO(cuMemAlloc(&memory, (size_t)1000 << 20));
+    CHECK(write(to_parent, "", 1) == 1);
+    CHECK(read(from_parent, &byte, 1) == 1);
+    kill(getpid(), SIGKILL); // and says nothing
+}
+
+static void see_the_rest(int to_child, int from_child, pid_t child) {
+    CUdeviceptr memory = 0;
+    char byte = 0;
+    CHECK(read(from_child, &byte, 1) == 1);
+    begin();
+    CHECK(free_bytes() == (size_t)24 << 20);
+    ANSWERS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&memory, (size_t)26 << 20));
+    DO(cuMemAlloc(&memory, (size_t)24 << 20));
+    DO(cuMemFree(memory));
+    CHECK(write(to_child, "", 1) == 1);
+    CHECK(waitpid(child, NULL, 0) == child);
+    DO(cuMemAlloc(&memory, (size_t)1000 << 20));
+    CHECK(free_bytes() == (size_t)24 << 20);
+}
+
+static void share(void) {
+    char path[] = "/tmp/sim-share-XXXXXX";
+    int down[2], up[2], status = -1;
+    CHECK(mkstemp(path) >= 0);
+    setenv("SIM_SHARE", path, 1);
+    CHECK(pipe(down) == 0 && pipe(up) == 0);
+    pid_t judge = fork();
+    if (judge == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            use_most(up[1], down[0]);
+        }
+        see_the_rest(down[1], up[0], child);
+        exit(0);
+    }
+    CHECK(waitpid(judge, &status, 0) == judge && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    unlink(path);
+    unsetenv("SIM_SHARE");
+}
+
 int main(void) {
     int down[2], up[2], status = -1;
+    share();
     CHECK(pipe(down) == 0 && pipe(up) == 0);
     pid_t child = fork(); // before anyone called CUDA
     CHECK(child >= 0);

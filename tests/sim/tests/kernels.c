@@ -57,6 +57,26 @@ static void in_order_with_copies(void) {
     DO(cuStreamDestroy(stream));
 }
 
+// What the stand-in is for: memory that is used again before earlier work with it is done.
+static void early_reuse_shows(void) {
+    unsigned char back[64];
+    unsigned first = 'a', second = 'b';
+    unsigned long long count = sizeof back, us = 20000;
+    CUdeviceptr memory = 0;
+    CUstream slow = NULL, quick = NULL;
+    DO(cuStreamCreate(&slow, CU_STREAM_NON_BLOCKING));
+    DO(cuStreamCreate(&quick, CU_STREAM_NON_BLOCKING));
+    DO(cuMemAlloc(&memory, count));
+    DO(launch("slow_fill", slow, (void *[]){&memory, &count, &first, &us}));
+    DO(launch("fill", quick, (void *[]){&memory, &count, &second})); // without waiting
+    DO(cuCtxSynchronize());
+    DO(cuMemcpyDtoH(back, memory, count));
+    CHECK(back[0] == 'a');
+    DO(cuMemFree(memory));
+    DO(cuStreamDestroy(slow));
+    DO(cuStreamDestroy(quick));
+}
+
 static void flags_across_streams(void) {
     unsigned *flag = NULL, one = 1;
     CUstream waiter = NULL, setter = NULL;
@@ -165,6 +185,7 @@ int main(void) {
     DO(cuCtxSetCurrent(context));
     DO(cuModuleLoadData(&module, kernels_ptx));
     in_order_with_copies();
+    early_reuse_shows();
     flags_across_streams();
     registered_code();
     bad_images_and_shapes();

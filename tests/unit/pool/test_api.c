@@ -239,3 +239,42 @@ Test(pool, trims_as_much_as_asked) {
     bfc_pool_share_region(pool, c.start, false);
     cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 8 * MIB);
 }
+
+/* The promise of `lazy`: live + dirty never above the most live, the budget and one request. */
+Test(pool, keeps_dirty_bytes_within_the_budget) {
+    config.dirty_budget = 8 * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool();
+    for (bfc_mark mark = 1; mark <= 200; mark++) {
+        struct bfc_block_info a = get(MIB), b = get(MIB);
+        give(a, 2 * mark);
+        give(b, 2 * mark + 1);
+        struct bfc_pool_stats s = stats();
+        cr_assert_leq(s.in_use + s.dirty, (2 + 8 + 1) * MIB);
+    }
+    cr_assert_leq(fake.reserves, 11);
+    cr_assert_eq(fake.polls > 0, true);
+}
+
+Test(pool, never_waits_while_a_clean_block_fits) {
+    config.dirty_budget = 0;
+    open_pool();
+    struct bfc_block_info a = get(MIB), b = get(64 * MIB);
+    give(a, 1);
+    give(b, BFC_NO_MARK);
+    for (int i = 0; i < 60; i++)
+        get(MIB);
+    cr_assert_eq(fake.waits, 0);
+}
+
+Test(pool, counts_in_memory_of_the_caller) {
+    static struct bfc_pool_stats shown;
+    config.stats = &shown;
+    open_pool();
+    give(get(4096), BFC_NO_MARK);
+    cr_assert_eq(shown.sequence % 2, 0);
+    cr_assert_gt(shown.sequence, 0);
+    cr_assert_eq(shown.allocations, 1);
+    cr_assert_eq(shown.frees, 1);
+    cr_assert_eq(stats().sequence % 2, 0);
+}

@@ -1,0 +1,23 @@
+/*
+ * What a program may ask about a pointer: for a pooled one, answers for its block.
+ *
+ * The driver is always asked first, so that its errors stay its own and what is not about the
+ * block's place passes through. For memory that was freed, the driver answers for an address where
+ * nothing is. Each function has the driver's own signature, result and thread-safety; no lock is
+ * held across a driver call.
+ */
+#ifndef BFC_INTERPOSE_ATTRIBUTES_H
+#define BFC_INTERPOSE_ATTRIBUTES_H
+
+#include "interpose/driver.h"
+
+CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, size_t *size,
+                           CUdeviceptr pointer);
+CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
+                               CUpointer_attribute attribute, CUdeviceptr pointer);
+CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
+                                CUpointer_attribute *attributes, void **data, CUdeviceptr pointer);
+CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
+                                   CUpointer_attribute attribute, CUdeviceptr pointer);
+
+#endif

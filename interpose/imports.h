@@ -1,0 +1,31 @@
+/*
+ * Blocks of other processes' pools that this one has opened by their tokens.
+ *
+ * The driver maps whole regions. Two blocks of one region share its mapping, so the driver is asked
+ * again only for a block that is open already (old drivers refuse that, new ones count). Closing
+ * works by the pointer that opening returned, and the driver unmaps the region after the last.
+ *
+ * Each function has the driver's own signature, result and thread-safety. The lock is held across
+ * no driver call.
+ */
+#ifndef BFC_INTERPOSE_IMPORTS_H
+#define BFC_INTERPOSE_IMPORTS_H
+
+#include "interpose/span.h"
+
+CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                         CUipcMemHandle handle, unsigned flags,
+                         CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned));
+CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer);
+
+/* Describes an imported block; leaves the span alone if the address is in no mapping of ours. */
+void bfc_imports_find(CUdeviceptr address, struct bfc_span *span);
+
+/* What the program set on an imported block by CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
+bool bfc_import_sync_memops(uint64_t id);
+void bfc_import_set_sync_memops(uint64_t id, bool on);
+
+/* A context has ended, and its mappings with it. */
+void bfc_imports_context_ended(CUcontext context);
+
+#endif

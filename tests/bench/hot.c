@@ -1,0 +1,53 @@
+/* Runs one workload through a pool and prints how many pairs that were: for counting instructions.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pool/pool.h"
+#include "tests/bench/workload.h"
+
+#define HEAP (UINT64_C(64) << 30)
+
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+    (void)context, (void)bytes;
+    *start = UINT64_C(1) << 40;
+    return BFC_RESERVED;
+}
+
+static void release(void *context, bfc_addr start, uint64_t bytes) {
+    (void)context, (void)start, (void)bytes;
+}
+
+static void run(struct bfc_pool *pool, const struct workload *w, bfc_addr *at) {
+    for (size_t i = 0; i < w->count; i++) {
+        const struct op *op = &w->ops[i];
+        struct bfc_block_info block;
+        if (!op->bytes)
+            bfc_pool_free(pool, at[op->slot], BFC_NO_MARK);
+        else if (bfc_pool_allocate(pool, op->bytes, 0, &block) == BFC_OK)
+            at[op->slot] = block.start;
+    }
+}
+
+int main(int argc, char **argv) {
+    struct workload w;
+    struct bfc_pool *pool;
+    struct bfc_pool_config config;
+    struct bfc_source source = {.reserve = reserve, .release = release};
+    unsigned scale = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 50;
+    if (argc < 2 || !scale || !workload_make(&w, argv[1], 1, scale)) {
+        fputs("usage: pool-hot WORKLOAD [SCALE]\n", stderr);
+        return 2;
+    }
+    bfc_pool_config_default(&config);
+    config.growth = BFC_GROWTH_PREALLOCATE;
+    config.preallocate = config.limit = HEAP;
+    bfc_addr *at = calloc(w.slots, sizeof *at);
+    if (!at || bfc_pool_create(&pool, &config, &source) != BFC_OK)
+        return 1;
+    run(pool, &w, at);
+    printf("%zu\n", w.count / 2);
+    bfc_pool_destroy(pool, true);
+    free(at);
+    workload_drop(&w);
+}

@@ -1,0 +1,42 @@
+/*
+ * dma-buf descriptors, as UCX asks for them: the allocation's pages, its start rounded down and its
+ * end up to pages. Ranges that are no allocation's, or not of whole pages, are refused [D].
+ */
+#include <fcntl.h>
+
+#include "tests/conformance/gpu.h"
+
+static void ask(const char *what, CUdeviceptr start, size_t bytes) {
+    int file = -1;
+    say(what, (int)DRIVER(cuMemGetHandleForAddressRange)(&file, start, bytes,
+                                                         CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    if (file >= 0) {
+        tell("a descriptor", fcntl(file, F_GETFD) >= 0);
+        close(file);
+    }
+}
+
+int main(void) {
+    const size_t bytes = 4 * MIB, page = (size_t)sysconf(_SC_PAGESIZE);
+    int supported = 0;
+    use_device(0);
+    MUST(DRIVER(cuDeviceGetAttribute)(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0));
+    if (!supported)
+        skip("dma-buf");
+    char *small = new_block(1000), *block = new_block(bytes), *after = new_block(bytes);
+    CUdeviceptr start = address(block) & ~(CUdeviceptr)(page - 1);
+    CUdeviceptr end = (address(block) + bytes + page - 1) & ~(CUdeviceptr)(page - 1);
+    ask("its pages", start, end - start);
+    ask("its first page", start, page);
+    ask("its last page", end - page, page);
+    ask("a page in the middle", start + 2 * MIB, page);
+    ask("not from a page's start", start + 2 * MIB + 512, page);
+    ask("not to a page's end", start, page + 512);
+    ask("nothing", start, 0);
+    ask("more than it", start, end - start + 64 * MIB);
+    MUST(release(block));
+    ask("freed", start + MIB, page);
+    MUST(release(small));
+    MUST(release(after));
+    return 0;
+}

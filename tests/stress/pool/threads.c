@@ -1,0 +1,123 @@
+/*
+ * Threads on one pool: 8 of them allocate, free what they or others allocated, look up, complete
+ * marks and trim, over a device that refuses now and then. Each block carries its owner's word in a
+ * shadow of the device's memory, so a block that two hold at once shows. A plain program, for
+ * ThreadSanitizer.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/unit/pool/fake_source.h"
+
+#define THREADS 8
+#define SLOTS 256
+#define STEPS 20000
+#define CAPACITY (UINT64_C(64) << 20)
+#define SHADOW (1 << 20) /* granules of made-up addresses, by their low bits */
+
+static struct fake_source fake;
+static struct bfc_pool *pool;
+static uint64_t shadow[SHADOW];
+static struct bfc_block_info slots[SLOTS]; /* start 0: empty */
+static uint64_t slot_busy[SLOTS];
+static uint64_t last_mark, faults;
+
+static uint64_t next(uint64_t *seed) {
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *seed >> 33;
+}
+
+static uint64_t *word_of(bfc_addr start) {
+    return &shadow[(start / BFC_GRANULE) % SHADOW];
+}
+
+static void claim(const struct bfc_block_info *b, uint64_t from, uint64_t to) {
+    for (uint64_t at = b->start; at < b->start + b->size; at += BFC_GRANULE)
+        if (!__atomic_compare_exchange_n(word_of(at), &(uint64_t){from}, to, false,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            __atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED);
+}
+
+static void exchange(unsigned slot, uint64_t *seed) {
+    struct bfc_block_info *b = &slots[slot];
+    if (b->start) {
+        bfc_mark mark =
+            next(seed) % 3 ? BFC_NO_MARK : __atomic_add_fetch(&last_mark, 1, __ATOMIC_RELAXED);
+        claim(b, b->id, 0);
+        if (bfc_pool_free(pool, b->start, mark) != BFC_OK)
+            __atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED);
+        b->start = 0;
+        return;
+    }
+    uint64_t bytes = 1 + next(seed) % (next(seed) % 16 ? 16384 : 4 << 20);
+    unsigned flags = next(seed) % 4 ? 0 : BFC_ALLOCATE_DIRTY;
+    if (bfc_pool_allocate(pool, bytes, flags, b) == BFC_OK)
+        claim(b, 0, b->id);
+}
+
+static void look_around(uint64_t *seed) {
+    struct bfc_block_info info;
+    struct bfc_pool_stats stats;
+    switch (next(seed) % 64) {
+    case 0:
+        bfc_pool_trim(pool, next(seed) << 10);
+        break;
+    case 1:
+        bfc_pool_complete(pool, __atomic_load_n(&last_mark, __ATOMIC_RELAXED));
+        break;
+    case 2:
+        bfc_pool_read_stats(pool, &stats);
+        break;
+    default:
+        bfc_pool_find(pool, UINT64_C(0x7f0000000000) + next(seed), &info);
+    }
+}
+
+static void *work(void *context) {
+    uint64_t seed = (uint64_t)(uintptr_t)context;
+    for (int i = 0; i < STEPS; i++) {
+        unsigned slot = (unsigned)(next(&seed) % SLOTS);
+        if (__atomic_exchange_n(&slot_busy[slot], 1, __ATOMIC_ACQUIRE))
+            continue;
+        exchange(slot, &seed);
+        __atomic_store_n(&slot_busy[slot], 0, __ATOMIC_RELEASE);
+        if (i % 16 == 0)
+            look_around(&seed);
+    }
+    return NULL;
+}
+
+static bfc_mark poll(void *context) {
+    (void)context;
+    return __atomic_load_n(&last_mark, __ATOMIC_RELAXED);
+}
+
+static bfc_mark wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
+    (void)context;
+    (void)timeout_ns;
+    return mark;
+}
+
+int main(void) {
+    fake_source_init(&fake, CAPACITY);
+    struct bfc_source source = fake_source_table(&fake);
+    source.poll = poll;
+    source.wait = wait;
+    source.ask_neighbours = NULL;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.dirty_budget = 1 << 20;
+    if (bfc_pool_create(&pool, &config, &source) != BFC_OK)
+        return 1;
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, work, (void *)(i + 1));
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    const char *fault = bfc_pool_check(pool);
+    bfc_pool_destroy(pool, true);
+    printf("faults %llu, checker: %s, left %llu\n", (unsigned long long)faults,
+           fault ? fault : "fine", (unsigned long long)fake.taken);
+    return faults || fault || fake.taken || fake.bad_releases;
+}
