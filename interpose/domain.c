@@ -89,10 +89,6 @@ struct bfc_domain *bfc_domain_at(unsigned index) {
 
 /* ---- making a domain ---- */
 
-static uint64_t bytes_of(const struct bfc_amount *amount, uint64_t total) {
-    return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
-}
-
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {
     unsigned flags;
     int active = 0;
@@ -115,7 +111,9 @@ static bool describe(struct bfc_domain *domain, const struct bfc_driver *driver,
         driver->cuDeviceTotalMem_v2(&total, domain->device) != CUDA_SUCCESS)
         return false;
     domain->device_total = total;
-    domain->limit = bytes_of(&options->limit, total);
+    domain->limit = bfc_amount_bytes(&options->limit, total);
+    domain->left_to_others = bfc_amount_bytes(&options->reserve, total);
+    domain->bypass_above = options->bypass_above;
     return true;
 }
 

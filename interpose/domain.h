@@ -25,10 +25,12 @@ struct bfc_domain {
     CUcontext context;
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;
-    bool ended;            /* atomic: its context has ended */
-    unsigned references;   /* atomic: the table's, and the threads' */
-    uint64_t device_total; /* bytes */
-    uint64_t limit;        /* most that the pool may reserve, in bytes; UINT64_MAX: no limit */
+    bool ended;              /* atomic: its context has ended */
+    unsigned references;     /* atomic: the table's, and the threads' */
+    uint64_t device_total;   /* bytes */
+    uint64_t limit;          /* most that the pool may reserve, in bytes; UINT64_MAX: no limit */
+    uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */
+    uint64_t bypass_above;   /* larger requests go to the driver, in bytes */
     struct bfc_segment_pool *section; /* where it counts; own_section without a segment */
     struct bfc_segment_pool own_section;
     struct bfc_segment_header *segment; /* in which its section is, or NULL */

@@ -70,6 +70,15 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
     return result;
 }
 
+/* BFC_BYPASS_ABOVE. What the pools only cache must not be what the driver lacks. */
+static __attribute__((noinline)) CUresult bypass(const struct bfc_driver *driver,
+                                                 CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_BYPASSED);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_source_relieve(driver))
+        result = driver->cuMemAlloc_v2(pointer, bytes);
+    return result;
+}
+
 /* From the pool of the current context, unless a capture or the want of a context forbids it. */
 static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                 size_t bytes) {
@@ -79,6 +88,8 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *po
         captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_domain(driver, &reason);
     if (!domain)
         return forward_allocation(driver, pointer, bytes, reason);
+    if (__builtin_expect(bytes > domain->bypass_above, 0))
+        return bypass(driver, pointer, bytes);
     return allocate_in(driver, domain, pointer, bytes, captures != BFC_CAPTURE_NONE);
 }
 
@@ -169,7 +180,9 @@ static void add_cached(struct bfc_domain *domain, size_t *free_bytes, size_t *to
     bfc_reuse_settle(domain);
     bfc_pool_read_stats(domain->pool, &stats);
     bfc_pool_visit(domain->pool, add_releasable, &releasable);
-    uint64_t available = *free_bytes + releasable;
+    uint64_t others = domain->left_to_others;
+    uint64_t free_to_us = *free_bytes > others ? *free_bytes - others : 0;
+    uint64_t available = free_to_us + releasable;
     uint64_t held = stats.reserved > releasable ? stats.reserved - releasable : 0;
     uint64_t room = domain->limit > held ? domain->limit - held : 0;
     *free_bytes = available < room ? available : room;

@@ -23,14 +23,24 @@ struct bfc_amount {
 
 struct bfc_options {
     bool disable;
+    int policy;    /* enum bfc_policy */
     int free_mode; /* enum bfc_free_mode */
     uint64_t dirty_budget;
     int ipc;    /* enum bfc_ipc_mode */
     int growth; /* enum bfc_growth */
     uint64_t growth_size;
     uint64_t growth_max;
+    struct bfc_amount preallocate;
     struct bfc_amount limit;
-    int deepbind; /* 0: strip, 1: keep; read by itself in resolve.c */
+    struct bfc_amount reserve;
+    double split_ratio; /* below 0: none */
+    struct bfc_amount split_slack;
+    uint64_t max_split; /* UINT64_MAX: none */
+    int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
+    uint64_t bypass_above;
+    struct bfc_amount gc_threshold; /* a fraction is one of the limit */
+    double trim_idle;               /* seconds; below 0: none */
+    int deepbind;                   /* 0: strip, 1: keep; read by itself in resolve.c */
     bool stats;
     int log; /* enum bfc_log_level */
     bool strict;
@@ -42,8 +52,10 @@ struct bfc_options {
 enum bfc_option_kind {
     BFC_OPTION_FLAG,     /* 0 or 1 */
     BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
-    BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary) */
+    BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary); none where that is the default */
+    BFC_OPTION_NUMBER,   /* a decimal number, or none */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
+    BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
 };
 
@@ -80,6 +92,15 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
  */
 unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
                           void (*complain)(void *context, const char *line), void *context);
+
+struct bfc_pool_config;
+
+/* Bytes that an amount comes to on a device of `total` bytes; UINT64_MAX: none. */
+uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total);
+
+/* What the options say of a pool on a device of `device_total` bytes; all else as by default. */
+void bfc_options_configure(const struct bfc_options *options, uint64_t device_total,
+                           struct bfc_pool_config *config);
 
 /* Writes NAME=value lines for all options, as they are in force; cut off at `size` bytes. */
 void bfc_options_print(const struct bfc_options *options, char *text, size_t size);

@@ -57,6 +57,7 @@ enum bfc_forward_reason {
     BFC_FORWARD_TOO_LARGE, /* more than the device has, or the pool could not get it */
     BFC_FORWARD_CAPTURE,   /* barred by a stream capture: the driver has its own answer */
     BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
+    BFC_FORWARD_BYPASSED,  /* above BFC_BYPASS_ABOVE */
     BFC_FORWARD_REASONS = 16,
 };
 

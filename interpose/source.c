@@ -41,6 +41,16 @@ static void leave_context(const struct bfc_driver *driver, bool pushed) {
         bfc_pop_context(driver);
 }
 
+/* BFC_RESERVE: would the device still have so much for others? */
+static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_domain *domain,
+                          uint64_t bytes) {
+    size_t free_bytes, total;
+    if (!domain->left_to_others || !driver->cuMemGetInfo_v2 ||
+        driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+        return true;
+    return free_bytes >= domain->left_to_others && bytes <= free_bytes - domain->left_to_others;
+}
+
 /* What the device has left, for the segment; its context is current. */
 static void note_device_free(const struct bfc_driver *driver, struct bfc_domain *domain) {
     size_t free_bytes, total_bytes;
@@ -61,7 +71,8 @@ static CUresult reserve_region(struct bfc_domain *domain, uint64_t bytes, CUdevi
     CUresult result = enter_context(driver, domain->context, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver->cuMemAlloc_v2(pointer, bytes);
+    result = leaves_enough(driver, domain, bytes) ? driver->cuMemAlloc_v2(pointer, bytes)
+                                                  : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, domain)) {
         driver->cuMemFree_v2(*pointer);
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -121,11 +132,7 @@ bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *o
     };
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
-    config.growth = (enum bfc_growth)options->growth;
-    config.growth_size = options->growth_size;
-    config.growth_max = options->growth_max;
-    config.limit = domain->limit;
-    config.dirty_budget = options->dirty_budget;
+    bfc_options_configure(options, domain->device_total, &config);
     config.stats = &domain->section->stats;
     return bfc_pool_create(&domain->pool, &config, &source) == BFC_OK;
 }

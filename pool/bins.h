@@ -7,11 +7,15 @@
  * compared with the first, and when the first leaves, the lower of the next two takes its place.
  * That halfway order packs as well as a full one (docs/pool-experiments.md) and costs no search.
  * All operations are O(1) but for bins_search.
+ *
+ * Where a policy wants an exact order, `is_sorted` is set and one treap (sorted.h) stands for the
+ * lists; then bins_next, bins_search and bins_pick are not for use.
  */
 #ifndef BFC_POOL_BINS_H
 #define BFC_POOL_BINS_H
 
 #include "pool/block.h"
+#include "pool/sorted.h"
 
 #define BIN_BITS 5 /* bins an octave: 32 */
 #define BIN_COUNT (((33 - BIN_BITS) << BIN_BITS) + (1 << BIN_BITS))
@@ -19,6 +23,8 @@
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
 struct bins {
+    bool is_sorted;
+    block_index root;      /* of the treap, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
     block_index first[BIN_COUNT + 2]; /* the last two are always empty */
@@ -65,6 +71,10 @@ static inline void bins_put_second(struct block *blocks, block_index b, block_in
 }
 
 static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b) {
+    if (__builtin_expect(bins->is_sorted, 0)) {
+        sorted_insert(&bins->root, blocks, b);
+        return;
+    }
     unsigned bin = bin_of(block_granules(&blocks[b]));
     block_index first = bins->first[bin];
     if (!first) {
@@ -102,6 +112,10 @@ static inline void bins_empty(struct bins *bins, unsigned bin) {
 }
 
 static inline void bins_remove(struct bins *bins, struct block *blocks, block_index b) {
+    if (__builtin_expect(bins->is_sorted, 0)) {
+        sorted_remove(&bins->root, blocks, b);
+        return;
+    }
     block_index before = blocks[b].before, after = blocks[b].after;
     if (before) {
         blocks[before].after = after;
@@ -121,6 +135,10 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
 /* Puts `to` where `from` is, which has the same size. */
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
+    if (__builtin_expect(bins->is_sorted, 0)) {
+        sorted_replace(&bins->root, blocks, from, to);
+        return;
+    }
     block_index before = blocks[from].before, after = blocks[from].after;
     blocks[to].before = before;
     blocks[to].after = after;

@@ -17,8 +17,8 @@
 
 typedef uint32_t block_index;
 
-#define GRANULE_BITS 9
-/* The largest block, and so the largest region: 2^32 granules. */
+#define GRANULE_BITS 8
+/* The largest block, and so the largest region: 2^32 granules, 1 TiB. */
 #define LARGEST_BLOCK ((uint64_t)1 << (32 + GRANULE_BITS))
 
 enum block_state { BLOCK_LIVE, BLOCK_CLEAN, BLOCK_DIRTY, BLOCK_LIMBO, BLOCK_VACANT };

@@ -77,8 +77,46 @@ static bool check_chapter(void *context, const struct chapter *chapter) {
     return true;
 }
 
+/* Every free block of the state must be found by its own key, and as many as there are. */
+static uint64_t count_sorted(const struct bfc_pool *pool, block_index b, enum block_state state,
+                             uint64_t most) {
+    if (!b || !most)
+        return 0;
+    const struct block *at = &pool->blocks[b];
+    if (block_state(at) != state)
+        return most + 1;
+    uint64_t lower = count_sorted(pool, at->before, state, most - 1);
+    if (lower >= most)
+        return most + 1;
+    return lower + 1 + count_sorted(pool, at->after, state, most - 1 - lower);
+}
+
+static bool is_in_order(const struct bfc_pool *pool, block_index b, const struct block **last) {
+    if (!b)
+        return true;
+    const struct block *at = &pool->blocks[b];
+    if (!is_in_order(pool, at->before, last))
+        return false;
+    if (*last && block_zone(*last) == block_zone(at) &&
+        ((*last)->last > at->last ||
+         ((*last)->last == at->last && block_start(*last) >= block_start(at))))
+        return false;
+    *last = at;
+    return is_in_order(pool, at->after, last);
+}
+
+static const char *check_sorted(const struct bfc_pool *pool, block_index root,
+                                enum block_state state, uint64_t expected) {
+    const struct block *last = NULL;
+    if (count_sorted(pool, root, state, expected + 1) != expected)
+        return "the sorted free blocks are not as many as the free blocks";
+    return is_in_order(pool, root, &last) ? NULL : "the sorted free blocks are not in order";
+}
+
 static const char *check_bins(const struct bfc_pool *pool, const struct bins *bins,
                               enum block_state state, uint64_t expected) {
+    if (bins->is_sorted)
+        return check_sorted(pool, bins->root, state, expected);
     uint64_t found = 0;
     for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
         bool marked = bins->words[bin / 64] >> (bin % 64) & 1;

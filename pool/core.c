@@ -149,15 +149,22 @@ static inline bool outgrown(const struct bfc_pool *pool, block_index b) {
             block_zone(&blocks[blocks[b].next]) != ZONE_SMALL);
 }
 
+/* b, which is its whole region, became free. */
+static __attribute__((noinline)) void note_idle(struct bfc_pool *pool, block_index b) {
+    region_of(pool, b)->idle_since = pool->lookups;
+}
+
 static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_CLEAN);
     pool->stats->clean += block_size(&blocks[b]);
     b = merge_clean(pool, b);
-    if (block_zone(&blocks[b]) == ZONE_SMALL && outgrown(pool, b)) {
+    if (block_zone(&blocks[b]) == ZONE_SMALL && !pool->rules.exact && outgrown(pool, b)) {
         block_set_zone(&blocks[b], ZONE_LARGE);
         b = merge_clean(pool, b);
     }
+    if (UNLIKELY(pool->rules.ages) && !blocks[b].previous && !blocks[b].next)
+        note_idle(pool, b);
     bins_insert(&pool->clean[block_zone(&blocks[b])], blocks, b);
 }
 
@@ -248,6 +255,13 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
                                             .live = true};
 }
 
+/* Is this block, a larger one, to be cut for the request? */
+static inline bool is_cut(const struct bfc_pool *pool, block_index b,
+                          const struct request *request) {
+    return LIKELY(pool->rules.cuts_all) ||
+           policy_splits(pool, request_size(request), block_size(&pool->blocks[b]));
+}
+
 /* Cuts a clean block that is in no bin; the rest goes to a bin. */
 static inline void cut_clean(struct bfc_pool *pool, block_index b, uint64_t granules) {
     if (block_granules(&pool->blocks[b]) <= granules)
@@ -274,11 +288,13 @@ static inline void hand_out_clean(struct bfc_pool *pool, block_index b,
     struct block *at = &pool->blocks[b];
     enum block_zone zone = block_zone(at);
     bins_remove(&pool->clean[zone], pool->blocks, b);
-    if (zone != ZONE_SMALL && request->granules <= SMALL_GRANULES)
+    bool apart = !pool->rules.exact;
+    if (zone != ZONE_SMALL && request->granules <= SMALL_GRANULES && apart)
         set_apart(pool, b);
-    cut_clean(pool, b, request->granules);
+    if (is_cut(pool, b, request))
+        cut_clean(pool, b, request->granules);
     pool->stats->clean -= block_size(at);
-    if (zone == ZONE_SMALL && request->granules > SMALL_GRANULES)
+    if (zone == ZONE_SMALL && request->granules > SMALL_GRANULES && apart)
         block_set_zone(at, ZONE_LARGE);
     make_live(pool, b, request, BFC_NO_MARK);
 }
@@ -287,7 +303,7 @@ static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct re
     bfc_mark mark = pool->details[b].mark;
     block_index rest = 0;
     bins_remove(&pool->dirty, pool->blocks, b);
-    if (block_granules(&pool->blocks[b]) > request->granules)
+    if (block_granules(&pool->blocks[b]) > request->granules && is_cut(pool, b, request))
         rest = split(pool, b, request->granules);
     if (rest) {
         marks_replace(pool, b, rest);
@@ -301,8 +317,25 @@ static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct re
     make_live(pool, b, request, complete ? BFC_NO_MARK : mark);
 }
 
+/* The smallest block that fits, if the policy lets the request have it; or 0. */
+static __attribute__((noinline)) block_index
+pick_exactly(const struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
+    uint64_t size = granules << GRANULE_BITS;
+    block_index b = sorted_find(bins->root, pool->blocks, policy_zone(pool, size), granules);
+    return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
+}
+
+static inline block_index pick_dirty(const struct bfc_pool *pool, uint64_t granules) {
+    if (UNLIKELY(pool->rules.exact))
+        return pick_exactly(pool, &pool->dirty, granules);
+    return bins_pick(&pool->dirty, pool->blocks, granules);
+}
+
 /* A clean block of the request's own zone, else of the other; or 0. */
 static inline block_index pick_clean(const struct bfc_pool *pool, uint64_t granules) {
+    if (UNLIKELY(pool->rules.exact))
+        return pick_exactly(pool, &pool->clean[policy_zone(pool, granules << GRANULE_BITS)],
+                            granules);
     enum block_zone zone = granules <= SMALL_GRANULES ? ZONE_SMALL : ZONE_LARGE;
     block_index b = bins_pick(&pool->clean[zone], pool->blocks, granules);
     return LIKELY(b) ? b : bins_pick(&pool->clean[!zone], pool->blocks, granules);
@@ -320,7 +353,7 @@ static inline bool take_clean(struct bfc_pool *pool, const struct request *reque
 /* Clean before dirty, unless the dirty one fits clearly better. */
 static bool take_either(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
-    block_index dirty = bins_pick(&pool->dirty, blocks, request->granules);
+    block_index dirty = pick_dirty(pool, request->granules);
     if (!dirty)
         return take_clean(pool, request);
     block_index clean = pick_clean(pool, request->granules);
@@ -379,6 +412,8 @@ static bool join_zones(struct bfc_pool *pool, uint64_t granules) {
 bool pool_take(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
+    if (pool->rules.exact)
+        return false;
     unsigned bin = bin_of(request->granules);
     block_index b = 0;
     for (int zone = 0; zone < ZONE_COUNT && !b; zone++)
@@ -395,6 +430,10 @@ bool pool_take(struct bfc_pool *pool, const struct request *request) {
     if (b)
         hand_out_dirty(pool, b, request);
     return b;
+}
+
+void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
+    hand_out_clean(pool, b, request);
 }
 
 /* Makes one dirty block of a run of clean and dirty ones, joining their marks, and hands it out. */
@@ -442,14 +481,18 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     if (flags & BFC_ALLOCATE_HIT_ONLY)
         flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
     struct request request = {.bytes = bytes,
-                              .granules = ((bytes - 1) >> GRANULE_BITS) + 1,
+                              .granules =
+                                  (((bytes - 1) | (2 * BFC_GRANULE - 1)) >> GRANULE_BITS) + 1,
                               .flags = flags,
                               .out = block};
     enum bfc_status status = BFC_OK;
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_mark <= pool->completed))
         marks_settle(pool, MARKS_A_CALL);
-    if (UNLIKELY(bytes > LARGEST_BLOCK)) {
+    if (UNLIKELY(pool->rules.rounds) && bytes <= LARGEST_BLOCK)
+        request.granules = policy_round(pool, bytes) >> GRANULE_BITS;
+    pool->lookups += pool->rules.ages;
+    if (UNLIKELY(request.granules > LARGEST_BLOCK >> GRANULE_BITS)) {
         pool->stats->out_of_memory++;
         status = BFC_OUT_OF_MEMORY;
     } else if (LIKELY(take_at_once(pool, &request))) {

@@ -7,6 +7,8 @@
  * serve.c    what an allocation does when nothing fits: poll, wait, grow, and the last resorts
  * slots.c    block records: taking, vacating, moving them together
  * query.c    what is asked about blocks and counters
+ * policy.c   what the policies differ in
+ * idle.c     giving idle regions back: by age, by threshold, by need
  * check.c    the invariants
  *
  * Everything here is called under the lock unless it says otherwise.
@@ -22,6 +24,7 @@
 #include "pool/host.h"
 #include "pool/lock.h"
 #include "pool/map.h"
+#include "pool/policy.h"
 #include "pool/pool.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -34,8 +37,11 @@
 struct region {
     bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
     uint64_t size;
-    bool shared; /* was shown to others: its dirty blocks are in no bin */
-    bool held;   /* never given back */
+    bool shared;         /* was shown to others: its dirty blocks are in no bin */
+    bool held;           /* never given back */
+    uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
+    uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
+    uint64_t seen_ns;    /* ...and when it first saw that */
 };
 
 /*
@@ -67,12 +73,15 @@ struct bfc_pool {
 
     struct host_array block_memory, detail_memory, chapter_of_memory, region_memory;
     struct bfc_pool_config config;
+    struct rules rules;
     struct bfc_source source;
     pthread_mutex_t
         growth_turn;    /* not the pool's lock: who has it may ask the source for a region */
     uint64_t step;      /* bytes of the next region by growth double */
+    bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the source */
     bool preallocated;
+    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too */
     struct bfc_pool_stats own_stats;
 };
 
@@ -105,6 +114,8 @@ static inline void pool_leave(struct bfc_pool *pool) {
 /* core.c */
 /* Takes a block that is there, by whatever search it needs; false: there is none. */
 bool pool_take(struct bfc_pool *pool, const struct request *request);
+/* Hands out a block that is clean and in a bin. */
+void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
 /* Joins neighbouring clean and dirty blocks, marks too, and takes of them. */
 bool pool_take_run(struct bfc_pool *pool, const struct request *request);
 void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
@@ -131,11 +142,21 @@ block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool 
                            bfc_mark *mark);
 
 /* regions.c */
-enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size);
+enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
+                           enum block_zone zone);
+/* The block that is the whole region, free and clean; or 0. */
+block_index region_idle_block(const struct bfc_pool *pool, const struct region *region);
+/* Gives an idle region back; drops the lock meanwhile. Returns its size. */
+uint64_t region_release(struct bfc_pool *pool, region_index r);
 uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes); /* drops the lock meanwhile */
 uint64_t regions_releasable(const struct bfc_pool *pool);
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 void regions_forget(struct bfc_pool *pool, bool release);
+
+/* idle.c */
+void idle_collect(struct bfc_pool *pool);
+/* As RUNG_RELEASE_LARGE says. False: it cannot help, though something may have gone. */
+bool idle_release_large(struct bfc_pool *pool, uint64_t size);
 
 /* serve.c */
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);

@@ -142,13 +142,19 @@ static bfc_mark lowest_mark(const struct bfc_pool *pool, block_index start, uint
     return highest;
 }
 
+/* Is b in a region from which blocks of this size are not served? */
+static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
+    return pool->rules.exact &&
+           block_zone(&pool->blocks[b]) != policy_zone(pool, granules << GRANULE_BITS);
+}
+
 block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                            bfc_mark *mark) {
     block_index found = 0;
     bfc_mark best = UINT64_MAX;
     for (block_index b = pool->oldest; b; b = pool->details[b].newer) {
         block_index start = run_start(pool, b);
-        if (!start || (for_reuse && region_of(pool, b)->shared))
+        if (!start || (for_reuse && region_of(pool, b)->shared) || wrong_zone(pool, b, granules))
             continue;
         if (run_at(pool, start, granules, best - 1)) {
             best = lowest_mark(pool, start, granules, best - 1);

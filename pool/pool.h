@@ -35,8 +35,11 @@ typedef uint64_t bfc_mark;
 #define BFC_NO_MARK ((bfc_mark)0)
 #define BFC_LIMBO_MARK UINT64_MAX
 
-/* Sizes are rounded up to granules, and blocks are aligned to them. In bytes. */
-#define BFC_GRANULE ((uint64_t)512)
+/*
+ * What sizes and addresses are counted in, in bytes. Policy `tf` rounds sizes up to one granule and
+ * aligns blocks to it, the others to two (512 bytes, as cudaMalloc does).
+ */
+#define BFC_GRANULE ((uint64_t)256)
 
 enum bfc_status {
     BFC_OK = 0,
@@ -88,6 +91,13 @@ struct bfc_pool_config {
     uint64_t growth_max;   /* largest step of double */
     uint64_t preallocate;  /* what preallocate takes at the first allocation */
     uint64_t limit;        /* most that may be reserved; UINT64_MAX: no limit */
+    double split_ratio;    /* a block this many times the request is split; 0: as the policy does */
+    uint64_t split_slack;  /* and one that leaves so much; UINT64_MAX: as the policy does */
+    uint64_t max_split;    /* larger blocks are not split; UINT64_MAX: all may be */
+    uint64_t roundup;      /* divisions of a power of two that sizes are rounded to; 0, 1: none */
+    uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
+                              UINT64_MAX: never */
+    bool track_idle;       /* bfc_pool_trim_idle will be called */
     uint64_t dirty_budget; /* lazy: dirty bytes up to which the pool grows rather than waits */
     struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */
 };
@@ -176,6 +186,13 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
  * went or none is left; returns how many bytes went. UINT64_MAX: all.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
+
+/*
+ * Gives back the regions that have been wholly free and clean for `idle_ns`, as far as calls of
+ * this function could see: call it at intervals, in a pool made with track_idle. Returns how many
+ * bytes went.
+ */
+uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 
 /* A consistent copy of the counters, largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);

@@ -15,6 +15,10 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
         .growth = BFC_GROWTH_DOUBLE,
         .growth_size = 2 * MIB,
         .growth_max = 1 * GIB,
+        .preallocate = 1 * GIB,
+        .split_slack = UINT64_MAX,
+        .max_split = UINT64_MAX,
+        .gc_threshold = UINT64_MAX,
         .limit = UINT64_MAX,
         .dirty_budget = 256 * MIB,
     };
@@ -39,9 +43,19 @@ static void close_records(struct bfc_pool *pool) {
     host_array_drop(&pool->region_memory);
 }
 
-static uint64_t first_step(const struct bfc_pool_config *config) {
-    uint64_t step = config->growth_size & ~(BFC_GRANULE - 1);
-    return step ? step : BFC_GRANULE;
+/* tf without growth begins at what it preallocates. */
+static uint64_t first_step(const struct bfc_pool *pool) {
+    const struct bfc_pool_config *config = &pool->config;
+    bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
+    uint64_t step = whole ? config->preallocate : config->growth_size;
+    step &= ~(pool->rules.unit - 1);
+    return step ? step : pool->rules.unit;
+}
+
+static void sort_bins(struct bfc_pool *pool) {
+    for (int zone = 0; zone < ZONE_COUNT; zone++)
+        pool->clean[zone].is_sorted = true;
+    pool->dirty.is_sorted = true;
 }
 
 enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
@@ -57,7 +71,10 @@ enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_
     made->config = *config;
     made->source = *source;
     made->stats = config->stats ? config->stats : &made->own_stats;
-    made->step = first_step(config);
+    policy_make(made);
+    if (made->rules.exact)
+        sort_bins(made);
+    made->step = first_step(made);
     made->next_id = 1;
     made->oldest_mark = UINT64_MAX;
     pthread_mutex_init(&made->growth_turn, NULL);
@@ -157,6 +174,8 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
 }
 
 static uint64_t largest_in(const struct bins *bins, const struct block *blocks) {
+    if (bins->is_sorted)
+        return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
     uint64_t largest = 0;
     unsigned bin = BIN_COUNT;
     while (bin > 0 && !bins->first[bin])

@@ -3,20 +3,8 @@
  *
  * The source is never called under the pool's lock. One thread at a time asks for a region: another
  * that misses meanwhile waits for its turn and looks again before it asks for more.
- *
- * Growth `double`: the step doubles with each region as long as that is worth it, namely up to
- * RAMP_TOP, and then stays a small part of what is reserved already, so that what is reserved in
- * vain is a small part too (figures in docs/pool-experiments.md).
  */
 #include "pool/internal.h"
-
-/* `double` reaches this step by doubling alone... */
-#define RAMP_TOP ((uint64_t)32 * MIB)
-/* ...and from there takes a 256th of what is reserved, at least; */
-#define STEP_PART 256
-/* or room for this many blocks like the one asked for, if that is at most a 32nd of it. */
-#define STEP_BLOCKS 4
-#define STEP_BLOCKS_PART 32
 
 static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -26,8 +14,8 @@ static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static uint64_t round_down(uint64_t bytes) {
-    return bytes & ~(BFC_GRANULE - 1);
+static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
+    return bytes & ~(pool->rules.unit - 1);
 }
 
 static region_index take_region_record(struct bfc_pool *pool) {
@@ -47,7 +35,8 @@ static void vacate_region_record(struct bfc_pool *pool, region_index r) {
     pool->vacant_region = r;
 }
 
-enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size) {
+enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
+                           enum block_zone zone) {
     if (!chapters_make_room(&pool->chapters))
         return BFC_NO_HOST_MEMORY;
     block_index b = slot_take(pool);
@@ -60,6 +49,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size)
     pool->regions[r] = (struct region){.start = start, .size = size};
     pool->blocks[b] =
         (struct block){.tagged = start, .last = (uint32_t)((size >> GRANULE_BITS) - 1)};
+    block_set_zone(&pool->blocks[b], zone);
     pool->chapter_of[b] = chapters_add(&pool->chapters, pool->blocks, b, 1, r);
     map_insert(&pool->map, pool->blocks, b);
     struct bfc_pool_stats *stats = pool->stats;
@@ -70,8 +60,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size)
     return BFC_OK;
 }
 
-/* The block that is the whole region, free and clean; or 0. */
-static block_index idle_block(const struct bfc_pool *pool, const struct region *region) {
+block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
     if (!region->size || region->held)
         return 0;
     block_index b = map_find(&pool->map, pool->blocks, region->start);
@@ -82,7 +71,7 @@ static block_index idle_block(const struct bfc_pool *pool, const struct region *
 uint64_t regions_releasable(const struct bfc_pool *pool) {
     uint64_t bytes = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (idle_block(pool, &pool->regions[r]))
+        if (region_idle_block(pool, &pool->regions[r]))
             bytes += pool->regions[r].size;
     return bytes;
 }
@@ -90,7 +79,7 @@ uint64_t regions_releasable(const struct bfc_pool *pool) {
 static region_index largest_idle(const struct bfc_pool *pool) {
     region_index best = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (idle_block(pool, &pool->regions[r]) &&
+        if (region_idle_block(pool, &pool->regions[r]) &&
             (!best || pool->regions[r].size > pool->regions[best].size))
             best = r;
     return best;
@@ -108,7 +97,7 @@ static void forget_region_records(struct bfc_pool *pool) {
 
 static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
-    block_index b = idle_block(pool, region);
+    block_index b = region_idle_block(pool, region);
     pool_unbin(pool, b);
     chapters_remove(&pool->chapters, pool->blocks, pool->chapter_of[b]);
     map_remove(&pool->map, pool->blocks, b);
@@ -122,108 +111,113 @@ static void detach(struct bfc_pool *pool, region_index r) {
         forget_region_records(pool);
 }
 
+uint64_t region_release(struct bfc_pool *pool, region_index r) {
+    struct region gone = pool->regions[r];
+    detach(pool, r);
+    slots_settle(pool);
+    pool->releasing += gone.size;
+    pool_leave(pool);
+    pool->source.release(pool->source.context, gone.start, gone.size);
+    pool_enter(pool);
+    pool->releasing -= gone.size;
+    return gone.size;
+}
+
 uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
     uint64_t released = 0;
-    while (released < bytes) {
-        region_index r = largest_idle(pool);
-        if (!r)
-            break;
-        struct region gone = pool->regions[r];
-        detach(pool, r);
-        slots_settle(pool);
-        pool->releasing += gone.size;
-        pool_leave(pool);
-        pool->source.release(pool->source.context, gone.start, gone.size);
-        pool_enter(pool);
-        pool->releasing -= gone.size;
-        released += gone.size;
-    }
+    region_index r;
+    while (released < bytes && (r = largest_idle(pool)))
+        released += region_release(pool, r);
     return released;
 }
 
-/* The step of `double`, raised until it holds the block or has reached its top. */
-static uint64_t raised_step(const struct bfc_pool *pool, uint64_t size) {
-    uint64_t step = pool->step, top = smaller(RAMP_TOP, pool->config.growth_max);
-    while (step < size && step < top)
-        step *= 2;
-    return step;
-}
-
-static uint64_t double_bytes(const struct bfc_pool *pool, uint64_t size) {
-    uint64_t reserved = pool->stats->reserved, step = raised_step(pool, size);
-    step = larger(step, reserved / STEP_PART);
-    step = larger(step, smaller(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
-    return round_down(larger(size, smaller(step, pool->config.growth_max)));
-}
-
-/* Bytes of the next region for a block of `size`, before the limit and the device have their say.
- */
-static uint64_t growth_bytes(const struct bfc_pool *pool, uint64_t size) {
-    const struct bfc_pool_config *config = &pool->config;
-    if (config->growth == BFC_GROWTH_EXACT)
-        return size;
-    if (config->growth == BFC_GROWTH_FIXED)
-        return larger(size, round_down(config->growth_size));
-    if (config->growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated)
-        return larger(size, round_down(config->preallocate));
-    return double_bytes(pool, size);
-}
-
-static void raise_step(struct bfc_pool *pool, uint64_t size) {
-    uint64_t top = smaller(RAMP_TOP, pool->config.growth_max);
-    pool->step = raised_step(pool, size);
-    if (pool->step < top)
-        pool->step *= 2;
-    pool->preallocated = true;
-}
-
 static uint64_t room_below_limit(const struct bfc_pool *pool) {
-    uint64_t limit = round_down(pool->config.limit);
+    uint64_t limit = round_down(pool, pool->config.limit);
     uint64_t taken = pool->stats->reserved + pool->releasing;
     return limit > taken ? limit - taken : 0;
 }
 
-/* The next smaller request after a refusal: 0.9 of it, and at least a granule less. */
-static uint64_t back_off(uint64_t bytes, uint64_t size) {
-    uint64_t less = round_down(bytes - bytes / 10 + BFC_GRANULE - 1);
-    return larger(size, smaller(less, bytes - BFC_GRANULE));
+struct growth {
+    uint64_t size;  /* least that is of use */
+    uint64_t bytes; /* that are asked for */
+    uint64_t unit;
+    enum back_off back_off;
+    bfc_addr start;
+    uint64_t calls;
+};
+
+/* After a refusal: 0.9 of what was asked for, at least a unit less. False: give up. */
+static bool ask_for_less(struct growth *growth) {
+    if (growth->back_off == BACK_OFF_NONE || growth->bytes <= growth->size)
+        return false;
+    uint64_t less = growth->bytes - growth->bytes / 10 + growth->unit - 1;
+    less = smaller(less / growth->unit * growth->unit, growth->bytes - growth->unit);
+    if (growth->back_off == BACK_OFF_ABOVE_SIZE && less < growth->size)
+        return false;
+    growth->bytes = larger(growth->size, less);
+    return true;
 }
 
-/* Asks the source, backing off down to `size`. Without the lock. */
-static enum bfc_reserve_result reserve(const struct bfc_source *source, uint64_t size,
-                                       uint64_t *bytes, bfc_addr *start, uint64_t *calls) {
-    for (;;) {
-        ++*calls;
-        enum bfc_reserve_result result = source->reserve(source->context, *bytes, start);
-        if (result != BFC_REFUSED || *bytes <= size)
-            return result;
-        *bytes = back_off(*bytes, size);
-    }
+/* Asks the source, as often as the back-off says. Without the lock. */
+static enum bfc_reserve_result reserve(const struct bfc_source *source, struct growth *growth) {
+    enum bfc_reserve_result result;
+    do {
+        growth->calls++;
+        result = source->reserve(source->context, growth->bytes, &growth->start);
+    } while (result == BFC_REFUSED && ask_for_less(growth));
+    return result;
+}
+
+/* The region that the policy wants, if the limit leaves room for it. */
+static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *growth) {
+    uint64_t room = room_below_limit(pool);
+    if (size > room)
+        return false;
+    *growth = (struct growth){.size = size, .unit = pool->rules.unit};
+    growth->back_off = policy_back_off(pool, size);
+    growth->bytes = policy_growth(pool, size);
+    if (growth->back_off == BACK_OFF_NONE)
+        return growth->bytes <= room;
+    growth->bytes = smaller(growth->bytes, room);
+    return true;
+}
+
+/* The region is the pool's, or goes back when the host has no memory to note it. */
+static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
+    enum bfc_status status =
+        region_add(pool, growth->start, growth->bytes, policy_zone(pool, growth->size));
+    if (status == BFC_OK)
+        return BFC_OK;
+    pool_leave(pool);
+    pool->source.release(pool->source.context, growth->start, growth->bytes);
+    pool_enter(pool);
+    pool->stats->release_calls++;
+    return status;
 }
 
 /* Takes one region of at least `size`, with the growth turn; drops the lock meanwhile. */
-static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size) {
-    uint64_t room = room_below_limit(pool), calls = 0;
-    if (size > room)
+static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *start) {
+    struct growth growth;
+    if (!plan_growth(pool, size, &growth))
         return BFC_OUT_OF_MEMORY;
-    uint64_t bytes = smaller(smaller(growth_bytes(pool, size), room), LARGEST_BLOCK);
-    bfc_addr start = 0;
     pool_leave(pool);
-    enum bfc_reserve_result result = reserve(&pool->source, size, &bytes, &start, &calls);
+    enum bfc_reserve_result result = reserve(&pool->source, &growth);
     pool_enter(pool);
-    pool->stats->reserve_calls += calls;
-    pool->stats->refusals += calls - (result != BFC_REFUSED);
+    pool->stats->reserve_calls += growth.calls;
+    pool->stats->refusals += growth.calls - (result != BFC_REFUSED);
     if (result != BFC_RESERVED)
         return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_SOURCE_FAILED;
-    raise_step(pool, size);
-    enum bfc_status status = region_add(pool, start, bytes);
-    if (status != BFC_OK) {
-        pool_leave(pool);
-        pool->source.release(pool->source.context, start, bytes);
-        pool_enter(pool);
-        pool->stats->release_calls++;
-    }
-    return status;
+    policy_grown(pool, size);
+    *start = growth.start;
+    return take_in(pool, &growth);
+}
+
+/* Hands out of the region that was just taken in, whole and free as it is. */
+static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
+    if (!pool->rules.exact)
+        return pool_take(pool, request);
+    pool_take_block(pool, map_find(&pool->map, pool->blocks, start), request);
+    return true;
 }
 
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
@@ -234,8 +228,9 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
     *status = BFC_OK;
     /* More than once round only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
-        *status = add_for(pool, request_size(request));
-        taken = pool_take(pool, request);
+        bfc_addr start;
+        *status = add_for(pool, request_size(request), &start);
+        taken = *status == BFC_OK && take_new(pool, start, request);
     }
     pthread_mutex_unlock(&pool->growth_turn);
     return taken;

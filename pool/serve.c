@@ -4,12 +4,14 @@
  * 1 poll: what the device has meanwhile finished is clean;
  * 2 ordered: neighbouring clean and dirty blocks are joined;
  * 3 dirty bytes above the budget: wait, for a bounded time, for the oldest marks that suffice;
- * 4 grow;
- * and, the device having refused, the last resorts, with another look after each:
- * 5 wait, without bound, for the marks that suffice;
- * 6 give back wholly free regions, one by one, and grow;
- * 7 wait for all marks, since what they free may make regions wholly free, and again 6;
- * 8 ask the neighbours, and grow.
+ * 4 above the threshold: give back idle regions that nobody has wanted for long;
+ * 5 grow;
+ * and, the device having refused, the policy's last resorts (policy.c), with another look after
+ * each. For `bfc`:
+ * 6 wait, without bound, for the marks that suffice;
+ * 7 give back wholly free regions, one by one, and grow;
+ * 8 wait for all marks, since what they free may make regions wholly free, and again 7;
+ * 9 ask the neighbours, and grow.
  *
  * The lock is dropped around every call of the source.
  */
@@ -71,12 +73,17 @@ static bool wait_and_take(struct bfc_pool *pool, const struct request *request,
     return false;
 }
 
+/* Could the limit be kept with this block, if all idle regions went? */
+static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t limit = pool->config.limit, idle = regions_releasable(pool);
+    uint64_t rest = pool->stats->reserved - idle;
+    return idle && rest <= limit && size <= limit - rest;
+}
+
 /* Gives regions back as long as that can help, and grows. */
-static bool release_and_grow(struct bfc_pool *pool, const struct request *request,
-                             enum bfc_status *status) {
-    uint64_t limit = pool->config.limit, size = request_size(request);
-    uint64_t idle = regions_releasable(pool), rest = pool->stats->reserved - idle;
-    if (!idle || rest > limit || size > limit - rest)
+static bool release_each(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    if (!releasing_can_help(pool, request_size(request)))
         return false;
     while (regions_release(pool, 1)) {
         if (regions_grow(pool, request, status))
@@ -85,6 +92,23 @@ static bool release_and_grow(struct bfc_pool *pool, const struct request *reques
             return false;
     }
     return false;
+}
+
+static bool release_idle(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    return releasing_can_help(pool, request_size(request)) && regions_release(pool, UINT64_MAX) &&
+           regions_grow(pool, request, status);
+}
+
+static bool release_all(struct bfc_pool *pool, const struct request *request,
+                        enum bfc_status *status) {
+    regions_release(pool, UINT64_MAX);
+    return regions_grow(pool, request, status);
+}
+
+static bool release_large(struct bfc_pool *pool, const struct request *request,
+                          enum bfc_status *status) {
+    return idle_release_large(pool, request_size(request)) && regions_grow(pool, request, status);
 }
 
 static bool wait_for_all(struct bfc_pool *pool, const struct request *request) {
@@ -96,23 +120,45 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request) {
 
 static bool ask_neighbours(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
-    if (!pool->source.ask_neighbours)
+    uint64_t size = request_size(request), limit = pool->config.limit;
+    if (!pool->source.ask_neighbours || size > limit || pool->stats->reserved > limit - size)
         return false;
     pool_leave(pool);
-    pool->source.ask_neighbours(pool->source.context, request_size(request));
+    uint64_t came = pool->source.ask_neighbours(pool->source.context, size);
     pool_enter(pool);
-    return pool_take(pool, request) || regions_grow(pool, request, status);
+    return pool_take(pool, request) || (came && regions_grow(pool, request, status));
+}
+
+static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request *request,
+                     enum bfc_status *status) {
+    switch (rung) {
+    case RUNG_WAIT_ENOUGH:
+        return wait_and_take(pool, request, UINT64_MAX);
+    case RUNG_RELEASE_EACH:
+        return release_each(pool, request, status);
+    case RUNG_RELEASE_LARGE:
+        return release_large(pool, request, status);
+    case RUNG_WAIT_ALL:
+        return wait_for_all(pool, request);
+    case RUNG_RELEASE_IDLE:
+        return release_idle(pool, request, status);
+    case RUNG_RELEASE_ALL:
+        return release_all(pool, request, status);
+    case RUNG_ASK:
+        return ask_neighbours(pool, request, status);
+    case RUNG_END:
+        break;
+    }
+    return false;
 }
 
 static bool last_resorts(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
-    if (wait_and_take(pool, request, UINT64_MAX) || release_and_grow(pool, request, status))
-        return true;
-    if (*status != BFC_OUT_OF_MEMORY)
-        return false;
-    if (wait_for_all(pool, request) || release_and_grow(pool, request, status))
-        return true;
-    return *status == BFC_OUT_OF_MEMORY && ask_neighbours(pool, request, status);
+    for (const enum rung *rung = pool->rules.rungs;
+         *rung != RUNG_END && *status == BFC_OUT_OF_MEMORY; rung++)
+        if (try_rung(pool, *rung, request, status))
+            return true;
+    return false;
 }
 
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
@@ -128,6 +174,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         stats->hits++;
         return BFC_OK;
     }
+    if (stats->reserved > pool->config.gc_threshold)
+        idle_collect(pool);
     enum bfc_status status;
     bool taken = regions_grow(pool, request, &status);
     if (!taken && status == BFC_OUT_OF_MEMORY) {

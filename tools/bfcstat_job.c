@@ -21,6 +21,8 @@ const char *forward_reason_name(enum bfc_forward_reason reason) {
         return "capture";
     case BFC_FORWARD_EXPORTS:
         return "exports";
+    case BFC_FORWARD_BYPASSED:
+        return "bypassed";
     case BFC_FORWARD_REASONS:
         break;
     }

@@ -116,3 +116,45 @@ Test(options, patterns) {
     cr_expect_not(bfc_patterns_match("", "train"));
     cr_expect(bfc_patterns_match("::a", "a"));
 }
+
+Test(options, numbers_shares_and_none) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect(set(&options, "BFC_SPLIT_RATIO", "1.5"));
+    cr_expect_float_eq(options.split_ratio, 1.5, 1e-9);
+    static const char *const malformed[] = {"0.5", "x",  "",      "1e3",
+                                            "-2",  "2x", "1.5.5", "9999999999"};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
+        cr_expect_not(set(&options, "BFC_SPLIT_RATIO", malformed[i]), "%s", malformed[i]);
+    cr_expect(set(&options, "BFC_TRIM_IDLE", "0"));
+    cr_expect(set(&options, "BFC_RESERVE", "0"));
+    cr_expect(set(&options, "BFC_RESERVE", "0.1"));
+    cr_expect_not(set(&options, "BFC_RESERVE", "none"));
+    cr_expect(set(&options, "BFC_MAX_SPLIT", "none"));
+    cr_expect_eq(options.max_split, UINT64_MAX);
+    cr_expect_not(set(&options, "BFC_MAX_SPLIT", "1M"));
+    cr_expect(set(&options, "BFC_ROUNDUP", "8"));
+    cr_expect_not(set(&options, "BFC_ROUNDUP", "3"));
+}
+
+static unsigned errors_of(char *const *environment, char *said) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    said[0] = '\0';
+    return bfc_options_read(&options, environment, collect, said);
+}
+
+Test(options, contradictions_are_named) {
+    char said[4096];
+    char *sizes[] = {"BFC_GROWTH_SIZE=2G", "BFC_GROWTH_MAX=1G", NULL};
+    cr_expect_eq(errors_of(sizes, said), 1);
+    cr_expect(strstr(said, "BFC_GROWTH_SIZE is above BFC_GROWTH_MAX: accepted"));
+    char *above[] = {"BFC_GROWTH=preallocate", "BFC_PREALLOCATE=0.8", "BFC_LIMIT=0.5", NULL};
+    cr_expect_eq(errors_of(above, said), 1);
+    cr_expect(strstr(said, "BFC_PREALLOCATE is above BFC_LIMIT"));
+    char *helper[] = {"BFC_TRIM_IDLE=5", "BFC_STATS=0", NULL};
+    cr_expect_eq(errors_of(helper, said), 1);
+    cr_expect(strstr(said, "BFC_STATS=1"));
+    char *fine[] = {"BFC_GROWTH=preallocate", "BFC_PREALLOCATE=1G", "BFC_LIMIT=1G", NULL};
+    cr_expect_eq(errors_of(fine, said), 0);
+}

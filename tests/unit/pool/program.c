@@ -30,6 +30,7 @@ struct machine {
     bfc_mark completed; /* that the pool was told of, or may have learnt */
     uint64_t last_id;
     uint64_t requested;
+    bool cuts_all; /* every larger block is split */
     const char *fault;
 };
 
@@ -69,7 +70,7 @@ static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_mark repo
 static void check_new_block(struct machine *m, const struct bfc_block_info *b, uint64_t bytes,
                             unsigned flags) {
     if (b->size < bytes || b->size % BFC_GRANULE || b->start % BFC_GRANULE ||
-        b->requested != bytes || b->size - bytes >= BFC_GRANULE)
+        b->requested != bytes || (m->cuts_all && b->size - bytes >= 512))
         fail(m, "a block's size or place is wrong");
     if (b->id <= m->last_id)
         fail(m, "a block's id is not new");
@@ -246,6 +247,14 @@ static void open_machine(struct machine *m, uint8_t kind) {
     config.growth = kind & 2 ? BFC_GROWTH_EXACT : BFC_GROWTH_DOUBLE;
     config.dirty_budget = kind & 4 ? 0 : 8 * MIB;
     config.limit = kind & 8 ? 48 * MIB : UINT64_MAX;
+    config.policy = (enum bfc_policy)((kind >> 5) % 3);
+    m->cuts_all = config.policy == BFC_POLICY_BFC;
+    if (kind % 7 == 1) {
+        config.max_split = 4 * MIB;
+        m->cuts_all = false;
+    }
+    if (kind % 5 == 1)
+        config.gc_threshold = 16 * MIB;
     struct bfc_source source = fake_source_table(&m->fake);
     if (kind & 16)
         source.ask_neighbours = NULL;

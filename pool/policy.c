@@ -1,0 +1,219 @@
+/*
+ * The three policies: rounding, zones, fitting, splitting, growing, and their last resorts.
+ *
+ * `bfc`'s growth `double`: the step doubles with each region as long as that is worth it, namely up
+ * to RAMP_TOP, and then stays a small part of what is reserved already, so that what is reserved in
+ * vain is a small part too (figures in docs/pool-experiments.md). A request above the step gets a
+ * region of its own size: more could be what a later large request lacks.
+ */
+#include "pool/policy.h"
+
+#include "pool/internal.h"
+
+/* `double` reaches this step by doubling alone... */
+#define RAMP_TOP ((uint64_t)32 * MIB)
+/* ...and from there takes a 256th of what is reserved, at least; */
+#define STEP_PART 256
+/* or room for this many blocks like the one asked for, if that is at most a 32nd of it. */
+#define STEP_BLOCKS 4
+#define STEP_BLOCKS_PART 32
+
+#define TF_UNIT ((uint64_t)256)
+#define TF_RATIO 2.0
+#define TF_SLACK (128 * MIB)
+
+#define PYTORCH_SMALL (1 * MIB)
+#define PYTORCH_SMALL_SEGMENT (2 * MIB)
+#define PYTORCH_MIDDLE (10 * MIB)
+#define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
+#define PYTORCH_LARGE_REST (1 * MIB)
+
+/* Blocks that are not split may be larger than a request by less than this. */
+#define NOT_SPLIT_SLACK (20 * MIB)
+
+static const enum rung bfc_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_EACH, RUNG_WAIT_ALL,
+                                                RUNG_RELEASE_EACH, RUNG_ASK};
+static const enum rung tf_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_WAIT_ALL, RUNG_RELEASE_IDLE,
+                                               RUNG_ASK};
+static const enum rung pytorch_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_LARGE,
+                                                    RUNG_WAIT_ALL, RUNG_RELEASE_ALL, RUNG_ASK};
+
+static const enum rung *const rungs_of[] = {
+    [BFC_POLICY_BFC] = bfc_rungs,
+    [BFC_POLICY_TF] = tf_rungs,
+    [BFC_POLICY_PYTORCH] = pytorch_rungs,
+};
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
+    return bytes & ~(pool->rules.unit - 1);
+}
+
+/* The least multiple of `step` that is not below `bytes`, which is far from the end of numbers. */
+static uint64_t round_to(uint64_t bytes, uint64_t step) {
+    return (bytes + step - 1) / step * step;
+}
+
+static bool own_split(const struct bfc_pool_config *config) {
+    return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
+}
+
+void policy_make(struct bfc_pool *pool) {
+    const struct bfc_pool_config *config = &pool->config;
+    bool unsplit = config->max_split != UINT64_MAX;
+    bool bfc = config->policy == BFC_POLICY_BFC;
+    pool->rules = (struct rules){
+        .rungs = rungs_of[config->policy],
+        .unit = config->policy == BFC_POLICY_TF ? TF_UNIT : 2 * BFC_GRANULE,
+        .exact = !bfc || unsplit,
+        .rounds = !bfc || config->roundup > 1,
+        .cuts_all = bfc && !unsplit && !own_split(config),
+        .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
+    };
+}
+
+/* ---- sizes ---- */
+
+/* To a multiple of a power of two's n-th part, as PyTorch's roundup_power2_divisions does. */
+static uint64_t round_to_division(uint64_t bytes, uint64_t divisions) {
+    uint64_t power = (uint64_t)1 << (63 - __builtin_clzll(bytes));
+    return power == bytes ? bytes : round_to(bytes, power / divisions);
+}
+
+uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t unit = pool->rules.unit, divisions = pool->config.roundup;
+    if (divisions > 1 && bytes > unit * divisions)
+        bytes = round_to_division(bytes, divisions);
+    return round_to(bytes, unit);
+}
+
+enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size) {
+    return pool->config.policy == BFC_POLICY_PYTORCH && size <= PYTORCH_SMALL ? ZONE_SMALL
+                                                                              : ZONE_LARGE;
+}
+
+bool policy_fits(const struct bfc_pool *pool, uint64_t size, uint64_t block) {
+    uint64_t most = pool->config.max_split;
+    if (most == UINT64_MAX)
+        return true;
+    return size < most ? block < most : block - size < NOT_SPLIT_SLACK;
+}
+
+static bool splits_by(uint64_t size, uint64_t block, double ratio, uint64_t slack) {
+    return (ratio > 0 && (double)block >= ratio * (double)size) || block - size >= slack;
+}
+
+bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block) {
+    const struct bfc_pool_config *config = &pool->config;
+    if (block == size || size >= config->max_split)
+        return false;
+    if (config->policy == BFC_POLICY_TF)
+        return splits_by(size, block, config->split_ratio > 0 ? config->split_ratio : TF_RATIO,
+                         config->split_slack != UINT64_MAX ? config->split_slack : TF_SLACK);
+    if (own_split(config))
+        return splits_by(size, block, config->split_ratio, config->split_slack);
+    if (config->policy == BFC_POLICY_PYTORCH && policy_zone(pool, size) == ZONE_LARGE)
+        return block - size > PYTORCH_LARGE_REST;
+    return true;
+}
+
+/* ---- growth ---- */
+
+/* The step of bfc's `double`, raised until it holds the block or has reached its top. */
+static uint64_t raised_step(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t step = pool->step, top = smaller(RAMP_TOP, pool->config.growth_max);
+    while (step < size && step < top)
+        step *= 2;
+    return step;
+}
+
+static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t reserved = pool->stats->reserved;
+    uint64_t step = larger(pool->step, reserved / STEP_PART);
+    if (size > step)
+        return size;
+    step = larger(step, smaller(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
+    return larger(size, smaller(step, pool->config.growth_max));
+}
+
+static uint64_t tf_growth(struct bfc_pool *pool, uint64_t size) {
+    pool->step_raised = pool->step < size;
+    while (pool->step < size)
+        pool->step *= 2;
+    return pool->step;
+}
+
+static uint64_t pytorch_growth(uint64_t size) {
+    if (size <= PYTORCH_SMALL)
+        return PYTORCH_SMALL_SEGMENT;
+    return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : round_to(size, 2 * MIB);
+}
+
+/* By the policy's own rule, which is what `double` asks for. */
+static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
+    if (pool->config.policy == BFC_POLICY_TF)
+        return tf_growth(pool, size);
+    if (pool->config.policy == BFC_POLICY_PYTORCH)
+        return pytorch_growth(size);
+    return bfc_growth(pool, size);
+}
+
+/* pytorch's small blocks have segments of their own: those are not what is preallocated. */
+static bool preallocates(const struct bfc_pool *pool, uint64_t size) {
+    return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
+           policy_zone(pool, size) == ZONE_LARGE;
+}
+
+static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
+    const struct bfc_pool_config *config = &pool->config;
+    if (config->growth == BFC_GROWTH_EXACT)
+        return size;
+    if (config->growth == BFC_GROWTH_FIXED)
+        return larger(size, config->growth_size);
+    if (preallocates(pool, size))
+        return larger(size, config->preallocate);
+    return own_growth(pool, size);
+}
+
+/* A request below max_split cannot be cut from a region that reaches it. */
+static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+    uint64_t most = pool->config.max_split;
+    if (pool->config.policy == BFC_POLICY_PYTORCH || size >= most || bytes < most)
+        return bytes;
+    return larger(size, most - pool->rules.unit);
+}
+
+uint64_t policy_growth(struct bfc_pool *pool, uint64_t size) {
+    uint64_t bytes = smaller(wanted_growth(pool, size), LARGEST_BLOCK);
+    return larger(size, round_down(pool, below_max_split(pool, size, bytes)));
+}
+
+enum back_off policy_back_off(const struct bfc_pool *pool, uint64_t size) {
+    if (pool->config.policy == BFC_POLICY_TF && pool->config.growth == BFC_GROWTH_DOUBLE)
+        return BACK_OFF_ABOVE_SIZE;
+    if (pool->config.policy == BFC_POLICY_PYTORCH && !preallocates(pool, size))
+        return BACK_OFF_NONE;
+    return BACK_OFF_TO_SIZE;
+}
+
+static void raise_step(struct bfc_pool *pool, uint64_t size) {
+    uint64_t top = smaller(RAMP_TOP, pool->config.growth_max);
+    pool->step = raised_step(pool, size);
+    if (pool->step < top)
+        pool->step *= 2;
+}
+
+void policy_grown(struct bfc_pool *pool, uint64_t size) {
+    pool->preallocated |= preallocates(pool, size);
+    if (pool->config.policy == BFC_POLICY_BFC)
+        raise_step(pool, size);
+    else if (pool->config.policy == BFC_POLICY_TF && !pool->step_raised)
+        pool->step *= 2;
+}

@@ -1,0 +1,129 @@
+/* A made-up device, its clock, and the log. */
+#include "tools/replay/device.h"
+
+#include <stdlib.h>
+
+#define FIRST_ADDRESS UINT64_C(0x7f0000000000)
+#define PAGE (UINT64_C(2) << 20) /* where the driver puts large allocations */
+
+void log_free(struct log *log) {
+    free(log->list);
+    *log = (struct log){0};
+}
+
+void log_add(struct log *log, struct log_entry entry) {
+    if (!log)
+        return;
+    if (log->count == log->room) {
+        size_t room = log->room ? log->room * 2 : 4096;
+        struct log_entry *list = realloc(log->list, room * sizeof *list);
+        if (!list) {
+            log->lost = true;
+            return;
+        }
+        log->list = list;
+        log->room = room;
+    }
+    log->list[log->count++] = entry;
+}
+
+static bool note_region(struct device *device, bfc_addr start, uint64_t bytes) {
+    if (device->region_count + 1 >= device->region_room) {
+        uint32_t room = device->region_room ? device->region_room * 2 : 256;
+        struct device_region *regions = realloc(device->regions, room * sizeof *regions);
+        if (!regions)
+            return false;
+        device->regions = regions;
+        device->region_room = room;
+    }
+    device->regions[++device->region_count] = (struct device_region){start, bytes};
+    return true;
+}
+
+enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *start) {
+    struct device *device = context;
+    device->calls++;
+    if (bytes > device->capacity - device->taken)
+        return BFC_REFUSED;
+    if (!device->next)
+        device->next = FIRST_ADDRESS;
+    if (!note_region(device, device->next, bytes))
+        return BFC_FAILED;
+    *start = device->next;
+    device->next += (bytes + PAGE - 1) / PAGE * PAGE;
+    device->taken += bytes;
+    *device->reserved += bytes;
+    if (*device->reserved > *device->peak)
+        *device->peak = *device->reserved;
+    log_add(device->log, (struct log_entry){.op = LOG_RESERVE,
+                                            .address = *start,
+                                            .bytes = bytes,
+                                            .call = device->call,
+                                            .region = device->region_count});
+    return BFC_RESERVED;
+}
+
+void device_release(void *context, bfc_addr start, uint64_t bytes) {
+    struct device *device = context;
+    device->calls++;
+    device->taken -= bytes;
+    *device->reserved -= bytes;
+    log_add(device->log, (struct log_entry){.op = LOG_RELEASE,
+                                            .address = start,
+                                            .bytes = bytes,
+                                            .call = device->call,
+                                            .region = device_region_of(device, start)});
+}
+
+/* Marks rise with the calls, so what is complete by now is found by bisection. */
+static bfc_mark poll(void *context) {
+    const struct device *device = context;
+    uint64_t low = device->waited, high = device->marks;
+    while (low < high) {
+        uint64_t middle = high - (high - low) / 2;
+        if ((uint64_t)device->marked[middle] + device->lag <= device->call)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static bfc_mark wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
+    struct device *device = context;
+    (void)timeout_ns;
+    if (mark > device->waited)
+        device->waited = mark;
+    return poll(device);
+}
+
+bfc_mark device_mark(struct device *device) {
+    device->marked[++device->marks] = device->call;
+    return device->marks;
+}
+
+uint32_t device_region_of(const struct device *device, bfc_addr address) {
+    uint32_t low = 1, high = device->region_count;
+    while (low < high) {
+        uint32_t middle = high - (high - low) / 2;
+        if (device->regions[middle].start <= address)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+struct bfc_source device_source(struct device *device) {
+    return (struct bfc_source){.context = device,
+                               .reserve = device_reserve,
+                               .release = device_release,
+                               .poll = poll,
+                               .wait = wait};
+}
+
+void device_close(struct device *device) {
+    free(device->marked);
+    free(device->regions);
+    *device = (struct device){0};
+}

@@ -1,0 +1,74 @@
+/*
+ * The device that a replay's pool grows from: addresses from a counter, a capacity, and work that
+ * is complete some calls after the free that it was under way at.
+ *
+ * It also keeps the log of what happened, from which the events file and the picture come. Not
+ * thread-safe: a replay has one thread.
+ */
+#ifndef BFC_REPLAY_DEVICE_H
+#define BFC_REPLAY_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/pool.h"
+
+enum log_op { LOG_RESERVE, LOG_RELEASE, LOG_ALLOCATE, LOG_FREE, LOG_FAIL };
+
+struct log_entry {
+    uint64_t address;
+    uint64_t bytes;      /* as asked for; of regions, as taken */
+    uint32_t call;       /* of the input, counted from 0 */
+    uint32_t allocation; /* its number in the input; not of regions */
+    uint32_t region;     /* from 1; 0: none */
+    enum log_op op;
+};
+
+struct log {
+    struct log_entry *list;
+    size_t count, room;
+    bool lost; /* the host's memory did not suffice */
+};
+
+struct device_region {
+    bfc_addr start;
+    uint64_t bytes;
+};
+
+struct device {
+    uint64_t capacity; /* bytes */
+    uint64_t taken;
+    bfc_addr next;
+    uint64_t calls;   /* made to the device */
+    uint32_t call;    /* of the input: the device's clock */
+    uint32_t lag;     /* calls until freed memory's work is complete */
+    uint64_t marks;   /* drawn so far */
+    uint64_t waited;  /* all marks up to it are complete since the host waited */
+    uint32_t *marked; /* by mark, from 1: the call under which it was drawn; room for all frees */
+    struct device_region *regions; /* all that ever were, by number, from 1; addresses rise */
+    uint32_t region_count, region_room;
+    uint64_t *reserved; /* of all devices together, and */
+    uint64_t *peak;     /* its highest: both the caller's */
+    struct log *log;    /* or NULL */
+};
+
+/* The source of a pool over this device. */
+struct bfc_source device_source(struct device *device);
+
+/* What the source's functions are, for requests that pass the pool by. */
+enum bfc_reserve_result device_reserve(void *device, uint64_t bytes, bfc_addr *start);
+void device_release(void *device, bfc_addr start, uint64_t bytes);
+
+/* A new mark, complete `lag` calls from now. */
+bfc_mark device_mark(struct device *device);
+
+/* The number of the region that holds an address. */
+uint32_t device_region_of(const struct device *device, bfc_addr address);
+
+void device_close(struct device *device);
+
+void log_add(struct log *log, struct log_entry entry);
+void log_free(struct log *log);
+
+#endif

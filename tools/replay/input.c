@@ -1,0 +1,81 @@
+/* Reading what is replayed. */
+#include "tools/replay/input.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/plan/csv.h"
+#include "tools/plan/plan_file.h"
+#include "tools/plan/trace.h"
+
+/* As many pools as CUDA has devices at most, or a CSV has spaces. */
+#define MOST_DEVICES 64
+
+static bool read_trace(struct input *input, struct file_text *text, const char *path,
+                       struct plan_error *error) {
+    struct trace trace;
+    bool good = trace_parse(&trace, text, path, error);
+    file_free(text);
+    if (!good)
+        return false;
+    good = events_from_trace(&input->events, &trace, error);
+    input->from_trace = true;
+    input->cut_off = trace.cut_off;
+    trace_free(&trace);
+    return good;
+}
+
+static bool read_csv(struct input *input, struct file_text *text, const char *path,
+                     struct plan_error *error) {
+    if (!csv_parse(&input->lifetimes, text, path, error))
+        return false;
+    if (events_from_lifetimes(&input->events, &input->lifetimes, error))
+        return true;
+    lifetimes_free(&input->lifetimes);
+    return false;
+}
+
+static bool count_devices(struct input *input, const char *path, struct plan_error *error) {
+    for (uint32_t i = 0; i < input->events.allocations_count; i++) {
+        const uint32_t device = input->events.allocations[i].device;
+        if (device >= MOST_DEVICES)
+            return plan_fail(error, "%s: device %u: devices from 0 to %d are accepted", path,
+                             device, MOST_DEVICES - 1);
+        if (device >= input->devices)
+            input->devices = device + 1;
+    }
+    return true;
+}
+
+bool input_read(struct input *input, const char *path, struct plan_error *error) {
+    struct file_text text;
+    *input = (struct input){.devices = 1};
+    if (!file_read(&text, path, error))
+        return false;
+    if (plan_looks_like(&text)) {
+        file_free(&text);
+        return plan_fail(error, "%s: header: a plan; a CSV of lifetimes or a trace is wanted here",
+                         path);
+    }
+    if (!(trace_looks_like(&text) ? read_trace : read_csv)(input, &text, path, error))
+        return false;
+    if (count_devices(input, path, error))
+        return true;
+    input_free(input);
+    return false;
+}
+
+void input_free(struct input *input) {
+    events_free(&input->events);
+    if (!input->from_trace)
+        lifetimes_free(&input->lifetimes);
+}
+
+struct name input_name(const struct input *input, uint32_t allocation, char text[INPUT_NAME]) {
+    const uint64_t serial = input->events.allocations[allocation].serial;
+    if (!input->from_trace)
+        return input->lifetimes.ids.list[serial];
+    const int length = snprintf(text, INPUT_NAME, "%" PRIu64, serial);
+    return (struct name){text, (size_t)length};
+}

@@ -1,0 +1,26 @@
+/*
+ * What is replayed: a CSV of lifetimes or a recorded trace, as calls in their order. Read by the
+ * planner's readers, so both programs take the same files and refuse the same ones.
+ */
+#ifndef BFC_REPLAY_INPUT_H
+#define BFC_REPLAY_INPUT_H
+
+#include "tools/plan/events.h"
+
+struct input {
+    struct events events;
+    struct lifetimes lifetimes; /* of a CSV; empty for a trace */
+    bool from_trace;
+    bool cut_off; /* the trace's tail is missing */
+    uint32_t devices;
+};
+
+/* Free with input_free. False: `error` says why, and nothing is to be freed. */
+bool input_read(struct input *input, const char *path, struct plan_error *error);
+void input_free(struct input *input);
+
+/* The name of an allocation: a CSV's id, a trace's serial. `text` holds it if need be. */
+#define INPUT_NAME 24
+struct name input_name(const struct input *input, uint32_t allocation, char text[INPUT_NAME]);
+
+#endif

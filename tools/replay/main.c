@@ -1,0 +1,259 @@
+/* bfcreplay: replays a trace through the real pool, without a GPU. See docs/tuning.md. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/plan/number.h"
+#include "tools/replay/show.h"
+
+static const char help[] =
+    "usage: bfcreplay TRACE [OPTION…]\n"
+    "\n"
+    "Replays a trace that BFC_RECORD made, or a CSV of lifetimes (id,lower,upper,size; half-open;\n"
+    "at equal times frees come first), through the real pool. No GPU is needed. '-' is standard\n"
+    "input.\n"
+    "\n"
+    "  --policy bfc|tf|pytorch                   default bfc\n"
+    "  --growth double|fixed|exact|preallocate   default double\n"
+    "  --free sync|lazy|ordered                  default sync\n"
+    "  --set BFC_NAME=VALUE                      any setting, as in the environment; repeatable\n"
+    "  --compare        every policy with every growth, in one table, and the best\n"
+    "  --json           one line of JSON for each policy and growth\n"
+    "  --events OUT.csv every region and block: op,id,region,address,bytes; op is reserve, "
+    "release\n"
+    "                   (a region), allocate, free, fail (a block; bytes as asked for)\n"
+    "  --plot OUT.svg   regions and blocks over time and address\n"
+    "  --memory SIZE    what the device has; K, M, G, T are binary (default: no end, and "
+    "fractions\n"
+    "                   are of 80G)\n"
+    "  --lag N          lazy, ordered: work on freed memory is complete N calls later (default "
+    "100)\n"
+    "  --device-us N    what a call of the device is taken to cost (default 100)\n"
+    "\n"
+    "Exit status: 0 success, also when allocations failed (the figures say how many); 1 bad "
+    "input;\n"
+    "2 wrong usage.\n";
+
+enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
+
+struct arguments {
+    const char *trace, *events, *plot;
+    bool compare, json, policy_given, growth_given;
+    struct settings settings;
+};
+
+static int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int misuse(const char *format, ...) {
+    va_list list;
+    fputs("bfcreplay: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputs(" (see bfcreplay --help)\n", stderr);
+    return USAGE;
+}
+
+/* ---- options ---- */
+
+static int set_named(struct arguments *a, const char *flag, const char *name, const char *value) {
+    const struct bfc_option *option = bfc_option_find(name);
+    char accepted[256];
+    if (!option)
+        return misuse("%s: no variable %s", flag, name);
+    if (bfc_option_set(&a->settings.options, option, value))
+        return GOOD;
+    bfc_option_describe(option, accepted, sizeof accepted);
+    return misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
+}
+
+static int take_set(struct arguments *a, const char *value) {
+    char name[64];
+    size_t length = strcspn(value, "=");
+    if (value[length] != '=' || length >= sizeof name)
+        return misuse("--set '%s': expected BFC_NAME=VALUE", value);
+    memcpy(name, value, length);
+    name[length] = '\0';
+    a->policy_given |= strcmp(name, "BFC_POLICY") == 0;
+    a->growth_given |= strcmp(name, "BFC_GROWTH") == 0;
+    return set_named(a, "--set", name, value + length + 1);
+}
+
+static int take_policy(struct arguments *a, const char *value) {
+    a->policy_given = true;
+    return set_named(a, "--policy", "BFC_POLICY", value);
+}
+
+static int take_growth(struct arguments *a, const char *value) {
+    a->growth_given = true;
+    return set_named(a, "--growth", "BFC_GROWTH", value);
+}
+
+static int take_free(struct arguments *a, const char *value) {
+    return set_named(a, "--free", "BFC_FREE", value);
+}
+
+static int take_events(struct arguments *a, const char *value) {
+    a->events = value;
+    return GOOD;
+}
+
+static int take_plot(struct arguments *a, const char *value) {
+    a->plot = value;
+    return GOOD;
+}
+
+static int take_memory(struct arguments *a, const char *value) {
+    if (plan_parse_bytes(value, &a->settings.memory) && a->settings.memory > 0)
+        return GOOD;
+    return misuse("--memory '%s' is not a size above 0 in bytes or with K, M, G, T", value);
+}
+
+static int take_lag(struct arguments *a, const char *value) {
+    uint64_t lag;
+    if (!plan_parse_u64(value, strlen(value), 1000000000, &lag))
+        return misuse("--lag '%s' is not a whole number from 0 to 1000000000", value);
+    a->settings.lag = (uint32_t)lag;
+    return GOOD;
+}
+
+static int take_device_us(struct arguments *a, const char *value) {
+    if (plan_parse_seconds(value, &a->settings.device_us))
+        return GOOD;
+    return misuse("--device-us '%s' is not a number from 0 to 1000000000", value);
+}
+
+static const struct valued {
+    const char *name;
+    int (*take)(struct arguments *a, const char *value);
+} valued[] = {
+    {"--policy", take_policy}, {"--growth", take_growth}, {"--free", take_free},
+    {"--set", take_set},       {"--events", take_events}, {"--plot", take_plot},
+    {"--memory", take_memory}, {"--lag", take_lag},       {"--device-us", take_device_us}};
+
+static const struct valued *find_valued(const char *argument, const char **value) {
+    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
+        size_t length = strlen(valued[i].name);
+        if (strncmp(argument, valued[i].name, length) != 0 ||
+            (argument[length] && argument[length] != '='))
+            continue;
+        *value = argument[length] ? argument + length + 1 : NULL;
+        return &valued[i];
+    }
+    return NULL;
+}
+
+static int take_operand(struct arguments *a, const char *argument) {
+    if (a->trace)
+        return misuse("'%s' is one too many: one TRACE is taken", argument);
+    a->trace = argument;
+    return GOOD;
+}
+
+static int take_argument(struct arguments *a, char **argv, int *i) {
+    const char *argument = argv[*i], *value;
+    const struct valued *option = find_valued(argument, &value);
+    if (strcmp(argument, "--compare") == 0 || strcmp(argument, "--json") == 0) {
+        *(argument[2] == 'c' ? &a->compare : &a->json) = true;
+        return GOOD;
+    }
+    if (argument[0] != '-' || argument[1] == '\0')
+        return take_operand(a, argument);
+    if (!option)
+        return misuse("unknown option '%s'", argument);
+    if (!value && !argv[*i + 1])
+        return misuse("%s needs a value", option->name);
+    return option->take(a, value ? value : argv[++*i]);
+}
+
+static int check(const struct arguments *a) {
+    if (!a->trace)
+        return misuse("no TRACE");
+    if (a->compare && (a->events || a->plot))
+        return misuse("--%s is of one policy and growth: not with --compare",
+                      a->events ? "events" : "plot");
+    return GOOD;
+}
+
+/* ---- the work ---- */
+
+static int fail(const struct plan_error *error) {
+    fprintf(stderr, "bfcreplay: %s\n", error->text);
+    return FAILED;
+}
+
+static int compare(const struct arguments *a, const struct input *input) {
+    static struct shown shown[POLICIES * GROWTHS];
+    struct plan_error error;
+    unsigned count = 0;
+    for (int i = 0; i < POLICIES * GROWTHS; i++) {
+        struct settings settings = a->settings;
+        int policy = i / GROWTHS, growth = i % GROWTHS;
+        if ((a->policy_given && policy != settings.options.policy) ||
+            (a->growth_given && growth != settings.options.growth))
+            continue;
+        settings.options.policy = policy;
+        settings.options.growth = growth;
+        shown[count].settings = settings;
+        if (!replay(input, &settings, NULL, &shown[count].result, &error))
+            return fail(&error);
+        count++;
+    }
+    for (unsigned i = 0; a->json && i < count; i++)
+        show_json(&shown[i], stdout);
+    if (!a->json)
+        show_table(shown, count, stdout);
+    return GOOD;
+}
+
+static int run_one(const struct arguments *a, const struct input *input) {
+    struct shown shown = {.settings = a->settings};
+    struct log log = {0};
+    struct plan_error error;
+    bool wants_log = a->events || a->plot;
+    bool good = replay(input, &a->settings, wants_log ? &log : NULL, &shown.result, &error) &&
+                (!a->events || show_events(input, &log, a->events, &error)) &&
+                (!a->plot || show_plot(input, &log, a->plot, &error));
+    log_free(&log);
+    if (!good)
+        return fail(&error);
+    (a->json ? show_json : show_text)(&shown, stdout);
+    return GOOD;
+}
+
+static int work(const struct arguments *a) {
+    struct input input;
+    struct plan_error error;
+    if (!input_read(&input, a->trace, &error))
+        return fail(&error);
+    if (input.cut_off)
+        fprintf(stderr, "bfcreplay: %s: the tail is missing; what there is is replayed\n",
+                a->trace);
+    if (input.events.unknown_frees)
+        fprintf(stderr, "bfcreplay: %s: %u frees of unknown allocations are left out\n", a->trace,
+                input.events.unknown_frees);
+    int status = (a->compare ? compare : run_one)(a, &input);
+    input_free(&input);
+    if (status == GOOD && (fflush(stdout) != 0 || ferror(stdout))) {
+        fputs("bfcreplay: standard output cannot be written\n", stderr);
+        return FAILED;
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct arguments a = {
+        .settings = {.memory = UINT64_MAX, .lag = 100, .device_us = 100, .time_it = true}};
+    bfc_options_init(&a.settings.options);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(help, stdout);
+            return GOOD;
+        }
+        int status = take_argument(&a, argv, &i);
+        if (status != GOOD)
+            return status;
+    }
+    int status = check(&a);
+    return status == GOOD ? work(&a) : status;
+}

@@ -1,0 +1,150 @@
+/*
+ * The picture: regions as grey bands from when they were taken to when they went, stacked in the
+ * order in which they came; blocks as coloured rectangles in them. Rectangles of one colour are one
+ * path, so that many of them stay a file that viewers can show.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/replay/show.h"
+
+#define WIDTH 1200.0
+#define HEIGHT 800.0
+#define MARGIN 40.0
+#define COLOURS 6
+
+static const char *const colours[COLOURS] = {"#4e79a7", "#f28e2b", "#59a14f",
+                                             "#e15759", "#76b7b2", "#b07aa1"};
+
+struct box {
+    uint32_t from, to; /* calls */
+    uint32_t region;
+    uint64_t address, bytes;
+    bool is_region;
+};
+
+struct picture {
+    struct box *boxes;
+    size_t count;
+    uint32_t *open;   /* by allocation or, after them, by region: its box, plus 1 */
+    uint64_t *offset; /* by region: how high it stands */
+    uint64_t height;
+    uint32_t calls, regions;
+};
+
+/* A region's number is its own device's: with several devices, pictures are of the first. */
+static bool is_shown(const struct input *input, const struct log_entry *entry) {
+    if (entry->op == LOG_FAIL)
+        return false;
+    bool is_block = entry->op == LOG_ALLOCATE || entry->op == LOG_FREE;
+    return !is_block || input->events.allocations[entry->allocation].device == 0;
+}
+
+static uint32_t *slot_of(const struct input *input, struct picture *picture,
+                         const struct log_entry *entry) {
+    bool is_block = entry->op == LOG_ALLOCATE || entry->op == LOG_FREE;
+    uint32_t blocks = input->events.allocations_count;
+    return &picture->open[is_block ? entry->allocation : blocks + entry->region];
+}
+
+static void add_entry(const struct input *input, struct picture *picture,
+                      const struct log_entry *entry) {
+    uint32_t *slot = slot_of(input, picture, entry);
+    if (entry->op == LOG_RELEASE || entry->op == LOG_FREE) {
+        if (*slot)
+            picture->boxes[*slot - 1].to = entry->call;
+        *slot = 0;
+        return;
+    }
+    picture->boxes[picture->count++] = (struct box){.from = entry->call,
+                                                    .to = picture->calls,
+                                                    .region = entry->region,
+                                                    .address = entry->address,
+                                                    .bytes = entry->bytes,
+                                                    .is_region = entry->op == LOG_RESERVE};
+    *slot = (uint32_t)picture->count;
+}
+
+/* Regions one above another; a block's place is that of its region. */
+static void stack(const struct input *input, const struct log *log, struct picture *picture) {
+    uint64_t *starts = picture->offset;
+    for (size_t i = 0; i < log->count; i++)
+        if (log->list[i].op == LOG_RESERVE) {
+            starts[log->list[i].region] = log->list[i].address - picture->height;
+            picture->height += log->list[i].bytes;
+        }
+    for (size_t i = 0; i < log->count; i++)
+        if (is_shown(input, &log->list[i]))
+            add_entry(input, picture, &log->list[i]);
+}
+
+static double x_of(const struct picture *picture, uint32_t call) {
+    return MARGIN + (WIDTH - 2 * MARGIN) * call / (picture->calls ? picture->calls : 1);
+}
+
+static double high(const struct picture *picture, uint64_t bytes) {
+    return (HEIGHT - 2 * MARGIN) * (double)bytes / (double)(picture->height ? picture->height : 1);
+}
+
+static void put_box(const struct picture *picture, const struct box *box, FILE *stream) {
+    uint64_t offset = box->address - picture->offset[box->region];
+    double left = x_of(picture, box->from), right = x_of(picture, box->to);
+    double top = HEIGHT - MARGIN - high(picture, offset + box->bytes);
+    fprintf(stream, "M%.2f %.2fH%.2fv%.2fH%.2fz", left, top, right, high(picture, box->bytes),
+            left);
+}
+
+static void put_path(const struct picture *picture, unsigned colour, FILE *stream) {
+    bool regions = colour == COLOURS;
+    fprintf(stream, "<path fill=\"%s\" stroke=\"%s\" stroke-width=\"0.3\" d=\"",
+            regions ? "#dddddd" : colours[colour], regions ? "#888888" : "#ffffff");
+    for (size_t i = 0; i < picture->count; i++)
+        if (picture->boxes[i].is_region ? regions : !regions && i % COLOURS == colour)
+            put_box(picture, &picture->boxes[i], stream);
+    fputs("\"/>\n", stream);
+}
+
+static void put_picture(const struct picture *picture, FILE *stream) {
+    fprintf(stream,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
+            "font-family=\"sans-serif\" font-size=\"12\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+            WIDTH, HEIGHT);
+    put_path(picture, COLOURS, stream);
+    for (unsigned colour = 0; colour < COLOURS; colour++)
+        put_path(picture, colour, stream);
+    fprintf(stream,
+            "<text x=\"%g\" y=\"%g\">calls 0 to %u</text>\n"
+            "<text x=\"%g\" y=\"%g\">%u regions, %.1f MiB in all; grey: reserved, coloured: in "
+            "use</text>\n</svg>\n",
+            MARGIN, HEIGHT - MARGIN / 2, picture->calls, MARGIN, MARGIN / 2, picture->regions,
+            (double)picture->height / 1048576);
+}
+
+static bool make_room(const struct input *input, const struct log *log, struct picture *picture) {
+    for (size_t i = 0; i < log->count; i++)
+        if (log->list[i].op == LOG_RESERVE && log->list[i].region > picture->regions)
+            picture->regions = log->list[i].region;
+    size_t slots = (size_t)input->events.allocations_count + picture->regions + 1;
+    picture->boxes = malloc((log->count + 1) * sizeof *picture->boxes);
+    picture->open = calloc(slots, sizeof *picture->open);
+    picture->offset = calloc((size_t)picture->regions + 1, sizeof *picture->offset);
+    return picture->boxes && picture->open && picture->offset;
+}
+
+bool show_plot(const struct input *input, const struct log *log, const char *path,
+               struct plan_error *error) {
+    struct picture picture = {.calls = input->events.count};
+    struct file_writer writer;
+    bool good = make_room(input, log, &picture) || plan_fail_memory(error);
+    good = good && file_open(&writer, path, error);
+    if (good) {
+        stack(input, log, &picture);
+        put_picture(&picture, writer.stream);
+        good = file_close(&writer, error);
+    }
+    free(picture.boxes);
+    free(picture.open);
+    free(picture.offset);
+    return good;
+}

@@ -1,0 +1,217 @@
+/* Replaying: one pass for the figures, and passes that are only timed. */
+#include "tools/replay/replay.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define FRACTIONS_OF (UINT64_C(80) << 30) /* where the device has no end */
+#define TIMED_NS UINT64_C(60000000)
+#define TIMED_RUNS 20
+
+#define NOT_HELD UINT64_MAX
+
+struct player {
+    const struct input *input;
+    const struct settings *settings;
+    struct device *devices;
+    struct bfc_pool **pools;
+    bfc_addr *held; /* by allocation */
+    struct log *log;
+    uint64_t reserved, peak_reserved, live, failed, pairs;
+    struct result *result;
+};
+
+static uint64_t total_of(const struct settings *settings) {
+    return settings->memory == UINT64_MAX ? FRACTIONS_OF : settings->memory;
+}
+
+static uint64_t capacity_of(const struct settings *settings) {
+    uint64_t left = bfc_amount_bytes(&settings->options.reserve, total_of(settings));
+    return left < settings->memory ? settings->memory - left : 0;
+}
+
+static bool open_device(struct player *p, uint32_t i) {
+    const struct settings *settings = p->settings;
+    struct bfc_pool_config config;
+    p->devices[i] = (struct device){.capacity = capacity_of(settings),
+                                    .lag = settings->lag,
+                                    .reserved = &p->reserved,
+                                    .peak = &p->peak_reserved,
+                                    .log = p->log};
+    p->devices[i].marked = malloc(((size_t)p->input->events.count + 1) * sizeof(uint32_t));
+    bfc_pool_config_default(&config);
+    bfc_options_configure(&settings->options, total_of(settings), &config);
+    struct bfc_source source = device_source(&p->devices[i]);
+    return p->devices[i].marked && bfc_pool_create(&p->pools[i], &config, &source) == BFC_OK;
+}
+
+static void close_player(struct player *p) {
+    for (uint32_t i = 0; p->devices && p->pools && i < p->input->devices; i++) {
+        bfc_pool_destroy(p->pools[i], false);
+        device_close(&p->devices[i]);
+    }
+    free(p->devices);
+    free(p->pools);
+    free(p->held);
+}
+
+static bool open_player(struct player *p, const struct input *input,
+                        const struct settings *settings, struct log *log) {
+    *p = (struct player){.input = input, .settings = settings, .log = log};
+    p->devices = calloc(input->devices, sizeof *p->devices);
+    p->pools = calloc(input->devices, sizeof(struct bfc_pool *));
+    p->held = malloc(((size_t)input->events.allocations_count + 1) * sizeof *p->held);
+    bool good = p->devices && p->pools && p->held;
+    for (uint32_t i = 0; good && i < input->devices; i++)
+        good = open_device(p, i);
+    if (!good)
+        close_player(p);
+    return good;
+}
+
+/* ---- one call ---- */
+
+static bool bypasses(const struct player *p, uint64_t bytes) {
+    return bytes > p->settings->options.bypass_above;
+}
+
+static bool allocate_past(struct device *device, struct bfc_pool *pool, uint64_t bytes,
+                          bfc_addr *start) {
+    if (device_reserve(device, bytes, start) == BFC_RESERVED)
+        return true;
+    return bfc_pool_trim(pool, UINT64_MAX) && device_reserve(device, bytes, start) == BFC_RESERVED;
+}
+
+static bool allocate_from(const struct player *p, uint32_t device, uint64_t bytes,
+                          bfc_addr *start) {
+    struct bfc_block_info block;
+    unsigned flags = p->settings->options.free_mode == BFC_FREE_ORDERED ? BFC_ALLOCATE_DIRTY : 0;
+    if (bypasses(p, bytes))
+        return allocate_past(&p->devices[device], p->pools[device], bytes, start);
+    if (bfc_pool_allocate(p->pools[device], bytes, flags, &block) != BFC_OK)
+        return false;
+    *start = block.start;
+    return true;
+}
+
+static void note(struct player *p, enum log_op op, uint32_t allocation, bfc_addr address) {
+    const struct allocation *a = &p->input->events.allocations[allocation];
+    const struct device *device = &p->devices[a->device];
+    log_add(p->log,
+            (struct log_entry){.op = op,
+                               .address = address,
+                               .bytes = a->bytes,
+                               .call = device->call,
+                               .allocation = allocation,
+                               .region = op == LOG_FAIL ? 0 : device_region_of(device, address)});
+}
+
+static void allocate(struct player *p, uint32_t allocation) {
+    const struct allocation *a = &p->input->events.allocations[allocation];
+    bfc_addr start = 0;
+    p->held[allocation] = NOT_HELD;
+    if (a->bytes == 0)
+        return; /* the driver refuses it, and nothing happens */
+    if (!allocate_from(p, a->device, a->bytes, &start)) {
+        p->failed++;
+        if (p->log)
+            note(p, LOG_FAIL, allocation, 0);
+        return;
+    }
+    p->held[allocation] = start;
+    p->pairs++;
+    p->live += a->bytes;
+    if (p->live > p->result->peak_live)
+        p->result->peak_live = p->live;
+    if (p->log)
+        note(p, LOG_ALLOCATE, allocation, start);
+}
+
+static void release(struct player *p, uint32_t allocation) {
+    const struct allocation *a = &p->input->events.allocations[allocation];
+    struct device *device = &p->devices[a->device];
+    bfc_addr start = p->held[allocation];
+    if (start == NOT_HELD)
+        return;
+    p->held[allocation] = NOT_HELD;
+    p->live -= a->bytes;
+    if (p->log)
+        note(p, LOG_FREE, allocation, start);
+    if (bypasses(p, a->bytes)) {
+        device_release(device, start, a->bytes);
+        return;
+    }
+    bool waits = p->settings->options.free_mode == BFC_FREE_SYNC;
+    bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_MARK : device_mark(device));
+}
+
+static void play(struct player *p) {
+    const struct events *events = &p->input->events;
+    for (uint32_t call = 0; call < events->count; call++) {
+        const struct event *event = &events->list[call];
+        p->devices[events->allocations[event->allocation].device].call = call;
+        if (event->is_free)
+            release(p, event->allocation);
+        else
+            allocate(p, event->allocation);
+    }
+}
+
+/* ---- figures ---- */
+
+static void sum_up(const struct player *p, struct result *result) {
+    for (uint32_t i = 0; i < p->input->devices; i++) {
+        struct bfc_pool_stats stats;
+        bfc_pool_read_stats(p->pools[i], &stats);
+        result->device_calls += p->devices[i].calls;
+        result->retries += stats.retries;
+        result->waits += stats.waits;
+    }
+    result->pairs = p->pairs;
+    result->failed = p->failed;
+    result->peak_reserved = p->peak_reserved;
+    if (p->peak_reserved)
+        result->waste = 1 - (double)result->peak_live / (double)p->peak_reserved;
+}
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* The best of several runs: what disturbs a run only ever makes it longer. */
+static bool measure(const struct input *input, const struct settings *settings,
+                    struct result *result) {
+    uint64_t best = UINT64_MAX, began = now();
+    for (int i = 0; i < TIMED_RUNS && (i < 2 || now() - began < TIMED_NS); i++) {
+        struct result unused = {0};
+        struct player p;
+        if (!open_player(&p, input, settings, NULL))
+            return false;
+        p.result = &unused;
+        uint64_t start = now();
+        play(&p);
+        uint64_t took = now() - start;
+        best = took < best ? took : best;
+        close_player(&p);
+    }
+    if (result->pairs)
+        result->ns_per_pair = (double)best / (double)result->pairs;
+    return true;
+}
+
+bool replay(const struct input *input, const struct settings *settings, struct log *log,
+            struct result *result, struct plan_error *error) {
+    struct player p;
+    *result = (struct result){0};
+    if (!open_player(&p, input, settings, log))
+        return plan_fail_memory(error);
+    p.result = result;
+    play(&p);
+    sum_up(&p, result);
+    close_player(&p);
+    if ((log && log->lost) || (settings->time_it && !measure(input, settings, result)))
+        return plan_fail_memory(error);
+    return true;
+}

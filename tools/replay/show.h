@@ -1,0 +1,32 @@
+/* What a replay came to: table, JSON, events file, picture. */
+#ifndef BFC_REPLAY_SHOW_H
+#define BFC_REPLAY_SHOW_H
+
+#include "tools/replay/replay.h"
+
+struct shown {
+    struct settings settings;
+    struct result result;
+};
+
+/* One line of JSON. */
+void show_json(const struct shown *shown, FILE *stream);
+
+/* One block of text for one result. */
+void show_text(const struct shown *shown, FILE *stream);
+
+/* A table of several, the best named below it. */
+void show_table(const struct shown *shown, unsigned count, FILE *stream);
+
+/* Fewest failures, then least reserved, then fewest device calls, then the first. */
+unsigned show_best(const struct shown *shown, unsigned count);
+
+/* op,id,region,address,bytes */
+bool show_events(const struct input *input, const struct log *log, const char *path,
+                 struct plan_error *error);
+
+/* Regions and blocks over time (calls) and address, as SVG. */
+bool show_plot(const struct input *input, const struct log *log, const char *path,
+               struct plan_error *error);
+
+#endif
