@@ -98,8 +98,7 @@ def check_layers(root):
                     yield f'{name} includes "{quoted}"'
             if layer == "pool" and system and system not in POOL_HEADERS:
                 yield f"{name} includes <{system}>: the pool knows neither CUDA nor the system"
-            generated = "/" not in quoted  # by the build, beside its user
-            if quoted and not generated and not os.path.exists(os.path.join(root, quoted)):
+            if quoted and "/" in quoted and not os.path.exists(os.path.join(root, quoted)):
                 yield f'{name} includes "{quoted}", which is not relative to the root'
 
 
