@@ -1,6 +1,6 @@
 /*
- * Asking neighbours (neighbours.h finds them) whose helper threads live, one after another, those
- * that cache most on our device first.
+ * Asking neighbours (neighbours.h finds them) whose helper threads live, those that cache most on
+ * our device first, the next one when enough has not come after a moment.
  *
  * What stands in a segment is another process's word: sizes are compared with our own constants,
  * and all that is believed is how much to ask for.
@@ -21,7 +21,7 @@
 #include "interpose/neighbours.h"
 #include "interpose/shared_folder.h"
 
-#define ALL_NS ((uint64_t)80 * 1000 * 1000)
+#define ALL_NS ((uint64_t)90 * 1000 * 1000)
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
 #define NEIGHBOURS_MOST 64
@@ -106,38 +106,66 @@ static void withdraw(uint64_t *word, uint64_t bytes) {
                                         __ATOMIC_RELAXED));
 }
 
-static bool wait_until_served(const struct bfc_segment_header *header, uint32_t request,
-                              uint64_t until) {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
-    while ((int32_t)(__atomic_load_n(&header->request_served, __ATOMIC_ACQUIRE) - request) < 0) {
-        if (now_ns() >= until || !is_usable(header))
-            return false;
-        nanosleep(&pause, NULL);
-    }
+/* A neighbour that was asked. One gives back from any of its devices: what it caches on others than
+ * ours is asked for on top. */
+struct asked {
+    struct bfc_segment_header *header;
+    uint64_t bytes, elsewhere, before;
+    uint32_t request;
+};
+
+static bool ask(struct asked *asked, const struct bfc_domain *domain, int pid, uint64_t bytes) {
+    struct bfc_segment_header *header = open_neighbour(pid);
+    if (!header)
+        return false;
+    uint64_t elsewhere = cached_elsewhere(header, domain);
+    *asked = (struct asked){.header = header, .bytes = bytes + elsewhere, .elsewhere = elsewhere};
+    asked->before = __atomic_load_n(&header->released_bytes, __ATOMIC_ACQUIRE);
+    add_bytes(&header->request_bytes, asked->bytes);
+    asked->request = __atomic_add_fetch(&header->request, 1, __ATOMIC_ACQ_REL);
+    syscall(SYS_futex, &header->request, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     return true;
 }
 
-static uint64_t ask_one(struct bfc_segment_header *header, uint64_t bytes, uint64_t until) {
-    uint64_t before = __atomic_load_n(&header->released_bytes, __ATOMIC_ACQUIRE);
-    add_bytes(&header->request_bytes, bytes);
-    uint32_t request = __atomic_add_fetch(&header->request, 1, __ATOMIC_ACQ_REL);
-    syscall(SYS_futex, &header->request, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    if (!wait_until_served(header, request, until))
-        withdraw(&header->request_bytes, bytes);
-    return __atomic_load_n(&header->released_bytes, __ATOMIC_ACQUIRE) - before;
+static bool is_served(const struct asked *asked) {
+    uint32_t served = __atomic_load_n(&asked->header->request_served, __ATOMIC_ACQUIRE);
+    return (int32_t)(served - asked->request) >= 0 || !is_usable(asked->header);
 }
 
-/* A neighbour gives back from any of its devices: what it has on others is asked for on top. */
-static uint64_t ask_neighbour(const struct bfc_domain *domain,
-                              const struct bfc_neighbour *neighbour, uint64_t bytes,
-                              uint64_t deadline) {
-    struct bfc_segment_header *header = open_neighbour(neighbour->pid);
-    if (!header)
-        return 0;
-    uint64_t elsewhere = cached_elsewhere(header, domain), until = now_ns() + EACH_NS;
-    uint64_t came = ask_one(header, bytes + elsewhere, until < deadline ? until : deadline);
-    munmap(header, BFC_SEGMENT_SIZE);
-    return came > elsewhere ? came - elsewhere : 0;
+static uint64_t came_from(const struct asked *asked) {
+    uint64_t all =
+        __atomic_load_n(&asked->header->released_bytes, __ATOMIC_ACQUIRE) - asked->before;
+    return all > asked->elsewhere ? all - asked->elsewhere : 0;
+}
+
+static uint64_t came_from_all(const struct asked *asked, size_t count) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += came_from(&asked[i]);
+    return bytes;
+}
+
+/* Until this neighbour has answered or its time is up, or enough came from all of them. */
+static void wait_a_while(const struct asked *asked, size_t count, uint64_t wanted, uint64_t until) {
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    while (!is_served(&asked[count - 1]) && now_ns() < until &&
+           came_from_all(asked, count) < wanted)
+        nanosleep(&pause, NULL);
+}
+
+/* After the last one was asked: the slow ones may still answer. */
+static void wait_for_slow(const struct asked *asked, size_t count, uint64_t wanted,
+                          uint64_t deadline) {
+    for (size_t i = 0; i < count; i++)
+        wait_a_while(asked, i + 1, wanted, deadline);
+}
+
+static void let_go(struct asked *asked, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!is_served(&asked[i]))
+            withdraw(&asked[i].header->request_bytes, asked[i].bytes);
+        munmap(asked[i].header, BFC_SEGMENT_SIZE);
+    }
 }
 
 /* What the device lacks for these bytes. */
@@ -161,12 +189,20 @@ static struct bfc_neighbour *take_richest(struct bfc_neighbour *all, size_t coun
 
 uint64_t bfc_yield_ask(const struct bfc_domain *domain, uint64_t bytes) {
     struct bfc_neighbour all[NEIGHBOURS_MOST], *next;
+    struct asked asked[NEIGHBOURS_MOST];
     uint64_t wanted = missing(bytes), came = 0, deadline = now_ns() + ALL_NS;
-    size_t count =
-        bfc_neighbours_on(domain->section->device_uuid, bfc_pid_namespace(), all, NEIGHBOURS_MOST);
+    size_t asked_count = 0, count = bfc_neighbours_on(domain->section->device_uuid,
+                                                      bfc_pid_namespace(), all, NEIGHBOURS_MOST);
     while (came < wanted && now_ns() < deadline && (next = take_richest(all, count))) {
-        came += ask_neighbour(domain, next, wanted - came, deadline);
         next->cached = 0;
+        if (!ask(&asked[asked_count], domain, next->pid, wanted - came))
+            continue;
+        uint64_t until = now_ns() + EACH_NS;
+        wait_a_while(asked, ++asked_count, wanted, until < deadline ? until : deadline);
+        came = came_from_all(asked, asked_count);
     }
+    wait_for_slow(asked, asked_count, wanted, deadline);
+    came = came_from_all(asked, asked_count);
+    let_go(asked, asked_count);
     return came;
 }

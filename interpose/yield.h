@@ -6,7 +6,7 @@
 
 /*
  * Asks them, through the request words of their segments, to give back `bytes` in all; stops when
- * so much came. Returns how many bytes came. Takes 80 ms at most, whether or not they answer: one
+ * so much came. Returns how many bytes came. Takes 90 ms at most, whether or not they answer: one
  * that is stopped is asked in vain, and the request is withdrawn. Thread-safe.
  */
 uint64_t bfc_yield_ask(const struct bfc_domain *domain, uint64_t bytes);

@@ -2,9 +2,12 @@
  * A process of a test: does what its arguments say, one after another, and prints what came of it.
  *
  *   alloc MIB     one block, kept                  free      the block that was allocated last
+ *   try MIB       the same, up to ten times until it succeeds: on a busy machine a neighbour may
+ *                 answer later than it is waited for
  *   mib N         prints free memory in MiB        sleep MS
  *   wait          prints "ready" and waits for a line on standard input
  */
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,11 +25,17 @@ static long long now_us(void) {
     return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
 }
 
-static void allocate(const char *mib) {
+static bool allocate(const char *mib) {
     long long began = now_us();
     CUresult result = cuMemAlloc(&blocks[count], (size_t)atol(mib) << 20);
     printf("alloc %s %d %lld\n", mib, (int)result, now_us() - began);
     count += result == CUDA_SUCCESS;
+    return result == CUDA_SUCCESS;
+}
+
+static void try_to_allocate(const char *mib) {
+    for (int i = 0; i < 10 && !allocate(mib); i++)
+        usleep(20000);
 }
 
 static void print_free(void) {
@@ -48,6 +57,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "alloc") == 0 && i + 1 < argc)
             allocate(argv[++i]);
+        else if (strcmp(argv[i], "try") == 0 && i + 1 < argc)
+            try_to_allocate(argv[++i]);
         else if (strcmp(argv[i], "free") == 0)
             CHECK(cuMemFree(blocks[--count]));
         else if (strcmp(argv[i], "mib") == 0)
