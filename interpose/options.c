@@ -54,6 +54,9 @@ const struct bfc_option bfc_option_table[] = {
      "share of the limit above which idle regions go back before the pool grows"},
     {"BFC_TRIM_IDLE", BFC_OPTION_NUMBER, "none", NULL, 0, 31536000, AT(trim_idle),
      "seconds after which a wholly free region goes back"},
+    {"BFC_YIELD", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(yield),
+     "give cached memory back when another preloaded process on the device runs out, and ask "
+     "others"},
     {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
      "RTLD_DEEPBIND in dlopen, by which a library would get past the pool"},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats), "publish the segment"},

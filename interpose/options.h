@@ -39,8 +39,9 @@ struct bfc_options {
     int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
     uint64_t bypass_above;
     struct bfc_amount gc_threshold; /* a fraction is one of the limit */
-    double trim_idle;               /* seconds; below 0: none */
-    int deepbind;                   /* 0: strip, 1: keep; read by itself in resolve.c */
+    bool yield;
+    double trim_idle; /* seconds; below 0: none */
+    int deepbind;     /* 0: strip, 1: keep; read by itself in resolve.c */
     bool stats;
     int log; /* enum bfc_log_level */
     bool strict;

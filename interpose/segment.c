@@ -153,8 +153,34 @@ static uint64_t monotonic_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static long futex_wait(uint32_t *word, uint32_t expected) {
-    return syscall(SYS_futex, word, FUTEX_WAIT, expected, NULL, NULL, 0);
+/* BFC_TRIM_IDLE, in nanoseconds; UINT64_MAX: none. Set before the helper starts. */
+static uint64_t trim_idle_ns = UINT64_MAX;
+
+/* Four looks in the time after which a region goes back, but neither many nor few. */
+#define FEWEST_NS_A_LOOK ((uint64_t)10 * 1000 * 1000)
+#define MOST_NS_A_LOOK ((uint64_t)10 * 1000 * 1000 * 1000)
+
+static uint64_t ns_a_look(void) {
+    uint64_t quarter = trim_idle_ns / 4;
+    quarter = quarter > FEWEST_NS_A_LOOK ? quarter : FEWEST_NS_A_LOOK;
+    return quarter < MOST_NS_A_LOOK ? quarter : MOST_NS_A_LOOK;
+}
+
+/* With idle regions to look for: for one look's time at most. */
+static void futex_wait(uint32_t *word, uint32_t expected) {
+    struct timespec time = {.tv_sec = (time_t)(ns_a_look() / 1000000000u),
+                            .tv_nsec = (long)(ns_a_look() % 1000000000u)};
+    bool looks = trim_idle_ns != UINT64_MAX;
+    syscall(SYS_futex, word, FUTEX_WAIT, expected, looks ? &time : NULL, NULL, 0);
+}
+
+static void trim_idle(void) {
+    static uint64_t next_ns;
+    uint64_t now = monotonic_ns();
+    if (trim_idle_ns == UINT64_MAX || now < next_ns)
+        return;
+    services->trim_idle(trim_idle_ns);
+    next_ns = now + ns_a_look() / 2;
 }
 
 /*
@@ -217,8 +243,10 @@ static void serve_requests(struct bfc_segment_header *published) {
 static void *run_helper(void *argument) {
     struct bfc_segment_header *published = argument;
     own_segment(published);
-    for (;;)
+    for (;;) {
         serve_requests(published);
+        trim_idle();
+    }
     return NULL;
 }
 
@@ -274,6 +302,8 @@ void bfc_segment_open(const struct bfc_process *process,
             fill_identity(published, process);
             adopt_counts(published);
             services = offered;
+            if (process->options.trim_idle >= 0)
+                trim_idle_ns = (uint64_t)(process->options.trim_idle * 1e9);
             __atomic_store_n(&published->magic, BFC_SEGMENT_MAGIC, __ATOMIC_RELEASE);
             __atomic_store_n(&segment, published, __ATOMIC_RELEASE);
             start_helper(published);

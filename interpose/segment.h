@@ -12,8 +12,9 @@
 
 /* What the helper thread can be asked for. */
 struct bfc_segment_services {
-    uint64_t (*trim)(uint64_t bytes); /* gives memory back; returns how much went */
-    void (*refresh)(void);            /* brings the map and largest_free up to date */
+    uint64_t (*trim)(uint64_t bytes);        /* gives memory back; returns how much went */
+    void (*refresh)(void);                   /* brings the map and largest_free up to date */
+    uint64_t (*trim_idle)(uint64_t idle_ns); /* gives back what was idle for so long */
 };
 
 /*

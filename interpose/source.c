@@ -15,6 +15,7 @@
 #include "interpose/region_map.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
+#include "interpose/yield.h"
 
 static __thread CUresult last_error __attribute__((tls_model("initial-exec")));
 
@@ -121,6 +122,10 @@ static uint64_t now(void *context) {
 
 /* ---- making and trimming pools ---- */
 
+static uint64_t ask_neighbours(void *context, uint64_t bytes) {
+    return bfc_yield_ask(context, bytes);
+}
+
 bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *options) {
     const struct bfc_source source = {
         .context = domain,
@@ -128,6 +133,7 @@ bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *o
         .release = release,
         .poll = domain->marks ? bfc_reuse_poll : NULL,
         .wait = domain->marks ? bfc_reuse_wait : NULL,
+        .ask_neighbours = options->yield ? ask_neighbours : NULL,
         .now = now,
     };
     struct bfc_pool_config config;
@@ -143,6 +149,17 @@ uint64_t bfc_source_trim(uint64_t bytes) {
     for (unsigned i = 0; released < bytes && (domain = bfc_domain_at(i)); i++) {
         bfc_reuse_settle(domain);
         released += bfc_pool_trim(domain->pool, bytes - released);
+        bfc_domain_drop(domain);
+    }
+    return released;
+}
+
+uint64_t bfc_source_trim_idle(uint64_t idle_ns) {
+    uint64_t released = 0;
+    struct bfc_domain *domain;
+    for (unsigned i = 0; (domain = bfc_domain_at(i)); i++) {
+        bfc_reuse_settle(domain);
+        released += bfc_pool_trim_idle(domain->pool, idle_ns);
         bfc_domain_drop(domain);
     }
     return released;
@@ -174,6 +191,7 @@ void bfc_source_open_segment(const struct bfc_process *process) {
     static const struct bfc_segment_services services = {
         .trim = bfc_source_trim,
         .refresh = bfc_occupancy_refresh,
+        .trim_idle = bfc_source_trim_idle,
     };
     bfc_segment_open(process, &services);
 }

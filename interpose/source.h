@@ -11,6 +11,9 @@ bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *o
  * Thread-safe. */
 uint64_t bfc_source_trim(uint64_t bytes);
 
+/* BFC_TRIM_IDLE: gives back the regions that were idle for so long. For the helper thread. */
+uint64_t bfc_source_trim_idle(uint64_t idle_ns);
+
 /*
  * A call past the pools found the current device full: gives back what its pools only cache, having
  * waited for work that still uses it. True: something went back. Never while a capture is under
