@@ -8,6 +8,7 @@
 #include "interpose/group.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
+#include "interpose/record.h"
 #include "interpose/reuse.h"
 #include "interpose/segment.h"
 #include "interpose/source.h"
@@ -111,10 +112,26 @@ static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driv
     return allocate_pooled(driver, pointer, bytes);
 }
 
-CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
+static inline CUresult allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                size_t bytes) {
     if (bfc_process_serves() && pointer && bytes && driver->can_pool && !bfc_exports_need_own())
         return allocate_pooled(driver, pointer, bytes);
     return allocate_unusual(driver, pointer, bytes);
+}
+
+static __attribute__((noinline)) void record(CUresult result, const CUdeviceptr *pointer,
+                                             size_t bytes) {
+    if (result == CUDA_SUCCESS)
+        bfc_record_allocation(*pointer, bytes);
+    else if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        bfc_record_out_of_memory(bytes);
+}
+
+CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = allocate(driver, pointer, bytes);
+    if (bfc_records())
+        record(result, pointer, bytes);
+    return result;
 }
 
 /* ---- freeing ---- */
@@ -138,6 +155,8 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
 }
 
 CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    if (bfc_records())
+        bfc_record_free(pointer, NULL);
     struct bfc_domain *domain = owner_of(pointer);
     if (domain) {
         uint64_t start = bfc_observe_free_start();
@@ -150,6 +169,8 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread) {
+    if (bfc_records())
+        bfc_record_free(pointer, stream);
     struct bfc_domain *domain = owner_of(pointer);
     if (domain) {
         uint64_t start = bfc_observe_free_start();

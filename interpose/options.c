@@ -59,6 +59,8 @@ const struct bfc_option bfc_option_table[] = {
      "others"},
     {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
      "RTLD_DEEPBIND in dlopen, by which a library would get past the pool"},
+    {"BFC_RECORD", BFC_OPTION_FILE, "none", NULL, 0, 0, AT(record),
+     "file to record the trace into, for bfcreplay and bfcplan; %p in it is the process's id"},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats), "publish the segment"},
     {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
      "what is said on standard error"},
@@ -131,6 +133,9 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
         snprintf(text, size,
                  "none, a size in bytes or with K, M, G, T, or a fraction of the device's memory "
                  "above 0 and below 1");
+        break;
+    case BFC_OPTION_FILE:
+        snprintf(text, size, "none, or a file's path of 1 to 250 characters");
         break;
     case BFC_OPTION_PATTERNS:
         snprintf(text, size,
@@ -283,6 +288,8 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
         return true;
     case BFC_OPTION_AMOUNT:
         return parse_amount(value, field);
+    case BFC_OPTION_FILE:
+        return value[0] && parse_patterns(value, field, 251);
     case BFC_OPTION_PATTERNS:
         return parse_patterns(value, field, sizeof options->only);
     }
@@ -444,6 +451,7 @@ static void print_value(const struct bfc_options *options, const struct bfc_opti
     case BFC_OPTION_AMOUNT:
         print_amount(field, text, size);
         break;
+    case BFC_OPTION_FILE:
     case BFC_OPTION_PATTERNS:
         snprintf(text, size, "%s", *(const char *)field ? (const char *)field : "none");
         break;

@@ -42,6 +42,7 @@ struct bfc_options {
     bool yield;
     double trim_idle; /* seconds; below 0: none */
     int deepbind;     /* 0: strip, 1: keep; read by itself in resolve.c */
+    char record[256]; /* a file, or empty */
     bool stats;
     int log; /* enum bfc_log_level */
     bool strict;
@@ -57,6 +58,7 @@ enum bfc_option_kind {
     BFC_OPTION_NUMBER,   /* a decimal number, or none */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
+    BFC_OPTION_FILE,     /* a path, or none */
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
 };
 

@@ -5,6 +5,7 @@
  *   try MIB       the same, up to ten times until it succeeds: on a busy machine a neighbour may
  *                 answer later than it is waited for
  *   mib N         prints free memory in MiB        sleep MS
+ *   loop N        N blocks of 64 KiB, each freed at once
  *   wait          prints "ready" and waits for a line on standard input
  */
 #include <stdbool.h>
@@ -44,6 +45,14 @@ static void print_free(void) {
     printf("free %zu of %zu\n", free_bytes >> 20, total >> 20);
 }
 
+static void loop(long rounds) {
+    CUdeviceptr block;
+    for (long i = 0; i < rounds; i++) {
+        CHECK(cuMemAlloc(&block, 65536));
+        CHECK(cuMemFree(block));
+    }
+}
+
 static void wait_for_line(void) {
     char line[16];
     puts("ready");
@@ -63,6 +72,8 @@ int main(int argc, char **argv) {
             CHECK(cuMemFree(blocks[--count]));
         else if (strcmp(argv[i], "mib") == 0)
             print_free();
+        else if (strcmp(argv[i], "loop") == 0 && i + 1 < argc)
+            loop(atol(argv[++i]));
         else if (strcmp(argv[i], "sleep") == 0 && i + 1 < argc)
             usleep((useconds_t)atol(argv[++i]) * 1000);
         else

@@ -1,0 +1,463 @@
+/*
+ * The recorder: buffers, the table from addresses to serials, and the thread that writes.
+ *
+ * Locks: `lock` guards buffers and table, and is held for some tens of nanoseconds, never across a
+ * system call but for the growth of the table. The writer alone touches the file. The file is
+ * opened anew for each block, since the program may close descriptors that it does not know.
+ *
+ * Blocks are compressed by the system's libzstd, which is loaded by name when a recording begins,
+ * since this library may need none but libc; where it is not installed, blocks are plain.
+ */
+#include "interpose/record.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "interpose/driver.h"
+#include "interpose/real_dl.h"
+#include "interpose/trace_layout.h"
+#include "pool/lock.h"
+#include "pool/pool.h"
+
+#define BUFFERS 8
+#define RECORDS 8192 /* in a buffer, and so in a block */
+#define FLUSH_NS 500000000L
+#define PATIENCE 2000 /* looks for a free buffer, yielding the processor between them */
+#define FIRST_SLOTS 4096
+#define STREAMS_MOST 64
+#define COMPRESSION 1
+
+enum recording { NOT_BEGUN, RECORDING, ENDED };
+
+static struct pool_lock lock;
+static uint32_t recording; /* enum recording; set under the lock, read without */
+
+/* Buffers are filled in turn and written in turn. Guarded by the lock but for a full one's
+ * contents, which are the writer's. */
+static struct bfc_trace_record (*buffers)[RECORDS];
+static uint32_t counts[BUFFERS];
+static uint32_t filling, writing; /* count up; a buffer's index is this modulo BUFFERS */
+static uint64_t sequence, serial;
+static uint32_t threads;
+static CUstream streams[STREAMS_MOST]; /* by number, from 1 */
+static uint32_t stream_count;
+
+static uint32_t wakes; /* futex: the writer has something to do */
+static char path[300];
+static char *packed;
+static bool writer_busy; /* atomic: who writes to the file, the writer or the process's end */
+
+static __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))); /* + 1 */
+
+/* ---- from addresses to serials: open addressing with linear probing ---- */
+
+struct slot {
+    uint64_t address; /* 0: free */
+    uint64_t serial;
+};
+
+static struct slot *slots;
+static uint64_t slot_mask, slots_used;
+
+static uint64_t home_of(uint64_t address) {
+    return (address >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & slot_mask;
+}
+
+static struct slot *find_slot(uint64_t address) {
+    uint64_t i = home_of(address);
+    while (slots[i].address && slots[i].address != address)
+        i = (i + 1) & slot_mask;
+    return &slots[i];
+}
+
+static struct slot *map_slots(uint64_t count) {
+    void *memory = mmap(NULL, count * sizeof(struct slot), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool grow_slots(void) {
+    struct slot *old = slots;
+    uint64_t old_count = slot_mask + 1, count = old ? old_count * 2 : FIRST_SLOTS;
+    struct slot *fresh = map_slots(count);
+    if (!fresh)
+        return false;
+    slots = fresh;
+    slot_mask = count - 1;
+    for (uint64_t i = 0; old && i < old_count; i++)
+        if (old[i].address)
+            *find_slot(old[i].address) = old[i];
+    if (old)
+        munmap(old, old_count * sizeof *old);
+    return true;
+}
+
+static void set_serial(uint64_t address, uint64_t number) {
+    if ((slots_used + 1) * 2 > slot_mask + 1 && !grow_slots())
+        return; /* its free will not be recorded */
+    struct slot *slot = find_slot(address);
+    slots_used += slot->address == 0;
+    *slot = (struct slot){address, number};
+}
+
+/* Takes the address out; 0: it is not there. Those after it move up, so that none is lost. */
+static uint64_t take_serial(uint64_t address) {
+    uint64_t i = (uint64_t)(find_slot(address) - slots), number = slots[i].serial;
+    if (!slots[i].address)
+        return 0;
+    slots_used--;
+    for (uint64_t j = (i + 1) & slot_mask; slots[j].address; j = (j + 1) & slot_mask)
+        if (((j - home_of(slots[j].address)) & slot_mask) >= ((j - i) & slot_mask)) {
+            slots[i] = slots[j];
+            i = j;
+        }
+    slots[i] = (struct slot){0, 0};
+    return number;
+}
+
+/* ---- the file ---- */
+
+static uint64_t hash_file(const char *name, uint64_t hash) {
+    char bytes[4096];
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, bytes, sizeof bytes);
+    if (file >= 0)
+        close(file);
+    return length > 0 ? hash ^ bfc_trace_sum(bytes, (uint64_t)length) : hash;
+}
+
+/* Its path, and its first page, in which the build id usually lies. */
+static uint64_t hash_executable(void) {
+    char name[4096];
+    ssize_t length = readlink("/proc/self/exe", name, sizeof name);
+    return length > 0 ? hash_file("/proc/self/exe", bfc_trace_sum(name, (uint64_t)length)) : 0;
+}
+
+static void fill_header(struct bfc_trace_header *header) {
+    struct timespec now;
+    const struct bfc_driver *driver = bfc_driver();
+    CUdevice device;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *header = (struct bfc_trace_header){
+        .magic = BFC_TRACE_MAGIC,
+        .version = BFC_TRACE_VERSION,
+        .byte_order = BFC_TRACE_BYTE_ORDER,
+        .record_bytes = sizeof(struct bfc_trace_record),
+        .process = (uint32_t)getpid(),
+        .rounding = 2 * BFC_GRANULE,
+        .executable_hash = hash_executable(),
+        .argument_hash = hash_file("/proc/self/cmdline", 0),
+        .started = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+    };
+    if (driver->cuDeviceGetName && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        driver->cuDeviceGetName(header->device, (int)sizeof header->device, device);
+}
+
+/* Does another process that lives write its trace there? */
+static bool is_taken(const char *name) {
+    struct bfc_trace_header header;
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, &header, sizeof header);
+    if (file >= 0)
+        close(file);
+    return length == (ssize_t)sizeof header &&
+           memcmp(header.magic, BFC_TRACE_MAGIC, sizeof header.magic) == 0 &&
+           header.process != (uint32_t)getpid() &&
+           (kill((pid_t)header.process, 0) == 0 || errno == EPERM);
+}
+
+/* %p stands for the process's id. */
+static void name_file(const char *wanted) {
+    const char *place = strstr(wanted, "%p");
+    if (place)
+        snprintf(path, sizeof path, "%.*s%d%s", (int)(place - wanted), wanted, getpid(), place + 2);
+    else
+        snprintf(path, sizeof path, "%s", wanted);
+    if (place || !is_taken(path))
+        return;
+    snprintf(path, sizeof path, "%.255s.%d", wanted, getpid());
+    bfc_log(BFC_LOG_WARN, "BFC_RECORD: another process records into %s, this one into %s", wanted,
+            path);
+}
+
+static bool write_all(int file, const char *bytes, size_t size) {
+    while (size) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* Appends all of it, or nothing where the file can be cut off again: readers bear a torn tail. */
+static bool append(const char *bytes, size_t size, int flags) {
+    struct stat before;
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+    if (file < 0)
+        return false;
+    bool known = fstat(file, &before) == 0, good = write_all(file, bytes, size);
+    int reason = errno;
+    if (!good && known)
+        (void)!ftruncate(file, before.st_size);
+    close(file);
+    errno = reason;
+    return good;
+}
+
+static void stop(const char *why) {
+    __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
+    bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%s: %s; recording ends here, what was written is good", path,
+            why);
+}
+
+/* The part of libzstd that is used; all NULL without it. */
+static struct {
+    size_t (*compress)(void *to, size_t room, const void *from, size_t size, int level);
+    unsigned (*is_error)(size_t result);
+} zstd;
+
+static void load_zstd(void) {
+    void *library = bfc_real_dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library) {
+        *(void **)&zstd.compress = bfc_real_dlsym(library, "ZSTD_compress");
+        *(void **)&zstd.is_error = bfc_real_dlsym(library, "ZSTD_isError");
+    }
+    bfc_forget_dl_error();
+    if (!zstd.compress || !zstd.is_error)
+        zstd.compress = NULL;
+}
+
+/* The payload into `to`; where it does not become smaller, it stays as it is. */
+static size_t pack(char *to, const struct bfc_trace_record *records, size_t size,
+                   enum bfc_trace_codec *codec) {
+    size_t packed_size =
+        zstd.compress ? zstd.compress(to, sizeof *buffers, records, size, COMPRESSION) : 0;
+    *codec = zstd.compress && !zstd.is_error(packed_size) ? BFC_TRACE_ZSTD : BFC_TRACE_PLAIN;
+    if (*codec == BFC_TRACE_ZSTD)
+        return packed_size;
+    memcpy(to, records, size);
+    return size;
+}
+
+static void write_records(const struct bfc_trace_record *records, uint32_t count) {
+    enum bfc_trace_codec codec;
+    struct bfc_trace_block head = {
+        .magic = BFC_TRACE_BLOCK_MAGIC, .records = count, .first = records[0].sequence};
+    head.bytes = (uint32_t)pack(packed + sizeof head, records, count * sizeof *records, &codec);
+    head.codec = codec;
+    head.sum = bfc_trace_sum(packed + sizeof head, head.bytes);
+    memcpy(packed, &head, sizeof head);
+    if (!append(packed, sizeof head + head.bytes, 0))
+        stop(strerror(errno));
+}
+
+/* ---- the writer ---- */
+
+/* The oldest buffer, if it is full, or with `all` if it holds anything: then it is closed. */
+static bool take_buffer(bool all) {
+    pool_lock(&lock);
+    bool taken = writing != filling;
+    if (!taken && all && counts[filling % BUFFERS]) {
+        filling++;
+        taken = true;
+    }
+    pool_unlock(&lock);
+    return taken;
+}
+
+/* One at a time: the writer, or what ends the process. */
+static void write_buffers(bool all) {
+    while (__atomic_exchange_n(&writer_busy, true, __ATOMIC_ACQUIRE))
+        sched_yield();
+    while (__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING && take_buffer(all)) {
+        uint32_t i = writing % BUFFERS;
+        write_records(buffers[i], counts[i]);
+        pool_lock(&lock);
+        counts[i] = 0;
+        writing++;
+        pool_unlock(&lock);
+    }
+    __atomic_store_n(&writer_busy, false, __ATOMIC_RELEASE);
+}
+
+static void *run_writer(void *unused) {
+    const struct timespec flush = {.tv_nsec = FLUSH_NS};
+    while (__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING) {
+        uint32_t seen = __atomic_load_n(&wakes, __ATOMIC_ACQUIRE);
+        write_buffers(false);
+        long slept = syscall(SYS_futex, &wakes, FUTEX_WAIT_PRIVATE, seen, &flush, NULL, 0);
+        if (slept != 0 && errno == ETIMEDOUT)
+            write_buffers(true);
+    }
+    return unused;
+}
+
+static bool start_writer(void) {
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    *(void **)&create = bfc_bound_function("pthread_create");
+    bfc_forget_dl_error();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    bool created = create && create(&thread, &attributes, run_writer, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return created;
+}
+
+static bool take_memory(void) {
+    size_t records = BUFFERS * sizeof *buffers;
+    size_t room = sizeof(struct bfc_trace_block) + sizeof *buffers;
+    void *memory =
+        mmap(NULL, records + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    buffers = memory;
+    packed = (char *)memory + records;
+    return grow_slots();
+}
+
+static void begin(const char *wanted) {
+    struct bfc_trace_header header;
+    name_file(wanted);
+    load_zstd();
+    fill_header(&header);
+    __atomic_store_n(&recording, RECORDING, __ATOMIC_RELEASE);
+    if (!take_memory())
+        stop("no host memory");
+    else if (!append((const char *)&header, sizeof header, O_CREAT | O_TRUNC))
+        stop(strerror(errno));
+    else if (!start_writer())
+        stop("no thread could be started");
+}
+
+static bool is_recording(void) {
+    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+    if (__builtin_expect(__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == NOT_BEGUN || !slots, 0)) {
+        pthread_mutex_lock(&beginning);
+        if (recording == NOT_BEGUN)
+            begin(bfc_process()->options.record);
+        pthread_mutex_unlock(&beginning);
+    }
+    return __atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING;
+}
+
+/* At the process's end, after the program's own destructors where it can be helped. */
+__attribute__((destructor)) static void finish(void) {
+    if (bfc_process_if_made() && __atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING) {
+        write_buffers(true);
+        __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
+    }
+}
+
+/* ---- records ---- */
+
+static void wake_writer(void) {
+    __atomic_add_fetch(&wakes, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* All buffers wait for the disk: gives it a moment, without the lock. False: none came free. */
+static __attribute__((noinline)) bool wait_for_buffer(void) {
+    for (int i = 0; i < PATIENCE && filling - writing >= BUFFERS; i++) {
+        pool_unlock(&lock);
+        sched_yield();
+        pool_lock(&lock);
+    }
+    return filling - writing < BUFFERS;
+}
+
+/* Under the lock. True: the writer has a full buffer to write. */
+static bool put(uint16_t op, uint64_t number, uint64_t bytes, uint32_t stream, uint16_t device) {
+    uint64_t this_one = sequence++;
+    if (__builtin_expect(filling - writing >= BUFFERS, 0) && !wait_for_buffer())
+        return false;
+    uint32_t i = filling % BUFFERS;
+    if (!thread_number)
+        thread_number = ++threads;
+    buffers[i][counts[i]++] = (struct bfc_trace_record){.sequence = this_one,
+                                                        .serial = number,
+                                                        .bytes = bytes,
+                                                        .thread = thread_number - 1,
+                                                        .stream = stream,
+                                                        .device = device,
+                                                        .op = op};
+    if (counts[i] < RECORDS)
+        return false;
+    filling++;
+    return true;
+}
+
+static uint16_t current_device(void) {
+    CUdevice device;
+    return bfc_driver()->cuCtxGetDevice(&device) == CUDA_SUCCESS && device >= 0 ? (uint16_t)device
+                                                                                : 0;
+}
+
+/* Streams beyond the table share its last number. */
+static uint32_t number_of(CUstream stream) {
+    if (!stream)
+        return 0;
+    uint32_t i = 0;
+    while (i < stream_count && streams[i] != stream)
+        i++;
+    if (i == stream_count && stream_count < STREAMS_MOST)
+        streams[stream_count++] = stream;
+    return i < STREAMS_MOST ? i + 1 : STREAMS_MOST;
+}
+
+void bfc_record_allocation(CUdeviceptr pointer, size_t bytes) {
+    if (!is_recording())
+        return;
+    uint16_t device = current_device();
+    pool_lock(&lock);
+    uint64_t number = ++serial;
+    set_serial(pointer, number);
+    bool full = put(BFC_TRACE_ALLOCATE, number, bytes, 0, device);
+    pool_unlock(&lock);
+    if (full)
+        wake_writer();
+}
+
+void bfc_record_out_of_memory(size_t bytes) {
+    if (!is_recording())
+        return;
+    uint16_t device = current_device();
+    pool_lock(&lock);
+    bool full = put(BFC_TRACE_OUT_OF_MEMORY, 0, bytes, 0, device);
+    pool_unlock(&lock);
+    if (full)
+        wake_writer();
+}
+
+void bfc_record_free(CUdeviceptr pointer, CUstream stream) {
+    if (!pointer || !is_recording())
+        return;
+    pool_lock(&lock);
+    uint64_t number = take_serial(pointer);
+    bool full = number && put(BFC_TRACE_FREE, number, 0, number_of(stream), 0);
+    pool_unlock(&lock);
+    if (full)
+        wake_writer();
+}
