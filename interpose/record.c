@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -208,14 +207,14 @@ static bool write_all(int file, const char *bytes, size_t size) {
 
 /* Appends all of it, or nothing where the file can be cut off again: readers bear a torn tail. */
 static bool append(const char *bytes, size_t size, int flags) {
-    struct stat before;
     int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
     if (file < 0)
         return false;
-    bool known = fstat(file, &before) == 0, good = write_all(file, bytes, size);
+    off_t before = lseek(file, 0, SEEK_END);
+    bool good = write_all(file, bytes, size);
     int reason = errno;
-    if (!good && known)
-        (void)!ftruncate(file, before.st_size);
+    if (!good && before >= 0)
+        (void)!ftruncate(file, before);
     close(file);
     errno = reason;
     return good;

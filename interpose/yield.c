@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,9 +34,7 @@ static uint64_t now_ns(void) {
 /* ---- one neighbour's segment ---- */
 
 static struct bfc_segment_header *map_file(int file) {
-    struct stat about;
-    if (!bfc_file_is_private(file) || fstat(file, &about) != 0 ||
-        (uint64_t)about.st_size != BFC_SEGMENT_SIZE)
+    if (!bfc_file_is_private(file) || lseek(file, 0, SEEK_END) != (off_t)BFC_SEGMENT_SIZE)
         return NULL;
     void *memory = mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     return memory == MAP_FAILED ? NULL : memory;

@@ -1,0 +1,384 @@
+/*
+ * The behaviours that the tests of TensorFlow's and PyTorch's allocators check, checked here; and
+ * each rung of what is tried when the device is full.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/pool/fake_source.h"
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+
+static struct fake_source fake;
+static struct bfc_pool *pool;
+static struct bfc_pool_config config;
+
+static void set_up(void) {
+    fake_source_init(&fake, 4096 * MIB);
+    bfc_pool_config_default(&config);
+}
+
+static void open_pool(enum bfc_policy policy) {
+    struct bfc_source source = fake_source_table(&fake);
+    config.policy = policy;
+    cr_assert_eq(bfc_pool_create(&pool, &config, &source), BFC_OK);
+}
+
+static void tear_down(void) {
+    const char *fault = bfc_pool_check(pool);
+    cr_assert_null(fault, "%s", fault);
+    bfc_pool_destroy(pool, true);
+    cr_assert_eq(fake.taken, 0);
+}
+
+static struct bfc_pool_stats stats(void) {
+    struct bfc_pool_stats s;
+    bfc_pool_read_stats(pool, &s);
+    return s;
+}
+
+static bfc_addr get(uint64_t bytes) {
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, bytes, 0, &block), BFC_OK, "%llu",
+                 (unsigned long long)bytes);
+    return block.start;
+}
+
+static bool fails(uint64_t bytes) {
+    struct bfc_block_info block;
+    return bfc_pool_allocate(pool, bytes, 0, &block) == BFC_OUT_OF_MEMORY;
+}
+
+static void give(bfc_addr start) {
+    cr_assert_eq(bfc_pool_free(pool, start, BFC_NO_MARK), BFC_OK);
+}
+
+static int by_address(const void *a, const void *b) {
+    bfc_addr x = *(const bfc_addr *)a, y = *(const bfc_addr *)b;
+    return (x > y) - (x < y);
+}
+
+TestSuite(policy, .init = set_up, .fini = tear_down);
+
+Test(policy, tf_sizes_from_1_to_1023) {
+    static bfc_addr blocks[1024], sorted[1024];
+    open_pool(BFC_POLICY_TF);
+    for (uint64_t size = 1; size < 1024; size++)
+        blocks[size] = sorted[size] = get(size);
+    qsort(sorted + 1, 1023, sizeof *sorted, by_address);
+    for (int i = 2; i < 1024; i++) {
+        struct bfc_block_info below;
+        cr_assert(bfc_pool_find(pool, sorted[i - 1], &below));
+        cr_assert_geq(sorted[i], below.start + below.size);
+    }
+    cr_assert_eq(stats().in_use, 654336);
+    cr_assert_eq(stats().peak_in_use, 654336);
+    for (int i = 1; i < 1024; i++)
+        give(blocks[i]);
+    cr_assert_eq(stats().in_use, 0);
+}
+
+Test(policy, tf_coalesces_back_to_the_first_address) {
+    open_pool(BFC_POLICY_TF);
+    bfc_addr first = 0;
+    for (int round = 0; round < 1024; round++) {
+        bfc_addr a = get(4 * KIB), b = get(8 * MIB), c = get(16 * KIB), d = get(40 * MIB);
+        if (round == 0)
+            first = a;
+        cr_assert_eq(a, first);
+        give(a);
+        give(b);
+        give(c);
+        give(d);
+    }
+}
+
+Test(policy, an_over_limit_request_fails_harmlessly) {
+    static bfc_addr blocks[510];
+    config.limit = 1024 * MIB;
+    open_pool(BFC_POLICY_TF);
+    srand(1);
+    for (int i = 0; i < 255; i++)
+        blocks[i] = get(100 + (uint64_t)rand() % MIB);
+    for (int i = 1; i < 255; i += 2)
+        give(blocks[i]);
+    cr_assert(fails(1025 * MIB));
+    for (int i = 255; i < 510; i++)
+        blocks[i] = get(100 + (uint64_t)rand() % MIB);
+    cr_assert_null(bfc_pool_check(pool));
+}
+
+Test(policy, tf_gives_back_all_idle_regions) {
+    static bfc_addr blocks[128];
+    config.growth_size = 4 * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    config.limit = 128 * 4 * MIB;
+    open_pool(BFC_POLICY_TF);
+    for (int i = 0; i < 128; i++)
+        blocks[i] = get(4 * MIB);
+    for (int i = 0; i < 127; i++)
+        give(blocks[i]);
+    get(8 * MIB);
+    cr_assert_eq(stats().regions, 2);
+    give(blocks[127]);
+    cr_assert_eq(stats().clean, 4 * MIB);
+}
+
+Test(policy, shuffles) {
+    static bfc_addr blocks[350];
+    srand(2);
+    for (int policy = BFC_POLICY_BFC; policy <= BFC_POLICY_PYTORCH; policy++) {
+        if (policy)
+            bfc_pool_destroy(pool, true);
+        open_pool((enum bfc_policy)policy);
+        for (int round = 0; round < 20; round++) {
+            for (int i = 0; i < 350; i++)
+                blocks[i] = get(1 + (uint64_t)rand() % (4 * MIB));
+            for (int i = 349; i >= 0; i--) {
+                int other = rand() % (i + 1);
+                give(blocks[other]);
+                blocks[other] = blocks[i];
+            }
+            cr_assert_eq(stats().in_use, 0);
+        }
+        cr_assert_null(bfc_pool_check(pool));
+    }
+}
+
+Test(policy, a_device_that_always_refuses) {
+    fake.capacity = 0;
+    for (int policy = BFC_POLICY_BFC; policy <= BFC_POLICY_PYTORCH; policy++) {
+        if (policy)
+            bfc_pool_destroy(pool, true);
+        open_pool((enum bfc_policy)policy);
+        cr_assert(fails(1));
+        cr_assert(fails(2304));
+        cr_assert(fails(100 * MIB));
+    }
+}
+
+Test(policy, two_halves_of_memory) {
+    fake.capacity = 1000 * MIB;
+    for (int policy = BFC_POLICY_BFC; policy <= BFC_POLICY_PYTORCH; policy++) {
+        if (policy)
+            bfc_pool_destroy(pool, true);
+        open_pool((enum bfc_policy)policy);
+        bfc_addr half = get(520 * MIB);
+        cr_assert(fails(520 * MIB));
+        give(half);
+        get(540 * MIB);
+    }
+}
+
+Test(policy, pytorch_fraction) {
+    config.limit = 1000 * MIB / 2 / 512 * 512;
+    open_pool(BFC_POLICY_PYTORCH);
+    bfc_addr fits = get(499 * MIB);
+    give(fits);
+    cr_assert(fails(501 * MIB));
+}
+
+Test(policy, pytorch_max_split_in_120_mib) {
+    config.limit = 120 * MIB;
+    config.max_split = 40 * MIB;
+    open_pool(BFC_POLICY_PYTORCH);
+    bfc_addr a = get(40 * MIB), b = get(40 * MIB), c = get(40 * MIB);
+    cr_assert(fails(40 * MIB));
+    give(a);
+    give(b);
+    give(c);
+    bfc_addr d = get(60 * MIB - 1); /* two large blocks go, for one */
+    cr_assert_leq(stats().reserved, 120 * MIB);
+    give(d);
+    get(40 * MIB);
+}
+
+Test(policy, pytorch_small_and_large_apart) {
+    open_pool(BFC_POLICY_PYTORCH);
+    bfc_addr small = get(512), large = get(2 * MIB);
+    cr_assert_eq(stats().reserved, 22 * MIB);
+    give(large);
+    get(MIB);
+    cr_assert_eq(stats().reserved, 22 * MIB);
+    give(small);
+}
+
+Test(policy, gc_gives_back_what_nobody_wanted) {
+    config.limit = 100 * MIB;
+    config.gc_threshold = 50 * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool(BFC_POLICY_PYTORCH);
+    bfc_addr old = get(30 * MIB);
+    give(old);
+    bfc_addr young = get(31 * MIB);
+    give(young);
+    get(32 * MIB); /* 61 of 100 MiB are reserved: the older idle region goes */
+    cr_assert_eq(stats().release_calls, 1);
+    cr_assert_eq(stats().reserved, 63 * MIB);
+}
+
+Test(policy, random_steps_keep_contents) {
+    enum { MOST = 128 };
+    static struct {
+        bfc_addr start;
+        uint64_t bytes;
+    } live[MOST];
+    int count = 0;
+    srand(3);
+    open_pool(BFC_POLICY_PYTORCH);
+    for (int i = 0; i < 10000; i++) {
+        int step = rand() % 21;
+        if (step == 20)
+            bfc_pool_trim(pool, UINT64_MAX);
+        else if (step < 10 && count < MOST) {
+            live[count].bytes = (2 + (uint64_t)rand() % 19) * MIB;
+            live[count].start = get(live[count].bytes);
+            count++;
+        } else if (count) {
+            int which = rand() % count;
+            struct bfc_block_info found;
+            cr_assert(bfc_pool_find(pool, live[which].start, &found));
+            cr_assert(found.live && found.requested == live[which].bytes);
+            give(live[which].start);
+            live[which] = live[--count];
+        }
+    }
+}
+
+/* ---- when the device is full: each rung, and no further ---- */
+
+static void fill_device(enum bfc_policy policy, uint64_t mib) {
+    fake.capacity = mib * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool(policy);
+}
+
+Test(policy, rung_1_waits_for_what_suffices) {
+    fill_device(BFC_POLICY_BFC, 4);
+    bfc_addr a = get(2 * MIB), b = get(2 * MIB);
+    bfc_pool_free(pool, a, 1);
+    bfc_pool_free(pool, b, 2);
+    cr_assert_eq(get(2 * MIB), a);
+    cr_assert_eq(fake.completed, 1, "the younger mark is not waited for");
+    cr_assert_eq(fake.releases + fake.asks, 0);
+    cr_assert_eq(stats().retries, 1);
+}
+
+Test(policy, rung_2_gives_back_only_what_is_needed) {
+    fill_device(BFC_POLICY_BFC, 8);
+    bfc_addr a = get(2 * MIB), b = get(2 * MIB), c = get(4 * MIB);
+    give(a);
+    give(b);
+    get(3 * MIB);
+    cr_assert_eq(fake.releases, 2);
+    cr_assert_eq(fake.asks, 0);
+    give(c);
+    cr_assert_eq(stats().retries, 1);
+}
+
+Test(policy, rung_3_waits_for_all_to_empty_regions) {
+    fill_device(BFC_POLICY_BFC, 8);
+    bfc_addr a = get(4 * MIB), b = get(4 * MIB);
+    bfc_pool_free(pool, a, 1);
+    bfc_pool_free(pool, b, 2);
+    get(6 * MIB); /* no run of blocks is so long: only other regions help */
+    cr_assert_eq(fake.completed, 2);
+    cr_assert_eq(fake.releases, 2);
+}
+
+Test(policy, rung_4_asks_neighbours) {
+    fill_device(BFC_POLICY_BFC, 4);
+    get(4 * MIB);
+    fake.neighbours = 16 * MIB;
+    get(2 * MIB);
+    cr_assert_eq(fake.asks, 1);
+    cr_assert_eq(fake.neighbours, 14 * MIB, "only as much as is asked");
+    cr_assert_eq(stats().retries, 1);
+}
+
+Test(policy, a_limit_is_not_the_neighbours_fault) {
+    config.limit = 4 * MIB;
+    fill_device(BFC_POLICY_BFC, 64);
+    get(4 * MIB);
+    cr_assert(fails(2 * MIB));
+    cr_assert_eq(fake.asks, 0);
+    cr_assert_eq(stats().out_of_memory, 1);
+}
+
+Test(policy, preallocates_at_the_first_allocation_once) {
+    config.growth = BFC_GROWTH_PREALLOCATE;
+    config.preallocate = 512 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    cr_assert_eq(fake.reserves, 0);
+    get(1);
+    cr_assert_eq(stats().reserved, 512 * MIB);
+    get(500 * MIB);
+    cr_assert_eq(fake.reserves, 1);
+    get(500 * MIB);
+    cr_assert_eq(stats().reserved, 1012 * MIB);
+}
+
+Test(policy, preallocate_backs_off) {
+    config.growth = BFC_GROWTH_PREALLOCATE;
+    config.preallocate = 8192 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    get(1);
+    cr_assert_geq(stats().reserved, 4096 * MIB / 10 * 9);
+}
+
+Test(policy, a_request_above_the_step_gets_its_own_size) {
+    open_pool(BFC_POLICY_BFC);
+    get(100 * MIB);
+    cr_assert_eq(stats().reserved, 100 * MIB);
+}
+
+Test(policy, split_ratio_and_slack) {
+    config.growth = BFC_GROWTH_EXACT;
+    config.split_ratio = 2;
+    config.split_slack = 64 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr a = get(100 * MIB);
+    give(a);
+    get(60 * MIB); /* 100 is not twice 60, and 40 is below the slack */
+    cr_assert_eq(stats().in_use, 100 * MIB);
+    bfc_addr b = get(200 * MIB);
+    give(b);
+    get(130 * MIB);
+    cr_assert_eq(stats().in_use, 230 * MIB);
+}
+
+Test(policy, roundup) {
+    config.roundup = 4;
+    open_pool(BFC_POLICY_BFC);
+    get(5 * MIB - 3);
+    cr_assert_eq(stats().in_use, 5 * MIB);
+    get(5 * MIB + 1);
+    cr_assert_eq(stats().in_use, 11 * MIB);
+    get(8 * MIB);
+    cr_assert_eq(stats().in_use, 19 * MIB);
+}
+
+Test(policy, idle_regions_go_back_by_the_clock) {
+    config.track_idle = true;
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool(BFC_POLICY_BFC);
+    fake.clock = 1000;
+    bfc_addr a = get(2 * MIB), b = get(4 * MIB);
+    give(a);
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 0);
+    fake.clock += 99;
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 0);
+    fake.clock += 1;
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 2 * MIB);
+    give(b);
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 0);
+    fake.clock += 60;
+    give(get(4 * MIB)); /* used meanwhile */
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 0);
+    fake.clock += 60;
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 0);
+    fake.clock += 40;
+    cr_assert_eq(bfc_pool_trim_idle(pool, 100), 4 * MIB);
+}
