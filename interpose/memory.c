@@ -24,24 +24,38 @@ static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr 
 
 /* ---- allocating ---- */
 
-/*
- * The pool could not serve it. Whatever the driver said when it was asked to grow is the answer; a
- * request beyond the device's size was never asked, so the driver answers it now.
- */
-static CUresult answer_failure(const struct bfc_driver *driver, const struct bfc_domain *domain,
-                               enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
-    if (bytes > domain->device_total)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+static CUresult explain_failure(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUresult result, size_t bytes) {
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        bfc_observe_landmark(domain, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+        bfc_explain_out_of_memory(driver, domain, bytes);
+    }
+    return result;
+}
+
+/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
+static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status status,
+                               CUdeviceptr *pointer, size_t bytes) {
     if (status == BFC_NO_HOST_MEMORY)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
     CUresult result = bfc_source_take_error();
     return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
+/* More than the device has: nothing that the pool could give back would help. */
+static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driver *driver,
+                                                           struct bfc_domain *domain,
+                                                           CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+    return explain_failure(driver, domain, result, bytes);
+}
+
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
                             CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
+    if (__builtin_expect(bytes > domain->device_total, 0))
+        return refuse_too_large(driver, domain, pointer, bytes);
     if (__builtin_expect(bfc_group.left != 0, 0) && bfc_group_take(domain, bytes, pointer)) {
         bfc_observe_allocation(domain, *pointer, bytes, start);
         return CUDA_SUCCESS;
@@ -49,12 +63,8 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
     CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
     if (status != BFC_OK) {
-        result = answer_failure(driver, domain, status, pointer, bytes);
-        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            bfc_observe_landmark(domain, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
-            bfc_explain_out_of_memory(driver, domain, bytes);
-        }
-        return result;
+        result = answer_failure(driver, status, pointer, bytes);
+        return explain_failure(driver, domain, result, bytes);
     }
     if (result == CUDA_SUCCESS)
         bfc_observe_allocation(domain, *pointer, bytes, start);

@@ -41,16 +41,17 @@ static void add_to_sums(const struct bfc_map_row *row, struct row_sums *sums,
         add_block(row, sums->dirty, block);
 }
 
-static uint8_t fifteenths(uint64_t part, uint64_t whole) {
-    return part >= whole ? 15 : (uint8_t)((part * 15 + whole - 1) / whole);
+static unsigned fifteenths(uint64_t part, uint64_t whole) {
+    return part >= whole ? 15 : (unsigned)((part * 15 + whole - 1) / whole);
 }
 
 static void set_cells(struct bfc_map_row *row, const struct row_sums *sums) {
     memset(row->cells, 0, sizeof row->cells);
     for (uint64_t i = 0; i * row->cell_bytes < row->size; i++) {
         uint64_t bytes = smaller(row->cell_bytes, row->size - i * row->cell_bytes);
-        row->cells[i] =
-            (uint8_t)(fifteenths(sums->in_use[i], bytes) << 4 | fifteenths(sums->dirty[i], bytes));
+        unsigned in_use = fifteenths(sums->in_use[i], bytes);
+        unsigned dirty = fifteenths(sums->dirty[i], bytes);
+        row->cells[i] = (uint8_t)(in_use << 4 | dirty);
     }
 }
 

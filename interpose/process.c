@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interpose/driver.h"
 #include "interpose/real_dl.h"
 
 /*
@@ -110,6 +111,16 @@ static struct bfc_process *map_page(void) {
     return page;
 }
 
+/* Before CUDA 12.5 nothing can be marked, so every free waits. True: that is not what was asked
+ * for. */
+static bool fall_back_to_sync(struct bfc_options *options) {
+    const struct bfc_driver *driver = bfc_driver();
+    if (options->free_mode == BFC_FREE_SYNC || !driver || driver->can_mark)
+        return false;
+    options->free_mode = BFC_FREE_SYNC;
+    return true;
+}
+
 /* Several threads may get here at once: each makes its own, the first to publish wins. */
 static struct bfc_process *make_process(void) {
     struct bfc_process *process = map_page();
@@ -122,6 +133,7 @@ static struct bfc_process *make_process(void) {
     store_complaints(process, &complaints);
     bool watched = is_watched();
     process->active = !watched && may_act(&process->options);
+    bool fell_back = fall_back_to_sync(&process->options);
     process->refuse = process->active && process->options.strict && process->configuration_errors;
     process->serves = process->active && !process->refuse;
     process->alive = true;
@@ -132,6 +144,8 @@ static struct bfc_process *make_process(void) {
         return first;
     }
     print_complaints(process, &complaints);
+    if (fell_back && process->active)
+        bfc_log(BFC_LOG_ERROR, "this driver is older than CUDA 12.5: BFC_FREE=sync is in force");
     if (watched && may_act(&process->options))
         bfc_log(BFC_LOG_ERROR, "compute-sanitizer cannot see the blocks of a pool: stepping aside, "
                                "every call goes to the driver");

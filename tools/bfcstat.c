@@ -18,7 +18,7 @@
 
 static const char usage[] =
     "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
-    "       bfcstat top [--interval=SECONDS] [PID]\n"
+    "       bfcstat top [--interval=SECONDS]\n"
     "       bfcstat trim [--bytes=SIZE] PID\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] PID\n"
     "       bfcstat report FILE -o PAGE.html\n"
@@ -193,8 +193,25 @@ struct command {
     bool needs_target, needs_output;
 };
 
+static int report_command(const struct request *request, int directory) {
+    (void)directory;
+    return run_report(request);
+}
+
+#ifndef BFC_TOP
+int run_top(const struct request *request, int directory) {
+    (void)request;
+    (void)directory;
+    fputs("bfcstat: built without ncurses, which top needs\n", stderr);
+    return REFUSED;
+}
+#endif
+
 static const struct command commands[] = {
+    {"top", run_top, false, false},
     {"trim", run_trim, true, false},
+    {"record", run_record, true, true},
+    {"report", report_command, true, true},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */

@@ -32,7 +32,8 @@ static void put_text(FILE *stream, const char *text, size_t length) {
 }
 
 static void new_line(struct json_writer *writer) {
-    fprintf(writer->stream, "\n%*s", writer->depth * 2, "");
+    if (!writer->compact)
+        fprintf(writer->stream, "\n%*s", writer->depth * 2, "");
 }
 
 /* What stands before a value: comma, line, key. */
@@ -45,7 +46,7 @@ static void begin_value(struct json_writer *writer, const char *key) {
     }
     if (key) {
         put_text(writer->stream, key, strlen(key));
-        fputs(": ", writer->stream);
+        fputs(writer->compact ? ":" : ": ", writer->stream);
     }
 }
 

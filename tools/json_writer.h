@@ -15,6 +15,7 @@
 struct json_writer {
     FILE *stream;
     int depth;
+    bool compact;    /* one line, no blanks */
     bool filled[17]; /* whether the object or array at this depth has a member yet */
 };
 

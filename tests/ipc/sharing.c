@@ -366,16 +366,33 @@ static int import_plainly(void) {
     return holds(block, BYTES, 2) ? 0 : 3;
 }
 
-static int plainly_imported(share_handle handle) {
+static int imported_by(share_handle handle, const char *unset, const char *set) {
     struct other other;
     if (fork_other(&other)) {
-        unsetenv("LD_PRELOAD");
+        if (unset)
+            unsetenv(unset);
+        if (set)
+            setenv(set, "1", 1);
         dup2(other.from, STDIN_FILENO);
         execl("/proc/self/exe", "sharing", "as-plain-importer", (char *)NULL);
         _exit(2);
     }
     give(&other, &handle, sizeof handle);
     return end_of(&other);
+}
+
+static int plainly_imported(share_handle handle) {
+    return imported_by(handle, "LD_PRELOAD", NULL);
+}
+
+/* Not pooling itself, it still understands what those say who do. */
+static int run_disabled_importer(void) {
+    use_device(0);
+    char *first = filled_block(BYTES, 1), *second = filled_block(BYTES, 2);
+    must_be(imported_by(shared(second), NULL, "BFC_DISABLE") == 0, "it reads the right bytes");
+    MUST(release(first));
+    MUST(release(second));
+    return 0;
 }
 
 static int run_plain_importer(void) {
@@ -597,6 +614,7 @@ static const struct {
     {"own-folder", run_own_folder},
     {"plain-importer", run_plain_importer},
     {"as-plain-importer", import_plainly},
+    {"disabled-importer", run_disabled_importer},
     {"off", run_off},
     {"waits", run_waits},
     {"stricter", run_stricter},

@@ -93,13 +93,12 @@ def check_layers(root):
         for quoted, system in re.findall(
             r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', read(root, name), re.MULTILINE
         ):
-            if layer in LAYERS and quoted:
+            if layer in LAYERS and "/" in quoted:  # without: made by the build, beside its user
                 if not any(re.match(allowed, quoted) for allowed in LAYERS[layer]):
                     yield f'{name} includes "{quoted}"'
             if layer == "pool" and system and system not in POOL_HEADERS:
                 yield f"{name} includes <{system}>: the pool knows neither CUDA nor the system"
-            generated = "/" not in quoted  # by the build, beside its user
-            if quoted and not generated and not os.path.exists(os.path.join(root, quoted)):
+            if quoted and "/" in quoted and not os.path.exists(os.path.join(root, quoted)):
                 yield f'{name} includes "{quoted}", which is not relative to the root'
 
 

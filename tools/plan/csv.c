@@ -88,8 +88,8 @@ static int split_line(struct reader *reader, char *line_end, struct name *fields
                 return -1;
             }
         } else {
-            stop = memchr(at, ',', (size_t)(line_end - at));
-            stop = stop == NULL ? line_end : stop;
+            while (stop < line_end && *stop != ',')
+                stop++;
             fields[count] = trim(at, stop);
         }
         if (stop >= line_end)

@@ -1,6 +1,7 @@
 /*
  * A driver whose calls cost nothing: what is left when a program over it is preloaded is our own
  * cost. Every event is complete as soon as it is recorded.
+ * With OLD it lacks what came with CUDA 12.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -24,11 +25,13 @@ EXPORT int cuCtxGetCurrent(void **context) {
     *context = &the_context;
     return 0;
 }
+#ifndef OLD
 EXPORT int cuCtxGetId(void *context, unsigned long long *id) {
     (void)context;
     *id = 1;
     return 0;
 }
+#endif
 EXPORT int cuCtxGetDevice(int *device) {
     *device = 0;
     return 0;
@@ -56,8 +59,10 @@ EXPORT int cuEventCreate(void **event, unsigned flags) {
 NOTHING(cuCtxPushCurrent_v2)
 NOTHING(cuCtxPopCurrent_v2)
 NOTHING(cuCtxSynchronize)
+#ifndef OLD
 NOTHING(cuCtxRecordEvent)
 NOTHING(cuCtxWaitEvent)
+#endif
 NOTHING(cuEventQuery)
 NOTHING(cuEventSynchronize)
 NOTHING(cuThreadExchangeStreamCaptureMode)

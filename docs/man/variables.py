@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""Puts the table of variables into a manual page: variables.py BFCOPTS TEMPLATE PAGE."""
+
+import subprocess
+import sys
+
+bfcopts, template, page = sys.argv[1:4]
+
+
+def roff(text):
+    return text.strip().replace("`", "").replace("\\", "\\e").replace("-", "\\-")
+
+
+items = ""
+table = subprocess.run([bfcopts, "markdown"], stdout=subprocess.PIPE, text=True, check=True).stdout
+for line in table.splitlines()[2:]:
+    name, default, accepted, meaning = (roff(cell) for cell in line.strip("|").split("|"))
+    meaning = meaning[0].upper() + meaning[1:]
+    items += f".TP\n.B {name}\n{meaning}. Default: {default}; accepted: {accepted}.\n"
+with open(template, encoding="utf-8") as file:
+    text = file.read().replace("@VARIABLES@", items)
+with open(page, "w", encoding="utf-8") as file:
+    file.write(text)
