@@ -115,7 +115,7 @@ Test(faults, host_memory_runs_out) {
     close_pool();
 }
 
-Test(faults, regions_of_the_largest_size) {
+Test(faults, regions_of_a_tebibyte) {
     struct bfc_pool_config config = set_up(UINT64_MAX / 2);
     config.growth = BFC_GROWTH_EXACT;
     open_with(1 << 16, &config);
