@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "interpose/neighbours.h"
+#include "interpose/ranks.h"
 #include "interpose/segment.h"
 #include "interpose/shared_folder.h"
 
@@ -62,6 +64,18 @@ static struct figure bytes_text(uint64_t bytes) {
 
 static uint64_t cached_bytes(const struct bfc_pool_stats *stats) {
     return stats->clean + stats->dirty + stats->limbo;
+}
+
+/* Of many processes with one standard error, which one speaks; nothing where there is one alone. */
+static void add_rank(struct text *text) {
+    struct bfc_ranks ranks;
+    bfc_ranks_read(&ranks, getenv);
+    if (ranks.rank < 0)
+        return;
+    add(text, "  rank         %d", (int)ranks.rank);
+    if (ranks.ranks >= 0)
+        add(text, " of %d", (int)ranks.ranks);
+    add(text, ranks.job[0] ? ", job %s\n" : "%s\n", ranks.job);
 }
 
 /* ---- out of memory ---- */
@@ -169,6 +183,7 @@ void bfc_explain_out_of_memory(const struct bfc_driver *driver, struct bfc_domai
     uint64_t cached = cached_bytes(&stats);
     add(&text, "bfcpreload: out of memory: %s asked for on device %d (%s)\n", BYTES(bytes),
         (int)domain->device, domain->section->device_name);
+    add_rank(&text);
     add(&text, "  device       %s in all, %s free by the driver\n", BYTES(domain->device_total),
         BYTES(device_free));
     add(&text, "  this process %s reserved: %s in use, %s cached (clean %s, dirty %s, limbo %s)\n",
@@ -260,6 +275,7 @@ __attribute__((destructor)) static void summarize(void) {
         return;
     add(&text, "bfcpreload: summary of process %d (%s)\n", (int)getpid(),
         program_invocation_short_name);
+    add_rank(&text);
     add_pools(&text);
     add_coverage(&text, bfc_segment_counters());
     say(&text);

@@ -32,6 +32,10 @@ class Words(unittest.TestCase):
         ):
             self.assertRegex(result.stderr, re.compile(words, re.MULTILINE))
 
+    def test_names_the_rank(self):
+        said = run(OMPI_COMM_WORLD_RANK="3", OMPI_COMM_WORLD_SIZE="8", BFC_SUMMARY="1").stderr
+        self.assertEqual(len(re.findall(r"^  rank +3 of 8\b", said, re.MULTILINE)), 2, said)
+
     def test_names_the_limit(self):
         self.assertRegex(run(BFC_LIMIT="512M").stderr, r"try +a higher BFC_LIMIT: it is 512 MiB")
 
