@@ -23,8 +23,8 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 extern unsigned bfc_captures_under_way;
 
 static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
-    /* Relaxed: who must not miss a capture passes the gate. */
-    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED) == 0
+    /* Who must not miss a capture passes the gate; who sees one has looked before its end. */
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) == 0
                ? BFC_CAPTURE_NONE
                : bfc_capture_ask(driver);
 }
