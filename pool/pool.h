@@ -208,8 +208,4 @@ void bfc_pool_visit(struct bfc_pool *pool,
                     void (*visit)(void *context, const struct bfc_block_info *block),
                     void *context);
 
-/* Before fork in the parent, and after it in both: the pool's lock is held across the fork. */
-void bfc_pool_before_fork(struct bfc_pool *pool);
-void bfc_pool_after_fork(struct bfc_pool *pool);
-
 #endif

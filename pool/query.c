@@ -232,11 +232,3 @@ void bfc_pool_visit(struct bfc_pool *pool,
     chapters_visit(&pool->chapters, visit_chapter, &v);
     pool_leave(pool);
 }
-
-void bfc_pool_before_fork(struct bfc_pool *pool) {
-    pool_enter(pool);
-}
-
-void bfc_pool_after_fork(struct bfc_pool *pool) {
-    pool_leave(pool);
-}
