@@ -206,12 +206,20 @@ static bool order(const struct bfc_driver *driver, struct bfc_domain *domain, bf
 /*
  * A dirty block is announced (`handed_out`) before it is looked once more whether it may be: a
  * thread that gives another context access does the two the other way round, so one of the two sees
- * the other.
+ * the other. It waits for what was announced, so that must not be a mark which only the host may
+ * wait for: hence the look before. The block's own mark cannot become one later.
  */
+static bool may_announce(const struct bfc_driver *driver, struct bfc_domain *domain,
+                         bfc_mark mark) {
+    if (!may_reorder(driver, domain))
+        return false;
+    raise_to(&domain->handed_out, mark);
+    return may_reorder(driver, domain);
+}
+
 static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
                        const struct bfc_block_info *block, CUresult *result) {
-    raise_to(&domain->handed_out, block->mark);
-    if (may_reorder(driver, domain) && order(driver, domain, block->mark, result) &&
+    if (may_announce(driver, domain, block->mark) && order(driver, domain, block->mark, result) &&
         *result == CUDA_SUCCESS)
         return true;
     bfc_pool_free(domain->pool, block->start, block->mark);
