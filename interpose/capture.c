@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct capture {
     CUstream stream;
@@ -24,6 +25,7 @@ static struct capture *captures;
 unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
 static atomic_uint gate;         /* threads inside, and CLOSED */
 static atomic_bool seen;
+static atomic_uint waits; /* by context, under way */
 
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
 
@@ -56,9 +58,40 @@ void bfc_gate_leave(void) {
     atomic_fetch_sub(&gate, 1);
 }
 
+/* Announced, then looked: of a wait and a capture that begin together one sees the other. */
+bool bfc_capture_enter_wait(void) {
+    atomic_fetch_add(&waits, 1);
+    if (!atomic_load(&seen))
+        return true;
+    atomic_fetch_sub(&waits, 1);
+    return false;
+}
+
+void bfc_capture_leave_wait(void) {
+    atomic_fetch_sub(&waits, 1);
+}
+
+enum { LONGEST_WAIT_S = 1, NAP_NS = 20000 };
+
+/* Nothing enters any more. */
+static void outlast_waits(void) {
+    struct timespec start, now;
+    BFC_WITHOUT_HOLDING(return;)
+    if (atomic_load(&waits) == 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (atomic_load(&waits) != 0 &&
+             (now.tv_sec - start.tv_sec < LONGEST_WAIT_S ||
+              (now.tv_sec - start.tv_sec == LONGEST_WAIT_S && now.tv_nsec < start.tv_nsec)));
+}
+
 void bfc_capture_begin(void) {
-    pthread_mutex_lock(&lock);
     atomic_store(&seen, true);
+    outlast_waits();
+    pthread_mutex_lock(&lock);
     atomic_fetch_or(&gate, CLOSED);
     while (atomic_load(&gate) != CLOSED)
         sched_yield(); /* those inside make calls that do not block */
@@ -75,6 +108,24 @@ static bool is_default(CUstream stream, bool per_thread) {
     return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
 }
 
+/* ---- a thread's end ---- */
+
+static pthread_key_t thread_key;
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+static void end_thread(void *unused);
+
+static void make_thread_key(void) {
+    pthread_key_create(&thread_key, end_thread);
+}
+
+/* A thread's default stream ends with it, and its capture too. */
+static void watch_thread(void) {
+    pthread_once(&thread_key_once, make_thread_key);
+    pthread_setspecific(thread_key, &this_thread);
+}
+
+/* ---- begins ---- */
+
 /* Without host memory for the record the capture goes unprotected; nothing better is left. */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
@@ -89,6 +140,8 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
         .next = captures,
     };
     captures = capture;
+    if (default_stream)
+        watch_thread();
     __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -198,6 +251,15 @@ static bool is_of_stream(const struct capture *capture, const void *context) {
 
 static bool is_of_context(const struct capture *capture, const void *context) {
     return capture->context == *(const CUcontext *)context;
+}
+
+/*
+ * The driver is not asked: its own record of the thread may be gone. What lies in limbo is marked
+ * by whoever looks for completed marks next.
+ */
+static void end_thread(void *unused) {
+    (void)unused;
+    bfc_capture_ended(CU_STREAM_PER_THREAD, true);
 }
 
 bool bfc_capture_review(const struct bfc_driver *driver) {

@@ -33,6 +33,15 @@ static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *
 bool bfc_capture_was_seen(void);
 
 /*
+ * Around a host wait by context, which is allowed only while this process has never begun a
+ * capture. False: it has, and there is nothing to leave. The first captures let the waits under way
+ * end before they begin, for a second at most: such a wait may itself need what the capturing
+ * thread does next, and harms a capture only if it had not entered the driver yet.
+ */
+bool bfc_capture_enter_wait(void);
+void bfc_capture_leave_wait(void);
+
+/*
  * Passes the gate. False: something captures, and the gate was not passed. Leave it at once after
  * the calls, which must not block.
  */

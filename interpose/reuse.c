@@ -284,16 +284,12 @@ static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *
 }
 
 /*
- * Waits for the block's context. A program that captures may begin to in the middle of the wait,
- * which a wait by context could invalidate: there it is a wait for an event that covers the
- * context. `captured`: something captures by now, so nothing was waited for.
+ * Waits for an event that covers the block's context: unlike a wait by context it does no harm to a
+ * capture that begins meanwhile. `captured`: something captures by now, so nothing was waited for.
  */
-static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
+static CUresult wait_for_event(const struct bfc_driver *driver, struct bfc_domain *domain,
                                bool *captured) {
     bfc_mark mark;
-    *captured = false;
-    if (!domain->marks || !bfc_capture_was_seen())
-        return synchronize(driver, domain, domain->context);
     if ((*captured = !bfc_gate_enter()))
         return CUDA_SUCCESS;
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
@@ -306,6 +302,19 @@ static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domai
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     result = latch(domain, bfc_marks_synchronize(domain->marks, driver, mark));
     bfc_capture_restore(driver, mode);
+    return result;
+}
+
+/* Waits for the block's context. */
+static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
+                               bool *captured) {
+    *captured = false;
+    if (!domain->marks)
+        return synchronize(driver, domain, domain->context);
+    if (!bfc_capture_enter_wait())
+        return wait_for_event(driver, domain, captured);
+    CUresult result = synchronize(driver, domain, domain->context);
+    bfc_capture_leave_wait();
     return result;
 }
 
