@@ -22,6 +22,7 @@
  * Defines. MODE (SYNC, LAZY, ORDERED). FREES, ALLOCATIONS, KERNELS, NEEDS, PEERS, CAPTURES: how
  * often each may happen, in all; ANY: without limit. WITHOUT_x removes the safeguard x; LIMIT_x
  * allows the programs that are documented as limits. Each of these must make an assertion fail.
+ * LAX_LIMBO: a free lets go of the gate before its block is in limbo, as the code does.
  */
 
 #define SYNC    1
@@ -105,6 +106,9 @@ byte taken[4];           /* events recorded that have no ticket yet, by context 
 #endif
 byte handed_out;         /* the highest mark under which a block was handed out */
 byte host_only;          /* the highest mark that must not be waited for on the device */
+#ifdef LAX_LIMBO
+bit has_limbo;           /* some block may be in limbo */
+#endif
 byte holding;            /* threads that hold the gate shared */
 
 byte inside;             /* calls under way */
@@ -909,6 +913,13 @@ end:
         inside++;
         goto ended
     }
+#ifdef LAX_LIMBO
+    :: atomic { /* whoever asks for completed marks looks for limbo blocks, too */
+        has_limbo && !capturing && drawn + inside < TICKETS ->
+        inside++;
+        goto ended
+    }
+#endif
     od;
 
     /* ---- free ---- */
@@ -966,6 +977,11 @@ recorded:
     }
 
 limbo:
+#ifdef LAX_LIMBO
+    leave_gate(); /* as the code does: whoever looks next marks what came too late */
+    atomic { put_back(LIMBO, 0); settle() }
+    atomic { has_limbo = 1; goto returning }
+#else
 #if defined(WITHOUT_GATE) || defined(WITHOUT_CLOSING)
     skip; /* the gate does not hold up the capture's end */
 #endif
@@ -974,6 +990,7 @@ limbo:
         leave_gate();
         goto returning
     }
+#endif
 
     /* ---- allocate ---- */
 
@@ -1074,11 +1091,20 @@ enabling:
 ended:
     atomic {
         enter_gate();
+#ifdef LAX_LIMBO
+        set = 3; /* whatever will be there */
+        if
+        :: capturing || !has_limbo -> leave_gate(); goto returning
+        :: else
+        fi;
+        has_limbo = 0;
+#else
         set = (state[0] == LIMBO) + 2 * (state[1] == LIMBO);
         if
         :: capturing || set == 0 -> leave_gate(); goto returning
         :: else
         fi;
+#endif
         draw(me, HAS_PEER(set));
         raise_host_only();
         settle()
