@@ -211,7 +211,7 @@ static bool order(const struct bfc_driver *driver, struct bfc_domain *domain, bf
  */
 static bool may_announce(const struct bfc_driver *driver, struct bfc_domain *domain,
                          bfc_mark mark) {
-    if (!may_reorder(driver, domain))
+    if (__atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST) != BFC_NO_MARK)
         return false;
     raise_to(&domain->handed_out, mark);
     return may_reorder(driver, domain);
