@@ -110,18 +110,17 @@ static bool is_default(CUstream stream, bool per_thread) {
 
 /* ---- a thread's end ---- */
 
-static pthread_key_t thread_key;
-static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
-static void end_thread(void *unused);
+/* The C library's own, of 2.18: thread keys are in libc.so.6 only since 2.34. */
+int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
+extern void *__dso_handle;
 
-static void make_thread_key(void) {
-    pthread_key_create(&thread_key, end_thread);
-}
+static void end_thread(void *unused);
 
 /* A thread's default stream ends with it, and its capture too. */
 static void watch_thread(void) {
-    pthread_once(&thread_key_once, make_thread_key);
-    pthread_setspecific(thread_key, &this_thread);
+    static __thread bool watched __attribute__((tls_model("initial-exec")));
+    if (!watched && __cxa_thread_atexit_impl(end_thread, NULL, &__dso_handle) == 0)
+        watched = true;
 }
 
 /* ---- begins ---- */
