@@ -211,7 +211,8 @@ static bool order(const struct bfc_driver *driver, struct bfc_domain *domain, bf
  */
 static bool may_announce(const struct bfc_driver *driver, struct bfc_domain *domain,
                          bfc_mark mark) {
-    if (__atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST) != BFC_NO_MARK)
+    if (__atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST) != BFC_NO_MARK ||
+        bfc_peers_exist(domain->context))
         return false;
     raise_to(&domain->handed_out, mark);
     return may_reorder(driver, domain);

@@ -1023,7 +1023,7 @@ taking:
 #ifndef WITHOUT_LOOK
     atomic {
         if
-        :: host_only != 0 -> goto giving_back
+        :: registered || host_only != 0 -> goto giving_back
         :: else
         fi
     }
