@@ -10,7 +10,7 @@ def start():
     cupy.cuda.set_allocator(None)
     cupy.cuda.set_pinned_memory_allocator(None)
     STATE["cupy"] = cupy
-    work(3)
+    work(1)
 
 
 def work(rounds):

@@ -16,7 +16,7 @@ def start():
             out[i] = one[i] + 3 * other[i]
 
     STATE.update(numpy=numpy, add=add)
-    work(3)
+    work(1)
 
 
 def work(rounds):
