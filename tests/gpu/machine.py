@@ -71,6 +71,14 @@ def find_gpu(seconds=60):
     return complaint[-1] if complaint else f"exit status {process.returncode}", None
 
 
+def let_sleep(process):
+    process.stdin.close()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
 def nvidia_smi():
     """What nvidia-smi knows beyond that, where it is there."""
     asked = "driver_version,persistence_mode,mig.mode.current,clocks.sm,clocks.max.sm"

@@ -2,6 +2,8 @@
 and commands of which nothing is left when they are over."""
 
 import collections
+import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -38,9 +40,11 @@ class Clock:
 
 
 class Runner:
-    """Safe to use from several threads."""
+    """Safe to use from several threads. `keep`: a child that is none of ours to end."""
 
-    def __init__(self, clock, folder, variables):
+    def __init__(self, clock, folder, variables, keep=None):
+        adopt_orphans()
+        self.keep = keep
         self.clock = clock
         self.folder = folder
         self.environment = {name: value for name, value in os.environ.items()
@@ -99,6 +103,19 @@ class Runner:
             self.running.discard(process)
         return complaint
 
+    def end_orphans(self):
+        """While no command runs: ends what earlier ones left behind, outside their process groups. It
+        would still hold device memory."""
+        for _ in range(100):
+            orphans = [pid for pid in children() if pid != self.keep]
+            if not orphans:
+                return
+            for pid in orphans:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.05)
+
     def stop(self):
         """Ends what runs, and lets nothing start any more."""
         with self.lock:
@@ -109,10 +126,26 @@ class Runner:
 
 
 def kill_group(process):
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
+
+
+def adopt_orphans():
+    """What our commands leave behind becomes our child, not init's."""
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+def children():
+    """Of this process: ids, of dead ones too."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    if int(file.read().rsplit(")", 1)[1].split()[1]) == os.getpid():
+                        found.append(int(name))
+    return found
 
 
 def read(file):
