@@ -1,11 +1,10 @@
 /*
  * Block records: fixed size, found by a 32-bit index, index 0 for none.
  *
- * A record is in three arrays by how often its parts are used: `struct block` (32 bytes, two to a
+ * A record is in two arrays by how often its parts are used: `struct block` (32 bytes, two to a
  * cache line) is all that allocating, freeing and merging need; `struct block_detail` (16) is
- * written but hardly ever read; and the chapter (4, see chapter.h). Neighbours in a region are
- * doubly linked in address order. Record 0 is a live block of no size, so a region's ends need no
- * special case.
+ * written but hardly ever read. Neighbours in a region are doubly linked in address order. Record 0
+ * is a live block of no size, so a region's ends need no special case.
  */
 #ifndef BFC_POOL_BLOCK_H
 #define BFC_POOL_BLOCK_H
@@ -16,6 +15,7 @@
 #include "pool/pool.h"
 
 typedef uint32_t block_index;
+typedef uint32_t chapter_index;
 
 #define GRANULE_BITS 8
 /* The largest block, and so the largest region: 2^32 granules, 1 TiB. */
@@ -24,7 +24,7 @@ typedef uint32_t block_index;
 enum block_state { BLOCK_LIVE, BLOCK_CLEAN, BLOCK_DIRTY, BLOCK_LIMBO, BLOCK_VACANT };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* Small blocks live apart from large ones (core.c): each block is of one of two zones. */
+/* Policy pytorch has regions for small blocks alone: each block is of the zone of its region. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
 
@@ -34,12 +34,15 @@ struct block {
     uint64_t tagged;            /* the start, with state and zone in its low bits */
     uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
     block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones */
-    block_index chain;          /* next with the same hash */
+    chapter_index chapter;      /* which it is in: see chapter.h */
     union {
         struct {
             block_index before, after; /* clean and dirty: in their bin */
         };
-        uint64_t requested; /* live: bytes as asked */
+        struct {
+            block_index chain; /* live: next with the same hash */
+            uint32_t slack;    /* live: bytes that were not asked for */
+        };
     };
 };
 
@@ -91,9 +94,8 @@ static inline void block_set_zone(struct block *b, enum block_zone zone) {
     b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) | (uint64_t)zone << BLOCK_ZONE_BIT;
 }
 
-/* Are these two in the same state and zone? */
-static inline bool block_alike(const struct block *a, const struct block *b) {
-    return !((a->tagged ^ b->tagged) & BLOCK_TAG_MASK);
+static inline uint64_t block_requested(const struct block *b) {
+    return block_size(b) - b->slack;
 }
 
 #endif

@@ -8,7 +8,7 @@
  * chapter costs 20 bytes, and has some 40 blocks.
  *
  * Invariants: the blocks of a chapter are neighbours in one region; `first` is the lowest of them;
- * 1 <= count <= CHAPTER_MOST; chapter_of[b] names the chapter of each block b.
+ * 1 <= count <= CHAPTER_MOST; each block names its chapter.
  */
 #ifndef BFC_POOL_CHAPTER_H
 #define BFC_POOL_CHAPTER_H
@@ -21,7 +21,6 @@
 #define CHAPTER_FEW 16
 #define CHAPTER_JOINED_MOST 48
 
-typedef uint32_t chapter_index;
 typedef uint32_t region_index;
 
 struct chapter {

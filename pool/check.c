@@ -8,7 +8,6 @@ struct tally {
     const char *fault;
     uint64_t bytes[4];  /* by state */
     uint64_t blocks[4]; /* by state */
-    uint64_t clean_blocks[ZONE_COUNT];
     uint64_t binned_dirty, requested, regions;
     block_index previous; /* the last block of the chapter before */
 };
@@ -23,8 +22,6 @@ static bool should_have_merged(const struct bfc_pool *pool, block_index a, block
     enum block_state state = block_state(&pool->blocks[a]);
     if (state == BLOCK_LIVE || state != block_state(&pool->blocks[b]))
         return false;
-    if (state == BLOCK_CLEAN)
-        return block_zone(&pool->blocks[a]) == block_zone(&pool->blocks[b]);
     return state != BLOCK_DIRTY || pool->details[a].mark == pool->details[b].mark;
 }
 
@@ -39,8 +36,9 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return fail(t, "blocks do not fill their region");
     if (should_have_merged(t->pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
-    if (map_find(&t->pool->map, blocks, block_start(at)) != b)
-        return fail(t, "an address does not map to its block");
+    block_index found = map_find(&t->pool->map, blocks, block_start(at));
+    if (found != (block_state(at) == BLOCK_LIVE ? b : 0))
+        return fail(t, "a live block's address does not map to it, or a free one's does");
     return true;
 }
 
@@ -53,9 +51,8 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a dirty block has no mark");
     t->bytes[state] += block_size(at);
     t->blocks[state]++;
-    t->clean_blocks[block_zone(at)] += state == BLOCK_CLEAN;
     t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
-    t->requested += state == BLOCK_LIVE ? at->requested : 0;
+    t->requested += state == BLOCK_LIVE ? block_requested(at) : 0;
     t->regions += !at->previous;
     return true;
 }
@@ -68,7 +65,7 @@ static bool check_chapter(void *context, const struct chapter *chapter) {
     if (!chapter->count)
         return fail(t, "a chapter is empty");
     for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next) {
-        if (&pool->chapters.all[pool->chapter_of[b]] != chapter)
+        if (&pool->chapters.all[pool->blocks[b].chapter] != chapter)
             return fail(t, "a block is not in the chapter that it names");
         if (!check_place(t, b, region) || !count_block(t, b, region))
             return false;
@@ -121,10 +118,10 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
     for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
         bool marked = bins->words[bin / 64] >> (bin % 64) & 1;
         bool word_marked = bins->words_in_use >> (bin / 64) & 1;
-        if (marked != (bins->first[bin] != 0) || (marked && !word_marked))
+        if (marked != (bins->all[bin].first != 0) || (marked && !word_marked))
             return "a bin's bit does not tell whether it is empty";
         block_index before = 0;
-        for (block_index b = bins->first[bin]; b; before = b, b = pool->blocks[b].after) {
+        for (block_index b = bins->all[bin].first; b; before = b, b = pool->blocks[b].after) {
             const struct block *at = &pool->blocks[b];
             if (block_state(at) != state || bin_of(block_granules(at)) != bin ||
                 at->before != before || found++ == expected)
@@ -168,7 +165,7 @@ static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
             return "the list of vacant records holds one in use";
     if (blocks + vacant + 1 != pool->high)
         return "a record is neither a block's nor vacant";
-    return pool->map.count == blocks ? NULL : "the map's count differs from the blocks";
+    return pool->records == blocks ? NULL : "the records are not as many as the blocks";
 }
 
 static const char *check_counters(const struct tally *t) {
@@ -176,6 +173,7 @@ static const char *check_counters(const struct tally *t) {
     if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_CLEAN] != stats->clean ||
         t->bytes[BLOCK_DIRTY] != stats->dirty || t->bytes[BLOCK_LIMBO] != stats->limbo ||
         t->requested != stats->requested || t->blocks[BLOCK_LIVE] != stats->blocks ||
+        t->blocks[BLOCK_LIVE] != t->pool->map.count ||
         t->regions != stats->regions)
         return "the counters differ from the blocks";
     if (stats->in_use + stats->clean + stats->dirty + stats->limbo != stats->reserved)
@@ -190,8 +188,8 @@ static const char *check_all(const struct bfc_pool *pool) {
     struct tally t = {.pool = pool};
     chapters_visit(&pool->chapters, check_chapter, &t);
     const char *fault = t.fault;
-    for (int zone = 0; zone < ZONE_COUNT && !fault; zone++)
-        fault = check_bins(pool, &pool->clean[zone], BLOCK_CLEAN, t.clean_blocks[zone]);
+    if (!fault)
+        fault = check_bins(pool, &pool->clean, BLOCK_CLEAN, t.blocks[BLOCK_CLEAN]);
     if (!fault)
         fault = check_bins(pool, &pool->dirty, BLOCK_DIRTY, t.binned_dirty);
     if (!fault)

@@ -47,31 +47,33 @@ struct region {
 /*
  * Invariants (checked by bfc_pool_check):
  *   blocks tile their region without gap or overlap;
- *   no two neighbours of a region are both clean in one zone, both limbo, or both dirty with one
- * mark; in_use + clean + dirty + limbo = reserved, each the sum over its blocks; each clean block
- * is in the one bin of its zone and size, as is each dirty one but those of shared regions; each
- * dirty block is in the list of marks, which rises; each limbo block is in the list of limbo; each
- * block is in the map once, and in one chapter; each record is a block's or vacant.
+ *   no two neighbours of a region are both clean, both limbo, or both dirty with one mark;
+ *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
+ *   each clean block is in the one bin of its size, as is each dirty one but those of shared
+ *   regions;
+ *   each dirty block is in the list of marks, which rises; each limbo block is in its list;
+ *   each live block is in the map once; each block is in one chapter;
+ *   each record is a block's or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
-    chapter_index *chapter_of;
     struct map map;
     block_index vacant; /* list of vacant records, doubly linked by their neighbour links */
-    uint32_t high;      /* all records in use are below it */
+    uint32_t high;      /* all records in use are below it... */
+    uint32_t records;   /* ...and they are so many, without record 0 */
     uint64_t next_id, last_id;
     bfc_mark completed;
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
     block_index oldest, newest, limbo;
-    struct bins clean[ZONE_COUNT], dirty;
+    struct bins clean, dirty;
     struct chapters chapters;
     struct region *regions;
     region_index region_high, vacant_region;
 
-    struct host_array block_memory, detail_memory, chapter_of_memory, region_memory;
+    struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
     struct rules rules;
     struct bfc_source source;
@@ -114,8 +116,8 @@ static inline void pool_leave(struct bfc_pool *pool) {
 /* core.c */
 /* Takes a block that is there, by whatever search it needs; false: there is none. */
 bool pool_take(struct bfc_pool *pool, const struct request *request);
-/* Hands out a block that is clean and in a bin. */
-void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
+/* Hands out a block that is clean and in a bin; false: the host has no memory to cut it. */
+bool pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
 /* Joins neighbouring clean and dirty blocks, marks too, and takes of them. */
 bool pool_take_run(struct bfc_pool *pool, const struct request *request);
 void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
@@ -181,11 +183,13 @@ static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
     blocks[b].next = pool->vacant;
     blocks[pool->vacant].previous = b;
     pool->vacant = b;
+    pool->records--;
 }
 
 /* A record, whose contents are anything; or 0: the host has no memory for it. */
 static inline block_index slot_take(struct bfc_pool *pool) {
     block_index b = pool->vacant;
+    pool->records++;
     if (UNLIKELY(!b))
         return slot_take_fresh(pool);
     pool->vacant = pool->blocks[b].next;
@@ -195,7 +199,7 @@ static inline block_index slot_take(struct bfc_pool *pool) {
 
 /* Moves records together, a few a call: no index kept by the caller holds afterwards. */
 static inline void slots_settle(struct bfc_pool *pool) {
-    if (UNLIKELY(pool->map.count < pool->high / 2) && pool->high > SLOTS_KEPT)
+    if (UNLIKELY(pool->records < pool->high / 2) && pool->high > SLOTS_KEPT)
         slots_move_together(pool);
 }
 
@@ -206,7 +210,7 @@ void slots_close(struct bfc_pool *pool);
 block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
 
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
-    return &pool->regions[pool->chapters.all[pool->chapter_of[b]].region];
+    return &pool->regions[pool->chapters.all[pool->blocks[b].chapter].region];
 }
 
 /* As bfc_pool_create, with room for so many block records only. */

@@ -52,12 +52,6 @@ static uint64_t first_step(const struct bfc_pool *pool) {
     return step ? step : pool->rules.unit;
 }
 
-static void sort_bins(struct bfc_pool *pool) {
-    for (int zone = 0; zone < ZONE_COUNT; zone++)
-        pool->clean[zone].is_sorted = true;
-    pool->dirty.is_sorted = true;
-}
-
 enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
                                   const struct bfc_source *source, uint64_t most_blocks) {
     struct bfc_pool *made = calloc(1, sizeof *made);
@@ -72,8 +66,8 @@ enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_
     made->source = *source;
     made->stats = config->stats ? config->stats : &made->own_stats;
     policy_make(made);
-    if (made->rules.exact)
-        sort_bins(made);
+    bins_open(&made->clean, made->rules.exact);
+    bins_open(&made->dirty, made->rules.exact);
     made->step = first_step(made);
     made->next_id = 1;
     made->oldest_mark = UINT64_MAX;
@@ -130,7 +124,7 @@ static void describe(const struct bfc_pool *pool, block_index b, struct bfc_bloc
     *info = (struct bfc_block_info){
         .start = block_start(at),
         .size = block_size(at),
-        .requested = live ? at->requested : 0,
+        .requested = live ? block_requested(at) : 0,
         .id = live ? detail->id : 0,
         .free_before = free_bytes_from(pool, at->previous, false),
         .free_after = free_bytes_from(pool, at->next, true),
@@ -178,20 +172,16 @@ static uint64_t largest_in(const struct bins *bins, const struct block *blocks) 
         return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
     uint64_t largest = 0;
     unsigned bin = BIN_COUNT;
-    while (bin > 0 && !bins->first[bin])
+    while (bin > 0 && !bins->all[bin].first)
         bin--;
-    for (block_index b = bins->first[bin]; b; b = blocks[b].after)
+    for (block_index b = bins->all[bin].first; b; b = blocks[b].after)
         if (block_size(&blocks[b]) > largest)
             largest = block_size(&blocks[b]);
     return largest;
 }
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
-    uint64_t largest = 0;
-    for (int zone = 0; zone < ZONE_COUNT; zone++) {
-        uint64_t in_zone = largest_in(&pool->clean[zone], pool->blocks);
-        largest = in_zone > largest ? in_zone : largest;
-    }
+    uint64_t largest = largest_in(&pool->clean, pool->blocks);
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         if (block_size(&pool->blocks[b]) > largest)
             largest = block_size(&pool->blocks[b]);

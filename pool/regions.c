@@ -50,8 +50,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
     pool->blocks[b] =
         (struct block){.tagged = start, .last = (uint32_t)((size >> GRANULE_BITS) - 1)};
     block_set_zone(&pool->blocks[b], zone);
-    pool->chapter_of[b] = chapters_add(&pool->chapters, pool->blocks, b, 1, r);
-    map_insert(&pool->map, pool->blocks, b);
+    pool->blocks[b].chapter = chapters_add(&pool->chapters, pool->blocks, b, 1, r);
     struct bfc_pool_stats *stats = pool->stats;
     stats->regions++;
     stats->reserved += size;
@@ -63,7 +62,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
     if (!region->size || region->held)
         return 0;
-    block_index b = map_find(&pool->map, pool->blocks, region->start);
+    block_index b = pool_find_holding(pool, region->start);
     const struct block *at = &pool->blocks[b];
     return block_state(at) == BLOCK_CLEAN && block_size(at) == region->size ? b : 0;
 }
@@ -99,8 +98,7 @@ static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
     block_index b = region_idle_block(pool, region);
     pool_unbin(pool, b);
-    chapters_remove(&pool->chapters, pool->blocks, pool->chapter_of[b]);
-    map_remove(&pool->map, pool->blocks, b);
+    chapters_remove(&pool->chapters, pool->blocks, pool->blocks[b].chapter);
     slot_vacate(pool, b);
     pool->stats->clean -= region->size;
     pool->stats->reserved -= region->size;
@@ -216,8 +214,7 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact)
         return pool_take(pool, request);
-    pool_take_block(pool, map_find(&pool->map, pool->blocks, start), request);
-    return true;
+    return pool_take_block(pool, pool_find_holding(pool, start), request);
 }
 
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
