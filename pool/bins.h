@@ -18,51 +18,42 @@
 #include "pool/block.h"
 #include "pool/sorted.h"
 
-#ifndef BIN_BITS
 #define BIN_BITS 5 /* bins an octave: 32 */
-#endif
-#define BIN_COUNT (((33 - BIN_BITS) << BIN_BITS) + (1 << BIN_BITS))
-#ifndef BIN_TRIES
+#define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
 #define BIN_TRIES 3  /* blocks that are looked at in a request's own bin */
-#endif
-#ifndef BIN_WINDOW
-#define BIN_WINDOW 2 /* bins beside it of whose first blocks the lowest is taken */
-#endif
+#define BIN_WINDOW 3 /* the bins after it of whose first blocks the lowest is taken */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
-#define NOWHERE UINT32_MAX
 
-struct bin {
-    block_index first;
-    uint32_t place; /* of the first: its start in units of 64 KiB; of an empty bin, NOWHERE */
-};
+/* What is known of the first block of a bin: its index, and above that where it starts, in units of
+ * 64 KiB, so that of two heads the lesser is of the lower block. */
+typedef uint64_t bin_head;
+#define NO_HEAD ((bin_head)UINT32_MAX << 32)
 
 struct bins {
     bool is_sorted;
     block_index root;      /* of the treap, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    struct bin all[BIN_COUNT + 1 + BIN_WINDOW]; /* those from BIN_COUNT on are always empty */
+    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* those from BIN_COUNT on are always empty */
 };
 
 _Static_assert(BIN_WORDS <= 64, "one word tells which words are in use");
 
 static inline unsigned bin_of(uint64_t granules) {
-    if (granules < (1u << BIN_BITS))
-        return (unsigned)granules;
-    unsigned octave = 63u - (unsigned)__builtin_clzll(granules);
+    unsigned octave = 63u - (unsigned)__builtin_clzll(granules | (1u << BIN_BITS));
     unsigned step = octave - BIN_BITS;
     return (step << BIN_BITS) + (unsigned)(granules >> step);
 }
 
-static inline uint32_t place_of(const struct block *b) {
-    uint32_t place = (uint32_t)(b->tagged >> 16);
-    return place - (place == NOWHERE);
+/* Addresses have 47 or 48 bits, as a rule; those that have more are only compared less well. */
+static inline bin_head head_of(const struct block *blocks, block_index b) {
+    return ((blocks[b].tagged << 16) & ((bin_head)INT32_MAX << 32)) | b;
 }
 
 static inline void bins_open(struct bins *bins, bool is_sorted) {
     bins->is_sorted = is_sorted;
-    for (unsigned bin = 0; bin < sizeof bins->all / sizeof *bins->all; bin++)
-        bins->all[bin].place = NOWHERE;
+    for (unsigned bin = 0; bin < BIN_COUNT + BIN_WINDOW; bin++)
+        bins->heads[bin] = NO_HEAD;
 }
 
 /* The first bin from `bin` on that holds a block, or BIN_COUNT. */
@@ -79,46 +70,50 @@ static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
 }
 
 static inline void bins_put(struct bins *bins, struct block *blocks, block_index b, unsigned bin) {
-    struct bin *at = &bins->all[bin];
-    block_index first = at->first;
-    uint32_t place = place_of(&blocks[b]);
-    if (first && place >= at->place) { /* second, then */
+    bin_head head = bins->heads[bin], added = head_of(blocks, b);
+    block_index first = (block_index)head;
+    if (!first) {
+        blocks[b].before = blocks[b].after = 0;
+        bins->heads[bin] = added;
+        bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
+        bins->words_in_use |= UINT64_C(1) << (bin / 64);
+    } else if (added < head) {
+        blocks[b].before = 0;
+        blocks[b].after = first;
+        blocks[first].before = b;
+        bins->heads[bin] = added;
+    } else {
         block_index second = blocks[first].after;
         blocks[b].before = first;
         blocks[b].after = second;
         blocks[first].after = b;
         blocks[second].before = b; /* record 0 takes what is for none */
-        return;
     }
-    blocks[b].before = 0;
-    blocks[b].after = first;
-    blocks[first].before = b;
-    *at = (struct bin){b, place};
-    bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
-    bins->words_in_use |= UINT64_C(1) << (bin / 64);
 }
 
 static inline void bins_empty(struct bins *bins, unsigned bin) {
-    bins->all[bin] = (struct bin){0, NOWHERE};
-    bins->words[bin / 64] &= ~(UINT64_C(1) << (bin % 64));
-    if (!bins->words[bin / 64])
+    bins->heads[bin] = NO_HEAD;
+    uint64_t word = bins->words[bin / 64] & ~(UINT64_C(1) << (bin % 64));
+    bins->words[bin / 64] = word;
+    if (!word)
         bins->words_in_use &= ~(UINT64_C(1) << (bin / 64));
 }
 
 /* The lower of `second`, which has become the first, and its follower leads the bin. */
 static inline void bins_lead(struct bins *bins, struct block *blocks, unsigned bin,
                              block_index second) {
-    block_index first = second, third = blocks[second].after;
-    if (third && place_of(&blocks[third]) < place_of(&blocks[second])) {
+    block_index third = blocks[second].after;
+    bin_head head = head_of(blocks, second), rival = head_of(blocks, third);
+    if (third && rival < head) {
         block_index fourth = blocks[third].after;
         blocks[second].after = fourth;
         blocks[fourth].before = second;
         blocks[third].after = second;
         blocks[second].before = third;
-        first = third;
+        head = rival;
     }
-    blocks[first].before = 0;
-    bins->all[bin] = (struct bin){first, place_of(&blocks[first])};
+    blocks[(block_index)head].before = 0;
+    bins->heads[bin] = head;
 }
 
 /* Takes b out of the bin that it is in. */
@@ -169,7 +164,7 @@ static inline void bins_end_resize(struct bins *bins, struct block *blocks, bloc
         bins_take(bins, blocks, b, old_bin);
         bins_put(bins, blocks, b, bin);
     } else if (!blocks[b].before) {
-        bins->all[bin].place = place_of(&blocks[b]);
+        bins->heads[bin] = head_of(blocks, b);
     }
 }
 
@@ -185,38 +180,42 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
     if (before)
         blocks[before].after = to;
     else
-        bins->all[bin_of(block_granules(&blocks[from]))].first = to;
+        bins->heads[bin_of(block_granules(&blocks[to]))] = head_of(blocks, to);
 }
 
 /* The first of `most` blocks of one bin that has enough granules, or 0. */
 static inline block_index bins_search(const struct bins *bins, const struct block *blocks,
                                       unsigned bin, uint64_t granules, uint64_t most) {
-    block_index b = bins->all[bin].first;
+    block_index b = (block_index)bins->heads[bin];
     while (b && block_granules(&blocks[b]) < granules)
         b = --most ? blocks[b].after : 0;
     return b;
 }
 
+static inline bin_head lower_head(bin_head a, bin_head b) {
+    return a < b ? a : b;
+}
+
 /*
  * A block of enough granules, or 0: from the request's own bin if one of its first few fits
  * exactly; else the lowest in address of the first of those that fits and of the first blocks of
- * the next bins; else, all these being empty, of the first blocks of the next bins in use.
+ * the next bins; else, all these being empty, of the first blocks from the next bin in use on.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
     unsigned bin = bin_of(granules);
     block_index b = bins_search(bins, blocks, bin, granules, BIN_TRIES);
-    if (b && block_granules(&blocks[b]) == granules)
-        return b;
-    if (!b && bins->all[bin + 1].place == NOWHERE)
-        bin = bins_next(bins, bin + 1) - 1;
-    uint32_t place = b ? place_of(&blocks[b]) : NOWHERE;
-    for (unsigned i = 1; i <= BIN_WINDOW; i++) {
-        const struct bin *rival = &bins->all[bin + i];
-        b = rival->place < place ? rival->first : b;
-        place = rival->place < place ? rival->place : place;
+    bin_head best = NO_HEAD;
+    if (b) {
+        if (block_granules(&blocks[b]) == granules)
+            return b;
+        best = head_of(blocks, b);
+    } else if (bins->heads[bin + 1] == NO_HEAD) {
+        bin = bins_next(bins, bin + 2) - 1;
     }
-    return b;
+    for (unsigned i = 1; i <= BIN_WINDOW; i++)
+        best = lower_head(best, bins->heads[bin + i]);
+    return (block_index)best;
 }
 
 #endif

@@ -118,10 +118,12 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
     for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
         bool marked = bins->words[bin / 64] >> (bin % 64) & 1;
         bool word_marked = bins->words_in_use >> (bin / 64) & 1;
-        if (marked != (bins->all[bin].first != 0) || (marked && !word_marked))
+        block_index first = (block_index)bins->heads[bin], before = 0;
+        if (marked != (first != 0) || (marked && !word_marked))
             return "a bin's bit does not tell whether it is empty";
-        block_index before = 0;
-        for (block_index b = bins->all[bin].first; b; before = b, b = pool->blocks[b].after) {
+        if (bins->heads[bin] != (first ? head_of(pool->blocks, first) : NO_HEAD))
+            return "a bin does not tell where its first block is";
+        for (block_index b = first; b; before = b, b = pool->blocks[b].after) {
             const struct block *at = &pool->blocks[b];
             if (block_state(at) != state || bin_of(block_granules(at)) != bin ||
                 at->before != before || found++ == expected)

@@ -277,7 +277,7 @@ static inline bool is_cut(const struct bfc_pool *pool, block_index b,
  * itself if that is not cut, or cannot be since the host has no memory for a record; or 0, if b is
  * too large then. The rest keeps its place in other lists.
  */
-static inline block_index take_off(struct bfc_pool *pool, struct bins *bins, block_index b,
+static inline __attribute__((always_inline)) block_index take_off(struct bfc_pool *pool, struct bins *bins, block_index b,
                                    const struct request *request) {
     struct block *blocks = pool->blocks;
     if (block_granules(&blocks[b]) > request->granules && is_cut(pool, b, request)) {
@@ -291,7 +291,7 @@ static inline block_index take_off(struct bfc_pool *pool, struct bins *bins, blo
     return b;
 }
 
-static inline bool hand_out_clean(struct bfc_pool *pool, block_index b,
+static inline __attribute__((always_inline)) bool hand_out_clean(struct bfc_pool *pool, block_index b,
                                   const struct request *request) {
     b = take_off(pool, &pool->clean, b, request);
     if (UNLIKELY(!b))

@@ -20,6 +20,7 @@ struct map {
     uint32_t bucket_count;
     uint32_t mask; /* the power of two not below bucket_count, less one */
     uint32_t count;
+    uint32_t fewest, most; /* counts beyond which buckets are taken away or added */
     struct host_array memory;
 };
 
@@ -55,8 +56,7 @@ static inline void map_insert(struct map *map, struct block *blocks, block_index
     block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
     blocks[b].chain = *bucket;
     *bucket = b;
-    map->count++;
-    if (__builtin_expect(map->bucket_count < map->count + map->count / 2, 0))
+    if (__builtin_expect(++map->count > map->most, 0))
         map_grow(map, blocks);
 }
 
@@ -79,9 +79,7 @@ static inline block_index map_take(struct map *map, struct block *blocks, bfc_ad
     if (__builtin_expect(!b, 0))
         return 0;
     *at = blocks[b].chain;
-    map->count--;
-    if (__builtin_expect(map->bucket_count / 3 > map->count, 0) &&
-        map->bucket_count > MAP_FEWEST_KEPT)
+    if (__builtin_expect(--map->count < map->fewest, 0))
         map_shrink(map, blocks);
     return b;
 }

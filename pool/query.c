@@ -172,9 +172,9 @@ static uint64_t largest_in(const struct bins *bins, const struct block *blocks) 
         return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
     uint64_t largest = 0;
     unsigned bin = BIN_COUNT;
-    while (bin > 0 && !bins->all[bin].first)
+    while (bin > 0 && bins->heads[bin] == NO_HEAD)
         bin--;
-    for (block_index b = bins->all[bin].first; b; b = blocks[b].after)
+    for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
         if (block_size(&blocks[b]) > largest)
             largest = block_size(&blocks[b]);
     return largest;
