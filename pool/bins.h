@@ -129,15 +129,20 @@ static inline void bins_take(struct bins *bins, struct block *blocks, block_inde
     }
 }
 
-static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b) {
-    if (__builtin_expect(bins->is_sorted, 0))
+/*
+ * Of the following, `plain` is true where the caller knows that is_sorted is not set, for the
+ * compiler to see.
+ */
+
+static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
+    if (!plain && bins->is_sorted)
         sorted_insert(&bins->root, blocks, b);
     else
         bins_put(bins, blocks, b, bin_of(block_granules(&blocks[b])));
 }
 
-static inline void bins_remove(struct bins *bins, struct block *blocks, block_index b) {
-    if (__builtin_expect(bins->is_sorted, 0))
+static inline void bins_remove(struct bins *bins, struct block *blocks, block_index b, bool plain) {
+    if (!plain && bins->is_sorted)
         sorted_remove(&bins->root, blocks, b);
     else
         bins_take(bins, blocks, b, bin_of(block_granules(&blocks[b])));
@@ -145,8 +150,9 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
 
 /* To be called before b, which is in a bin, changes its start or size; returns what end_resize
  * wants. */
-static inline unsigned bins_begin_resize(struct bins *bins, struct block *blocks, block_index b) {
-    if (__builtin_expect(!bins->is_sorted, 1))
+static inline unsigned bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
+                                         bool plain) {
+    if (plain || !bins->is_sorted)
         return bin_of(block_granules(&blocks[b]));
     sorted_remove(&bins->root, blocks, b);
     return 0;
@@ -154,8 +160,8 @@ static inline unsigned bins_begin_resize(struct bins *bins, struct block *blocks
 
 /* A block that is still of its old bin, as large ones often are, keeps its place there. */
 static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
-                                   unsigned old_bin) {
-    if (__builtin_expect(bins->is_sorted, 0)) {
+                                   unsigned old_bin, bool plain) {
+    if (!plain && bins->is_sorted) {
         sorted_insert(&bins->root, blocks, b);
         return;
     }
@@ -171,7 +177,7 @@ static inline void bins_end_resize(struct bins *bins, struct block *blocks, bloc
 /* Puts `to` where `from` is, of which it is a copy. */
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
-    if (__builtin_expect(bins->is_sorted, 0)) {
+    if (bins->is_sorted) {
         sorted_replace(&bins->root, blocks, from, to);
         return;
     }

@@ -8,8 +8,8 @@ struct tally {
     const char *fault;
     uint64_t bytes[4];  /* by state */
     uint64_t blocks[4]; /* by state */
-    uint64_t binned_dirty, requested, regions;
-    block_index previous; /* the last block of the chapter before */
+    uint64_t binned_dirty, requested, regions, anchors, shared;
+    block_index previous; /* the record before the block that is looked at */
 };
 
 static bool fail(struct tally *t, const char *fault) {
@@ -26,17 +26,22 @@ static bool should_have_merged(const struct bfc_pool *pool, block_index a, block
 }
 
 static bool check_place(struct tally *t, block_index b, const struct region *region) {
-    const struct block *blocks = t->pool->blocks, *at = &blocks[b];
+    const struct bfc_pool *pool = t->pool;
+    const struct block *blocks = pool->blocks, *at = &blocks[b], *previous = &blocks[t->previous];
     if (at->previous != t->previous)
         return fail(t, "a block's neighbours do not point back at it");
-    bfc_addr expected = at->previous ? block_end(&blocks[at->previous]) : region->start;
-    if (block_start(at) != expected)
+    bool is_first = t->previous == region->head;
+    if (block_start(at) != (is_first ? region->start : block_end(previous)))
         return fail(t, "blocks do not tile their region");
     if (!at->next && block_end(at) != region->start + region->size)
         return fail(t, "blocks do not fill their region");
-    if (should_have_merged(t->pool, b, at->next))
+    if (should_have_merged(pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
-    block_index found = map_find(&t->pool->map, blocks, block_start(at));
+    bool anchored = anchors_of(&pool->anchors, blocks, b) != 0;
+    if (anchored != is_anchor(b) && (anchored || !pool->anchors.refused))
+        return fail(t, "a block should be an anchor and is none, or the other way round");
+    t->anchors += anchored;
+    block_index found = map_find(&pool->map, blocks, block_start(at));
     if (found != (block_state(at) == BLOCK_LIVE ? b : 0))
         return fail(t, "a live block's address does not map to it, or a free one's does");
     return true;
@@ -52,25 +57,25 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     t->bytes[state] += block_size(at);
     t->blocks[state]++;
     t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
-    t->requested += state == BLOCK_LIVE ? block_requested(at) : 0;
-    t->regions += !at->previous;
+    t->requested += state == BLOCK_LIVE ? at->requested : 0;
     return true;
 }
 
-static bool check_chapter(void *context, const struct chapter *chapter) {
+static bool check_region(void *context, const struct anchor *anchor) {
     struct tally *t = context;
     const struct bfc_pool *pool = t->pool;
-    const struct region *region = &pool->regions[chapter->region];
-    block_index b = chapter->first;
-    if (!chapter->count)
-        return fail(t, "a chapter is empty");
-    for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next) {
-        if (&pool->chapters.all[pool->blocks[b].chapter] != chapter)
-            return fail(t, "a block is not in the chapter that it names");
+    const struct block *head = &pool->blocks[anchor->block];
+    const struct region *region = &pool->regions[anchor->region];
+    if (region->head != anchor->block || head->previous != anchor->region ||
+        block_start(head) != region->start || !head->next)
+        return fail(t, "a region and its head do not agree");
+    t->previous = anchor->block;
+    for (block_index b = head->next; b; t->previous = b, b = pool->blocks[b].next)
         if (!check_place(t, b, region) || !count_block(t, b, region))
             return false;
-        t->previous = pool->blocks[b].next ? b : 0;
-    }
+    t->regions++;
+    t->anchors++;
+    t->shared += region->shared;
     return true;
 }
 
@@ -167,7 +172,7 @@ static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
             return "the list of vacant records holds one in use";
     if (blocks + vacant + 1 != pool->high)
         return "a record is neither a block's nor vacant";
-    return pool->records == blocks ? NULL : "the records are not as many as the blocks";
+    return pool->records == blocks ? NULL : "the records are not as many as blocks and heads";
 }
 
 static const char *check_counters(const struct tally *t) {
@@ -175,8 +180,7 @@ static const char *check_counters(const struct tally *t) {
     if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_CLEAN] != stats->clean ||
         t->bytes[BLOCK_DIRTY] != stats->dirty || t->bytes[BLOCK_LIMBO] != stats->limbo ||
         t->requested != stats->requested || t->blocks[BLOCK_LIVE] != stats->blocks ||
-        t->blocks[BLOCK_LIVE] != t->pool->map.count ||
-        t->regions != stats->regions)
+        t->blocks[BLOCK_LIVE] != t->pool->map.count || t->regions != stats->regions)
         return "the counters differ from the blocks";
     if (stats->in_use + stats->clean + stats->dirty + stats->limbo != stats->reserved)
         return "in use + clean + dirty + limbo differs from reserved";
@@ -188,8 +192,10 @@ static const char *check_counters(const struct tally *t) {
 
 static const char *check_all(const struct bfc_pool *pool) {
     struct tally t = {.pool = pool};
-    chapters_visit(&pool->chapters, check_chapter, &t);
+    anchors_visit(&pool->anchors, pool->blocks, check_region, &t);
     const char *fault = t.fault;
+    if (!fault && (t.anchors != pool->anchors.count || t.shared != pool->shared_regions))
+        fault = "the anchors or the shared regions are not as many as they should be";
     if (!fault)
         fault = check_bins(pool, &pool->clean, BLOCK_CLEAN, t.blocks[BLOCK_CLEAN]);
     if (!fault)
@@ -200,7 +206,7 @@ static const char *check_all(const struct bfc_pool *pool) {
         fault = check_limbo(pool, t.blocks[BLOCK_LIMBO]);
     if (!fault)
         fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_CLEAN] +
-                                        t.blocks[BLOCK_DIRTY] + t.blocks[BLOCK_LIMBO]);
+                                        t.blocks[BLOCK_DIRTY] + t.blocks[BLOCK_LIMBO] + t.regions);
     return fault ? fault : check_counters(&t);
 }
 

@@ -5,10 +5,6 @@
  */
 #include "pool/internal.h"
 
-/* Bytes more than were asked for that a block can note: what leaves more is cut, whatever the
- * policy says. */
-#define SLACK_MOST UINT32_MAX
-
 /* How much better a dirty block must fit than a clean one to be taken first: bins, 32 an octave. */
 #define DIRTY_ADVANTAGE 4
 
@@ -17,61 +13,10 @@ static void raise_peak(uint64_t *peak, uint64_t now) {
         *peak = now;
 }
 
-/* Cuts a full chapter in two. Without host memory it stays long, and finding is slower. */
-static __attribute__((noinline)) void cut_chapter(struct bfc_pool *pool, chapter_index c) {
-    struct chapters *chapters = &pool->chapters;
-    if (!chapters_make_room(chapters))
-        return;
-    struct chapter *chapter = &chapters->all[c];
-    block_index b = chapter->first;
-    uint32_t lower = chapter->count / 2, higher = chapter->count - lower;
-    for (uint32_t i = 0; i < lower; i++)
-        b = pool->blocks[b].next;
-    chapter->count = lower;
-    chapter_index added = chapters_add(chapters, pool->blocks, b, higher, chapter->region);
-    for (uint32_t i = 0; i < higher; i++, b = pool->blocks[b].next)
-        pool->blocks[b].chapter = added;
-}
-
-/* A chapter of few blocks joins the one before it, if that is short too. */
-static __attribute__((noinline)) void join_chapter(struct bfc_pool *pool, chapter_index c) {
-    struct chapters *chapters = &pool->chapters;
-    struct chapter *chapter = &chapters->all[c];
-    block_index b = chapter->first, before = pool->blocks[b].previous;
-    if (!before)
-        return;
-    chapter_index into = pool->blocks[before].chapter;
-    if (chapters->all[into].count + chapter->count > CHAPTER_JOINED_MOST)
-        return;
-    for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next)
-        pool->blocks[b].chapter = into;
-    chapters->all[into].count += chapter->count;
-    chapters_remove(chapters, pool->blocks, c);
-}
-
-/* b, new in its region's chain, joins the chapter of its neighbour. */
-static inline void enter_chapter(struct bfc_pool *pool, block_index b, block_index neighbour) {
-    chapter_index c = pool->blocks[neighbour].chapter;
-    struct chapter *chapter = &pool->chapters.all[c];
-    pool->blocks[b].chapter = c;
-    if (chapter->first == pool->blocks[b].next)
-        chapter->first = b;
-    if (UNLIKELY(++chapter->count > CHAPTER_MOST))
-        cut_chapter(pool, c);
-}
-
-/* b has left its region's chain already. */
-static inline void leave_chapter(struct bfc_pool *pool, block_index b) {
-    chapter_index c = pool->blocks[b].chapter;
-    struct chapter *chapter = &pool->chapters.all[c];
-    if (UNLIKELY(chapter->count == 1)) {
-        chapters_remove(&pool->chapters, pool->blocks, c);
-        return;
-    }
-    if (chapter->first == b)
-        chapter->first = pool->blocks[b].next;
-    if (UNLIKELY(--chapter->count < CHAPTER_FEW))
-        join_chapter(pool, c);
+/* b, new in its region's chain, may be one of the anchors. */
+static __attribute__((noinline)) void drop_anchor(struct bfc_pool *pool, block_index b) {
+    anchor_index before = anchors_find(&pool->anchors, pool->blocks, block_start(&pool->blocks[b]));
+    anchors_add(&pool->anchors, pool->blocks, b, pool->anchors.all[before].region);
 }
 
 /*
@@ -88,17 +33,19 @@ split_front(struct bfc_pool *pool, block_index b, uint64_t granules) {
     before->last = (uint32_t)(granules - 1);
     before->previous = at->previous;
     before->next = b;
-    blocks[at->previous].next = front; /* record 0 takes what is for none */
+    blocks[at->previous].next = front;
     at->previous = front;
     at->tagged += granules << GRANULE_BITS;
     at->last -= (uint32_t)granules;
-    enter_chapter(pool, front, b);
+    if (UNLIKELY(is_anchor(front)))
+        drop_anchor(pool, front);
     pool->stats->splits++;
     return front;
 }
 
 static inline void vacate(struct bfc_pool *pool, block_index gone) {
-    leave_chapter(pool, gone);
+    if (UNLIKELY(is_anchor(gone)))
+        anchors_remove(&pool->anchors, pool->blocks, gone);
     slot_vacate(pool, gone);
     pool->stats->merges++;
 }
@@ -109,7 +56,7 @@ static inline void absorb_next(struct bfc_pool *pool, block_index b) {
     block_index gone = blocks[b].next;
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
-    blocks[blocks[b].next].previous = b;
+    blocks[blocks[b].next].previous = b; /* record 0 takes what is for none */
     vacate(pool, gone);
 }
 
@@ -128,52 +75,59 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
 /* Takes a clean or dirty block out of its bin and list. */
 void pool_unbin(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_CLEAN) {
-        bins_remove(&pool->clean, pool->blocks, b);
+        bins_remove(&pool->clean, pool->blocks, b, false);
         return;
     }
-    if (!region_of(pool, b)->shared)
-        bins_remove(&pool->dirty, pool->blocks, b);
+    if (!is_shared(pool, b))
+        bins_remove(&pool->dirty, pool->blocks, b, false);
     marks_remove(pool, b);
 }
 
-/* b, which is its whole region, became free. */
-static __attribute__((noinline)) void note_idle(struct bfc_pool *pool, block_index b) {
-    region_of(pool, b)->idle_since = pool->lookups;
-}
-
-/* Merges b, in no bin, with its clean neighbours; a neighbour's record is what stays. */
+/*
+ * Makes b, in no bin, clean, merging it with its clean neighbours; a neighbour's record is what
+ * stays. `plain` is pool->rules.plain, for the compiler to see.
+ */
 static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_pool *pool,
-                                                                     block_index b) {
+                                                                     block_index b, bool plain) {
     struct block *blocks = pool->blocks;
     struct bins *bins = &pool->clean;
     block_index next = blocks[b].next, previous = blocks[b].previous;
     bool merges_next = block_state(&blocks[next]) == BLOCK_CLEAN;
     if (block_state(&blocks[previous]) == BLOCK_CLEAN) {
-        unsigned bin = bins_begin_resize(bins, blocks, previous);
+        unsigned bin = bins_begin_resize(bins, blocks, previous, plain);
         if (merges_next) {
-            bins_remove(bins, blocks, next);
+            bins_remove(bins, blocks, next, plain);
             absorb_next(pool, b);
         }
         absorb_next(pool, previous);
-        bins_end_resize(bins, blocks, previous, bin);
+        bins_end_resize(bins, blocks, previous, bin, plain);
         return previous;
     }
     if (merges_next) {
-        unsigned bin = bins_begin_resize(bins, blocks, next);
+        unsigned bin = bins_begin_resize(bins, blocks, next, plain);
         absorb_previous(pool, next);
-        bins_end_resize(bins, blocks, next, bin);
+        bins_end_resize(bins, blocks, next, bin, plain);
         return next;
     }
     block_set_state(&blocks[b], BLOCK_CLEAN);
-    bins_insert(bins, blocks, b);
+    bins_insert(bins, blocks, b, plain);
     return b;
+}
+
+/* As merge_clean, under the rules that are not plain. */
+static __attribute__((noinline)) void merge_by_rules(struct bfc_pool *pool, block_index b) {
+    b = merge_clean(pool, b, false);
+    const struct block *at = &pool->blocks[b];
+    if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
+        region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
 }
 
 static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
     pool->stats->clean += block_size(&pool->blocks[b]);
-    b = merge_clean(pool, b);
-    if (UNLIKELY(pool->rules.ages) && !pool->blocks[b].previous && !pool->blocks[b].next)
-        note_idle(pool, b);
+    if (LIKELY(pool->rules.plain))
+        merge_clean(pool, b, true);
+    else
+        merge_by_rules(pool, b);
 }
 
 static bool dirty_with(const struct bfc_pool *pool, block_index b, bfc_mark mark) {
@@ -195,8 +149,8 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
         b = previous;
     }
     marks_add(pool, b, mark);
-    if (!region_of(pool, b)->shared)
-        bins_insert(&pool->dirty, blocks, b);
+    if (!is_shared(pool, b))
+        bins_insert(&pool->dirty, blocks, b, false);
 }
 
 static void make_limbo(struct bfc_pool *pool, block_index b) {
@@ -247,7 +201,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     struct bfc_pool_stats *stats = pool->stats;
     block_set_state(at, BLOCK_LIVE);
     uint64_t id = take_id(pool), size = block_size(at);
-    at->slack = (uint32_t)(size - request->bytes);
+    at->requested = request->bytes;
     map_insert(&pool->map, pool->blocks, b);
     pool->details[b] = (struct block_detail){.id = id, .handed_out = mark};
     stats->in_use += size;
@@ -267,52 +221,47 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
 /* Is this block, a larger one, to be cut for the request? */
 static inline bool is_cut(const struct bfc_pool *pool, block_index b,
                           const struct request *request) {
-    uint64_t size = block_size(&pool->blocks[b]);
-    return LIKELY(pool->rules.cuts_all) || policy_splits(pool, request_size(request), size) ||
-           size - request->bytes > SLACK_MOST;
+    return LIKELY(pool->rules.cuts_all) ||
+           policy_splits(pool, request_size(request), block_size(&pool->blocks[b]));
 }
 
 /*
  * Takes what the request wants off a free block that is in these bins. Returns it, in no bin: b
- * itself if that is not cut, or cannot be since the host has no memory for a record; or 0, if b is
- * too large then. The rest keeps its place in other lists.
+ * itself if that is not cut, or cannot be since the host has no memory for a record. The rest keeps
+ * its place in other lists.
  */
-static inline __attribute__((always_inline)) block_index take_off(struct bfc_pool *pool, struct bins *bins, block_index b,
-                                   const struct request *request) {
+static inline __attribute__((always_inline)) block_index take_off(struct bfc_pool *pool,
+                                                                  struct bins *bins, block_index b,
+                                                                  const struct request *request,
+                                                                  bool plain) {
     struct block *blocks = pool->blocks;
-    if (block_granules(&blocks[b]) > request->granules && is_cut(pool, b, request)) {
-        unsigned bin = bins_begin_resize(bins, blocks, b);
+    if (block_granules(&blocks[b]) > request->granules && (plain || is_cut(pool, b, request))) {
+        unsigned bin = bins_begin_resize(bins, blocks, b, plain);
         block_index front = split_front(pool, b, request->granules);
-        bins_end_resize(bins, blocks, b, bin);
-        if (LIKELY(front) || block_size(&blocks[b]) - request->bytes > SLACK_MOST)
+        bins_end_resize(bins, blocks, b, bin, plain);
+        if (LIKELY(front))
             return front;
     }
-    bins_remove(bins, blocks, b);
+    bins_remove(bins, blocks, b, plain);
     return b;
 }
 
-static inline __attribute__((always_inline)) bool hand_out_clean(struct bfc_pool *pool, block_index b,
-                                  const struct request *request) {
-    b = take_off(pool, &pool->clean, b, request);
-    if (UNLIKELY(!b))
-        return false;
+static inline __attribute__((always_inline)) void
+hand_out_clean(struct bfc_pool *pool, block_index b, const struct request *request, bool plain) {
+    b = take_off(pool, &pool->clean, b, request, plain);
     pool->stats->clean -= block_size(&pool->blocks[b]);
     make_live(pool, b, request, BFC_NO_MARK);
-    return true;
 }
 
-static bool hand_out_dirty(struct bfc_pool *pool, block_index b, const struct request *request) {
+static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct request *request) {
     bfc_mark mark = pool->details[b].mark;
-    block_index taken = take_off(pool, &pool->dirty, b, request);
-    if (!taken)
-        return false;
+    block_index taken = take_off(pool, &pool->dirty, b, request, false);
     if (taken == b)
         marks_remove(pool, b);
     pool->stats->dirty -= block_size(&pool->blocks[taken]);
     bool complete = mark <= pool->completed;
     pool->stats->dirty_reuses += !complete;
     make_live(pool, taken, request, complete ? BFC_NO_MARK : mark);
-    return true;
 }
 
 /* The smallest block that fits, if the policy lets the request have it; or 0. */
@@ -335,29 +284,22 @@ static inline block_index pick_clean(const struct bfc_pool *pool, uint64_t granu
     return bins_pick(&pool->clean, pool->blocks, granules);
 }
 
-/* Takes a clean block; false: none was found that fits. */
-static inline bool take_clean(struct bfc_pool *pool, const struct request *request) {
-    block_index b = pick_clean(pool, request->granules);
-    return LIKELY(b) && hand_out_clean(pool, b, request);
+void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
+    hand_out_clean(pool, b, request, false);
 }
 
-/* Clean before dirty, unless the dirty one fits clearly better. */
-static bool take_either(struct bfc_pool *pool, const struct request *request) {
+/* Takes a clean block, or a dirty one if the request may have that and it fits clearly better. */
+static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
-    block_index dirty = pick_dirty(pool, request->granules);
-    if (!dirty)
-        return take_clean(pool, request);
-    block_index clean = pick_clean(pool, request->granules);
-    if (clean && bin_of(block_granules(&blocks[clean])) <=
-                     bin_of(block_granules(&blocks[dirty])) + DIRTY_ADVANTAGE)
-        return hand_out_clean(pool, clean, request);
-    return hand_out_dirty(pool, dirty, request);
-}
-
-static inline bool take_at_once(struct bfc_pool *pool, const struct request *request) {
+    block_index clean = pick_clean(pool, request->granules), dirty = 0;
     if (request->flags & BFC_ALLOCATE_DIRTY)
-        return take_either(pool, request);
-    return take_clean(pool, request);
+        dirty = pick_dirty(pool, request->granules);
+    if (dirty && (!clean || bin_of(block_granules(&blocks[clean])) >
+                                bin_of(block_granules(&blocks[dirty])) + DIRTY_ADVANTAGE))
+        hand_out_dirty(pool, dirty, request);
+    else if (clean)
+        pool_take_block(pool, clean, request);
+    return clean || dirty;
 }
 
 /* As take_at_once, and also by a search through the request's own bin: not O(1). */
@@ -367,18 +309,17 @@ bool pool_take(struct bfc_pool *pool, const struct request *request) {
     if (pool->rules.exact)
         return false;
     unsigned bin = bin_of(request->granules);
-    block_index b =
-        bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
-    if (b)
-        return hand_out_clean(pool, b, request);
+    block_index b = bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
+    if (b) {
+        pool_take_block(pool, b, request);
+        return true;
+    }
     if (!(request->flags & BFC_ALLOCATE_DIRTY))
         return false;
     b = bins_search(&pool->dirty, pool->blocks, bin, request->granules, UINT64_MAX);
-    return b && hand_out_dirty(pool, b, request);
-}
-
-bool pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
-    return hand_out_clean(pool, b, request);
+    if (b)
+        hand_out_dirty(pool, b, request);
+    return b;
 }
 
 /* Makes one dirty block of a run of clean and dirty ones, joining their marks, and hands it out. */
@@ -402,49 +343,57 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
     }
     block_set_state(&blocks[b], BLOCK_DIRTY);
     marks_add(pool, b, mark);
-    bins_insert(&pool->dirty, blocks, b);
-    return hand_out_dirty(pool, b, request);
+    bins_insert(&pool->dirty, blocks, b, false);
+    hand_out_dirty(pool, b, request);
+    return true;
 }
 
-static __attribute__((noinline)) enum bfc_status allocate_slowly(struct bfc_pool *pool,
-                                                                 struct request *request) {
-    marks_settle(pool, MARKS_ALL);
-    if (pool_take(pool, request)) {
-        pool->stats->hits++;
-        return BFC_OK;
-    }
+/* What an allocation comes to that finds no clean block at once, or is not under plain rules. */
+static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
+                                                                   struct request *request) {
     if (request->flags & BFC_ALLOCATE_HIT_ONLY)
+        request->flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
+    if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
+        request->granules = policy_round(pool, request->bytes) >> GRANULE_BITS;
+    pool->lookups += pool->rules.ages;
+    if (request->granules > MOST_GRANULES) {
+        pool->stats->out_of_memory++;
         return BFC_OUT_OF_MEMORY;
-    return serve_miss(pool, request);
+    }
+    bool taken = take_at_once(pool, request);
+    if (!taken) {
+        marks_settle(pool, MARKS_ALL);
+        taken = pool_take(pool, request);
+    }
+    if (!taken && !(request->flags & BFC_ALLOCATE_HIT_ONLY))
+        return serve_miss(pool, request);
+    pool->stats->hits += taken;
+    return taken ? BFC_OK : BFC_OUT_OF_MEMORY;
 }
 
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block) {
     if (UNLIKELY(!bytes))
         return BFC_INVALID_SIZE;
-    if (flags & BFC_ALLOCATE_HIT_ONLY)
-        flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
     struct request request = {.bytes = bytes,
                               .granules =
                                   (((bytes - 1) | (2 * BFC_GRANULE - 1)) >> GRANULE_BITS) + 1,
                               .flags = flags,
                               .out = block};
     enum bfc_status status = BFC_OK;
+    block_index b = 0;
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_mark <= pool->completed))
         marks_settle(pool, MARKS_A_CALL);
-    if (UNLIKELY(pool->rules.rounds) && bytes <= LARGEST_BLOCK)
-        request.granules = policy_round(pool, bytes) >> GRANULE_BITS;
-    pool->lookups += pool->rules.ages;
-    if (UNLIKELY(request.granules > LARGEST_BLOCK >> GRANULE_BITS)) {
-        pool->stats->out_of_memory++;
-        status = BFC_OUT_OF_MEMORY;
-    } else if (LIKELY(take_at_once(pool, &request))) {
+    bool clean = !(flags & BFC_ALLOCATE_DIRTY) || !pool->oldest;
+    if (LIKELY(pool->rules.plain && request.granules <= MOST_GRANULES && clean))
+        b = bins_pick(&pool->clean, pool->blocks, request.granules);
+    if (LIKELY(b)) {
+        hand_out_clean(pool, b, &request, true);
         pool->stats->hits++;
     } else {
-        status = allocate_slowly(pool, &request);
+        status = allocate_by_rules(pool, &request);
     }
-    slots_settle(pool);
     pool_leave(pool);
     return status;
 }
@@ -467,7 +416,7 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     const struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
     stats->in_use -= block_size(at);
-    stats->requested -= block_requested(at);
+    stats->requested -= at->requested;
     stats->blocks--;
     stats->frees++;
     if (LIKELY(mark <= pool->completed))
@@ -497,17 +446,18 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) 
     after->last = (uint32_t)(at->last - granules);
     after->previous = b;
     after->next = at->next;
-    after->slack = 0;
     blocks[at->next].previous = rest;
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
+    after->requested = block_size(after);
     map_insert(&pool->map, blocks, rest);
-    enter_chapter(pool, rest, b);
-    pool->details[rest] = (struct block_detail){.id = take_id(pool),
-                                                .handed_out = pool->details[b].handed_out};
+    if (is_anchor(rest))
+        drop_anchor(pool, rest);
+    pool->details[rest] =
+        (struct block_detail){.id = take_id(pool), .handed_out = pool->details[b].handed_out};
     struct bfc_pool_stats *stats = pool->stats;
     stats->splits++;
-    stats->requested += block_size(after);
+    stats->requested += after->requested;
     stats->blocks++;
     stats->allocations++;
     stats->hits++;
@@ -519,13 +469,13 @@ static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t byt
     if (!b)
         return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
     struct block *at = &pool->blocks[b];
-    uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1, asked = block_requested(at);
+    uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1;
     if (!bytes || granules > block_granules(at))
         return BFC_INVALID_SIZE;
     if (granules < block_granules(at) && !split_live(pool, b, granules))
         return BFC_NO_HOST_MEMORY;
-    pool->stats->requested += bytes - asked;
-    at->slack = (uint32_t)(block_size(at) - bytes);
+    pool->stats->requested += bytes - at->requested;
+    at->requested = bytes;
     raise_peak(&pool->stats->peak_requested, pool->stats->requested);
     return BFC_OK;
 }
@@ -533,7 +483,6 @@ static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t byt
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     pool_enter(pool);
     enum bfc_status status = carve(pool, start, bytes);
-    slots_settle(pool);
     pool_leave(pool);
     return status;
 }

@@ -18,9 +18,9 @@
 
 #include <pthread.h>
 
+#include "pool/anchor.h"
 #include "pool/bins.h"
 #include "pool/block.h"
-#include "pool/chapter.h"
 #include "pool/host.h"
 #include "pool/lock.h"
 #include "pool/map.h"
@@ -37,6 +37,7 @@
 struct region {
     bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
     uint64_t size;
+    block_index head;    /* the record before its first block */
     bool shared;         /* was shown to others: its dirty blocks are in no bin */
     bool held;           /* never given back */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
@@ -52,8 +53,9 @@ struct region {
  *   each clean block is in the one bin of its size, as is each dirty one but those of shared
  *   regions;
  *   each dirty block is in the list of marks, which rises; each limbo block is in its list;
- *   each live block is in the map once; each block is in one chapter;
- *   each record is a block's or vacant.
+ *   each live block is in the map once; each region has a head, which leads its blocks;
+ *   each head, and each block that should be one, is an anchor;
+ *   each record is a block's, a head or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
@@ -69,9 +71,10 @@ struct bfc_pool {
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
     block_index oldest, newest, limbo;
     struct bins clean, dirty;
-    struct chapters chapters;
+    struct anchors anchors;
     struct region *regions;
     region_index region_high, vacant_region;
+    uint32_t shared_regions; /* a count */
 
     struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
@@ -116,8 +119,8 @@ static inline void pool_leave(struct bfc_pool *pool) {
 /* core.c */
 /* Takes a block that is there, by whatever search it needs; false: there is none. */
 bool pool_take(struct bfc_pool *pool, const struct request *request);
-/* Hands out a block that is clean and in a bin; false: the host has no memory to cut it. */
-bool pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
+/* Hands out a block that is clean and in a bin. */
+void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
 /* Joins neighbouring clean and dirty blocks, marks too, and takes of them. */
 bool pool_take_run(struct bfc_pool *pool, const struct request *request);
 void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
@@ -209,8 +212,15 @@ void slots_close(struct bfc_pool *pool);
 /* query.c */
 block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
 
+/* O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
-    return &pool->regions[pool->chapters.all[pool->blocks[b].chapter].region];
+    bfc_addr start = block_start(&pool->blocks[b]);
+    anchor_index a = anchors_find(&pool->anchors, pool->blocks, start);
+    return &pool->regions[pool->anchors.all[a].region];
+}
+
+static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
+    return pool->shared_regions && region_of(pool, b)->shared;
 }
 
 /* As bfc_pool_create, with room for so many block records only. */

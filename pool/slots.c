@@ -24,15 +24,13 @@ block_index slot_take_fresh(struct bfc_pool *pool) {
     return pool->high++;
 }
 
-static void move_links(struct bfc_pool *pool, block_index from, block_index to) {
+static void move_links(struct bfc_pool *pool, block_index to) {
     struct block *blocks = pool->blocks;
-    if (blocks[to].previous)
+    if (block_state(&blocks[to]) == BLOCK_HEAD)
+        pool->regions[blocks[to].previous].head = to;
+    else
         blocks[blocks[to].previous].next = to;
-    if (blocks[to].next)
-        blocks[blocks[to].next].previous = to;
-    struct chapter *chapter = &pool->chapters.all[pool->blocks[to].chapter];
-    if (chapter->first == from)
-        chapter->first = to;
+    blocks[blocks[to].next].previous = to; /* record 0 takes what is for none */
 }
 
 static void move_mark_links(struct bfc_pool *pool, block_index from, block_index to) {
@@ -50,6 +48,18 @@ static void move_mark_links(struct bfc_pool *pool, block_index from, block_index
         pool->limbo = to;
 }
 
+static bool is_anchored(const struct bfc_pool *pool, block_index b) {
+    return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_anchor(b);
+}
+
+/* As the anchors go by index, the record may be one at the one place and not at the other. */
+static void move_anchor(struct bfc_pool *pool, block_index from, block_index to,
+                        region_index region) {
+    anchors_remove(&pool->anchors, pool->blocks, from);
+    if (is_anchored(pool, to))
+        anchors_add(&pool->anchors, pool->blocks, to, region);
+}
+
 static void move_record(struct bfc_pool *pool, block_index from, block_index to) {
     struct block *blocks = pool->blocks;
     enum block_state state = block_state(&blocks[from]);
@@ -57,10 +67,12 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
         map_replace(&pool->map, blocks, from, to);
     blocks[to] = blocks[from];
     pool->details[to] = pool->details[from];
-    move_links(pool, from, to);
+    if (is_anchored(pool, from) || is_anchor(to))
+        move_anchor(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
+    move_links(pool, to);
     if (state == BLOCK_CLEAN)
         bins_replace(&pool->clean, blocks, from, to);
-    else if (state == BLOCK_DIRTY && !region_of(pool, to)->shared)
+    else if (state == BLOCK_DIRTY && !is_shared(pool, to))
         bins_replace(&pool->dirty, blocks, from, to);
     if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
         move_mark_links(pool, from, to);
