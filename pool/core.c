@@ -303,7 +303,7 @@ static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
 }
 
 /* As take_at_once, and also by a search through the request's own bin: not O(1). */
-bool pool_take(struct bfc_pool *pool, const struct request *request) {
+static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
     if (pool->rules.exact)
@@ -320,6 +320,16 @@ bool pool_take(struct bfc_pool *pool, const struct request *request) {
     if (b)
         hand_out_dirty(pool, b, request);
     return b;
+}
+
+/* Completed blocks become clean a few at a time, until one serves. */
+bool pool_take(struct bfc_pool *pool, const struct request *request) {
+    while (!take_by_search(pool, request)) {
+        if (pool->oldest_mark > pool->completed)
+            return false;
+        marks_settle(pool, MARKS_A_CALL);
+    }
+    return true;
 }
 
 /* Makes one dirty block of a run of clean and dirty ones, joining their marks, and hands it out. */
@@ -360,11 +370,7 @@ static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_po
         pool->stats->out_of_memory++;
         return BFC_OUT_OF_MEMORY;
     }
-    bool taken = take_at_once(pool, request);
-    if (!taken) {
-        marks_settle(pool, MARKS_ALL);
-        taken = pool_take(pool, request);
-    }
+    bool taken = pool_take(pool, request);
     if (!taken && !(request->flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, request);
     pool->stats->hits += taken;

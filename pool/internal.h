@@ -117,7 +117,7 @@ static inline void pool_leave(struct bfc_pool *pool) {
 }
 
 /* core.c */
-/* Takes a block that is there, by whatever search it needs; false: there is none. */
+/* Takes a block that is there, by whatever search and settling it needs; false: there is none. */
 bool pool_take(struct bfc_pool *pool, const struct request *request);
 /* Hands out a block that is clean and in a bin. */
 void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
