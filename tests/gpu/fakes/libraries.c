@@ -1,4 +1,5 @@
-/* As much of cuBLAS and NCCL as the clients use: a product is its first factor, a sum its summand. */
+/* As much of cuBLAS and NCCL as the clients use: a product is its first factor, a sum its summand.
+ */
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
