@@ -68,7 +68,7 @@ class GpuCheck(unittest.TestCase):
 
     def environment(self, gpu=True, **variables):
         env = {n: v for n, v in os.environ.items() if not n.startswith(("BFC_", "LD_"))}
-        env.update(SIM_MEMORY="4G", FAKE_PIDS=self.path("pids"), **variables)
+        env.update(SIM_MEMORY="4G", BFC_STRESS_SECONDS="5", FAKE_PIDS=self.path("pids"), **variables)
         if gpu:
             env["LD_LIBRARY_PATH"] = SIM
         return env
@@ -122,7 +122,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_from_nothing(self):
         """Builds by itself; measures; every road; the demo, a tool and some of the conformance cases."""
-        run = self.run_it("--parts", "measure,roads,demo,tools,conformance", "--cuda", self.toolkit(),
+        run = self.run_it("--parts", "measure,roads,demo,tools,conformance,stress", "--cuda", self.toolkit(),
                           "--cases", "01,15,41", "--work", self.path("work"))
         results = self.results()
         # The demo has no program for the stand-in outside a Meson build, and says so.
@@ -151,6 +151,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(parts["conformance"],
                          {f"case{n}-{r}": "ok" for n in ("01", "15", "41")
                           for r in ("shared", "static", "driver")})
+        self.assertRegex(parts["stress"]["random programs"], "^[0-9]+ runs, no difference$")
         self.assertEqual(set(parts["tools"].values()) - {"skipped"} or {"ok, 200 pooled"},
                          {"ok, 200 pooled"})
 
@@ -179,7 +180,8 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(clients["pytorch, native, its own pool"], "skipped")
         self.assertIn("clients: pytorch, native, its own pool: does not work natively: "
                       "exit status 124", "\n".join(results["skipped"]))
-        self.assertEqual((machine["jax"], clients["jax"]), ("missing", "skipped"))
+        if machine["jax"] == "missing":  # else this machine has the real one
+            self.assertEqual(clients["jax"], "skipped")
         self.assertEqual((machine["cupy"], machine["numba"]),
                          ("does not start: " + machine["cupy"].partition(": ")[2], "made up"))
         self.assertIn("this one is broken", machine["cupy"])
