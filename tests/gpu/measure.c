@@ -310,6 +310,33 @@ static void measure_capture(CUstreamCaptureMode mode, const char *name) {
 
 // ---- whom a mark covers, and whose handles are taken ----
 
+struct answers {
+    CUresult allocate, free, info;
+    CUdeviceptr block;
+};
+
+static void CUDA_CB in_callback(void *data) {
+    struct answers *answers = data;
+    CUdeviceptr other = 0;
+    size_t free_bytes, total;
+    answers->info = cuMemGetInfo(&free_bytes, &total);
+    answers->allocate = cuMemAlloc(&other, 4096);
+    answers->free = cuMemFree(answers->block);
+}
+
+// Documented as not permitted there; it may also wait for ever, and is cut off then.
+static void measure_callback(void) {
+    struct answers answers = {-1, -1, -1, 0};
+    CUstream stream = new_stream();
+    MUST(cuMemAlloc(&answers.block, 4096));
+    MUST(cuLaunchHostFunc(stream, in_callback, &answers));
+    MUST(cuStreamSynchronize(stream));
+    say("code in a host function", "cuMemGetInfo", answers.info);
+    say("code in a host function", "cuMemAlloc", answers.allocate);
+    say("code in a host function", "cuMemFree", answers.free);
+    MUST(cuStreamDestroy(stream));
+}
+
 static void measure_destroyed_stream(void) {
     CUevent event;
     need_marks();
@@ -436,6 +463,7 @@ static const struct {
     {"allocations", measure_allocations}, {"alignment", measure_alignment},
     {"waiting", measure_waiting_frees},   {"destroyed stream", measure_destroyed_stream},
     {"captures", measure_captures},       {"pitches", measure_pitches},
+    {"callback", measure_callback},
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
