@@ -62,6 +62,7 @@ struct bfc_pool {
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
+    unsigned granule_bits; /* of rules.unit: what sizes are counted in */
     struct map map;
     block_index vacant; /* list of vacant records, doubly linked by their neighbour links */
     uint32_t high;      /* all records in use are below it... */
@@ -90,6 +91,18 @@ struct bfc_pool {
     struct bfc_pool_stats own_stats;
 };
 
+static inline uint64_t block_size(const struct bfc_pool *pool, const struct block *b) {
+    return block_granules(b) << pool->granule_bits;
+}
+
+static inline bfc_addr block_end(const struct bfc_pool *pool, const struct block *b) {
+    return block_start(b) + block_size(pool, b);
+}
+
+static inline uint64_t largest_block(const struct bfc_pool *pool) {
+    return MOST_GRANULES << pool->granule_bits;
+}
+
 /* What one allocation wants. */
 struct request {
     uint64_t bytes, granules;
@@ -97,8 +110,8 @@ struct request {
     struct bfc_block_info *out;
 };
 
-static inline uint64_t request_size(const struct request *request) {
-    return request->granules << GRANULE_BITS;
+static inline uint64_t request_size(const struct bfc_pool *pool, const struct request *request) {
+    return request->granules << pool->granule_bits;
 }
 
 static inline void pool_enter(struct bfc_pool *pool) {
