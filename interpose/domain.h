@@ -21,7 +21,6 @@ struct bfc_domain {
     int fatal;           /* atomic: a CUresult after which the context answers nothing else, or 0 */
     bool has_limbo;      /* atomic: blocks may be in limbo */
     bfc_mark lazy_until; /* atomic: until it is complete no dirty block is handed out */
-    bfc_mark handed_out; /* atomic: the highest mark under which a dirty block was handed out */
     CUcontext context;
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;

@@ -87,10 +87,10 @@ static void raise_to(bfc_mark *field, bfc_mark mark) {
 }
 
 /*
- * Marks this moment in `contexts`. The gate is passed. A mark over more than the owner's context,
- * or later than its free, holds ordered reuse back until it is complete: `lazy_until`.
+ * Marks this moment in `contexts`. A mark over more than the owner's context, or later than its
+ * free, holds ordered reuse back until it is complete: `lazy_until`.
  */
-static CUresult record(const struct bfc_driver *driver, struct bfc_domain *domain,
+static inline CUresult record(const struct bfc_driver *driver, struct bfc_domain *domain,
                        const CUcontext *contexts, size_t count, bool late, bfc_mark *mark) {
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     CUresult result = bfc_marks_record(domain->marks, driver, contexts, count, mark);
@@ -178,42 +178,50 @@ void bfc_reuse_settle(struct bfc_domain *domain) {
 
 /* ---- allocating ---- */
 
-/* Whether dirty blocks may be handed out at once, and ordered behind their marks on the device. */
-static bool may_reorder(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    if (domain->free_mode != BFC_FREE_ORDERED || bfc_peers_exist(domain->context))
-        return false;
-    bfc_mark until = __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST);
-    if (until != BFC_NO_MARK && bfc_marks_poll(domain->marks, driver) < until)
-        return false;
+/* While a mark stands that must be waited for on the host: has it been completed meanwhile? */
+static __attribute__((noinline)) void look_at_lazy(const struct bfc_driver *driver,
+                                                   struct bfc_domain *domain, bfc_mark until) {
     /* Should it have risen meanwhile, it stays; the next call sees it. */
-    __atomic_compare_exchange_n(&domain->lazy_until, &until, BFC_NO_MARK, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
-    return until == BFC_NO_MARK;
+    if (bfc_marks_poll(domain->marks, driver) >= until)
+        __atomic_compare_exchange_n(&domain->lazy_until, &until, BFC_NO_MARK, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Makes the context's later work wait for the block's mark. False: a capture began meanwhile. */
-static bool order(const struct bfc_driver *driver, struct bfc_domain *domain, bfc_mark mark,
-                  CUresult *result) {
-    if (!bfc_gate_enter())
+/* Whether dirty blocks may be handed out at once, and ordered behind their marks on the device. */
+static inline bool may_reorder(struct bfc_domain *domain) {
+    return !bfc_peers_exist(domain->context) &&
+           __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST) == BFC_NO_MARK;
+}
+
+static inline bool wants_dirty(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    if (domain->free_mode != BFC_FREE_ORDERED)
         return false;
-    CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    *result = latch(domain, bfc_marks_order(domain->marks, driver, domain->context, mark));
-    bfc_capture_restore(driver, mode);
-    bfc_gate_leave();
-    return true;
+    bfc_mark until = __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(until != BFC_NO_MARK, 0))
+        look_at_lazy(driver, domain, until);
+    return may_reorder(domain);
 }
 
 /*
- * A dirty block is announced (`handed_out`) before it is looked once more whether it may be: a
- * thread that gives another context access does the two the other way round, so one of the two sees
- * the other.
+ * A dirty block is announced before it is looked once more whether it may be: a thread that gives
+ * another context access does the two the other way round, so one of the two sees the other. Then
+ * the context's later work is made to wait for the block's mark.
  */
-static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
-                       const struct bfc_block_info *block, CUresult *result) {
-    raise_to(&domain->handed_out, block->mark);
-    if (may_reorder(driver, domain) && order(driver, domain, block->mark, result) &&
-        *result == CUDA_SUCCESS)
+static inline bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
+                              const struct bfc_block_info *block, CUresult *result) {
+    struct bfc_order order;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    bool kept = bfc_marks_announce(domain->marks, block->mark, &order);
+    if (kept && !may_reorder(domain)) {
+        bfc_marks_retract(domain->marks, &order);
+        kept = false;
+    }
+    if (kept)
+        *result = bfc_marks_order(domain->marks, driver, domain->context, &order);
+    bfc_capture_restore(driver, mode);
+    if (__builtin_expect(kept && *result == CUDA_SUCCESS, 1))
         return true;
+    latch(domain, *result);
     bfc_pool_free(domain->pool, block->start, block->mark);
     return false;
 }
@@ -226,7 +234,7 @@ CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    unsigned flags = !capturing && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
+    unsigned flags = !capturing && wants_dirty(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
     for (;;) {
         *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
         if (*status != BFC_OK)
@@ -259,17 +267,12 @@ static bool is_barred(CUresult result) {
 }
 
 /* Marks this moment in the contexts, and takes the block back under the mark. */
-static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
+static inline CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                   CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
     bfc_mark mark;
-    if (!bfc_gate_enter())
-        return put_in_limbo(domain, pointer);
     CUresult result = record(driver, domain, contexts, count, false, &mark);
-    bfc_gate_leave();
-    if (is_barred(result))
-        return put_in_limbo(domain, pointer);
-    if (result != CUDA_SUCCESS)
-        return result;
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        return is_barred(result) ? put_in_limbo(domain, pointer) : result;
     if (mark % LOOK_EVERY == 0)
         bfc_pool_complete(domain->pool, bfc_marks_poll(domain->marks, driver));
     return take_back(domain, pointer, BFC_JOINED(mark));
@@ -286,10 +289,7 @@ static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domai
     *captured = false;
     if (!domain->marks || !bfc_capture_was_seen())
         return synchronize(driver, domain, domain->context);
-    if ((*captured = !bfc_gate_enter()))
-        return CUDA_SUCCESS;
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
-    bfc_gate_leave();
     if ((*captured = is_barred(result)))
         return CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
@@ -411,9 +411,9 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain
  * is the context's, and the driver's next call tells it.
  */
 static void wait_for_handed_out(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    bfc_mark handed_out = __atomic_load_n(&domain->handed_out, __ATOMIC_SEQ_CST);
-    if (domain->marks && handed_out != BFC_NO_MARK)
-        bfc_marks_wait(domain->marks, driver, handed_out, UINT64_MAX, NULL);
+    bfc_mark announced = domain->marks ? bfc_marks_announced(domain->marks) : BFC_NO_MARK;
+    if (announced != BFC_NO_MARK)
+        bfc_marks_wait(domain->marks, driver, announced, UINT64_MAX, NULL);
 }
 
 /* A region needs no holding: it is not given back while the block that was shown is live. */
