@@ -11,6 +11,7 @@
 
 #include "interpose/driver.h"
 #include "interpose/process.h"
+#include "interpose/region_map.h"
 #include "interpose/segment_layout.h"
 #include "pool/pool.h"
 
@@ -37,16 +38,46 @@ struct bfc_domain {
     struct bfc_domain *next; /* in the table of living domains */
 };
 
+/* What the calling thread used last, with a reference held; for the functions below. */
+struct bfc_thread_domain {
+    struct bfc_domain *domain;
+    bool releases_at_exit;
+};
+extern __thread struct bfc_thread_domain bfc_thread_domain
+    __attribute__((tls_model("initial-exec")));
+
+struct bfc_domain *bfc_domain_switch(const struct bfc_driver *driver, CUcontext context,
+                                     unsigned long long id, enum bfc_forward_reason *reason);
+struct bfc_domain *bfc_domain_take(struct bfc_domain *owner);
+
 /*
  * The domain of the calling thread's current context, made now if it is new. NULL when there is no
  * current context, or no pool could be had for it; `reason` says why. Valid until the thread's
  * next call here or of bfc_domain_of.
  */
-struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
-                                      enum bfc_forward_reason *reason);
+static inline struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
+                                                    enum bfc_forward_reason *reason) {
+    CUcontext context = NULL;
+    unsigned long long id = 0;
+    *reason = BFC_FORWARD_NO_CONTEXT;
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
+        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS))
+        return NULL;
+    struct bfc_domain *domain = bfc_thread_domain.domain;
+    if (__builtin_expect(domain && domain->context == context && (!id || domain->id == id) &&
+                             !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE),
+                         1))
+        return domain;
+    return bfc_domain_switch(driver, context, id, reason);
+}
 
 /* The domain whose regions hold `address`, or NULL: not ours. Valid as above. */
-struct bfc_domain *bfc_domain_of(CUdeviceptr address);
+static inline struct bfc_domain *bfc_domain_of(CUdeviceptr address) {
+    struct bfc_domain *owner = bfc_region_owner(address);
+    return __builtin_expect(owner == bfc_thread_domain.domain || !owner, 1)
+               ? owner
+               : bfc_domain_take(owner);
+}
 
 /* The living domain of a context, or the `index`th of all, with a reference to drop; NULL: none. */
 struct bfc_domain *bfc_domain_of_context(CUcontext context);

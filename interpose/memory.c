@@ -6,6 +6,7 @@
 #include "interpose/explain.h"
 #include "interpose/exports.h"
 #include "interpose/group.h"
+#include "interpose/notes.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
 #include "interpose/record.h"
@@ -16,7 +17,7 @@
 
 /* ---- forwarding ---- */
 
-static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
+static __attribute__((noinline)) CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                    size_t bytes, enum bfc_forward_reason reason) {
     bfc_count_forwarded_allocation(reason);
     return driver->cuMemAlloc_v2(pointer, bytes);
@@ -50,25 +51,30 @@ static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driv
     return explain_failure(driver, domain, result, bytes);
 }
 
-static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr *pointer, size_t bytes, bool capturing) {
+/* The pool said no, or the thread's group, or the context. */
+static __attribute__((noinline)) CUresult answer(const struct bfc_driver *driver,
+                                                 struct bfc_domain *domain, enum bfc_status status,
+                                                 CUresult result, CUdeviceptr *pointer,
+                                                 size_t bytes) {
+    if (status == BFC_OK)
+        return result;
+    return explain_failure(driver, domain, answer_failure(driver, status, pointer, bytes), bytes);
+}
+
+static inline CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                   CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
     if (__builtin_expect(bytes > domain->device_total, 0))
         return refuse_too_large(driver, domain, pointer, bytes);
-    if (__builtin_expect(bfc_group.left != 0, 0) && bfc_group_take(domain, bytes, pointer)) {
-        bfc_observe_allocation(domain, *pointer, bytes, start);
-        return CUDA_SUCCESS;
+    if (__builtin_expect(bfc_group.left == 0, 1) || !bfc_group_take(domain, bytes, pointer)) {
+        CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+        BFC_CHECK_POOL(domain->pool);
+        if (__builtin_expect(result != CUDA_SUCCESS, 0))
+            return answer(driver, domain, status, result, pointer, bytes);
     }
-    CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
-    BFC_CHECK_POOL(domain->pool);
-    if (status != BFC_OK) {
-        result = answer_failure(driver, status, pointer, bytes);
-        return explain_failure(driver, domain, result, bytes);
-    }
-    if (result == CUDA_SUCCESS)
-        bfc_observe_allocation(domain, *pointer, bytes, start);
-    return result;
+    bfc_observe_allocation(domain, *pointer, bytes, start);
+    return CUDA_SUCCESS;
 }
 
 /* BFC_BYPASS_ABOVE. What the pools only cache must not be what the driver lacks. */
@@ -81,13 +87,13 @@ static __attribute__((noinline)) CUresult bypass(const struct bfc_driver *driver
 }
 
 /* From the pool of the current context, unless a capture or the want of a context forbids it. */
-static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
-                                size_t bytes) {
+static inline CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                       size_t bytes) {
     enum bfc_forward_reason reason = BFC_FORWARD_CAPTURE;
     enum bfc_capture_state captures = bfc_capture_state(driver);
     struct bfc_domain *domain =
         captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_domain(driver, &reason);
-    if (!domain)
+    if (__builtin_expect(!domain, 0))
         return forward_allocation(driver, pointer, bytes, reason);
     if (__builtin_expect(bytes > domain->bypass_above, 0))
         return bypass(driver, pointer, bytes);
@@ -96,8 +102,8 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *po
 
 /* What is not as usual: the first call, a disabled process or forked child, arguments not for us.
  */
-static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driver *driver,
-                                                           CUdeviceptr *pointer, size_t bytes) {
+static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                 size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (process && process->refuse)
         return CUDA_ERROR_INVALID_VALUE;
@@ -112,26 +118,22 @@ static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driv
     return allocate_pooled(driver, pointer, bytes);
 }
 
-static inline CUresult allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
-                                size_t bytes) {
-    if (bfc_process_serves() && pointer && bytes && driver->can_pool && !bfc_exports_need_own())
-        return allocate_pooled(driver, pointer, bytes);
-    return allocate_unusual(driver, pointer, bytes);
-}
-
-static __attribute__((noinline)) void record(CUresult result, const CUdeviceptr *pointer,
-                                             size_t bytes) {
+static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driver *driver,
+                                                           CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = ask_and_allocate(driver, pointer, bytes);
+    if (!bfc_records())
+        return result;
     if (result == CUDA_SUCCESS)
         bfc_record_allocation(*pointer, bytes);
     else if (result == CUDA_ERROR_OUT_OF_MEMORY)
         bfc_record_out_of_memory(bytes);
+    return result;
 }
 
 CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
-    CUresult result = allocate(driver, pointer, bytes);
-    if (bfc_records())
-        record(result, pointer, bytes);
-    return result;
+    return __builtin_expect(bfc_process_is_usual() && pointer && bytes, 1)
+               ? allocate_pooled(driver, pointer, bytes)
+               : allocate_unusual(driver, pointer, bytes);
 }
 
 /* ---- freeing ---- */
@@ -154,7 +156,9 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
     return result;
 }
 
-CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
+/* Whatever may have to be recorded, be noted, or be the driver's. */
+static __attribute__((noinline)) CUresult free_unusual(const struct bfc_driver *driver,
+                                                       CUdeviceptr pointer) {
     if (bfc_records())
         bfc_record_free(pointer, NULL);
     struct bfc_domain *domain = owner_of(pointer);
@@ -165,6 +169,25 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     }
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
+}
+
+static __attribute__((noinline)) CUresult refuse_free(struct bfc_domain *domain,
+                                                      CUdeviceptr pointer, CUresult result) {
+    return note_free(domain, pointer, result, 0, 0);
+}
+
+CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    if (__builtin_expect(!bfc_process_is_usual() || bfc_notes_exist(), 0))
+        return free_unusual(driver, pointer);
+    struct bfc_domain *domain = bfc_domain_of(pointer);
+    if (__builtin_expect(!domain, 0))
+        return free_unusual(driver, pointer);
+    uint64_t start = bfc_observe_free_start();
+    CUresult result = bfc_reuse_free(driver, domain, pointer);
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        return refuse_free(domain, pointer, result);
+    bfc_observe_free(domain, pointer, start);
+    return CUDA_SUCCESS;
 }
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

@@ -5,6 +5,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/marks.h"
+#include "interpose/observe.h"
 #include "interpose/peers.h"
 #include "interpose/unsafe.h"
 
@@ -30,15 +31,17 @@ static bool is_fatal(CUresult result) {
     }
 }
 
-static CUresult latch(struct bfc_domain *domain, CUresult result) {
-    if (result != CUDA_SUCCESS && is_fatal(result))
+static inline CUresult latch(struct bfc_domain *domain, CUresult result) {
+    if (__builtin_expect(result != CUDA_SUCCESS, 0) && is_fatal(result))
         __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
     return result;
 }
 
 /* ---- waiting on the host ---- */
 
-enum { TIMED_WAITS = 32 }; /* one wait in so many is timed, and stands for all of them */
+/* Of a lane's waits so many are timed at first, then one in so many, which stands for all of them.
+ */
+enum { TIMED_WAITS = 64 };
 
 static uint64_t read_clock(void) {
     struct timespec time;
@@ -46,32 +49,47 @@ static uint64_t read_clock(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Waits for the current context, and counts it. */
-static CUresult synchronize_current(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    struct bfc_segment_pool *section = domain->section;
-    uint64_t waits = __atomic_fetch_add(&section->host_waits, 1, __ATOMIC_RELAXED);
-    if (waits % TIMED_WAITS != 0)
-        return latch(domain, driver->cuCtxSynchronize());
+static __attribute__((noinline)) CUresult synchronize_timed(const struct bfc_driver *driver,
+                                                            struct bfc_domain *domain,
+                                                            uint64_t weight) {
     uint64_t before = read_clock();
     CUresult result = driver->cuCtxSynchronize();
-    __atomic_fetch_add(&section->host_wait_ns, TIMED_WAITS * (read_clock() - before),
+    __atomic_fetch_add(&domain->section->host_wait_ns, weight * (read_clock() - before),
                        __ATOMIC_RELAXED);
+    return result;
+}
+
+/* Waits for the current context, and counts it. */
+static inline CUresult synchronize_current(const struct bfc_driver *driver,
+                                           struct bfc_domain *domain) {
+    CUresult result;
+    uint64_t waits = bfc_observe_wait(domain);
+    if (__builtin_expect(waits < TIMED_WAITS || waits % TIMED_WAITS == 0, 0))
+        result = synchronize_timed(driver, domain, waits < TIMED_WAITS ? 1 : TIMED_WAITS);
+    else
+        result = driver->cuCtxSynchronize();
     return latch(domain, result);
 }
 
-/* Waits for all work of a context, whichever one is the thread's current one. */
-static CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUcontext context) {
-    CUcontext current = NULL;
-    CUresult result = driver->cuCtxGetCurrent(&current);
-    if (result != CUDA_SUCCESS || current == context)
-        return result != CUDA_SUCCESS ? result : synchronize_current(driver, domain);
-    result = driver->cuCtxPushCurrent_v2(context);
+static __attribute__((noinline)) CUresult synchronize_other(const struct bfc_driver *driver,
+                                                            struct bfc_domain *domain,
+                                                            CUcontext context) {
+    CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
     result = synchronize_current(driver, domain);
     CUresult popped = bfc_pop_context(driver);
     return result != CUDA_SUCCESS ? result : popped;
+}
+
+/* Waits for all work of a context, whichever one is the thread's current one. */
+static inline CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                   CUcontext context) {
+    CUcontext current = NULL;
+    CUresult result = driver->cuCtxGetCurrent(&current);
+    if (__builtin_expect(result == CUDA_SUCCESS && current == context, 1))
+        return synchronize_current(driver, domain);
+    return result != CUDA_SUCCESS ? result : synchronize_other(driver, domain, context);
 }
 
 /* ---- marking ---- */
@@ -278,27 +296,33 @@ static inline CUresult free_marked(const struct bfc_driver *driver, struct bfc_d
     return take_back(domain, pointer, BFC_JOINED(mark));
 }
 
-/*
- * Waits for the block's context. A program that captures may begin to in the middle of the wait,
- * which a wait by context could invalidate: there it is a wait for an event that covers the
- * context. `captured`: something captures by now, so nothing was waited for.
- */
-static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
-                               bool *captured) {
+/* Waits for an event that covers the context. `captured`: something captures by now, so not. */
+static __attribute__((noinline)) CUresult wait_for_mark(const struct bfc_driver *driver,
+                                                        struct bfc_domain *domain,
+                                                        bool *captured) {
     bfc_mark mark;
-    *captured = false;
-    if (!domain->marks || !bfc_capture_was_seen())
-        return synchronize(driver, domain, domain->context);
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
     if ((*captured = is_barred(result)))
         return CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         return result;
-    __atomic_fetch_add(&domain->section->host_waits, 1, __ATOMIC_RELAXED);
+    bfc_observe_wait(domain);
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     result = latch(domain, bfc_marks_synchronize(domain->marks, driver, mark));
     bfc_capture_restore(driver, mode);
     return result;
+}
+
+/*
+ * Waits for the block's context. A program that captures may begin to in the middle of the wait,
+ * which a wait by context could invalidate: there it is a wait for a mark.
+ */
+static inline CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                      bool *captured) {
+    *captured = false;
+    return __builtin_expect(!domain->marks || !bfc_capture_was_seen(), 1)
+               ? synchronize(driver, domain, domain->context)
+               : wait_for_mark(driver, domain, captured);
 }
 
 static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domain *domain,
@@ -309,29 +333,44 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domai
     return result;
 }
 
-static CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
-                          CUdeviceptr pointer) {
+/* The owner was waited for; its peers' work is what the block is still dirty with. */
+static __attribute__((noinline)) CUresult free_of_peers(const struct bfc_driver *driver,
+                                                        struct bfc_domain *domain,
+                                                        CUdeviceptr pointer) {
     CUcontext peers[MARK_CONTEXTS];
-    bool captured;
-    CUresult result = wait_for_owner(driver, domain, &captured);
-    if (captured)
-        return put_in_limbo(domain, pointer);
-    if (result != CUDA_SUCCESS)
-        return result;
     size_t count = contexts_of(domain, false, peers);
     if (count == 0)
         return take_back(domain, pointer, BFC_NO_MARK);
     if (domain->marks)
         return free_marked(driver, domain, pointer, peers, count);
-    result = wait_for_peers(driver, domain, peers, count);
+    CUresult result = wait_for_peers(driver, domain, peers, count);
     return result == CUDA_SUCCESS ? take_back(domain, pointer, BFC_NO_MARK) : result;
 }
 
-static CUresult free_later(const struct bfc_driver *driver, struct bfc_domain *domain,
-                           CUdeviceptr pointer) {
+static inline CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                 CUdeviceptr pointer) {
+    bool captured;
+    CUresult result = wait_for_owner(driver, domain, &captured);
+    if (__builtin_expect(captured, 0))
+        return put_in_limbo(domain, pointer);
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        return result;
+    return bfc_peers_known() ? free_of_peers(driver, domain, pointer)
+                             : take_back(domain, pointer, BFC_NO_MARK);
+}
+
+static __attribute__((noinline)) CUresult free_later_with_peers(const struct bfc_driver *driver,
+                                                                struct bfc_domain *domain,
+                                                                CUdeviceptr pointer) {
     CUcontext contexts[MARK_CONTEXTS];
     size_t count = contexts_of(domain, true, contexts);
     return free_marked(driver, domain, pointer, contexts, count);
+}
+
+static inline CUresult free_later(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                  CUdeviceptr pointer) {
+    return bfc_peers_known() ? free_later_with_peers(driver, domain, pointer)
+                             : free_marked(driver, domain, pointer, &domain->context, 1);
 }
 
 /* As the driver answers an equally barred call; CUDA_SUCCESS if it was not barred after all. */
@@ -343,19 +382,30 @@ static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
 }
 
-CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
-                        CUdeviceptr pointer) {
-    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
-    enum bfc_capture_state state = bfc_capture_state(driver);
+static CUresult free_now(const struct bfc_driver *driver, struct bfc_domain *domain,
+                         CUdeviceptr pointer) {
+    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
+                                              : free_later(driver, domain, pointer);
+}
+
+static __attribute__((noinline)) CUresult
+free_while_capturing(const struct bfc_driver *driver, struct bfc_domain *domain,
+                     CUdeviceptr pointer, enum bfc_capture_state state) {
     if (state == BFC_CAPTURE_BARRED) {
         CUresult result = ask_whether_barred(driver);
         if (result != CUDA_SUCCESS)
             return result;
     }
-    if (state != BFC_CAPTURE_NONE && domain->marks)
-        return put_in_limbo(domain, pointer);
-    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
-                                              : free_later(driver, domain, pointer);
+    return domain->marks ? put_in_limbo(domain, pointer) : free_now(driver, domain, pointer);
+}
+
+CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
+                        CUdeviceptr pointer) {
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    enum bfc_capture_state state = bfc_capture_state(driver);
+    return __builtin_expect(state == BFC_CAPTURE_NONE, 1)
+               ? free_now(driver, domain, pointer)
+               : free_while_capturing(driver, domain, pointer, state);
 }
 
 /* ---- freeing in stream order ---- */
