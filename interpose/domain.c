@@ -149,6 +149,7 @@ static void take_section(struct bfc_domain *domain) {
     }
     domain->segment = bfc_segment_published();
     domain->section_index = bfc_segment_section_index(domain->section);
+    domain->event_pool = bfc_event_what(BFC_EVENT_NONE, domain->section_index, 0);
 }
 
 /* A new domain that nobody else knows yet, with one reference; NULL without host memory. */
@@ -171,6 +172,9 @@ static struct bfc_domain *new_domain(const struct bfc_driver *driver, CUcontext 
     if (driver->can_mark)
         domain->marks = bfc_marks_create();
     domain->free_mode = domain->marks ? process->options.free_mode : BFC_FREE_SYNC;
+    if (domain->free_mode != BFC_FREE_ORDERED)
+        domain->plain_most = domain->device_total < domain->bypass_above ? domain->device_total
+                                                                         : domain->bypass_above;
     if (!bfc_source_make_pool(domain, &process->options)) {
         free_domain(domain);
         return NULL;

@@ -31,10 +31,16 @@ struct bfc_domain {
     uint64_t limit;          /* most that the pool may reserve, in bytes; UINT64_MAX: no limit */
     uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */
     uint64_t bypass_above;   /* larger requests go to the driver, in bytes */
+    /*
+     * Atomic: requests up to it may be put to the pool without another look: 0 after a fatal error,
+     * and in mode ordered; else what neither the device nor bypass_above rule out.
+     */
+    uint64_t plain_most;
     struct bfc_segment_pool *section; /* where it counts; own_section without a segment */
     struct bfc_segment_pool own_section;
     struct bfc_segment_header *segment; /* in which its section is, or NULL */
     unsigned section_index;
+    uint64_t event_pool; /* the index, as bfc_event_what places it */
     struct bfc_domain *next; /* in the table of living domains */
 };
 
@@ -69,6 +75,10 @@ static inline struct bfc_domain *bfc_current_domain(const struct bfc_driver *dri
                          1))
         return domain;
     return bfc_domain_switch(driver, context, id, reason);
+}
+
+static inline uint64_t bfc_domain_plain_most(const struct bfc_domain *domain) {
+    return __atomic_load_n(&domain->plain_most, __ATOMIC_RELAXED);
 }
 
 /* The domain whose regions hold `address`, or NULL: not ours. Valid as above. */

@@ -6,6 +6,7 @@
 #include "interpose/explain.h"
 #include "interpose/exports.h"
 #include "interpose/group.h"
+#include "interpose/hooks.h"
 #include "interpose/notes.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
@@ -51,57 +52,54 @@ static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driv
     return explain_failure(driver, domain, result, bytes);
 }
 
-/* The pool said no, or the thread's group, or the context. */
-static __attribute__((noinline)) CUresult answer(const struct bfc_driver *driver,
-                                                 struct bfc_domain *domain, enum bfc_status status,
-                                                 CUresult result, CUdeviceptr *pointer,
-                                                 size_t bytes) {
-    if (status == BFC_OK)
-        return result;
-    return explain_failure(driver, domain, answer_failure(driver, status, pointer, bytes), bytes);
-}
-
-static inline CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
-                                   CUdeviceptr *pointer, size_t bytes, bool capturing) {
+static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUdeviceptr *pointer, size_t bytes, bool capturing) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
-    if (__builtin_expect(bytes > domain->device_total, 0))
+    if (bytes > domain->device_total)
         return refuse_too_large(driver, domain, pointer, bytes);
-    if (__builtin_expect(bfc_group.left == 0, 1) || !bfc_group_take(domain, bytes, pointer)) {
-        CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
-        BFC_CHECK_POOL(domain->pool);
-        if (__builtin_expect(result != CUDA_SUCCESS, 0))
-            return answer(driver, domain, status, result, pointer, bytes);
+    if (bfc_group.left != 0 && bfc_group_take(domain, bytes, pointer)) {
+        bfc_observe_allocation(domain, *pointer, bytes, start);
+        return CUDA_SUCCESS;
     }
-    bfc_observe_allocation(domain, *pointer, bytes, start);
-    return CUDA_SUCCESS;
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+    BFC_CHECK_POOL(domain->pool);
+    if (status != BFC_OK) {
+        result = answer_failure(driver, status, pointer, bytes);
+        return explain_failure(driver, domain, result, bytes);
+    }
+    if (result == CUDA_SUCCESS)
+        bfc_observe_allocation(domain, *pointer, bytes, start);
+    return result;
 }
 
 /* BFC_BYPASS_ABOVE. What the pools only cache must not be what the driver lacks. */
-static __attribute__((noinline)) CUresult bypass(const struct bfc_driver *driver,
-                                                 CUdeviceptr *pointer, size_t bytes) {
+static CUresult bypass(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
     CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_BYPASSED);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_source_relieve(driver))
         result = driver->cuMemAlloc_v2(pointer, bytes);
     return result;
 }
 
-/* From the pool of the current context, unless a capture or the want of a context forbids it. */
-static inline CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
-                                       size_t bytes) {
-    enum bfc_forward_reason reason = BFC_FORWARD_CAPTURE;
-    enum bfc_capture_state captures = bfc_capture_state(driver);
-    struct bfc_domain *domain =
-        captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_domain(driver, &reason);
-    if (__builtin_expect(!domain, 0))
-        return forward_allocation(driver, pointer, bytes, reason);
-    if (__builtin_expect(bytes > domain->bypass_above, 0))
+static CUresult allocate_of(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_capture_state captures) {
+    if (bytes > domain->bypass_above)
         return bypass(driver, pointer, bytes);
     return allocate_in(driver, domain, pointer, bytes, captures != BFC_CAPTURE_NONE);
 }
 
-/* What is not as usual: the first call, a disabled process or forked child, arguments not for us.
- */
+/* From the pool of the current context, unless a capture or the want of a context forbids it. */
+static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                size_t bytes) {
+    enum bfc_forward_reason reason = BFC_FORWARD_CAPTURE;
+    enum bfc_capture_state captures = bfc_capture_state(driver);
+    struct bfc_domain *domain =
+        captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_domain(driver, &reason);
+    if (!domain)
+        return forward_allocation(driver, pointer, bytes, reason);
+    return allocate_of(driver, domain, pointer, bytes, captures);
+}
+
 static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                  size_t bytes) {
     const struct bfc_process *process = bfc_process();
@@ -118,8 +116,12 @@ static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *p
     return allocate_pooled(driver, pointer, bytes);
 }
 
-static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driver *driver,
-                                                           CUdeviceptr *pointer, size_t bytes) {
+/*
+ * What is not as usual: the first call, a disabled process or forked child, one that records,
+ * arguments not for us, a capture.
+ */
+static __attribute__((noinline)) CUresult allocate_unusual(CUdeviceptr *pointer, size_t bytes) {
+    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = ask_and_allocate(driver, pointer, bytes);
     if (!bfc_records())
         return result;
@@ -130,10 +132,39 @@ static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driv
     return result;
 }
 
-CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
-    return __builtin_expect(bfc_process_is_usual() && pointer && bytes, 1)
-               ? allocate_pooled(driver, pointer, bytes)
-               : allocate_unusual(driver, pointer, bytes);
+/* Nor are these: no domain, a group, an odd size, a failed context, mode ordered. */
+static __attribute__((noinline)) CUresult allocate_closely(const struct bfc_driver *driver,
+                                                           struct bfc_domain *domain,
+                                                           CUdeviceptr *pointer, size_t bytes,
+                                                           enum bfc_forward_reason reason) {
+    return domain ? allocate_of(driver, domain, pointer, bytes, BFC_CAPTURE_NONE)
+                  : forward_allocation(driver, pointer, bytes, reason);
+}
+
+static __attribute__((noinline)) CUresult refuse(const struct bfc_driver *driver,
+                                                 struct bfc_domain *domain, enum bfc_status status,
+                                                 CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = answer_failure(driver, status, pointer, bytes);
+    return explain_failure(driver, domain, result, bytes);
+}
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+    struct bfc_block_info block;
+    enum bfc_forward_reason reason;
+    if (__builtin_expect(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist(), 0))
+        return allocate_unusual(pointer, bytes);
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_domain *domain = bfc_current_domain(driver, &reason);
+    if (__builtin_expect(!domain || bytes > bfc_domain_plain_most(domain) || bfc_group.left, 0))
+        return allocate_closely(driver, domain, pointer, bytes, reason);
+    uint64_t start = bfc_observe_allocate_start();
+    enum bfc_status status = bfc_pool_allocate(domain->pool, bytes, 0, &block);
+    BFC_CHECK_POOL(domain->pool);
+    if (__builtin_expect(status != BFC_OK, 0))
+        return refuse(driver, domain, status, pointer, bytes);
+    *pointer = block.start;
+    bfc_observe_allocation(domain, block.start, bytes, start);
+    return CUDA_SUCCESS;
 }
 
 /* ---- freeing ---- */
@@ -157,8 +188,8 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
 }
 
 /* Whatever may have to be recorded, be noted, or be the driver's. */
-static __attribute__((noinline)) CUresult free_unusual(const struct bfc_driver *driver,
-                                                       CUdeviceptr pointer) {
+static __attribute__((noinline)) CUresult free_unusual(CUdeviceptr pointer) {
+    BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (bfc_records())
         bfc_record_free(pointer, NULL);
     struct bfc_domain *domain = owner_of(pointer);
@@ -171,23 +202,13 @@ static __attribute__((noinline)) CUresult free_unusual(const struct bfc_driver *
     return driver->cuMemFree_v2(pointer);
 }
 
-static __attribute__((noinline)) CUresult refuse_free(struct bfc_domain *domain,
-                                                      CUdeviceptr pointer, CUresult result) {
-    return note_free(domain, pointer, result, 0, 0);
-}
-
-CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
-    if (__builtin_expect(!bfc_process_is_usual() || bfc_notes_exist(), 0))
-        return free_unusual(driver, pointer);
-    struct bfc_domain *domain = bfc_domain_of(pointer);
-    if (__builtin_expect(!domain, 0))
-        return free_unusual(driver, pointer);
-    uint64_t start = bfc_observe_free_start();
-    CUresult result = bfc_reuse_free(driver, domain, pointer);
-    if (__builtin_expect(result != CUDA_SUCCESS, 0))
-        return refuse_free(domain, pointer, result);
-    bfc_observe_free(domain, pointer, start);
-    return CUDA_SUCCESS;
+CUresult bfc_free(CUdeviceptr pointer) {
+    struct bfc_domain *domain;
+    if (__builtin_expect(!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist() ||
+                             !(domain = bfc_domain_of(pointer)),
+                         0))
+        return free_unusual(pointer);
+    return bfc_reuse_free_plainly(bfc_driver_found, domain, pointer);
 }
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

@@ -23,8 +23,9 @@ static uint64_t us_since_creation(const struct bfc_segment_header *header, uint6
 }
 
 static void advance_time(uint64_t us) {
-    if (us > bfc_observer.now_us)
-        bfc_observer.now_us = us;
+    uint64_t when = bfc_event_what(BFC_EVENT_NONE, 0, us);
+    if (when > bfc_observer.when)
+        bfc_observer.when = when;
 }
 
 uint64_t bfc_observe_clock(unsigned which) {
@@ -63,10 +64,10 @@ void bfc_observe_landmark(const struct bfc_domain *domain, enum bfc_event_kind k
     struct bfc_segment_header *header = domain ? domain->segment : bfc_segment_published();
     if (!header)
         return;
-    unsigned pool = domain ? domain->section_index : 63;
+    uint64_t pool = bfc_event_what(BFC_EVENT_NONE, domain ? domain->section_index : 63, 0);
     advance_time(us_since_creation(header, read_clock(CLOCK_REALTIME)));
     bfc_observe_event(header, kind, pool, address, bytes);
-    add_landmark(header, bfc_event_what(kind, pool, bfc_observer.now_us), address, bytes);
+    add_landmark(header, bfc_observer.when | pool | (uint64_t)kind, address, bytes);
 }
 
 /* ---- lanes ---- */

@@ -15,7 +15,7 @@
 struct bfc_observer {
     struct bfc_event *slot;    /* of the event with the following number */
     uint64_t event, batch_end; /* numbers of events that are this thread's to use */
-    uint64_t now_us;           /* of the last look at the clock, since the segment's creation */
+    uint64_t when; /* of the last look at the clock, as bfc_event_what places it */
     uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
     uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
 };
@@ -84,15 +84,15 @@ static inline void bfc_write_event(struct bfc_event *slot, uint64_t number, uint
 
 /* A thread that paused may find that the ring has gone round since it took its numbers. */
 static inline void bfc_observe_event(struct bfc_segment_header *header, enum bfc_event_kind kind,
-                                     unsigned pool, uint64_t address, uint64_t bytes) {
+                                     uint64_t pool, uint64_t address, uint64_t bytes) {
     struct bfc_event *slot = bfc_observer.slot;
     if (__builtin_expect(bfc_observer.event == bfc_observer.batch_end, 0) ||
         __builtin_expect(
             __atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_observer.event, 0))
         slot = bfc_observe_take_batch(header);
-    uint64_t number = bfc_observer.event++;
+    uint64_t number = bfc_observer.event++, what = pool | (uint64_t)kind;
     bfc_observer.slot = slot + 1;
-    bfc_write_event(slot, number, bfc_event_what(kind, pool, bfc_observer.now_us), address, bytes);
+    bfc_write_event(slot, number, bfc_observer.when | what, address, bytes);
 }
 
 /* ---- calls ---- */
@@ -106,7 +106,7 @@ static inline void bfc_observe_allocation(struct bfc_domain *domain, CUdeviceptr
     if (__builtin_expect(start != 0, 0))
         bfc_observe_latency(domain->section->allocate_latency, start);
     bfc_observe_count(&bfc_observe_lane(domain->section)->sizes[bfc_size_bin(bytes)]);
-    bfc_observe_event(header, BFC_EVENT_ALLOCATE, domain->section_index, pointer, bytes);
+    bfc_observe_event(header, BFC_EVENT_ALLOCATE, domain->event_pool, pointer, bytes);
 }
 
 static inline void bfc_observe_free(struct bfc_domain *domain, CUdeviceptr pointer,
@@ -116,7 +116,7 @@ static inline void bfc_observe_free(struct bfc_domain *domain, CUdeviceptr point
         return;
     if (__builtin_expect(start != 0, 0))
         bfc_observe_latency(domain->section->free_latency, start);
-    bfc_observe_event(header, BFC_EVENT_FREE, domain->section_index, pointer, 0);
+    bfc_observe_event(header, BFC_EVENT_FREE, domain->event_pool, pointer, 0);
 }
 
 /* A wait of the host for a free: how many of the lane there were before it. */

@@ -31,9 +31,16 @@ static bool is_fatal(CUresult result) {
     }
 }
 
+static __attribute__((noinline)) void latch_fatal(struct bfc_domain *domain, CUresult result) {
+    if (!is_fatal(result))
+        return;
+    __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
+    __atomic_store_n(&domain->plain_most, 0, __ATOMIC_RELAXED);
+}
+
 static inline CUresult latch(struct bfc_domain *domain, CUresult result) {
-    if (__builtin_expect(result != CUDA_SUCCESS, 0) && is_fatal(result))
-        __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        latch_fatal(domain, result);
     return result;
 }
 
@@ -382,14 +389,25 @@ static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
 }
 
-static CUresult free_now(const struct bfc_driver *driver, struct bfc_domain *domain,
+static inline CUresult free_now(const struct bfc_driver *driver, struct bfc_domain *domain,
                          CUdeviceptr pointer) {
     return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
                                               : free_later(driver, domain, pointer);
 }
 
-static __attribute__((noinline)) CUresult
-free_while_capturing(const struct bfc_driver *driver, struct bfc_domain *domain,
+CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr pointer) {
+    uint64_t start = bfc_observe_free_start();
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    CUresult result = free_now(driver, domain, pointer);
+    if (__builtin_expect(result == CUDA_SUCCESS, 1))
+        bfc_observe_free(domain, pointer, start);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_observe_landmark(domain, BFC_EVENT_INVALID_FREE, pointer, 0);
+    return result;
+}
+
+static CUresult free_while_capturing(const struct bfc_driver *driver, struct bfc_domain *domain,
                      CUdeviceptr pointer, enum bfc_capture_state state) {
     if (state == BFC_CAPTURE_BARRED) {
         CUresult result = ask_whether_barred(driver);
@@ -403,9 +421,8 @@ CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *doma
                         CUdeviceptr pointer) {
     BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
     enum bfc_capture_state state = bfc_capture_state(driver);
-    return __builtin_expect(state == BFC_CAPTURE_NONE, 1)
-               ? free_now(driver, domain, pointer)
-               : free_while_capturing(driver, domain, pointer, state);
+    return state == BFC_CAPTURE_NONE ? free_now(driver, domain, pointer)
+                                     : free_while_capturing(driver, domain, pointer, state);
 }
 
 /* ---- freeing in stream order ---- */
