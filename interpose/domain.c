@@ -64,7 +64,8 @@ static void forget_thread(void *unused) {
 /* Makes `domain`, of which the caller has a reference to give, the thread's last. */
 static struct bfc_domain *keep_in_thread(struct bfc_domain *domain) {
     if (!bfc_thread_domain.releases_at_exit)
-        bfc_thread_domain.releases_at_exit = __cxa_thread_atexit_impl(forget_thread, NULL, &__dso_handle) == 0;
+        bfc_thread_domain.releases_at_exit =
+            __cxa_thread_atexit_impl(forget_thread, NULL, &__dso_handle) == 0;
     bfc_domain_drop(bfc_thread_domain.domain);
     bfc_thread_domain.domain = domain;
     return domain;

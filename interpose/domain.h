@@ -40,7 +40,7 @@ struct bfc_domain {
     struct bfc_segment_pool own_section;
     struct bfc_segment_header *segment; /* in which its section is, or NULL */
     unsigned section_index;
-    uint64_t event_pool; /* the index, as bfc_event_what places it */
+    uint64_t event_pool;     /* the index, as bfc_event_what places it */
     struct bfc_domain *next; /* in the table of living domains */
 };
 

@@ -43,14 +43,14 @@ struct bfc_marks {
     unsigned ordering;    /* threads that hold a mark to make a context wait for it */
     bfc_mark first, next;
     struct entry *ring;
-    uint64_t capacity;       /* a power of two */
-    size_t mixed;            /* pending marks that are not of just the context `usual` */
-    CUcontext usual;         /* of the first pending mark */
-    uint64_t stride;         /* marks that the last look settled at once */
-    bfc_mark seen_recorded;  /* all below it are recorded */
-    bfc_mark handed_out;     /* the highest that was announced */
-    bfc_mark ordered;        /* atomic: the highest that the owner was made to wait for */
-    struct event *store;     /* more events that can be used again */
+    uint64_t capacity;      /* a power of two */
+    size_t mixed;           /* pending marks that are not of just the context `usual` */
+    CUcontext usual;        /* of the first pending mark */
+    uint64_t stride;        /* marks that the last look settled at once */
+    bfc_mark seen_recorded; /* all below it are recorded */
+    bfc_mark handed_out;    /* the highest that was announced */
+    bfc_mark ordered;       /* atomic: the highest that the owner was made to wait for */
+    struct event *store;    /* more events that can be used again */
 };
 
 static void lock(struct bfc_marks *marks) {
@@ -330,8 +330,7 @@ CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driv
     bfc_mark drawn;
     CUresult result;
     /* Another thread may take what was put into the store: then again. */
-    while ((result = draw_inside(marks, contexts, count, &events, &drawn)) ==
-           CUDA_ERROR_NOT_READY)
+    while ((result = draw_inside(marks, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
         if ((result = stock_up(marks, driver, contexts, count)) != CUDA_SUCCESS)
             return result;
     if (result != CUDA_SUCCESS)

@@ -18,8 +18,9 @@
 
 /* ---- forwarding ---- */
 
-static __attribute__((noinline)) CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
-                                   size_t bytes, enum bfc_forward_reason reason) {
+static __attribute__((noinline)) CUresult forward_allocation(const struct bfc_driver *driver,
+                                                             CUdeviceptr *pointer, size_t bytes,
+                                                             enum bfc_forward_reason reason) {
     bfc_count_forwarded_allocation(reason);
     return driver->cuMemAlloc_v2(pointer, bytes);
 }

@@ -89,7 +89,8 @@ void bfc_observe_take_lane(void) {
 
 void bfc_observe_thread_end(void) {
     if (bfc_observer.lane && bfc_observer.lane != BFC_SHARED_LANE) {
-        unsigned lane = (bfc_observer.lane - BFC_LANE_OFFSET(0)) / (unsigned)sizeof(struct bfc_lane);
+        unsigned lane =
+            (bfc_observer.lane - BFC_LANE_OFFSET(0)) / (unsigned)sizeof(struct bfc_lane);
         __atomic_fetch_and(&lanes_taken, ~(1u << lane), __ATOMIC_RELEASE);
     }
     bfc_observer.lane = 0;

@@ -15,7 +15,7 @@
 struct bfc_observer {
     struct bfc_event *slot;    /* of the event with the following number */
     uint64_t event, batch_end; /* numbers of events that are this thread's to use */
-    uint64_t when; /* of the last look at the clock, as bfc_event_what places it */
+    uint64_t when;             /* of the last look at the clock, as bfc_event_what places it */
     uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
     uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
 };
@@ -87,8 +87,7 @@ static inline void bfc_observe_event(struct bfc_segment_header *header, enum bfc
                                      uint64_t pool, uint64_t address, uint64_t bytes) {
     struct bfc_event *slot = bfc_observer.slot;
     if (__builtin_expect(bfc_observer.event == bfc_observer.batch_end, 0) ||
-        __builtin_expect(
-            __atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_observer.event, 0))
+        __builtin_expect(__atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_observer.event, 0))
         slot = bfc_observe_take_batch(header);
     uint64_t number = bfc_observer.event++, what = pool | (uint64_t)kind;
     bfc_observer.slot = slot + 1;
@@ -98,8 +97,10 @@ static inline void bfc_observe_event(struct bfc_segment_header *header, enum bfc
 /* ---- calls ---- */
 
 /* After it has succeeded; `start` is what bfc_observe_…_start returned. */
-static inline void bfc_observe_allocation(struct bfc_domain *domain, CUdeviceptr pointer,
-                                          size_t bytes, uint64_t start) {
+static inline __attribute__((always_inline)) void bfc_observe_allocation(struct bfc_domain *domain,
+                                                                         CUdeviceptr pointer,
+                                                                         size_t bytes,
+                                                                         uint64_t start) {
     struct bfc_segment_header *header = domain->segment;
     if (__builtin_expect(!header, 0))
         return;
@@ -109,8 +110,8 @@ static inline void bfc_observe_allocation(struct bfc_domain *domain, CUdeviceptr
     bfc_observe_event(header, BFC_EVENT_ALLOCATE, domain->event_pool, pointer, bytes);
 }
 
-static inline void bfc_observe_free(struct bfc_domain *domain, CUdeviceptr pointer,
-                                    uint64_t start) {
+static inline __attribute__((always_inline)) void
+bfc_observe_free(struct bfc_domain *domain, CUdeviceptr pointer, uint64_t start) {
     struct bfc_segment_header *header = domain->segment;
     if (__builtin_expect(!header, 0))
         return;

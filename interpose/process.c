@@ -138,8 +138,7 @@ static struct bfc_process *make_process(void) {
     process->serves = process->active && !process->refuse;
     process->alive = true;
     const struct bfc_driver *driver = bfc_driver();
-    process->usual =
-        process->serves && !process->options.record[0] && driver && driver->can_pool;
+    process->usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
     struct bfc_process *first = NULL;
     if (!__atomic_compare_exchange_n(&bfc_process_made, &first, process, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST)) {

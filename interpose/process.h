@@ -17,7 +17,7 @@ struct bfc_process {
     bool active; /* false: disabled by a variable */
     bool serves; /* alive, active, and not to refuse: allocations may come from a pool */
     bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
-    bool usual;  /* atomic: serves, records nothing, and the driver can pool: nothing to ask first */
+    bool usual; /* atomic: serves, records nothing, and the driver can pool: nothing to ask first */
     unsigned configuration_errors;
     char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;

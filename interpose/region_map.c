@@ -69,8 +69,7 @@ void *bfc_region_find(uint64_t address) {
             continue;
         if (found.owner)
             bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN] =
-                (struct bfc_region_seen){before, found.start, found.end - found.start,
-                                         found.owner};
+                (struct bfc_region_seen){before, found.start, found.end - found.start, found.owner};
         return found.owner;
     }
 }

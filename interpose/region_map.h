@@ -28,8 +28,8 @@ static inline void *bfc_region_owner(uint64_t address) {
     const struct bfc_region_seen *seen =
         &bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN];
     if (__builtin_expect(address - seen->start < seen->bytes, 1) &&
-        __builtin_expect(
-            __atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE) == seen->sequence, 1))
+        __builtin_expect(__atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE) == seen->sequence,
+                         1))
         return seen->owner;
     return bfc_region_find(address);
 }

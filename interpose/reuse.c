@@ -56,9 +56,8 @@ static uint64_t read_clock(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static __attribute__((noinline)) CUresult synchronize_timed(const struct bfc_driver *driver,
-                                                            struct bfc_domain *domain,
-                                                            uint64_t weight) {
+static __attribute__((noinline)) CUresult
+synchronize_timed(const struct bfc_driver *driver, struct bfc_domain *domain, uint64_t weight) {
     uint64_t before = read_clock();
     CUresult result = driver->cuCtxSynchronize();
     __atomic_fetch_add(&domain->section->host_wait_ns, weight * (read_clock() - before),
@@ -78,9 +77,8 @@ static inline CUresult synchronize_current(const struct bfc_driver *driver,
     return latch(domain, result);
 }
 
-static __attribute__((noinline)) CUresult synchronize_other(const struct bfc_driver *driver,
-                                                            struct bfc_domain *domain,
-                                                            CUcontext context) {
+static __attribute__((noinline)) CUresult
+synchronize_other(const struct bfc_driver *driver, struct bfc_domain *domain, CUcontext context) {
     CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
@@ -116,7 +114,7 @@ static void raise_to(bfc_mark *field, bfc_mark mark) {
  * free, holds ordered reuse back until it is complete: `lazy_until`.
  */
 static inline CUresult record(const struct bfc_driver *driver, struct bfc_domain *domain,
-                       const CUcontext *contexts, size_t count, bool late, bfc_mark *mark) {
+                              const CUcontext *contexts, size_t count, bool late, bfc_mark *mark) {
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     CUresult result = bfc_marks_record(domain->marks, driver, contexts, count, mark);
     bfc_capture_restore(driver, mode);
@@ -305,8 +303,7 @@ static inline CUresult free_marked(const struct bfc_driver *driver, struct bfc_d
 
 /* Waits for an event that covers the context. `captured`: something captures by now, so not. */
 static __attribute__((noinline)) CUresult wait_for_mark(const struct bfc_driver *driver,
-                                                        struct bfc_domain *domain,
-                                                        bool *captured) {
+                                                        struct bfc_domain *domain, bool *captured) {
     bfc_mark mark;
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
     if ((*captured = is_barred(result)))
@@ -341,9 +338,8 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domai
 }
 
 /* The owner was waited for; its peers' work is what the block is still dirty with. */
-static __attribute__((noinline)) CUresult free_of_peers(const struct bfc_driver *driver,
-                                                        struct bfc_domain *domain,
-                                                        CUdeviceptr pointer) {
+static __attribute__((noinline)) CUresult
+free_of_peers(const struct bfc_driver *driver, struct bfc_domain *domain, CUdeviceptr pointer) {
     CUcontext peers[MARK_CONTEXTS];
     size_t count = contexts_of(domain, false, peers);
     if (count == 0)
@@ -390,7 +386,7 @@ static CUresult ask_whether_barred(const struct bfc_driver *driver) {
 }
 
 static inline CUresult free_now(const struct bfc_driver *driver, struct bfc_domain *domain,
-                         CUdeviceptr pointer) {
+                                CUdeviceptr pointer) {
     return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
                                               : free_later(driver, domain, pointer);
 }
@@ -408,7 +404,7 @@ CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_doma
 }
 
 static CUresult free_while_capturing(const struct bfc_driver *driver, struct bfc_domain *domain,
-                     CUdeviceptr pointer, enum bfc_capture_state state) {
+                                     CUdeviceptr pointer, enum bfc_capture_state state) {
     if (state == BFC_CAPTURE_BARRED) {
         CUresult result = ask_whether_barred(driver);
         if (result != CUDA_SUCCESS)

@@ -1,8 +1,8 @@
 /*
  * One allocation and one free, again and again beside 1,000 live blocks: through the preloaded
  * library, and through the pool alone as the mode of free uses it. Nanoseconds a pair, each the
- * best of several rounds; the two take turns, so that a busy machine disturbs both. One line of
- * JSON.
+ * best of many short slices, ten a round; the two take turns, so that a busy machine disturbs both.
+ * One line of JSON.
  *
  *   pair MODE [ROUNDS [pool|clean|preloaded]]
  *
@@ -21,7 +21,7 @@
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
 int cuMemFree_v2(uint64_t pointer);
 
-enum { PAIRS = 100000, LIVE = 1000, BYTES = 65536, LOOK_EVERY = 32 };
+enum { PAIRS = 10000, SLICES = 10, LIVE = 1000, BYTES = 65536, LOOK_EVERY = 32 };
 
 static double now_ns(void) {
     struct timespec time;
@@ -110,7 +110,7 @@ int main(int count, char **arguments) {
     struct bfc_pool *unmarked = open_pool(), *pool = open_pool();
     for (int i = 0; i < LIVE && (!only || !strcmp(only, "preloaded")); i++)
         cuMemAlloc_v2(&live[i], BYTES);
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds * SLICES; i++) {
         if (pooled && (!only || !strcmp(only, "clean")))
             keep_best(&clean, time_clean(unmarked));
         if (marks && (!only || !strcmp(only, "pool")))
