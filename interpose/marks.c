@@ -326,14 +326,14 @@ static inline CUresult draw_inside(struct bfc_marks *marks, const CUcontext *con
 /* Should recording fail there is no mark; an event that was not recorded counts as complete. */
 CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driver,
                           const CUcontext *contexts, size_t count, bfc_mark *mark) {
-    struct event *events;
-    bfc_mark drawn;
+    struct event *events = NULL;
+    bfc_mark drawn = BFC_NO_MARK;
     CUresult result;
     /* Another thread may take what was put into the store: then again. */
     while ((result = draw_inside(marks, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
         if ((result = stock_up(marks, driver, contexts, count)) != CUDA_SUCCESS)
             return result;
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS || !events)
         return result;
     result = record_events(driver, events);
     __atomic_store_n(&events->recorded, true, __ATOMIC_RELEASE);
