@@ -28,14 +28,26 @@ static void advance_time(uint64_t us) {
         bfc_observer.when = when;
 }
 
+/* Primes, so that loops of the program do not keep step. */
+enum {
+    SELDOM = 241,
+    TIMED_CLOSELY = BFC_LATENCY_CLOSELY / BFC_LATENCY_SAMPLING,
+};
+_Static_assert(SELDOM / BFC_LATENCY_SAMPLING + 1 == BFC_LATENCY_WEIGHT,
+               "what a timed call stands for");
+
 uint64_t bfc_observe_clock(unsigned which) {
-    bfc_observer.until_timed[which] = BFC_LATENCY_SAMPLING - 1;
+    bool closely = bfc_observer.timed[which] < TIMED_CLOSELY;
+    bfc_observer.timed[which] += closely;
+    bfc_observer.until_timed[which] = (closely ? BFC_LATENCY_SAMPLING : SELDOM) - 1;
     return read_clock(CLOCK_MONOTONIC);
 }
 
-void bfc_observe_latency(uint64_t *bins, uint64_t start) {
+/* A call that failed is left out. */
+void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start) {
     uint64_t took = read_clock(CLOCK_MONOTONIC) - start;
-    __atomic_fetch_add(&bins[bfc_latency_bin(took)], 1, __ATOMIC_RELAXED);
+    uint64_t weight = bfc_observer.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
+    __atomic_fetch_add(&bins[bfc_latency_bin(took)], weight, __ATOMIC_RELAXED);
 }
 
 /* ---- events ---- */

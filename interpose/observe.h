@@ -3,8 +3,8 @@
  *
  * Written after the pool's call, by the thread that made it, without a lock and nearly without
  * atomic operations: a thread takes numbers of events in batches, counts in a lane that is its own
- * while there are enough, and looks at the clock once a batch (coarsely) and at one call in
- * BFC_LATENCY_SAMPLING (exactly). Without a segment only waits are counted. Thread-safe.
+ * while there are enough, and looks at the clock once a batch (coarsely) and at few calls
+ * (exactly). Without a segment only waits are counted. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_OBSERVE_H
 #define BFC_INTERPOSE_OBSERVE_H
@@ -17,6 +17,7 @@ struct bfc_observer {
     uint64_t event, batch_end; /* numbers of events that are this thread's to use */
     uint64_t when;             /* of the last look at the clock, as bfc_event_what places it */
     uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
+    uint32_t timed[2];         /* of them, as far as that matters */
     uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
 };
 extern __thread struct bfc_observer bfc_observer __attribute__((tls_model("initial-exec")));
@@ -37,7 +38,7 @@ static inline uint64_t bfc_observe_free_start(void) {
     return bfc_observe_start(1);
 }
 
-void bfc_observe_latency(uint64_t *bins, uint64_t start);
+void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start);
 
 /* ---- counts ---- */
 
@@ -105,7 +106,7 @@ static inline __attribute__((always_inline)) void bfc_observe_allocation(struct 
     if (__builtin_expect(!header, 0))
         return;
     if (__builtin_expect(start != 0, 0))
-        bfc_observe_latency(domain->section->allocate_latency, start);
+        bfc_observe_latency(0, domain->section->allocate_latency, start);
     bfc_observe_count(&bfc_observe_lane(domain->section)->sizes[bfc_size_bin(bytes)]);
     bfc_observe_event(header, BFC_EVENT_ALLOCATE, domain->event_pool, pointer, bytes);
 }
@@ -116,7 +117,7 @@ bfc_observe_free(struct bfc_domain *domain, CUdeviceptr pointer, uint64_t start)
     if (__builtin_expect(!header, 0))
         return;
     if (__builtin_expect(start != 0, 0))
-        bfc_observe_latency(domain->section->free_latency, start);
+        bfc_observe_latency(1, domain->section->free_latency, start);
     bfc_observe_event(header, BFC_EVENT_FREE, domain->event_pool, pointer, 0);
 }
 

@@ -101,11 +101,14 @@ static inline unsigned bfc_size_bin(uint64_t bytes) {
 
 /*
  * Latencies of calls in nanoseconds, four bins an octave: bin_start(b) <= latency < bin_start(b +
- * 1); the last bin counts all longer ones too. One call in BFC_LATENCY_SAMPLING of each thread is
- * timed.
+ * 1); the last bin counts all longer ones too. Of each thread's first BFC_LATENCY_CLOSELY calls one
+ * in BFC_LATENCY_SAMPLING is timed; then one in about BFC_LATENCY_WEIGHT times as many, which
+ * counts for so many.
  */
 #define BFC_LATENCY_BINS 128u
 #define BFC_LATENCY_SAMPLING 61u
+#define BFC_LATENCY_CLOSELY 4096u
+#define BFC_LATENCY_WEIGHT 4u
 
 static inline unsigned bfc_latency_bin(uint64_t ns) {
     if (ns < 4)
