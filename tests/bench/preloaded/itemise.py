@@ -40,16 +40,18 @@ def layer_of(path):
 
 
 def environment(library, mode):
-    variables = {k: v for k, v in os.environ.items() if not k.startswith("BFC_")}
-    variables["BFC_FREE"] = mode
+    variables = dict(os.environ, BFC_FREE=mode)
     if library:
         variables["LD_PRELOAD"] = library
     return variables
 
 
-def time_pair(library, pair, mode):
-    run = subprocess.run([pair, mode or "native"], env=environment(library, mode or "sync"),
-                         stdout=subprocess.PIPE, check=True)
+def time_pair(library, pair, mode, stats=None):
+    variables = environment(library, mode or "sync")
+    if stats is not None:
+        variables["BFC_STATS"] = stats
+    run = subprocess.run([pair, mode or "native"], env=variables, stdout=subprocess.PIPE,
+                         check=True)
     return json.loads(run.stdout)
 
 
@@ -94,6 +96,8 @@ def measure(library, pair, counts):
     result = {"native": time_pair(None, pair, None)}
     for mode in MODES:
         result[mode] = time_pair(library, pair, mode)
+        result[mode]["over_pool_ns_without_segment"] = time_pair(library, pair, mode,
+                                                                 "0")["over_pool_ns"]
         if counts:
             clean = mode == "sync"
             own = count(None, pair, mode, "clean" if clean else "pool")
@@ -112,7 +116,8 @@ def show(result, counts):
     row("pool's own, this mode", [result[m]["pool_ns"] for m in MODES])
     row("preloaded", [result[m]["ns_per_pair"] for m in MODES])
     row("over the pool's", [result[m]["over_pool_ns"] for m in MODES])
-    row("over the pool's with clean blocks", [result[m]["over_clean_pool_ns"] for m in MODES])
+    row("over the pool's, no segment", [result[m]["over_pool_ns_without_segment"] for m in MODES])
+    row("over the pool's, clean blocks", [result[m]["over_clean_pool_ns"] for m in MODES])
     row("native (the empty driver)", [result["native"]["ns_per_pair"]] * 3)
     if not counts:
         return
