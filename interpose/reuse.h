@@ -27,6 +27,10 @@ CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
                         CUdeviceptr pointer);
 
+/* The same for a block without notes, while nothing captures; and the segment is told. */
+CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr pointer);
+
 /* The same in the order of a stream: never a host wait of ours where the driver can mark. */
 CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain *domain,
                               CUdeviceptr pointer, CUstream stream, bool per_thread);
