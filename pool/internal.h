@@ -153,8 +153,8 @@ void limbo_add(struct bfc_pool *pool, block_index b);
 void limbo_remove(struct bfc_pool *pool, block_index b);
 /*
  * A run of neighbouring clean and dirty blocks of so many granules, with the lowest highest mark of
- * all such runs. Returns its first block, or 0; O(dirty blocks). `for_reuse`: none of a shared
- * region.
+ * all such runs; one that suffices without its dirty blocks is none. Returns its first block, or 0;
+ * O(dirty blocks). `for_reuse`: none of a shared region.
  */
 block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                            bfc_mark *mark);

@@ -156,6 +156,9 @@ block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool 
         block_index start = run_start(pool, b);
         if (!start || (for_reuse && is_shared(pool, b)) || wrong_zone(pool, b, granules))
             continue;
+        /* What is clean already suffices, so the policy refused it: no mark would change that. */
+        if (run_at(pool, start, granules, pool->completed))
+            continue;
         if (run_at(pool, start, granules, best - 1)) {
             best = lowest_mark(pool, start, granules, best - 1);
             found = run_at(pool, start, granules, best);
