@@ -22,11 +22,13 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 /* How many captures are under way; for the function below. */
 extern unsigned bfc_captures_under_way;
 
+static inline bool bfc_captures_exist(void) {
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) != 0;
+}
+
 static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
     /* Who must not miss a capture passes the gate; who sees one has looked before its end. */
-    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) == 0
-               ? BFC_CAPTURE_NONE
-               : bfc_capture_ask(driver);
+    return bfc_captures_exist() ? bfc_capture_ask(driver) : BFC_CAPTURE_NONE;
 }
 
 /* Whether this process ever began a capture. */

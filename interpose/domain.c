@@ -292,6 +292,46 @@ struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
     return switch_to_owner(driver, context, id, reason);
 }
 
+/* The thread's last domain, if its context is the current one. */
+static struct bfc_domain *last_if_current(const struct bfc_driver *driver) {
+    CUcontext context = NULL;
+    return driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && is_thread_domain(context, 0)
+               ? thread.domain
+               : NULL;
+}
+
+/* A context may have ended unseen, and its handle been given to this one. */
+static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_domain *domain) {
+    unsigned long long id = domain->id;
+    return !driver->cuCtxGetId ||
+           (driver->cuCtxGetId(domain->context, &id) == CUDA_SUCCESS && id == domain->id);
+}
+
+struct bfc_domain *bfc_domain_again(const struct bfc_driver *driver, unsigned long long id) {
+    if (!id || !thread.domain || thread.domain->id != id)
+        return NULL;
+    struct bfc_domain *domain = last_if_current(driver);
+    return domain && is_still_itself(driver, domain) ? domain : NULL;
+}
+
+struct bfc_domain *bfc_domain_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                       CUdeviceptr address) {
+    struct bfc_domain *domain = thread.domain;
+    if (!id || !domain || domain->id != id || bfc_region_owner(address) != domain)
+        return NULL;
+    return last_if_current(driver);
+}
+
+unsigned long long bfc_domain_now(const struct bfc_driver *driver) {
+    const struct bfc_domain *domain = thread.domain ? last_if_current(driver) : NULL;
+    return domain && is_still_itself(driver, domain) ? domain->id : 0;
+}
+
+bool bfc_domain_was(unsigned long long id) {
+    return thread.domain && thread.domain->id == id &&
+           !__atomic_load_n(&thread.domain->ended, __ATOMIC_ACQUIRE);
+}
+
 struct bfc_domain *bfc_domain_of(CUdeviceptr address) {
     void *owner = bfc_region_owner(address);
     if (!owner || owner == thread.domain)

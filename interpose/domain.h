@@ -46,6 +46,18 @@ struct bfc_domain {
 struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
                                       enum bfc_forward_reason *reason);
 
+/*
+ * The same, if it is the one that this thread used last and its id is `id`, which is not 0; else
+ * NULL, and nothing has changed. bfc_domain_again_of: and if `address` lies in its regions.
+ * bfc_domain_now: the id of the one that this thread used last, if its context is current; else 0.
+ * bfc_domain_was: whether `id` is that of the one that this thread used last, current or not.
+ */
+struct bfc_domain *bfc_domain_again(const struct bfc_driver *driver, unsigned long long id);
+struct bfc_domain *bfc_domain_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                       CUdeviceptr address);
+unsigned long long bfc_domain_now(const struct bfc_driver *driver);
+bool bfc_domain_was(unsigned long long id);
+
 /* The domain whose regions hold `address`, or NULL: not ours. Valid as above. */
 struct bfc_domain *bfc_domain_of(CUdeviceptr address);
 

@@ -51,7 +51,7 @@ static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driv
 }
 
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr *pointer, size_t bytes, bool capturing) {
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
     if (__builtin_expect(bytes > domain->device_total, 0))
@@ -60,8 +60,10 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
         bfc_observe_allocation(domain, *pointer, bytes, start);
         return CUDA_SUCCESS;
     }
-    CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, how, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
+    if (status != BFC_OK && how == BFC_REUSE_THERE)
+        return result;
     if (status != BFC_OK) {
         result = answer_failure(driver, status, pointer, bytes);
         return explain_failure(driver, domain, result, bytes);
@@ -91,7 +93,8 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *po
         return forward_allocation(driver, pointer, bytes, reason);
     if (__builtin_expect(bytes > domain->bypass_above, 0))
         return bypass(driver, pointer, bytes);
-    return allocate_in(driver, domain, pointer, bytes, captures != BFC_CAPTURE_NONE);
+    return allocate_in(driver, domain, pointer, bytes,
+                       captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_CLEAN);
 }
 
 /* What is not as usual: the first call, a disabled process or forked child, arguments not for us.
@@ -134,6 +137,19 @@ CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, siz
     return result;
 }
 
+bool bfc_allocate_at_once(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes,
+                          unsigned long long context) {
+    if (!bytes || !bfc_process_serves() || bfc_exports_need_own() || bfc_captures_exist())
+        return false;
+    struct bfc_domain *domain = bfc_domain_again(driver, context);
+    if (!domain || bytes > domain->bypass_above || bytes > domain->device_total ||
+        allocate_in(driver, domain, pointer, bytes, BFC_REUSE_THERE) != CUDA_SUCCESS)
+        return false;
+    if (bfc_records())
+        bfc_record_allocation(*pointer, bytes);
+    return true;
+}
+
 /* ---- freeing ---- */
 
 /* Whose block it is; NULL: not ours, or not ours to touch. */
@@ -154,17 +170,50 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
     return result;
 }
 
+static CUresult free_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUdeviceptr pointer, bool current) {
+    uint64_t start = bfc_observe_free_start();
+    uint64_t noted = bfc_exports_noted(domain, pointer);
+    CUresult result = bfc_reuse_free(driver, domain, pointer, current);
+    return note_free(domain, pointer, result, noted, start);
+}
+
+/* A free that failed at once, whose answer the runtime is to hear from its driver. */
+static __thread struct {
+    CUdeviceptr pointer; /* 0: none */
+    CUresult result;
+} answered __attribute__((tls_model("initial-exec")));
+
 CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    if (__builtin_expect(answered.pointer != 0, 0) && answered.pointer == pointer) {
+        answered.pointer = 0;
+        return answered.result;
+    }
     if (bfc_records())
         bfc_record_free(pointer, NULL);
     struct bfc_domain *domain = owner_of(pointer);
-    if (domain) {
-        uint64_t start = bfc_observe_free_start();
-        uint64_t noted = bfc_exports_noted(domain, pointer);
-        return note_free(domain, pointer, bfc_reuse_free(driver, domain, pointer), noted, start);
-    }
+    if (domain)
+        return free_pooled(driver, domain, pointer, false);
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
+}
+
+bool bfc_free_at_once(const struct bfc_driver *driver, CUdeviceptr pointer,
+                      unsigned long long context, CUresult *result) {
+    if (!bfc_process_serves() || bfc_captures_exist())
+        return false;
+    struct bfc_domain *domain = bfc_domain_again_of(driver, context, pointer);
+    if (!domain)
+        return false;
+    if (bfc_records())
+        bfc_record_free(pointer, NULL);
+    *result = free_pooled(driver, domain, pointer, true);
+    return true;
+}
+
+void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
+    answered.pointer = pointer;
+    answered.result = result;
 }
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

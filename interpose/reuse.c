@@ -219,23 +219,24 @@ static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domai
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                             enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)__atomic_load_n(&domain->fatal, __ATOMIC_RELAXED);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    unsigned flags = !capturing && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
+    unsigned base = how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0;
+    unsigned dirty = how != BFC_REUSE_CLEAN && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
     for (;;) {
-        *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
+        *status = bfc_pool_allocate(domain->pool, bytes, base | dirty, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.mark == BFC_NO_MARK || keep_dirty(driver, domain, &block, &result))
             break;
         if (result != CUDA_SUCCESS)
             return result;
-        flags = 0;
+        dirty = 0;
     }
     *pointer = block.start;
     return CUDA_SUCCESS;
@@ -281,11 +282,12 @@ static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *
  * context. `captured`: something captures by now, so nothing was waited for.
  */
 static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
-                               bool *captured) {
+                               bool current, bool *captured) {
     bfc_mark mark;
     *captured = false;
     if (!domain->marks || !bfc_capture_was_seen())
-        return synchronize(driver, domain, domain->context);
+        return current ? synchronize_current(driver, domain)
+                       : synchronize(driver, domain, domain->context);
     if ((*captured = !bfc_gate_enter()))
         return CUDA_SUCCESS;
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
@@ -310,10 +312,10 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domai
 }
 
 static CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
-                          CUdeviceptr pointer) {
+                          CUdeviceptr pointer, bool current) {
     CUcontext peers[MARK_CONTEXTS];
     bool captured;
-    CUresult result = wait_for_owner(driver, domain, &captured);
+    CUresult result = wait_for_owner(driver, domain, current, &captured);
     if (captured)
         return put_in_limbo(domain, pointer);
     if (result != CUDA_SUCCESS)
@@ -344,7 +346,7 @@ static CUresult ask_whether_barred(const struct bfc_driver *driver) {
 }
 
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
-                        CUdeviceptr pointer) {
+                        CUdeviceptr pointer, bool current) {
     BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
     enum bfc_capture_state state = bfc_capture_state(driver);
     if (state == BFC_CAPTURE_BARRED) {
@@ -354,7 +356,7 @@ CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *doma
     }
     if (state != BFC_CAPTURE_NONE && domain->marks)
         return put_in_limbo(domain, pointer);
-    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
+    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer, current)
                                               : free_later(driver, domain, pointer);
 }
 
@@ -389,7 +391,7 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain
         return CUDA_ERROR_INVALID_VALUE;
     if (!domain->marks || !calls.get_context) {
         CUresult result = calls.synchronize ? calls.synchronize(stream) : CUDA_SUCCESS;
-        return result == CUDA_SUCCESS ? bfc_reuse_free(driver, domain, pointer) : result;
+        return result == CUDA_SUCCESS ? bfc_reuse_free(driver, domain, pointer, false) : result;
     }
     CUcontext contexts[MARK_CONTEXTS], context = NULL;
     CUresult result = calls.get_context(stream, &context);

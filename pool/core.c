@@ -469,8 +469,10 @@ static __attribute__((noinline)) enum bfc_status allocate_slowly(struct bfc_pool
         pool->stats->hits++;
         return BFC_OK;
     }
-    if (request->flags & BFC_ALLOCATE_HIT_ONLY)
+    if (request->flags & BFC_ALLOCATE_HIT_ONLY) {
+        pool->lookups -= pool->rules.ages; /* the caller will ask again */
         return BFC_OUT_OF_MEMORY;
+    }
     return serve_miss(pool, request);
 }
 
@@ -478,8 +480,6 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
                                   struct bfc_block_info *block) {
     if (UNLIKELY(!bytes))
         return BFC_INVALID_SIZE;
-    if (flags & BFC_ALLOCATE_HIT_ONLY)
-        flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
     struct request request = {.bytes = bytes,
                               .granules =
                                   (((bytes - 1) | (2 * BFC_GRANULE - 1)) >> GRANULE_BITS) + 1,

@@ -1,6 +1,7 @@
 /*
  * One allocation and one free, again and again: nanoseconds a pair, the best of several rounds, as
  * JSON. usage: pair LABEL [ROUNDS]
+ * With RUNTIME: through a shared runtime, as most programs go.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -8,8 +9,17 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifdef RUNTIME
+int cudaMalloc(uint64_t *pointer, size_t bytes);
+int cudaFree(uint64_t pointer);
+#define ALLOCATE cudaMalloc
+#define RELEASE cudaFree
+#else
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
 int cuMemFree_v2(uint64_t pointer);
+#define ALLOCATE cuMemAlloc_v2
+#define RELEASE cuMemFree_v2
+#endif
 
 enum { PAIRS = 100000, LIVE = 1000 };
 
@@ -23,8 +33,8 @@ static double time_pairs(void) {
     uint64_t pointer;
     double start = now_ns();
     for (int i = 0; i < PAIRS; i++) {
-        cuMemAlloc_v2(&pointer, 65536);
-        cuMemFree_v2(pointer);
+        ALLOCATE(&pointer, 65536);
+        RELEASE(pointer);
     }
     return (now_ns() - start) / PAIRS;
 }
@@ -34,7 +44,7 @@ int main(int count, char **arguments) {
     double best = 1e18;
     static uint64_t live[LIVE];
     for (int i = 0; i < LIVE; i++)
-        cuMemAlloc_v2(&live[i], 65536);
+        ALLOCATE(&live[i], 65536);
     for (int i = 0; i < rounds; i++) {
         double pair = time_pairs();
         best = pair < best ? pair : best;
