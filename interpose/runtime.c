@@ -57,7 +57,9 @@ static void note(enum bfc_runtime_version version, const struct bfc_runtimes *fo
     __atomic_store_n(&runtimes[version].ready, sole && is_wanted(found), __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&exiting, __ATOMIC_SEQ_CST))
         __atomic_store_n(&runtimes[version].ready, false, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&runtimes[version].found_at, sole ? loads : 0, __ATOMIC_RELEASE);
+    /* Before the first allocation there are no options yet: to be looked at again then. */
+    bool lasts = sole && bfc_process_if_made();
+    __atomic_store_n(&runtimes[version].found_at, lasts ? loads : 0, __ATOMIC_RELEASE);
     thread.left = BFC_RUNTIME_LOOKS;
 }
 
