@@ -172,6 +172,8 @@ static void *resolve_driver(void *handle, const char *name, const char *version,
 void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller) {
     if (*version && strcmp(*name, "dlsym") == 0)
         return resolve_dlsym(handle, *version, caller);
+    if (strcmp(*name, "cuGetExportTable") == 0) /* as CUPTI does, once it is wanted */
+        bfc_runtime_watched();
     enum bfc_runtime_call call = runtime_call_of(*name);
     if (call == BFC_RUNTIME_CALL_COUNT)
         return resolve_driver(handle, *name, *version, caller);

@@ -28,8 +28,9 @@ static struct {
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];
 
-/* The process is on its way out: the runtime answers as it then does. Atomic. */
-static bool exiting;
+/* Atomic, and never lowered: the process is on its way out, and the runtime answers as it then
+ * does; a profiler may want to see its calls. */
+static bool exiting, watched;
 
 /* Of a thread: by version, the context (a domain's id) in which it was last seen to work. */
 static __thread struct {
@@ -39,12 +40,42 @@ static __thread struct {
 
 /* ---- looking around ---- */
 
-static bool is_wanted(const struct bfc_runtimes *found) {
+/* The driver looks when it begins; later changes of the environment mean nothing. */
+static bool is_injected(void) {
+    static int known; /* atomic: 0 not yet, else 1 + whether */
+    int was = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!was) {
+        was = 1 + (getenv("CUDA_INJECTION64_PATH") != NULL);
+        __atomic_store_n(&known, was, __ATOMIC_RELAXED);
+    }
+    return was == 2;
+}
+
+static bool is_wanted(void) {
     const struct bfc_process *process = bfc_process_if_made();
-    if (!process || !process->serves || process->options.runtime == BFC_RUNTIME_OFF)
+    if (!process || !process->serves || process->options.runtime == BFC_RUNTIME_OFF ||
+        __atomic_load_n(&exiting, __ATOMIC_SEQ_CST))
         return false;
     return process->options.runtime == BFC_RUNTIME_ON ||
-           (!found->profiler && !getenv("CUDA_INJECTION64_PATH"));
+           (!__atomic_load_n(&watched, __ATOMIC_SEQ_CST) && !is_injected());
+}
+
+/* Looked at again once it is said: what speaks against it may come about meanwhile. */
+static void set_ready(enum bfc_runtime_version version, bool may) {
+    __atomic_store_n(&runtimes[version].ready, may && is_wanted(), __ATOMIC_SEQ_CST);
+    if (may && !is_wanted())
+        __atomic_store_n(&runtimes[version].ready, false, __ATOMIC_SEQ_CST);
+}
+
+static void forbid(bool *reason) {
+    __atomic_store_n(reason, true, __ATOMIC_SEQ_CST);
+    for (int version = 0; version < BFC_RUNTIME_VERSIONS; version++)
+        set_ready((enum bfc_runtime_version)version,
+                  __atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED));
+}
+
+void bfc_runtime_watched(void) {
+    forbid(&watched);
 }
 
 /* Notes what was found; the look began when bfc_loads was `loads`. */
@@ -54,9 +85,7 @@ static void note(enum bfc_runtime_version version, const struct bfc_runtimes *fo
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         __atomic_store_n(&runtimes[version].calls[call], found->of[version].calls[call],
                          __ATOMIC_RELAXED);
-    __atomic_store_n(&runtimes[version].ready, sole && is_wanted(found), __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&exiting, __ATOMIC_SEQ_CST))
-        __atomic_store_n(&runtimes[version].ready, false, __ATOMIC_SEQ_CST);
+    set_ready(version, sole);
     /* Before the first allocation there are no options yet: to be looked at again then. */
     bool lasts = sole && bfc_process_if_made();
     __atomic_store_n(&runtimes[version].found_at, lasts ? loads : 0, __ATOMIC_RELEASE);
@@ -100,9 +129,7 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *library)
 
 static void stop(void *unused) {
     (void)unused;
-    __atomic_store_n(&exiting, true, __ATOMIC_SEQ_CST);
-    for (int version = 0; version < BFC_RUNTIME_VERSIONS; version++)
-        __atomic_store_n(&runtimes[version].ready, false, __ATOMIC_SEQ_CST);
+    forbid(&exiting);
 }
 
 /* What a runtime does at exit it asked for when it began, earlier: so ours is done before it. */

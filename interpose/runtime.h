@@ -21,6 +21,9 @@ enum { BFC_RUNTIME_LOOKS = 1024 };
 /* Calls of dlopen so far, and 1: counted by the thunk. */
 extern unsigned long bfc_loads;
 
+/* Something has looked up the driver's way in for profilers, by which they see runtimes' calls. */
+void bfc_runtime_watched(void);
+
 /* Our own function for a runtime's. */
 void *bfc_runtime_entry(enum bfc_runtime_version version, enum bfc_runtime_call call);
 

@@ -43,8 +43,6 @@ static void look_at(struct bfc_runtimes *runtimes, const struct link_map *object
     const char *version;
     if (object->l_ld == _DYNAMIC) /* our own */
         return;
-    if (bfc_object_function(object, "cuptiSubscribe", &version))
-        runtimes->profiler = true;
     if (!bfc_object_function(object, "cudaMalloc", &version))
         return;
     if (is_runtime_version(version))

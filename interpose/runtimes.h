@@ -49,8 +49,7 @@ struct bfc_runtimes {
         unsigned count;                      /* of the libraries with this version */
         void *calls[BFC_RUNTIME_CALL_COUNT]; /* of the first */
     } of[BFC_RUNTIME_VERSIONS];
-    bool others;   /* another library has a cudaMalloc, as tools have that stand before a runtime */
-    bool profiler; /* CUPTI is there, by which tools see a runtime's calls */
+    bool others; /* another library has a cudaMalloc, as tools have that stand before a runtime */
 };
 void bfc_runtimes_find(struct bfc_runtimes *runtimes);
 

@@ -1,6 +1,12 @@
-// A library that looks like CUPTI: profilers load it to see a runtime's calls.
-int cuptiSubscribe(void);
+// What CUPTI does when a profiler first wants something of it, and not when it is loaded.
+#include <dlfcn.h>
+#include <stdio.h>
 
-int cuptiSubscribe(void) {
-    return 0;
+void plugin_run(const char *who, int pairs);
+
+void plugin_run(const char *who, int pairs) {
+    (void)pairs;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    printf("%s: the way in for profilers %s\n", who,
+           driver && dlsym(driver, "cuGetExportTable") ? "is there" : "is not there");
 }
