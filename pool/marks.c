@@ -154,7 +154,7 @@ block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool 
     bfc_mark best = UINT64_MAX;
     for (block_index b = pool->oldest; b; b = pool->details[b].newer) {
         block_index start = run_start(pool, b);
-        if (!start || (for_reuse && region_of(pool, b)->shared) || wrong_zone(pool, b, granules))
+        if (!start || (for_reuse && is_shared(pool, b)) || wrong_zone(pool, b, granules))
             continue;
         if (run_at(pool, start, granules, best - 1)) {
             best = lowest_mark(pool, start, granules, best - 1);

@@ -77,6 +77,8 @@ void policy_make(struct bfc_pool *pool) {
         .cuts_all = bfc && !unsplit && !own_split(config),
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
+    struct rules *rules = &pool->rules;
+    rules->plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
 }
 
 /* ---- sizes ---- */

@@ -40,6 +40,7 @@ struct rules {
     bool rounds;   /* requests are rounded by more than the unit */
     bool cuts_all; /* whatever is larger than the request is split */
     bool ages;     /* regions note when they became idle */
+    bool plain;    /* none of the above but cuts_all: the short way */
 };
 
 void policy_make(struct bfc_pool *pool);

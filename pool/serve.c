@@ -34,7 +34,6 @@ static void poll(struct bfc_pool *pool) {
     bfc_mark mark = pool->source.poll ? pool->source.poll(pool->source.context) : UINT64_MAX;
     pool_enter(pool);
     marks_complete(pool, mark);
-    marks_settle(pool, MARKS_ALL);
 }
 
 static uint64_t now(const struct bfc_pool *pool) {
@@ -51,7 +50,6 @@ static uint64_t wait_for(struct bfc_pool *pool, bfc_mark mark, uint64_t timeout_
     pool->stats->waits++;
     pool->stats->wait_ns += spent;
     marks_complete(pool, complete);
-    marks_settle(pool, MARKS_ALL);
     return complete >= mark ? spent : UINT64_MAX;
 }
 
