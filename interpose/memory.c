@@ -50,8 +50,9 @@ static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driv
     return explain_failure(driver, domain, result, bytes);
 }
 
-static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
+static inline __attribute__((always_inline)) CUresult
+allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain, CUdeviceptr *pointer,
+            size_t bytes, enum bfc_reuse_how how) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
     if (__builtin_expect(bytes > domain->device_total, 0))
@@ -170,8 +171,10 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
     return result;
 }
 
-static CUresult free_pooled(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr pointer, bool current) {
+static inline __attribute__((always_inline)) CUresult free_pooled(const struct bfc_driver *driver,
+                                                                  struct bfc_domain *domain,
+                                                                  CUdeviceptr pointer,
+                                                                  bool current) {
     uint64_t start = bfc_observe_free_start();
     uint64_t noted = bfc_exports_noted(domain, pointer);
     CUresult result = bfc_reuse_free(driver, domain, pointer, current);
