@@ -23,7 +23,8 @@ static pthread_mutex_t lock =
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
 static atomic_uint gate;         /* threads inside, and CLOSED */
-static atomic_bool seen;
+static struct bfc_door *doors;   /* guarded by the lock */
+bool bfc_capture_seen;
 
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
 
@@ -56,12 +57,61 @@ void bfc_gate_leave(void) {
     atomic_fetch_sub(&gate, 1);
 }
 
+/* ---- doors ---- */
+
+void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door)) {
+    pthread_mutex_lock(&lock);
+    *door = (struct bfc_door){.is_empty = is_empty, .next = doors};
+    doors = door;
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_door_remove(struct bfc_door *door) {
+    pthread_mutex_lock(&lock);
+    struct bfc_door **link = &doors;
+    while (*link != door)
+        link = &(*link)->next;
+    *link = door->next;
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_door_await(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool shut(struct bfc_door *door) {
+    pool_lock(&door->lock);
+    door->shut = true;
+    bool empty = door->is_empty(door);
+    pool_unlock(&door->lock);
+    return empty;
+}
+
+static void shut_doors(void) {
+    BFC_WITHOUT_HOLDING(return;)
+    for (struct bfc_door *door = doors; door; door = door->next)
+        while (!shut(door))
+            sched_yield();
+}
+
+static void open_doors(void) {
+    for (struct bfc_door *door = doors; door; door = door->next) {
+        pool_lock(&door->lock);
+        door->shut = false;
+        pool_unlock(&door->lock);
+    }
+}
+
+/* ---- captures ---- */
+
 void bfc_capture_begin(void) {
     pthread_mutex_lock(&lock);
-    atomic_store(&seen, true);
+    __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
     atomic_fetch_or(&gate, CLOSED);
     while (atomic_load(&gate) != CLOSED)
         sched_yield(); /* those inside make calls that do not block */
+    shut_doors();
 }
 
 static CUcontext current_context(void) {
@@ -96,25 +146,22 @@ void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mod
                        CUresult result) {
     if (result == CUDA_SUCCESS)
         add_capture(stream, is_default(stream, per_thread), mode);
+    open_doors();
     atomic_fetch_and(&gate, ~CLOSED);
     pthread_mutex_unlock(&lock);
 }
 
-bool bfc_capture_was_seen(void) {
-    return atomic_load_explicit(&seen, memory_order_relaxed);
-}
-
 /* ---- modes ---- */
 
-CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
+CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (bfc_capture_was_seen() && driver->cuThreadExchangeStreamCaptureMode)
+    if (driver->cuThreadExchangeStreamCaptureMode)
         driver->cuThreadExchangeStreamCaptureMode(&mode);
     return mode;
 }
 
 /* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
-void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
+void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     /* Once more if it is refused: a thread that stays relaxed could break captures. */
     for (int tries = 0; tries < 2 && mode != CU_STREAM_CAPTURE_MODE_RELAXED; tries++)
         if (driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS)

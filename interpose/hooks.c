@@ -16,13 +16,11 @@
 #include "interpose/segment.h"
 
 BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
-    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
-    return bfc_allocate(driver, pointer, bytes);
+    return bfc_allocate(pointer, bytes);
 }
 
 BFC_HOOK(cuMemFree_v2, (CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuMemFree_v2);
-    return bfc_free(driver, pointer);
+    return bfc_free(pointer);
 }
 
 BFC_HOOK(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream)) {

@@ -27,12 +27,17 @@ CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *
                             size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                             enum bfc_status *status);
 
-/*
- * Frees a pooled block. On an error it stays the program's, but for one that is not its to free.
- * `current`: the domain's context is known to be the thread's current one.
- */
+/* Frees a pooled block. On an error it stays the program's, but for one that is not its to free. */
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
-                        CUdeviceptr pointer, bool current);
+                        CUdeviceptr pointer);
+
+/* The same for a block without notes, while nothing captures; and the segment is told. */
+CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr pointer);
+
+/* And when the block's context is known to be the current one. */
+CUresult bfc_reuse_free_here(const struct bfc_driver *driver, struct bfc_domain *domain,
+                             CUdeviceptr pointer);
 
 /* The same in the order of a stream: never a host wait of ours where the driver can mark. */
 CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain *domain,

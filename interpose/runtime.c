@@ -188,7 +188,7 @@ static inline int allocate(enum bfc_runtime_version version, void **pointer, siz
                            const void *caller) {
     CUdeviceptr block;
     if (may_answer(version) && pointer &&
-        bfc_allocate_at_once(bfc_driver_found, &block, bytes, thread.context[version])) {
+        bfc_allocate_at_once(&block, bytes, thread.context[version])) {
         *pointer = (void *)block;
         return SUCCESS;
     }
@@ -198,7 +198,7 @@ static inline int allocate(enum bfc_runtime_version version, void **pointer, siz
 static inline int release(enum bfc_runtime_version version, void *pointer, const void *caller) {
     CUresult result;
     if (!may_answer(version) || !pointer ||
-        !bfc_free_at_once(bfc_driver_found, (CUdeviceptr)pointer, thread.context[version], &result))
+        !bfc_free_at_once((CUdeviceptr)pointer, thread.context[version], &result))
         return forward_free(version, pointer, caller);
     return result == CUDA_SUCCESS ? SUCCESS : fail_free(version, pointer, result, caller);
 }

@@ -20,8 +20,9 @@
 
 #define BIN_BITS 5 /* bins an octave: 32 */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
-#define BIN_TRIES 3  /* blocks that are looked at in a request's own bin */
-#define BIN_WINDOW 3 /* the bins after it of whose first blocks the lowest is taken */
+#define BIN_TRIES 3     /* blocks that are looked at in a request's own bin */
+#define BIN_WINDOW 3    /* the bins after it of whose first blocks the lowest is taken... */
+#define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
 /* What is known of the first block of a bin: its index, and above that where it starts, in units of
@@ -219,7 +220,8 @@ static inline block_index bins_pick(const struct bins *bins, const struct block 
     } else if (bins->heads[bin + 1] == NO_HEAD) {
         bin = bins_next(bins, bin + 2) - 1;
     }
-    for (unsigned i = 1; i <= BIN_WINDOW; i++)
+    unsigned window = granules <= CLOSE_FIT ? BIN_WINDOW : 1;
+    for (unsigned i = 1; i <= window; i++)
         best = lower_head(best, bins->heads[bin + i]);
     return (block_index)best;
 }

@@ -16,10 +16,8 @@
 
 typedef uint32_t block_index;
 
-#define GRANULE_BITS 8
-/* The largest block, and so the largest region: 2^32 granules, 1 TiB. */
+/* Of the largest block, and so of the largest region. */
 #define MOST_GRANULES ((uint64_t)1 << 32)
-#define LARGEST_BLOCK (MOST_GRANULES << GRANULE_BITS)
 
 enum block_state {
     BLOCK_LIVE,
@@ -82,14 +80,6 @@ static inline bfc_addr block_start(const struct block *b) {
 
 static inline uint64_t block_granules(const struct block *b) {
     return (uint64_t)b->last + 1;
-}
-
-static inline uint64_t block_size(const struct block *b) {
-    return block_granules(b) << GRANULE_BITS;
-}
-
-static inline bfc_addr block_end(const struct block *b) {
-    return block_start(b) + block_size(b);
 }
 
 static inline void block_set_state(struct block *b, enum block_state state) {

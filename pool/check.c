@@ -31,9 +31,9 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     if (at->previous != t->previous)
         return fail(t, "a block's neighbours do not point back at it");
     bool is_first = t->previous == region->head;
-    if (block_start(at) != (is_first ? region->start : block_end(previous)))
+    if (block_start(at) != (is_first ? region->start : block_end(pool, previous)))
         return fail(t, "blocks do not tile their region");
-    if (!at->next && block_end(at) != region->start + region->size)
+    if (!at->next && block_end(pool, at) != region->start + region->size)
         return fail(t, "blocks do not fill their region");
     if (should_have_merged(pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
@@ -54,7 +54,7 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a vacant record is in a region");
     if (state == BLOCK_DIRTY && t->pool->details[b].mark <= BFC_NO_MARK)
         return fail(t, "a dirty block has no mark");
-    t->bytes[state] += block_size(at);
+    t->bytes[state] += block_size(t->pool, at);
     t->blocks[state]++;
     t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
     t->requested += state == BLOCK_LIVE ? at->requested : 0;

@@ -35,7 +35,7 @@ split_front(struct bfc_pool *pool, block_index b, uint64_t granules) {
     before->next = b;
     blocks[at->previous].next = front;
     at->previous = front;
-    at->tagged += granules << GRANULE_BITS;
+    at->tagged += granules << pool->granule_bits;
     at->last -= (uint32_t)granules;
     if (UNLIKELY(is_anchor(front)))
         drop_anchor(pool, front);
@@ -64,7 +64,7 @@ static inline void absorb_next(struct bfc_pool *pool, block_index b) {
 static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index gone = blocks[b].previous;
-    uint64_t size = block_size(&blocks[gone]);
+    uint64_t size = block_size(pool, &blocks[gone]);
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].previous = blocks[gone].previous;
     blocks[blocks[b].previous].next = b;
@@ -123,7 +123,7 @@ static __attribute__((noinline)) void merge_by_rules(struct bfc_pool *pool, bloc
 }
 
 static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
-    pool->stats->clean += block_size(&pool->blocks[b]);
+    pool->stats->clean += block_size(pool, &pool->blocks[b]);
     if (LIKELY(pool->rules.plain))
         merge_clean(pool, b, true);
     else
@@ -137,7 +137,7 @@ static bool dirty_with(const struct bfc_pool *pool, block_index b, bfc_mark mark
 static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_DIRTY);
-    pool->stats->dirty += block_size(&blocks[b]);
+    pool->stats->dirty += block_size(pool, &blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (dirty_with(pool, next, mark)) {
         pool_unbin(pool, next);
@@ -156,7 +156,7 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
 static void make_limbo(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_LIMBO);
-    pool->stats->limbo += block_size(&blocks[b]);
+    pool->stats->limbo += block_size(pool, &blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_LIMBO) {
         limbo_remove(pool, next);
@@ -200,7 +200,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
     block_set_state(at, BLOCK_LIVE);
-    uint64_t id = take_id(pool), size = block_size(at);
+    uint64_t id = take_id(pool), size = block_size(pool, at);
     at->requested = request->bytes;
     map_insert(&pool->map, pool->blocks, b);
     pool->details[b] = (struct block_detail){.id = id, .handed_out = mark};
@@ -222,7 +222,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
 static inline bool is_cut(const struct bfc_pool *pool, block_index b,
                           const struct request *request) {
     return LIKELY(pool->rules.cuts_all) ||
-           policy_splits(pool, request_size(request), block_size(&pool->blocks[b]));
+           policy_splits(pool, request_size(pool, request), block_size(pool, &pool->blocks[b]));
 }
 
 /*
@@ -249,7 +249,7 @@ static inline __attribute__((always_inline)) block_index take_off(struct bfc_poo
 static inline __attribute__((always_inline)) void
 hand_out_clean(struct bfc_pool *pool, block_index b, const struct request *request, bool plain) {
     b = take_off(pool, &pool->clean, b, request, plain);
-    pool->stats->clean -= block_size(&pool->blocks[b]);
+    pool->stats->clean -= block_size(pool, &pool->blocks[b]);
     make_live(pool, b, request, BFC_NO_MARK);
 }
 
@@ -258,7 +258,7 @@ static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct re
     block_index taken = take_off(pool, &pool->dirty, b, request, false);
     if (taken == b)
         marks_remove(pool, b);
-    pool->stats->dirty -= block_size(&pool->blocks[taken]);
+    pool->stats->dirty -= block_size(pool, &pool->blocks[taken]);
     bool complete = mark <= pool->completed;
     pool->stats->dirty_reuses += !complete;
     make_live(pool, taken, request, complete ? BFC_NO_MARK : mark);
@@ -267,9 +267,9 @@ static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct re
 /* The smallest block that fits, if the policy lets the request have it; or 0. */
 static __attribute__((noinline)) block_index
 pick_exactly(const struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
-    uint64_t size = granules << GRANULE_BITS;
+    uint64_t size = granules << pool->granule_bits;
     block_index b = sorted_find(bins->root, pool->blocks, policy_zone(pool, size), granules);
-    return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
+    return b && policy_fits(pool, size, block_size(pool, &pool->blocks[b])) ? b : 0;
 }
 
 static inline block_index pick_dirty(const struct bfc_pool *pool, uint64_t granules) {
@@ -344,8 +344,8 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
          first = false) {
         block_index part = first ? b : blocks[b].next;
         if (block_state(&blocks[part]) == BLOCK_CLEAN) {
-            *clean -= block_size(&blocks[part]);
-            *dirty += block_size(&blocks[part]);
+            *clean -= block_size(pool, &blocks[part]);
+            *dirty += block_size(pool, &blocks[part]);
         }
         pool_unbin(pool, part);
         if (!first)
@@ -361,8 +361,8 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
 /* What an allocation comes to that finds no clean block at once, or is not under plain rules. */
 static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
                                                                    struct request *request) {
-    if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
-        request->granules = policy_round(pool, request->bytes) >> GRANULE_BITS;
+    if (pool->rules.rounds && request->bytes <= largest_block(pool))
+        request->granules = policy_round(pool, request->bytes) >> pool->granule_bits;
     pool->lookups += pool->rules.ages;
     if (request->granules > MOST_GRANULES) {
         pool->stats->out_of_memory++;
@@ -383,8 +383,7 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     if (UNLIKELY(!bytes))
         return BFC_INVALID_SIZE;
     struct request request = {.bytes = bytes,
-                              .granules =
-                                  (((bytes - 1) | (2 * BFC_GRANULE - 1)) >> GRANULE_BITS) + 1,
+                              .granules = ((bytes - 1) >> pool->granule_bits) + 1,
                               .flags = flags,
                               .out = block};
     enum bfc_status status = BFC_OK;
@@ -422,7 +421,7 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
         return refuse_free(pool, start);
     const struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
-    stats->in_use -= block_size(at);
+    stats->in_use -= block_size(pool, at);
     stats->requested -= at->requested;
     stats->blocks--;
     stats->frees++;
@@ -449,14 +448,14 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) 
     if (!rest)
         return false;
     struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[rest];
-    after->tagged = at->tagged + (granules << GRANULE_BITS);
+    after->tagged = at->tagged + (granules << pool->granule_bits);
     after->last = (uint32_t)(at->last - granules);
     after->previous = b;
     after->next = at->next;
     blocks[at->next].previous = rest;
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
-    after->requested = block_size(after);
+    after->requested = block_size(pool, after);
     map_insert(&pool->map, blocks, rest);
     if (is_anchor(rest))
         drop_anchor(pool, rest);
@@ -476,7 +475,7 @@ static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t byt
     if (!b)
         return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
     struct block *at = &pool->blocks[b];
-    uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1;
+    uint64_t granules = ((bytes - 1) >> pool->granule_bits) + 1;
     if (!bytes || granules > block_granules(at))
         return BFC_INVALID_SIZE;
     if (granules < block_granules(at) && !split_live(pool, b, granules))

@@ -62,6 +62,7 @@ struct bfc_pool {
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
+    unsigned granule_bits; /* of rules.unit: what sizes are counted in */
     struct map map;
     block_index vacant; /* list of vacant records, doubly linked by their neighbour links */
     uint32_t high;      /* all records in use are below it... */
@@ -91,6 +92,18 @@ struct bfc_pool {
     struct bfc_pool_stats own_stats;
 };
 
+static inline uint64_t block_size(const struct bfc_pool *pool, const struct block *b) {
+    return block_granules(b) << pool->granule_bits;
+}
+
+static inline bfc_addr block_end(const struct bfc_pool *pool, const struct block *b) {
+    return block_start(b) + block_size(pool, b);
+}
+
+static inline uint64_t largest_block(const struct bfc_pool *pool) {
+    return MOST_GRANULES << pool->granule_bits;
+}
+
 /* What one allocation wants. */
 struct request {
     uint64_t bytes, granules;
@@ -98,8 +111,8 @@ struct request {
     struct bfc_block_info *out;
 };
 
-static inline uint64_t request_size(const struct request *request) {
-    return request->granules << GRANULE_BITS;
+static inline uint64_t request_size(const struct bfc_pool *pool, const struct request *request) {
+    return request->granules << pool->granule_bits;
 }
 
 static inline void pool_enter(struct bfc_pool *pool) {
@@ -141,8 +154,8 @@ void limbo_add(struct bfc_pool *pool, block_index b);
 void limbo_remove(struct bfc_pool *pool, block_index b);
 /*
  * A run of neighbouring clean and dirty blocks of so many granules, with the lowest highest mark of
- * all such runs. Returns its first block, or 0; O(dirty blocks). `for_reuse`: none of a shared
- * region.
+ * all such runs; one that suffices without its dirty blocks is none. Returns its first block, or 0;
+ * O(dirty blocks). `for_reuse`: none of a shared region.
  */
 block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                            bfc_mark *mark);

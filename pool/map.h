@@ -12,6 +12,7 @@
 #include "pool/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
+#define MAP_HASH_SHIFT 8 /* starts are multiples of BFC_GRANULE, and may be tagged below it */
 /* A table of two pages or less is not worth shrinking, to be grown again soon after. */
 #define MAP_FEWEST_KEPT 2048
 
@@ -26,7 +27,7 @@ struct map {
 
 static inline uint32_t map_hash(bfc_addr start) {
     /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). */
-    return (uint32_t)(((start >> GRANULE_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+    return (uint32_t)(((start >> MAP_HASH_SHIFT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {

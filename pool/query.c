@@ -93,6 +93,10 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
     free(pool);
 }
 
+uint64_t bfc_pool_granule(const struct bfc_pool *pool) {
+    return pool->rules.unit;
+}
+
 block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
     block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
     if (b)
@@ -100,7 +104,7 @@ block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
     b = pool->anchors.all[anchors_find(&pool->anchors, pool->blocks, address)].block;
     if (block_state(&pool->blocks[b]) == BLOCK_HEAD)
         b = pool->blocks[b].next;
-    while (b && address - block_start(&pool->blocks[b]) >= block_size(&pool->blocks[b]))
+    while (b && address - block_start(&pool->blocks[b]) >= block_size(pool, &pool->blocks[b]))
         b = pool->blocks[b].next;
     return b;
 }
@@ -109,7 +113,7 @@ static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool
     const struct block *blocks = pool->blocks;
     uint64_t bytes = 0;
     for (int i = 0; i < NEIGHBOURS_MOST && block_is_free(&blocks[b]); i++) {
-        bytes += block_size(&blocks[b]);
+        bytes += block_size(pool, &blocks[b]);
         b = onwards ? blocks[b].next : blocks[b].previous;
     }
     return bytes;
@@ -122,7 +126,7 @@ static void describe(const struct bfc_pool *pool, block_index b, struct bfc_bloc
     bool live = block_state(at) == BLOCK_LIVE, clean = block_state(at) == BLOCK_CLEAN;
     *info = (struct bfc_block_info){
         .start = block_start(at),
-        .size = block_size(at),
+        .size = block_size(pool, at),
         .requested = live ? at->requested : 0,
         .id = live ? detail->id : 0,
         .free_before = free_bytes_from(pool, at->previous, false),
@@ -168,24 +172,26 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     pool_leave(pool);
 }
 
-static uint64_t largest_in(const struct bins *bins, const struct block *blocks) {
+static uint64_t largest_clean(const struct bfc_pool *pool) {
+    const struct bins *bins = &pool->clean;
+    const struct block *blocks = pool->blocks;
     if (bins->is_sorted)
-        return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
+        return bins->root ? block_size(pool, &blocks[sorted_last(bins->root, blocks)]) : 0;
     uint64_t largest = 0;
     unsigned bin = BIN_COUNT;
     while (bin > 0 && bins->heads[bin] == NO_HEAD)
         bin--;
     for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
-        if (block_size(&blocks[b]) > largest)
-            largest = block_size(&blocks[b]);
+        if (block_size(pool, &blocks[b]) > largest)
+            largest = block_size(pool, &blocks[b]);
     return largest;
 }
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
-    uint64_t largest = largest_in(&pool->clean, pool->blocks);
+    uint64_t largest = largest_clean(pool);
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
-        if (block_size(&pool->blocks[b]) > largest)
-            largest = block_size(&pool->blocks[b]);
+        if (block_size(pool, &pool->blocks[b]) > largest)
+            largest = block_size(pool, &pool->blocks[b]);
     return largest;
 }
 

@@ -54,7 +54,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
     }
     pool->regions[r] = (struct region){.start = start, .size = size, .head = head};
     pool->blocks[b] = (struct block){
-        .tagged = start, .last = (uint32_t)((size >> GRANULE_BITS) - 1), .previous = head};
+        .tagged = start, .last = (uint32_t)((size >> pool->granule_bits) - 1), .previous = head};
     block_set_zone(&pool->blocks[b], zone);
     if (is_anchor(b))
         anchors_add(&pool->anchors, pool->blocks, b, r);
@@ -71,7 +71,7 @@ block_index region_idle_block(const struct bfc_pool *pool, const struct region *
         return 0;
     block_index b = pool->blocks[region->head].next;
     const struct block *at = &pool->blocks[b];
-    return block_state(at) == BLOCK_CLEAN && block_size(at) == region->size ? b : 0;
+    return block_state(at) == BLOCK_CLEAN && block_size(pool, at) == region->size ? b : 0;
 }
 
 uint64_t regions_releasable(const struct bfc_pool *pool) {
@@ -235,7 +235,7 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
     /* More than once round only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
         bfc_addr start;
-        *status = add_for(pool, request_size(request), &start);
+        *status = add_for(pool, request_size(pool, request), &start);
         taken = *status == BFC_OK && take_new(pool, start, request);
     }
     pthread_mutex_unlock(&pool->growth_turn);

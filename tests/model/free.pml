@@ -105,6 +105,9 @@ byte drawn;              /* the last ticket */
 byte taken[4];           /* events recorded that have no ticket yet, by context and thread */
 #endif
 byte handed_out;         /* the highest mark under which a block was handed out */
+#if MODE == ORDERED
+byte waited_for;         /* the highest mark that OWNER was made to wait for */
+#endif
 byte host_only;          /* the highest mark that must not be waited for on the device */
 byte holding;            /* threads that hold the gate shared */
 
@@ -202,6 +205,9 @@ inline learn() {
         od;
         drawn = drawn - shift_;
         lower(handed_out);
+#if MODE == ORDERED
+        lower(waited_for);
+#endif
         lower(host_only);
         lower(mark[0]);
         lower(mark[1]);
@@ -754,7 +760,18 @@ taking:
     }
 
     /* dirty, under the mark `wanted` */
-    d_step { handed_out = (wanted[me] > handed_out -> wanted[me] : handed_out) }
+#if MODE == ORDERED
+    if
+    :: d_step { wanted[me] <= waited_for -> skip } goto waited
+    :: d_step {
+        wanted[me] > waited_for ->
+        handed_out = (wanted[me] > handed_out -> wanted[me] : handed_out);
+#ifdef WITHOUT_WAITED
+        waited_for = handed_out
+#endif
+    }
+    fi;
+#endif
     atomic {
         enter_gate();
         if
@@ -772,12 +789,33 @@ taking:
         assert(!capturing);
         if
         :: wanted[me] != 0 && entry[AT(OWNER, wanted[me])] == RECORDED ->
-            all_wait_for = all_wait_for | event[AT(OWNER, wanted[me])]
+            all_wait_for = all_wait_for | event[AT(OWNER, wanted[me])];
+#if MODE == ORDERED
+            waited_for = (wanted[me] > waited_for -> wanted[me] : waited_for)
+#endif
         :: else
         fi;
         wanted[me] = 0;
         leave_gate()
     }
+
+    goto handing;
+
+#if MODE == ORDERED
+    /* the owner waits for a later mark already */
+waited:
+    atomic {
+        if
+        :: REGISTERED_SINCE ->
+            put_back(DIRTY, wanted[me]);
+            wanted[me] = 0;
+            set = 0;
+            dirty = 0;
+            goto taking
+        :: else -> wanted[me] = 0
+        fi
+    }
+#endif
 
 handing:
     atomic {
