@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/capture.h"
+#include "interpose/process.h"
 #include "interpose/unsafe.h"
 
 #include <pthread.h>
@@ -24,13 +25,20 @@ static pthread_mutex_t lock =
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
 static atomic_uint gate;         /* threads inside, and CLOSED */
-static atomic_bool seen;
-static atomic_uint waits; /* by context, under way */
+static struct bfc_door *doors;   /* guarded by the lock */
+bool bfc_capture_seen;
+struct bfc_waits bfc_waits[BFC_WAITS];
 
-static __thread char this_thread __attribute__((tls_model("initial-exec")));
+__thread char bfc_this_thread __attribute__((tls_model("initial-exec")));
 
 static unsigned count_under_way(void) {
     return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
+}
+
+/* In a forked child nothing of ours goes on, and what other threads held is held for ever. */
+static bool is_forked(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && !process->alive;
 }
 
 /* ---- the gate ---- */
@@ -58,43 +66,90 @@ void bfc_gate_leave(void) {
     atomic_fetch_sub(&gate, 1);
 }
 
-/* Announced, then looked: of a wait and a capture that begin together one sees the other. */
-bool bfc_capture_enter_wait(void) {
-    atomic_fetch_add(&waits, 1);
-    if (!atomic_load(&seen))
-        return true;
-    atomic_fetch_sub(&waits, 1);
-    return false;
-}
-
-void bfc_capture_leave_wait(void) {
-    atomic_fetch_sub(&waits, 1);
-}
+/* ---- waits by context ---- */
 
 enum { LONGEST_WAIT_S = 1, NAP_NS = 20000 };
+
+static bool are_waits(void) {
+    unsigned under_way = 0;
+    for (int i = 0; i < BFC_WAITS; i++)
+        under_way += __atomic_load_n(&bfc_waits[i].under_way, __ATOMIC_SEQ_CST);
+    return under_way != 0;
+}
 
 /* Nothing enters any more. */
 static void outlast_waits(void) {
     struct timespec start, now;
     BFC_WITHOUT_HOLDING(return;)
-    if (atomic_load(&waits) == 0)
+    if (!are_waits())
         return;
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (atomic_load(&waits) != 0 &&
+    } while (are_waits() &&
              (now.tv_sec - start.tv_sec < LONGEST_WAIT_S ||
               (now.tv_sec - start.tv_sec == LONGEST_WAIT_S && now.tv_nsec < start.tv_nsec)));
 }
 
+/* ---- doors ---- */
+
+void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door)) {
+    pthread_mutex_lock(&lock);
+    *door = (struct bfc_door){.is_empty = is_empty, .next = doors};
+    doors = door;
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_door_remove(struct bfc_door *door) {
+    pthread_mutex_lock(&lock);
+    struct bfc_door **link = &doors;
+    while (*link != door)
+        link = &(*link)->next;
+    *link = door->next;
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_door_await(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool shut(struct bfc_door *door) {
+    pool_lock(&door->lock);
+    door->shut = true;
+    bool empty = door->is_empty(door);
+    pool_unlock(&door->lock);
+    return empty;
+}
+
+static void shut_doors(void) {
+    BFC_WITHOUT_HOLDING(return;)
+    for (struct bfc_door *door = doors; door; door = door->next)
+        while (!shut(door))
+            sched_yield();
+}
+
+static void open_doors(void) {
+    for (struct bfc_door *door = doors; door; door = door->next) {
+        pool_lock(&door->lock);
+        door->shut = false;
+        pool_unlock(&door->lock);
+    }
+}
+
+/* ---- captures ---- */
+
 void bfc_capture_begin(void) {
-    atomic_store(&seen, true);
+    if (is_forked())
+        return;
+    __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
     outlast_waits();
     pthread_mutex_lock(&lock);
     atomic_fetch_or(&gate, CLOSED);
     while (atomic_load(&gate) != CLOSED)
         sched_yield(); /* those inside make calls that do not block */
+    shut_doors();
 }
 
 static CUcontext current_context(void) {
@@ -133,7 +188,7 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
     *capture = (struct capture){
         .stream = stream,
         .context = current_context(),
-        .thread = &this_thread,
+        .thread = &bfc_this_thread,
         .mode = mode,
         .default_stream = default_stream,
         .next = captures,
@@ -146,27 +201,26 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
 
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
                        CUresult result) {
+    if (is_forked())
+        return;
     if (result == CUDA_SUCCESS)
         add_capture(stream, is_default(stream, per_thread), mode);
+    open_doors();
     atomic_fetch_and(&gate, ~CLOSED);
     pthread_mutex_unlock(&lock);
 }
 
-bool bfc_capture_was_seen(void) {
-    return atomic_load_explicit(&seen, memory_order_relaxed);
-}
-
 /* ---- modes ---- */
 
-CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
+CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (bfc_capture_was_seen() && driver->cuThreadExchangeStreamCaptureMode)
+    if (driver->cuThreadExchangeStreamCaptureMode)
         driver->cuThreadExchangeStreamCaptureMode(&mode);
     return mode;
 }
 
 /* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
-void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
+void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     /* Once more if it is refused: a thread that stays relaxed could break captures. */
     for (int tries = 0; tries < 2 && mode != CU_STREAM_CAPTURE_MODE_RELAXED; tries++)
         if (driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS)
@@ -178,7 +232,7 @@ void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mo
  * own, and a global one also by a global capture of another thread.
  */
 static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
-    if (capture->thread == &this_thread)
+    if (capture->thread == &bfc_this_thread)
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
@@ -205,7 +259,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
 
 static bool forget(bool (*ended)(const struct capture *capture, const void *context),
                    const void *context) {
-    if (count_under_way() == 0)
+    if (count_under_way() == 0 || is_forked())
         return false;
     pthread_mutex_lock(&lock);
     unsigned before = count_under_way();
@@ -228,7 +282,7 @@ static bool forget(bool (*ended)(const struct capture *capture, const void *cont
 static bool is_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (capture->default_stream && capture->thread != &this_thread)
+    if (capture->default_stream && capture->thread != &bfc_this_thread)
         return false;
     CUstream stream = capture->default_stream ? CU_STREAM_PER_THREAD : capture->stream;
     return driver->cuStreamIsCapturing &&
@@ -244,7 +298,7 @@ struct named_stream {
 static bool is_of_stream(const struct capture *capture, const void *context) {
     const struct named_stream *named = context;
     if (named->default_stream)
-        return capture->default_stream && capture->thread == &this_thread;
+        return capture->default_stream && capture->thread == &bfc_this_thread;
     return !capture->default_stream && capture->stream == named->stream;
 }
 

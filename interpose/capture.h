@@ -10,6 +10,7 @@
 #define BFC_INTERPOSE_CAPTURE_H
 
 #include "interpose/driver.h"
+#include "pool/lock.h"
 
 /* What captures mean for a call of the calling thread that they may bar (an allocation, a free). */
 enum bfc_capture_state {
@@ -22,24 +23,49 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 /* How many captures are under way; for the function below. */
 extern unsigned bfc_captures_under_way;
 
-static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
-    /* Who must not miss a capture passes the gate; who sees one has looked before its end. */
-    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) == 0
-               ? BFC_CAPTURE_NONE
-               : bfc_capture_ask(driver);
+/* Who must not miss a capture passes the gate; who sees one has looked before its end. */
+static inline bool bfc_captures_exist(void) {
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) != 0;
 }
 
+static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
+    return bfc_captures_exist() ? bfc_capture_ask(driver) : BFC_CAPTURE_NONE;
+}
+
+extern bool bfc_capture_seen; /* for the function below; never falls */
+
 /* Whether this process ever began a capture. */
-bool bfc_capture_was_seen(void);
+static inline bool bfc_capture_was_seen(void) {
+    return __atomic_load_n(&bfc_capture_seen, __ATOMIC_RELAXED);
+}
 
 /*
  * Around a host wait by context, which is allowed only while this process has never begun a
- * capture. False: it has, and there is nothing to leave. The first captures let the waits under way
+ * capture. NULL: it has, and there is nothing to leave. The first captures let the waits under way
  * end before they begin, for a second at most: such a wait may itself need what the capturing
- * thread does next, and harms a capture only if it had not entered the driver yet.
+ * thread does next, and harms a capture only if it had not entered the driver yet. Announced, then
+ * looked: of a wait and a capture that begin together one sees the other.
  */
-bool bfc_capture_enter_wait(void);
-void bfc_capture_leave_wait(void);
+#define BFC_WAITS 64 /* threads count in different ones, mostly */
+extern struct bfc_waits {
+    unsigned under_way;
+    char rest[60];
+} bfc_waits[BFC_WAITS];
+
+/* Its address tells threads apart. */
+extern __thread char bfc_this_thread __attribute__((tls_model("initial-exec")));
+
+static inline struct bfc_waits *bfc_capture_enter_wait(void) {
+    struct bfc_waits *waits = &bfc_waits[((uintptr_t)&bfc_this_thread >> 12) % BFC_WAITS];
+    __atomic_fetch_add(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(!__atomic_load_n(&bfc_capture_seen, __ATOMIC_SEQ_CST), 1))
+        return waits;
+    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
+    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_RELEASE);
+}
 
 /*
  * Passes the gate. False: something captures, and the gate was not passed. Leave it at once after
@@ -48,9 +74,42 @@ void bfc_capture_leave_wait(void);
 bool bfc_gate_enter(void);
 void bfc_gate_leave(void);
 
+/*
+ * A door is a part of the gate with a lock of its own, for calls that take that lock anyway: one
+ * who begins a capture shuts the gate, then each door, and waits until nothing is inside. It must
+ * not be passed while the gate is waited for, nor the gate entered while inside a door.
+ */
+struct bfc_door {
+    struct pool_lock lock; /* guards all but `next`, and what the door's owner puts under it */
+    bool shut;
+    bool (*is_empty)(struct bfc_door *door); /* under the lock: whether no call is inside */
+    struct bfc_door *next;
+};
+void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door));
+void bfc_door_remove(struct bfc_door *door);
+
+/*
+ * Under the door's lock: whether it may be passed. False: if it is `shut`, let go of the lock, call
+ * bfc_door_await and look again; else something captures.
+ */
+static inline bool bfc_door_is_open(const struct bfc_door *door) {
+    return !door->shut && __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) == 0;
+}
+void bfc_door_await(void);
+
 /* Lets our own calls be made whatever the thread's capture mode is; then puts the mode back. */
-CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver);
-void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode);
+CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver);
+void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode);
+
+/* The same, at no cost in a process that never began a capture. */
+static inline CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
+    return __builtin_expect(bfc_capture_was_seen(), 0) ? bfc_capture_relax_now(driver)
+                                                       : CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
+    if (__builtin_expect(mode != CU_STREAM_CAPTURE_MODE_RELAXED, 0))
+        bfc_capture_restore_now(driver, mode);
+}
 
 /* Around the real call that begins a capture: between the two, nothing else passes the gate. */
 void bfc_capture_begin(void);

@@ -21,11 +21,7 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_domain *living; /* guarded by table_lock; holds one reference to each */
 
-/* What this thread used last, with a reference held. */
-static __thread struct {
-    struct bfc_domain *domain;
-    bool releases_at_exit;
-} thread __attribute__((tls_model("initial-exec")));
+__thread struct bfc_thread_domain bfc_thread_domain __attribute__((tls_model("initial-exec")));
 
 /* ---- references ---- */
 
@@ -56,9 +52,9 @@ void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
 
 static void forget_thread(void *unused) {
     (void)unused;
-    struct bfc_domain *domain = thread.domain;
-    thread.domain = NULL;
-    thread.releases_at_exit = false;
+    struct bfc_domain *domain = bfc_thread_domain.domain;
+    bfc_thread_domain.domain = NULL;
+    bfc_thread_domain.releases_at_exit = false;
     bfc_observe_thread_end();
     bfc_group_end();
     if (bfc_process_if_made())
@@ -67,10 +63,11 @@ static void forget_thread(void *unused) {
 
 /* Makes `domain`, of which the caller has a reference to give, the thread's last. */
 static struct bfc_domain *keep_in_thread(struct bfc_domain *domain) {
-    if (!thread.releases_at_exit)
-        thread.releases_at_exit = __cxa_thread_atexit_impl(forget_thread, NULL, &__dso_handle) == 0;
-    bfc_domain_drop(thread.domain);
-    thread.domain = domain;
+    if (!bfc_thread_domain.releases_at_exit)
+        bfc_thread_domain.releases_at_exit =
+            __cxa_thread_atexit_impl(forget_thread, NULL, &__dso_handle) == 0;
+    bfc_domain_drop(bfc_thread_domain.domain);
+    bfc_thread_domain.domain = domain;
     return domain;
 }
 
@@ -153,6 +150,7 @@ static void take_section(struct bfc_domain *domain) {
     }
     domain->segment = bfc_segment_published();
     domain->section_index = bfc_segment_section_index(domain->section);
+    domain->event_pool = bfc_event_what(BFC_EVENT_NONE, domain->section_index, 0);
 }
 
 /* A new domain that nobody else knows yet, with one reference; NULL without host memory. */
@@ -175,6 +173,9 @@ static struct bfc_domain *new_domain(const struct bfc_driver *driver, CUcontext 
     if (driver->can_mark)
         domain->marks = bfc_marks_create();
     domain->free_mode = domain->marks ? process->options.free_mode : BFC_FREE_SYNC;
+    if (domain->free_mode != BFC_FREE_ORDERED)
+        domain->plain_most = domain->device_total < domain->bypass_above ? domain->device_total
+                                                                         : domain->bypass_above;
     if (!bfc_source_make_pool(domain, &process->options)) {
         free_domain(domain);
         return NULL;
@@ -259,44 +260,65 @@ static struct bfc_domain *switch_domain(const struct bfc_driver *driver, CUconte
 /* ---- finding one ---- */
 
 static bool is_thread_domain(CUcontext context, unsigned long long id) {
-    const struct bfc_domain *domain = thread.domain;
+    const struct bfc_domain *domain = bfc_thread_domain.domain;
     return domain && domain->context == context && (!id || domain->id == id) &&
            !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE);
 }
 
 /* The thread's last domain was another: that of the context, or of the one that it is a green part
  * of. */
-static struct bfc_domain *switch_to_owner(const struct bfc_driver *driver, CUcontext context,
-                                          unsigned long long id, enum bfc_forward_reason *reason) {
+struct bfc_domain *bfc_domain_switch(const struct bfc_driver *driver, CUcontext context,
+                                     unsigned long long id, enum bfc_forward_reason *reason) {
     CUcontext owner = bfc_green_owner(driver, context);
     if (owner != context) {
         if (driver->cuCtxGetId(owner, &id) != CUDA_SUCCESS)
             return NULL;
         if (is_thread_domain(owner, id))
-            return thread.domain;
+            return bfc_thread_domain.domain;
     }
     *reason = BFC_FORWARD_NO_HOST_MEMORY;
     return switch_domain(driver, owner, id);
 }
 
-struct bfc_domain *bfc_current_domain(const struct bfc_driver *driver,
-                                      enum bfc_forward_reason *reason) {
+/* The thread's last domain, if its context is the current one. */
+static struct bfc_domain *last_if_current(const struct bfc_driver *driver) {
     CUcontext context = NULL;
-    unsigned long long id = 0;
-    *reason = BFC_FORWARD_NO_CONTEXT;
-    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context ||
-        (driver->cuCtxGetId && driver->cuCtxGetId(context, &id) != CUDA_SUCCESS))
-        return NULL;
-    if (is_thread_domain(context, id))
-        return thread.domain;
-    return switch_to_owner(driver, context, id, reason);
+    return driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && is_thread_domain(context, 0)
+               ? bfc_thread_domain.domain
+               : NULL;
 }
 
-struct bfc_domain *bfc_domain_of(CUdeviceptr address) {
-    void *owner = bfc_region_owner(address);
-    if (!owner || owner == thread.domain)
-        return owner;
-    /* Only a domain that still lives in the table may be referred to anew. */
+/* A context may have ended unseen, and its handle been given to this one. */
+static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_domain *domain) {
+    unsigned long long id = domain->id;
+    return !driver->cuCtxGetId ||
+           (driver->cuCtxGetId(domain->context, &id) == CUDA_SUCCESS && id == domain->id);
+}
+
+bool bfc_domain_was(unsigned long long id) {
+    const struct bfc_domain *domain = bfc_thread_domain.domain;
+    return id && domain && domain->id == id && !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE);
+}
+
+struct bfc_domain *bfc_domain_again(const struct bfc_driver *driver, unsigned long long id) {
+    struct bfc_domain *domain = bfc_domain_was(id) ? last_if_current(driver) : NULL;
+    return domain && is_still_itself(driver, domain) ? domain : NULL;
+}
+
+struct bfc_domain *bfc_domain_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                       CUdeviceptr address) {
+    return bfc_domain_was(id) && bfc_region_owner(address) == bfc_thread_domain.domain
+               ? last_if_current(driver)
+               : NULL;
+}
+
+unsigned long long bfc_domain_now(const struct bfc_driver *driver) {
+    const struct bfc_domain *domain = bfc_thread_domain.domain ? last_if_current(driver) : NULL;
+    return domain && is_still_itself(driver, domain) ? domain->id : 0;
+}
+
+/* Only a domain that still lives in the table may be referred to anew. */
+struct bfc_domain *bfc_domain_take(struct bfc_domain *owner) {
     pthread_mutex_lock(&table_lock);
     struct bfc_domain *domain = living;
     while (domain && domain != owner)

@@ -218,7 +218,7 @@ static void add_pool(struct text *text, const struct bfc_segment_pool *section) 
     const struct bfc_pool_stats *stats = &section->stats;
     uint64_t cached = cached_bytes(stats), calls = stats->allocations + stats->frees;
     uint64_t driver_calls = stats->reserve_calls + stats->release_calls;
-    uint64_t waits = section->host_waits + stats->waits;
+    uint64_t waits = bfc_host_waits(section) + stats->waits;
     add(text, "  device %lld: %llu allocations, %llu frees; hit rate %.1f %%\n",
         (long long)section->device, (unsigned long long)stats->allocations,
         (unsigned long long)stats->frees, percent(stats->hits, stats->hits + stats->misses));

@@ -91,8 +91,10 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
     bool plainly = process && process->active && process->options.ipc == BFC_IPC_OFF;
     struct bfc_span span;
     bfc_span_of(pointer, &span);
-    if (plainly)
+    if (plainly) {
         __atomic_store_n(&bfc_has_exported_plainly, true, __ATOMIC_RELAXED);
+        bfc_process_no_longer_usual();
+    }
     if (span.kind != BFC_SPAN_POOLED)
         return driver->cuIpcGetMemHandle(handle,
                                          span.kind == BFC_SPAN_GONE ? BFC_NOWHERE : pointer);

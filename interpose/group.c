@@ -7,8 +7,9 @@
 
 __thread struct bfc_group bfc_group __attribute__((tls_model("initial-exec")));
 
-static uint64_t round_up(uint64_t bytes) {
-    return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
+static uint64_t round_up(const struct bfc_domain *domain, uint64_t bytes) {
+    uint64_t granule = bfc_pool_granule(domain->pool);
+    return (bytes + granule - 1) / granule * granule;
 }
 
 bool bfc_group_take(struct bfc_domain *domain, size_t bytes, CUdeviceptr *pointer) {
@@ -16,8 +17,8 @@ bool bfc_group_take(struct bfc_domain *domain, size_t bytes, CUdeviceptr *pointe
         bfc_pool_carve(domain->pool, bfc_group.next, bytes) != BFC_OK)
         return false;
     *pointer = bfc_group.next;
-    bfc_group.next += round_up(bytes);
-    bfc_group.left -= round_up(bytes);
+    bfc_group.next += round_up(domain, bytes);
+    bfc_group.left -= round_up(domain, bytes);
     return true;
 }
 
@@ -36,7 +37,7 @@ int bfc_group_begin(size_t bytes) {
     CUdeviceptr start;
     if (bfc_group.domain)
         return BFCPRELOAD_IN_GROUP;
-    if (bytes == 0 || bytes > SIZE_MAX - BFC_GRANULE)
+    if (bytes == 0 || bytes > SIZE_MAX / 2)
         return BFCPRELOAD_BAD_ARGUMENT;
     struct bfc_domain *domain = driver && driver->can_pool && bfc_process() && bfc_process_serves()
                                     ? bfc_current_domain(driver, &reason)
@@ -45,11 +46,13 @@ int bfc_group_begin(size_t bytes) {
         return BFCPRELOAD_NO_CONTEXT;
     enum bfc_capture_state captures = bfc_capture_state(driver);
     if (captures == BFC_CAPTURE_BARRED ||
-        bfc_reuse_allocate(driver, domain, round_up(bytes), captures != BFC_CAPTURE_NONE, &start,
+        bfc_reuse_allocate(driver, domain, round_up(domain, bytes),
+                           captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_CLEAN, &start,
                            &status) != CUDA_SUCCESS)
         return BFCPRELOAD_OUT_OF_MEMORY;
     bfc_domain_keep(domain);
-    bfc_group = (struct bfc_group){.left = round_up(bytes), .next = start, .domain = domain};
+    bfc_group =
+        (struct bfc_group){.left = round_up(domain, bytes), .next = start, .domain = domain};
     return 0;
 }
 

@@ -16,13 +16,11 @@
 #include "interpose/segment.h"
 
 BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
-    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
-    return bfc_allocate(driver, pointer, bytes);
+    return bfc_allocate(pointer, bytes);
 }
 
 BFC_HOOK(cuMemFree_v2, (CUdeviceptr pointer)) {
-    BFC_FIND_DRIVER(driver, cuMemFree_v2);
-    return bfc_free(driver, pointer);
+    return bfc_free(pointer);
 }
 
 BFC_HOOK(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream)) {
@@ -262,9 +260,9 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
  * dlsym's: the first CUDA version in which the name means this variant, and the last.
  */
 struct requested {
-    const char *name;
+    char name[32];
     int first, last;
-    const char *symbol;
+    char symbol[32];
 };
 
 static const struct requested requested[] = {

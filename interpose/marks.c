@@ -2,14 +2,15 @@
  * Marks: a ring of pending ones in the order of their numbers, and a small store of events.
  *
  * Numbers are reserved in the ring before their events are recorded; a mark that is not recorded
- * yet, or that a thread is using (pinned), holds up those after it. The way of one free is one lock
- * pair and its records; that of one look is two lock pairs and a query. Looking is by galloping: a
- * complete event of a context implies the earlier ones, so while all pending marks are of one
- * context, a few queries settle hundreds of marks.
+ * yet, or that a thread is using (pinned), holds up those after it. The lock is a part of the gate
+ * (interpose/capture.h): a mark that is drawn but not recorded yet, or that a context is being made
+ * to wait for, is inside. So the way of one free is one lock pair and its records, and that of one
+ * look is two lock pairs and a query. Looking is by galloping: a complete event of a context
+ * implies the earlier ones, so while all pending marks are of one context, a few queries settle
+ * hundreds of marks.
  */
 #include "interpose/marks.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,34 +30,35 @@ struct event {
 };
 
 struct entry {
-    struct event *events; /* at least one */
+    struct event *events; /* at least one; not pending: none, or one that can be used again */
     unsigned pins;        /* threads that use the events now */
 };
 
-/* Pending marks are first..next-1, at [number & (capacity - 1)]; below `first` all are complete. */
+/*
+ * Pending marks are first..next-1, at [number & (capacity - 1)]; below `first` all are complete.
+ * All but `ordered` is guarded by the door's lock.
+ */
 struct bfc_marks {
-    pthread_mutex_t lock;
+    struct bfc_door door; /* first: the door is the marks */
+    unsigned ordering;    /* threads that hold a mark to make a context wait for it */
     bfc_mark first, next;
     struct entry *ring;
-    uint64_t capacity; /* a power of two */
-    size_t mixed;      /* pending marks that are not of just the context `usual` */
-    CUcontext usual;
-    struct event *store; /* events that can be used again */
+    uint64_t capacity;      /* a power of two */
+    size_t mixed;           /* pending marks that are not of just the context `usual` */
+    CUcontext usual;        /* of the first pending mark */
+    uint64_t stride;        /* marks that the last look settled at once */
+    bfc_mark seen_recorded; /* all below it are recorded */
+    bfc_mark handed_out;    /* the highest that was announced */
+    bfc_mark ordered;       /* atomic: the highest that the owner was made to wait for */
+    struct event *store;    /* more events that can be used again */
 };
 
-struct bfc_marks *bfc_marks_create(void) {
-    struct bfc_marks *marks = calloc(1, sizeof *marks);
-    struct entry *ring = calloc(FIRST_CAPACITY, sizeof *ring);
-    if (!marks || !ring) {
-        free(marks);
-        free(ring);
-        return NULL;
-    }
-    pthread_mutex_init(&marks->lock, NULL);
-    marks->first = marks->next = 1;
-    marks->ring = ring;
-    marks->capacity = FIRST_CAPACITY;
-    return marks;
+static void lock(struct bfc_marks *marks) {
+    pool_lock(&marks->door.lock);
+}
+
+static void unlock(struct bfc_marks *marks) {
+    pool_unlock(&marks->door.lock);
 }
 
 static void free_events(struct event *event) {
@@ -69,17 +71,6 @@ static void free_events(struct event *event) {
 
 static struct entry *entry_of(const struct bfc_marks *marks, bfc_mark mark) {
     return &marks->ring[mark & (marks->capacity - 1)];
-}
-
-void bfc_marks_destroy(struct bfc_marks *marks) {
-    if (!marks)
-        return;
-    for (bfc_mark mark = marks->first; mark < marks->next; mark++)
-        free_events(entry_of(marks, mark)->events);
-    free_events(marks->store);
-    free(marks->ring);
-    pthread_mutex_destroy(&marks->lock);
-    free(marks);
 }
 
 /* ---- the ring, under the lock ---- */
@@ -110,34 +101,78 @@ static bool is_recorded(const struct entry *entry) {
     return __atomic_load_n(&entry->events->recorded, __ATOMIC_ACQUIRE);
 }
 
+/* Under the lock: nothing is being recorded, and no context being made to wait. */
+static bool nothing_inside(struct bfc_door *door) {
+    struct bfc_marks *marks = (struct bfc_marks *)door;
+    if (marks->seen_recorded < marks->first)
+        marks->seen_recorded = marks->first;
+    while (marks->seen_recorded < marks->next && is_recorded(entry_of(marks, marks->seen_recorded)))
+        marks->seen_recorded++;
+    return marks->seen_recorded == marks->next && marks->ordering == 0;
+}
+
+struct bfc_marks *bfc_marks_create(void) {
+    struct bfc_marks *marks = calloc(1, sizeof *marks);
+    struct entry *ring = calloc(FIRST_CAPACITY, sizeof *ring);
+    if (!marks || !ring) {
+        free(marks);
+        free(ring);
+        return NULL;
+    }
+    marks->first = marks->next = marks->stride = 1;
+    marks->ring = ring;
+    marks->capacity = FIRST_CAPACITY;
+    bfc_door_add(&marks->door, nothing_inside);
+    return marks;
+}
+
+void bfc_marks_destroy(struct bfc_marks *marks) {
+    if (!marks)
+        return;
+    bfc_door_remove(&marks->door);
+    for (uint64_t i = 0; i < marks->capacity; i++)
+        free_events(marks->ring[i].events);
+    free_events(marks->store);
+    free(marks->ring);
+    free(marks);
+}
+
 static void store_event(struct bfc_marks *marks, struct event *event) {
     if (is_dead(event)) {
         free(event);
         return;
     }
-    event->recorded = false;
     event->next = marks->store;
     marks->store = event;
 }
 
-static void retire_first(struct bfc_marks *marks) {
-    struct entry *entry = entry_of(marks, marks->first++);
-    marks->mixed -= is_mixed(marks, entry->events);
-    while (entry->events) {
-        struct event *event = entry->events;
-        entry->events = event->next;
+static void give_back(struct bfc_marks *marks, struct event *events) {
+    while (events) {
+        struct event *event = events;
+        events = event->next;
         store_event(marks, event);
     }
-    *entry = (struct entry){0};
 }
 
-/* Marks up to `mark` are complete: drops them, as far as none is in use or still to be recorded. */
+static void clear_out(struct bfc_marks *marks, struct entry *entry) {
+    give_back(marks, entry->events);
+    entry->events = NULL;
+}
+
+/*
+ * Marks up to `mark` are complete: drops them, as far as none is in use or still to be recorded. An
+ * event that was alone stays for the next mark at its place.
+ */
 static void retire_up_to(struct bfc_marks *marks, bfc_mark mark) {
     while (marks->first <= mark && marks->first < marks->next) {
-        const struct entry *entry = entry_of(marks, marks->first);
+        struct entry *entry = entry_of(marks, marks->first);
         if (!is_recorded(entry) || entry->pins)
             return;
-        retire_first(marks);
+        marks->first++;
+        if (marks->mixed)
+            marks->mixed -= is_mixed(marks, entry->events);
+        if (entry->events->next || is_dead(entry->events))
+            clear_out(marks, entry);
     }
 }
 
@@ -157,14 +192,6 @@ static bool take_stored(struct bfc_marks *marks, CUcontext context, struct event
     return true;
 }
 
-static void give_back(struct bfc_marks *marks, struct event *events) {
-    while (events) {
-        struct event *event = events;
-        events = event->next;
-        store_event(marks, event);
-    }
-}
-
 /* One event for each context, or none at all; under the lock. */
 static struct event *take_all_stored(struct bfc_marks *marks, const CUcontext *contexts,
                                      size_t count) {
@@ -177,12 +204,17 @@ static struct event *take_all_stored(struct bfc_marks *marks, const CUcontext *c
     return taken;
 }
 
-/* An event belongs to the context that is current when it is made. */
+/*
+ * An event belongs to the context that is current when it is made. The gate is not passed, so the
+ * thread is relaxed even where no capture was seen yet.
+ */
 static CUresult make_handle(const struct bfc_driver *driver, CUcontext context, CUevent *handle) {
     CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
+    bfc_capture_restore(driver, mode);
     bfc_pop_context(driver);
     return result;
 }
@@ -210,9 +242,9 @@ static CUresult stock_up(struct bfc_marks *marks, const struct bfc_driver *drive
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
         result = make_event(driver, contexts[i], &made);
-    pthread_mutex_lock(&marks->lock);
+    lock(marks);
     give_back(marks, made);
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
     return result;
 }
 
@@ -240,40 +272,55 @@ static CUresult synchronize_events(const struct bfc_driver *driver, const struct
 
 /* ---- recording ---- */
 
+/* Gives a place in the ring one event for each context. False: the store has too few. */
+static __attribute__((noinline)) bool fit_out(struct bfc_marks *marks, struct entry *entry,
+                                              const CUcontext *contexts, size_t count) {
+    clear_out(marks, entry);
+    entry->events = take_all_stored(marks, contexts, count);
+    return entry->events != NULL;
+}
+
 /*
  * Draws a number for a mark over the contexts; its place in the ring is held from now on.
  * CUDA_ERROR_NOT_READY: the store has too few events.
  */
-static CUresult draw(struct bfc_marks *marks, const CUcontext *contexts, size_t count,
-                     struct event **events, bfc_mark *mark) {
-    if (!make_room(marks))
+static inline CUresult draw(struct bfc_marks *marks, const CUcontext *contexts, size_t count,
+                            struct event **events, bfc_mark *mark) {
+    if (__builtin_expect(marks->next - marks->first == marks->capacity, 0) && !make_room(marks))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *events = take_all_stored(marks, contexts, count);
-    if (!*events)
+    struct entry *entry = entry_of(marks, marks->next);
+    if (__builtin_expect(!entry->events || count != 1 || entry->events->context != contexts[0],
+                         0) &&
+        !fit_out(marks, entry, contexts, count))
         return CUDA_ERROR_NOT_READY;
+    struct event *first = entry->events;
+    first->recorded = false;
     if (marks->first == marks->next)
-        marks->usual = (*events)->context;
+        marks->usual = first->context;
+    marks->mixed += is_mixed(marks, first);
+    *events = first;
     *mark = marks->next++;
-    *entry_of(marks, *mark) = (struct entry){.events = *events};
-    marks->mixed += is_mixed(marks, *events);
     return CUDA_SUCCESS;
 }
 
-/* The same with new events, should the store have too few; another thread may take those too. */
-static CUresult draw_stocked(struct bfc_marks *marks, const struct bfc_driver *driver,
-                             const CUcontext *contexts, size_t count, struct event **events,
-                             bfc_mark *mark) {
-    for (;;) {
-        pthread_mutex_lock(&marks->lock);
-        CUresult result = draw(marks, contexts, count, events, mark);
-        pthread_mutex_unlock(&marks->lock);
-        if (result == CUDA_ERROR_NOT_READY)
-            result = stock_up(marks, driver, contexts, count);
-        else
+/* The same if the door is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+static inline CUresult draw_inside(struct bfc_marks *marks, const CUcontext *contexts, size_t count,
+                                   struct event **events, bfc_mark *mark) {
+    bool shut, open;
+    do {
+        lock(marks);
+        shut = marks->door.shut;
+        open = bfc_door_is_open(&marks->door);
+        BFC_WITHOUT_GATE(open = true;)
+        CUresult result = open ? draw(marks, contexts, count, events, mark)
+                               : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        unlock(marks);
+        if (__builtin_expect(open, 1))
             return result;
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
+        if (shut)
+            bfc_door_await();
+    } while (shut);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 /* Should recording fail there is no mark; an event that was not recorded counts as complete. */
@@ -281,7 +328,11 @@ CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driv
                           const CUcontext *contexts, size_t count, bfc_mark *mark) {
     struct event *events = NULL;
     bfc_mark drawn = BFC_NO_MARK;
-    CUresult result = draw_stocked(marks, driver, contexts, count, &events, &drawn);
+    CUresult result;
+    /* Another thread may take what was put into the store: then again. */
+    while ((result = draw_inside(marks, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
+        if ((result = stock_up(marks, driver, contexts, count)) != CUDA_SUCCESS)
+            return result;
     if (result != CUDA_SUCCESS || !events)
         return result;
     result = record_events(driver, events);
@@ -302,9 +353,9 @@ static struct event *pin_locked(struct bfc_marks *marks, bfc_mark mark) {
 }
 
 static struct event *pin(struct bfc_marks *marks, bfc_mark mark) {
-    pthread_mutex_lock(&marks->lock);
+    lock(marks);
     struct event *events = pin_locked(marks, mark);
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
     return events;
 }
 
@@ -317,12 +368,14 @@ static void unpin_locked(struct bfc_marks *marks, bfc_mark mark, bool complete) 
 }
 
 static void unpin(struct bfc_marks *marks, bfc_mark mark, bool complete) {
-    pthread_mutex_lock(&marks->lock);
+    lock(marks);
     unpin_locked(marks, mark, complete);
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
 }
 
-/* A look gallops: each success doubles the step, as long as all pending marks are of one context.
+/*
+ * A look begins with as many marks at once as the last one settled. Each success doubles the step,
+ * as long as all pending marks are of one context; a failure beyond the first mark begins anew.
  */
 struct look {
     struct event *events; /* NULL: there is nothing more to see */
@@ -332,41 +385,45 @@ struct look {
 
 static void aim(struct bfc_marks *marks, struct look *look) {
     uint64_t pending = marks->next - marks->first;
-    if (marks->mixed || look->step > pending)
+    if (look->step > pending)
+        look->step = pending;
+    if (marks->mixed || look->step == 0)
         look->step = 1;
     look->mark = marks->first + look->step - 1;
     look->events = pin_locked(marks, look->mark);
+    if (!look->events && look->step > 1) { /* it is not recorded yet; the first may be */
+        look->step = 1;
+        look->mark = marks->first;
+        look->events = pin_locked(marks, look->mark);
+    }
 }
 
 static void begin_look(struct bfc_marks *marks, struct look *look) {
-    pthread_mutex_lock(&marks->lock);
-    look->step = 1;
+    lock(marks);
+    look->step = marks->stride;
+    marks->stride = 1;
     aim(marks, look);
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
 }
 
-/* After a query: the next mark to look at. A failure beyond the first mark begins anew. */
 static void continue_look(struct bfc_marks *marks, struct look *look, bool complete) {
-    pthread_mutex_lock(&marks->lock);
+    lock(marks);
     unpin_locked(marks, look->mark, complete);
     look->events = NULL;
+    if (complete)
+        marks->stride = look->step;
     if (complete || look->step > 1) {
         look->step = complete ? 2 * look->step : 1;
         aim(marks, look);
     }
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
 }
 
 static bfc_mark complete_mark(struct bfc_marks *marks) {
-    pthread_mutex_lock(&marks->lock);
+    lock(marks);
     bfc_mark mark = marks->first - 1;
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
     return mark;
-}
-
-static void end_look(struct bfc_marks *marks, const struct look *look) {
-    if (look->events)
-        unpin(marks, look->mark, false);
 }
 
 bfc_mark bfc_marks_poll(struct bfc_marks *marks, const struct bfc_driver *driver) {
@@ -377,7 +434,8 @@ bfc_mark bfc_marks_poll(struct bfc_marks *marks, const struct bfc_driver *driver
     begin_look(marks, &look);
     for (int queries = 0; look.events && queries < QUERIES_A_POLL; queries++)
         continue_look(marks, &look, query_events(driver, look.events) == CUDA_SUCCESS);
-    end_look(marks, &look);
+    if (look.events)
+        unpin(marks, look.mark, false);
     bfc_capture_restore(driver, mode);
     bfc_gate_leave();
     return complete_mark(marks);
@@ -442,25 +500,65 @@ CUresult bfc_marks_synchronize(struct bfc_marks *marks, const struct bfc_driver 
 }
 
 bfc_mark bfc_marks_last(struct bfc_marks *marks) {
-    pthread_mutex_lock(&marks->lock);
+    lock(marks);
     bfc_mark last = marks->next - 1;
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
     return last;
 }
 
 /* ---- ordering ---- */
 
+/*
+ * What the owner was made to wait for once, it need not wait for again; and whatever was announced
+ * then is not below what is announced now.
+ */
+bool bfc_marks_announce(struct bfc_marks *marks, bfc_mark mark, struct bfc_order *order) {
+    *order = (struct bfc_order){.mark = mark};
+    if (mark <= __atomic_load_n(&marks->ordered, __ATOMIC_ACQUIRE))
+        return true;
+    lock(marks);
+    bool open = bfc_door_is_open(&marks->door);
+    BFC_WITHOUT_GATE(open = true;)
+    if (mark > marks->handed_out)
+        marks->handed_out = mark;
+    if (open && (order->events = pin_locked(marks, mark)))
+        marks->ordering++;
+    unlock(marks);
+    return open;
+}
+
+bfc_mark bfc_marks_announced(struct bfc_marks *marks) {
+    lock(marks);
+    bfc_mark mark = marks->handed_out;
+    unlock(marks);
+    return mark;
+}
+
+void bfc_marks_retract(struct bfc_marks *marks, const struct bfc_order *order) {
+    if (!order->events)
+        return;
+    lock(marks);
+    marks->ordering--;
+    unpin_locked(marks, order->mark, false);
+    unlock(marks);
+}
+
 CUresult bfc_marks_order(struct bfc_marks *marks, const struct bfc_driver *driver,
-                         CUcontext context, bfc_mark mark) {
-    struct event *events = pin(marks, mark);
+                         CUcontext context, const struct bfc_order *order) {
     CUresult result = CUDA_SUCCESS;
-    if (!events)
+    if (!order->events)
         return result;
-    BFC_WITHOUT_MOMENT(record_events(driver, events);)
-    for (const struct event *event = events; event && result == CUDA_SUCCESS; event = event->next)
+    BFC_WITHOUT_MOMENT(record_events(driver, order->events);)
+    for (const struct event *event = order->events; event && result == CUDA_SUCCESS;
+         event = event->next)
         if (!is_dead(event))
             result = driver->cuCtxWaitEvent(context, event->handle);
-    unpin(marks, mark, false);
+    lock(marks);
+    marks->ordering--;
+    unpin_locked(marks, order->mark, false);
+    if (result == CUDA_SUCCESS && order->mark > marks->ordered)
+        __atomic_store_n(&marks->ordered, order->mark, __ATOMIC_RELEASE);
+    unlock(marks);
     return result;
 }
 
@@ -482,11 +580,21 @@ static void purge_store(struct bfc_marks *marks) {
     }
 }
 
+/* Of the places in the ring that no pending mark has. */
+static void clear_dead(struct bfc_marks *marks) {
+    for (bfc_mark mark = marks->next; mark < marks->first + marks->capacity; mark++) {
+        struct entry *entry = entry_of(marks, mark);
+        if (entry->events && is_dead(entry->events))
+            clear_out(marks, entry);
+    }
+}
+
 void bfc_marks_forget_context(struct bfc_marks *marks, CUcontext context) {
-    pthread_mutex_lock(&marks->lock);
-    for (bfc_mark mark = marks->first; mark < marks->next; mark++)
-        bury(entry_of(marks, mark)->events, context);
+    lock(marks);
+    for (uint64_t i = 0; i < marks->capacity; i++)
+        bury(marks->ring[i].events, context);
+    clear_dead(marks);
     bury(marks->store, context);
     purge_store(marks);
-    pthread_mutex_unlock(&marks->lock);
+    unlock(marks);
 }

@@ -23,9 +23,9 @@ struct bfc_marks *bfc_marks_create(void);
 void bfc_marks_destroy(struct bfc_marks *marks);
 
 /*
- * Marks this moment in all of `contexts` (each no more than once, `count` ≥ 1). Not while a capture
- * is under way: the caller holds the gate (interpose/capture.h). On an error, which is the
- * driver's, there is no mark.
+ * Marks this moment in all of `contexts` (each no more than once, `count` ≥ 1), passing the gate
+ * (interpose/capture.h). On an error, which is the driver's, there is no mark; while a capture is
+ * under way it is CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
  */
 CUresult bfc_marks_record(struct bfc_marks *marks, const struct bfc_driver *driver,
                           const CUcontext *contexts, size_t count, bfc_mark *mark);
@@ -48,12 +48,28 @@ CUresult bfc_marks_synchronize(struct bfc_marks *marks, const struct bfc_driver 
 /* The last mark drawn: BFC_NO_MARK if there was none. */
 bfc_mark bfc_marks_last(struct bfc_marks *marks);
 
+/* A block that is to be handed out dirty, between the first of the following calls and another. */
+struct bfc_order {
+    bfc_mark mark;
+    struct event *events; /* held; NULL: nothing is left to be waited for */
+};
+
 /*
- * Makes all later work of `context` wait on the device for `mark`, if it is not complete. The
- * caller holds the gate.
+ * Announces that a block is handed out under `mark`, and passes the gate: either `order` or
+ * `retract` must follow at once. False: something captures; the announcement stands, no more.
+ */
+bool bfc_marks_announce(struct bfc_marks *marks, bfc_mark mark, struct bfc_order *order);
+void bfc_marks_retract(struct bfc_marks *marks, const struct bfc_order *order);
+
+/*
+ * Makes all later work of `context`, always the same one, wait on the device for the mark, unless
+ * it is complete or that work waits already for a later one.
  */
 CUresult bfc_marks_order(struct bfc_marks *marks, const struct bfc_driver *driver,
-                         CUcontext context, bfc_mark mark);
+                         CUcontext context, const struct bfc_order *order);
+
+/* The highest mark announced; what is announced later sees all that the caller did before. */
+bfc_mark bfc_marks_announced(struct bfc_marks *marks);
 
 /* A context that marks were recorded in has ended: nothing of it is under way. */
 void bfc_marks_forget_context(struct bfc_marks *marks, CUcontext context);

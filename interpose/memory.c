@@ -6,6 +6,8 @@
 #include "interpose/explain.h"
 #include "interpose/exports.h"
 #include "interpose/group.h"
+#include "interpose/hooks.h"
+#include "interpose/notes.h"
 #include "interpose/observe.h"
 #include "interpose/process.h"
 #include "interpose/record.h"
@@ -16,8 +18,9 @@
 
 /* ---- forwarding ---- */
 
-static CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
-                                   size_t bytes, enum bfc_forward_reason reason) {
+static __attribute__((noinline)) CUresult forward_allocation(const struct bfc_driver *driver,
+                                                             CUdeviceptr *pointer, size_t bytes,
+                                                             enum bfc_forward_reason reason) {
     bfc_count_forwarded_allocation(reason);
     return driver->cuMemAlloc_v2(pointer, bytes);
 }
@@ -51,16 +54,16 @@ static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driv
 }
 
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr *pointer, size_t bytes, bool capturing) {
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
-    if (__builtin_expect(bytes > domain->device_total, 0))
+    if (bytes > domain->device_total)
         return refuse_too_large(driver, domain, pointer, bytes);
-    if (__builtin_expect(bfc_group.left != 0, 0) && bfc_group_take(domain, bytes, pointer)) {
+    if (bfc_group.left != 0 && bfc_group_take(domain, bytes, pointer)) {
         bfc_observe_allocation(domain, *pointer, bytes, start);
         return CUDA_SUCCESS;
     }
-    CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, how, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
     if (status != BFC_OK) {
         result = answer_failure(driver, status, pointer, bytes);
@@ -72,12 +75,19 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
 }
 
 /* BFC_BYPASS_ABOVE. What the pools only cache must not be what the driver lacks. */
-static __attribute__((noinline)) CUresult bypass(const struct bfc_driver *driver,
-                                                 CUdeviceptr *pointer, size_t bytes) {
+static CUresult bypass(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
     CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_BYPASSED);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_source_relieve(driver))
         result = driver->cuMemAlloc_v2(pointer, bytes);
     return result;
+}
+
+static CUresult allocate_of(const struct bfc_driver *driver, struct bfc_domain *domain,
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_capture_state captures) {
+    if (bytes > domain->bypass_above)
+        return bypass(driver, pointer, bytes);
+    return allocate_in(driver, domain, pointer, bytes,
+                       captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_CLEAN);
 }
 
 /* From the pool of the current context, unless a capture or the want of a context forbids it. */
@@ -89,15 +99,11 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *po
         captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_domain(driver, &reason);
     if (!domain)
         return forward_allocation(driver, pointer, bytes, reason);
-    if (__builtin_expect(bytes > domain->bypass_above, 0))
-        return bypass(driver, pointer, bytes);
-    return allocate_in(driver, domain, pointer, bytes, captures != BFC_CAPTURE_NONE);
+    return allocate_of(driver, domain, pointer, bytes, captures);
 }
 
-/* What is not as usual: the first call, a disabled process or forked child, arguments not for us.
- */
-static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driver *driver,
-                                                           CUdeviceptr *pointer, size_t bytes) {
+static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                 size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (process && process->refuse)
         return CUDA_ERROR_INVALID_VALUE;
@@ -112,29 +118,99 @@ static __attribute__((noinline)) CUresult allocate_unusual(const struct bfc_driv
     return allocate_pooled(driver, pointer, bytes);
 }
 
-static inline CUresult allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
-                                size_t bytes) {
-    if (bfc_process_serves() && pointer && bytes && driver->can_pool && !bfc_exports_need_own())
-        return allocate_pooled(driver, pointer, bytes);
-    return allocate_unusual(driver, pointer, bytes);
-}
-
-static __attribute__((noinline)) void record(CUresult result, const CUdeviceptr *pointer,
-                                             size_t bytes) {
+/*
+ * What is not as usual: the first call, a disabled process or forked child, one that records,
+ * arguments not for us, a capture.
+ */
+static __attribute__((noinline)) CUresult allocate_unusual(CUdeviceptr *pointer, size_t bytes) {
+    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
+    CUresult result = ask_and_allocate(driver, pointer, bytes);
+    if (!bfc_records())
+        return result;
     if (result == CUDA_SUCCESS)
         bfc_record_allocation(*pointer, bytes);
     else if (result == CUDA_ERROR_OUT_OF_MEMORY)
         bfc_record_out_of_memory(bytes);
-}
-
-CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes) {
-    CUresult result = allocate(driver, pointer, bytes);
-    if (bfc_records())
-        record(result, pointer, bytes);
     return result;
 }
 
+/* Nor are these: no domain, a group, an odd size, a failed context, mode ordered. */
+static __attribute__((noinline)) CUresult allocate_closely(const struct bfc_driver *driver,
+                                                           struct bfc_domain *domain,
+                                                           CUdeviceptr *pointer, size_t bytes,
+                                                           enum bfc_forward_reason reason) {
+    return domain ? allocate_of(driver, domain, pointer, bytes, BFC_CAPTURE_NONE)
+                  : forward_allocation(driver, pointer, bytes, reason);
+}
+
+static __attribute__((noinline)) CUresult refuse(const struct bfc_driver *driver,
+                                                 struct bfc_domain *domain, enum bfc_status status,
+                                                 CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = answer_failure(driver, status, pointer, bytes);
+    return explain_failure(driver, domain, result, bytes);
+}
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+    struct bfc_block_info block;
+    enum bfc_forward_reason reason;
+    if (__builtin_expect(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist(), 0))
+        return allocate_unusual(pointer, bytes);
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_domain *domain = bfc_current_domain(driver, &reason);
+    if (__builtin_expect(!domain || bytes > bfc_domain_plain_most(domain) || bfc_group.left, 0))
+        return allocate_closely(driver, domain, pointer, bytes, reason);
+    uint64_t start = bfc_observe_allocate_start();
+    enum bfc_status status = bfc_pool_allocate(domain->pool, bytes, 0, &block);
+    BFC_CHECK_POOL(domain->pool);
+    if (__builtin_expect(status != BFC_OK, 0))
+        return refuse(driver, domain, status, pointer, bytes);
+    *pointer = block.start;
+    bfc_observe_allocation(domain, block.start, bytes, start);
+    return CUDA_SUCCESS;
+}
+
+/* Where requests must be looked at before they are put to the pool. */
+static __attribute__((noinline)) enum bfc_status take_closely(const struct bfc_driver *driver,
+                                                              struct bfc_domain *domain,
+                                                              size_t bytes,
+                                                              struct bfc_block_info *block) {
+    enum bfc_status status;
+    CUdeviceptr start;
+    if (bytes > domain->bypass_above || bytes > domain->device_total ||
+        bfc_reuse_allocate(driver, domain, bytes, BFC_REUSE_THERE, &start, &status) != CUDA_SUCCESS)
+        return BFC_OUT_OF_MEMORY;
+    block->start = start;
+    return BFC_OK;
+}
+
+bool bfc_allocate_at_once(CUdeviceptr *pointer, size_t bytes, unsigned long long context) {
+    struct bfc_block_info block;
+    if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_domain *domain = bfc_domain_again(driver, context);
+    if (!domain)
+        return false;
+    uint64_t start = bfc_observe_allocate_start();
+    enum bfc_status status =
+        bytes <= bfc_domain_plain_most(domain)
+            ? bfc_pool_allocate(domain->pool, bytes, BFC_ALLOCATE_HIT_ONLY, &block)
+            : take_closely(driver, domain, bytes, &block);
+    BFC_CHECK_POOL(domain->pool);
+    if (status != BFC_OK)
+        return false;
+    *pointer = block.start;
+    bfc_observe_allocation(domain, block.start, bytes, start);
+    return true;
+}
+
 /* ---- freeing ---- */
+
+/* A free that has failed, whose answer the runtime is to hear from its driver. */
+static __thread struct {
+    CUdeviceptr pointer; /* 0: none */
+    CUresult result;
+} answered __attribute__((tls_model("initial-exec")));
 
 /* Whose block it is; NULL: not ours, or not ours to touch. */
 static struct bfc_domain *owner_of(CUdeviceptr pointer) {
@@ -154,7 +230,11 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
     return result;
 }
 
-CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
+/* Whatever may have to be recorded, be noted, or be the driver's. */
+static __attribute__((noinline)) CUresult free_unusual(CUdeviceptr pointer) {
+    BFC_FIND_DRIVER(driver, cuMemFree_v2);
+    if (answered.pointer && answered.pointer == pointer)
+        return answered.result;
     if (bfc_records())
         bfc_record_free(pointer, NULL);
     struct bfc_domain *domain = owner_of(pointer);
@@ -165,6 +245,31 @@ CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer) {
     }
     bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
+}
+
+CUresult bfc_free(CUdeviceptr pointer) {
+    struct bfc_domain *domain;
+    if (__builtin_expect(!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist() ||
+                             answered.pointer || !(domain = bfc_domain_of(pointer)),
+                         0))
+        return free_unusual(pointer);
+    return bfc_reuse_free_plainly(bfc_driver_found, domain, pointer);
+}
+
+bool bfc_free_at_once(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
+    if (!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist())
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_domain *domain = bfc_domain_again_of(driver, context, pointer);
+    if (!domain)
+        return false;
+    *result = bfc_reuse_free_here(driver, domain, pointer);
+    return true;
+}
+
+void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
+    answered.pointer = pointer;
+    answered.result = result;
 }
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

@@ -1,16 +1,30 @@
 /*
  * What a program's memory calls come to: from the pool when it may, from the driver when it must.
  *
- * Each function has the driver's own signature, result and thread-safety, and takes the driver to
- * forward to, which is never NULL.
+ * Each function has the driver's own signature, result and thread-safety. The first two find the
+ * driver themselves, when they come to need it; the others are given it, and it is never NULL.
  */
 #ifndef BFC_INTERPOSE_MEMORY_H
 #define BFC_INTERPOSE_MEMORY_H
 
 #include "interpose/driver.h"
 
-CUresult bfc_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes);
-CUresult bfc_free(const struct bfc_driver *driver, CUdeviceptr pointer);
+#include <stdbool.h>
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes);
+CUresult bfc_free(CUdeviceptr pointer);
+/*
+ * Hits alone, for callers that are above the driver: from the pool of the current context, if that
+ * is `context` (a domain's id) and the thread's last call was served from there too. False: not so,
+ * or nothing fits, or anything else is as it seldom is; then nothing has happened, and nothing was
+ * counted. bfc_free_at_once also tells of a free of ours that failed, in `result`.
+ */
+bool bfc_allocate_at_once(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
+bool bfc_free_at_once(CUdeviceptr pointer, unsigned long long context, CUresult *result);
+
+/* What this thread's bfc_free of `pointer` is to answer, without doing anything; 0: nothing. */
+void bfc_free_answered(CUdeviceptr pointer, CUresult result);
+
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread);
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);

@@ -91,7 +91,7 @@ static bool read_beginning(int file, struct bfc_neighbour *neighbour) {
 /* Adds up its pools on the device. The part of a section before the histograms suffices. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_neighbour *neighbour) {
     struct bfc_segment_pool pool;
-    const size_t part = offsetof(struct bfc_segment_pool, sizes);
+    const size_t part = offsetof(struct bfc_segment_pool, lanes);
     bool there = false;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
         if (!read_at(file, &pool, part, BFC_SEGMENT_POOLS_OFFSET + i * (uint64_t)sizeof pool))

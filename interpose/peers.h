@@ -19,11 +19,16 @@ CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 /* How many pairs there are in all; for the function below. */
 extern size_t bfc_peer_pairs;
 
+/* Whether there are any. */
+static inline bool bfc_peers_known(void) {
+    return __builtin_expect(__atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST) != 0, 0);
+}
+
 bool bfc_peers_search(CUcontext owner);
 
 /* Whether any context has access to this one's memory. */
 static inline bool bfc_peers_exist(CUcontext owner) {
-    return __atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST) != 0 && bfc_peers_search(owner);
+    return bfc_peers_known() && bfc_peers_search(owner);
 }
 
 /* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */

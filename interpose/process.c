@@ -137,6 +137,8 @@ static struct bfc_process *make_process(void) {
     process->refuse = process->active && process->options.strict && process->configuration_errors;
     process->serves = process->active && !process->refuse;
     process->alive = true;
+    const struct bfc_driver *driver = bfc_driver();
+    process->usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
     struct bfc_process *first = NULL;
     if (!__atomic_compare_exchange_n(&bfc_process_made, &first, process, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST)) {
@@ -157,6 +159,13 @@ const struct bfc_process *bfc_process(void) {
     if (!process)
         process = make_process();
     return process && process->alive ? process : NULL;
+}
+
+/* In a forked child the page is wiped, and nothing is usual there anyway. */
+void bfc_process_no_longer_usual(void) {
+    struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    if (process)
+        __atomic_store_n(&process->usual, false, __ATOMIC_RELAXED);
 }
 
 void bfc_log(int level, const char *format, ...) {

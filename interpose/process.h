@@ -17,6 +17,7 @@ struct bfc_process {
     bool active; /* false: disabled by a variable */
     bool serves; /* alive, active, and not to refuse: allocations may come from a pool */
     bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
+    bool usual; /* atomic: serves, records nothing, and the driver can pool: nothing to ask first */
     unsigned configuration_errors;
     char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
@@ -24,6 +25,15 @@ struct bfc_process {
 
 /* The state once made, forked child or not; for the functions below. */
 extern struct bfc_process *bfc_process_made;
+
+/* Whether the process is as usual, so that only the call at hand remains to be looked at. */
+static inline bool bfc_process_is_usual(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return __builtin_expect(process && __atomic_load_n(&process->usual, __ATOMIC_RELAXED), 1);
+}
+
+/* From now on each call asks for itself. */
+void bfc_process_no_longer_usual(void);
 
 /* Whether allocations may come from a pool, as far as is known without making the state. */
 static inline bool bfc_process_serves(void) {

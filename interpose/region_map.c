@@ -21,9 +21,9 @@ struct table {
 
 static struct table no_regions;
 
+uint64_t bfc_region_sequence; /* odd while a writer changes the map */
 static struct {
     pthread_mutex_t lock; /* of writers */
-    uint64_t sequence;    /* odd while a writer changes the rest */
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 
@@ -55,46 +55,35 @@ static struct region search(uint64_t address) {
                            READ(table->regions[slot].owner)};
 }
 
-/* What this thread found last: right for as long as the map does not change. */
-static __thread struct {
-    uint64_t sequence; /* 0: nothing was found yet, since the first change makes it 2 */
-    struct region region;
-} last __attribute__((tls_model("initial-exec")));
+__thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN]
+    __attribute__((tls_model("initial-exec")));
 
-static __attribute__((noinline)) void *find(uint64_t address) {
+void *bfc_region_find(uint64_t address) {
     for (;;) {
-        uint64_t before = __atomic_load_n(&map.sequence, __ATOMIC_ACQUIRE);
+        uint64_t before = __atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE);
         if (before & 1)
             continue;
         struct region found = search(address);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (READ(map.sequence) != before)
+        if (READ(bfc_region_sequence) != before)
             continue;
-        if (found.owner) {
-            last.sequence = before;
-            last.region = found;
-        }
+        if (found.owner)
+            bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN] =
+                (struct bfc_region_seen){before, found.start, found.end - found.start, found.owner};
         return found.owner;
     }
-}
-
-void *bfc_region_owner(uint64_t address) {
-    if (address - last.region.start < last.region.end - last.region.start &&
-        __atomic_load_n(&map.sequence, __ATOMIC_ACQUIRE) == last.sequence)
-        return last.region.owner;
-    return find(address);
 }
 
 /* ---- writing, under the lock ---- */
 
 static void begin_write(void) {
     pthread_mutex_lock(&map.lock);
-    WRITE(map.sequence, map.sequence + 1);
+    WRITE(bfc_region_sequence, bfc_region_sequence + 1);
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static void end_write(void) {
-    __atomic_store_n(&map.sequence, map.sequence + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&bfc_region_sequence, bfc_region_sequence + 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&map.lock);
 }
 

@@ -10,8 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+extern uint64_t bfc_region_sequence; /* odd while the map changes, never 0 once it holds anything */
+
+/* What a thread found, for as long as the map does not change; by the address, coarsely. */
+struct bfc_region_seen {
+    uint64_t sequence, start, bytes;
+    void *owner;
+};
+enum { BFC_REGIONS_SEEN = 16, BFC_REGION_SEEN_BITS = 21 };
+extern __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN]
+    __attribute__((tls_model("initial-exec")));
+
+void *bfc_region_find(uint64_t address);
+
 /* The owner of the region that holds `address`, or NULL. Thread-safe, never blocks for long. */
-void *bfc_region_owner(uint64_t address);
+static inline void *bfc_region_owner(uint64_t address) {
+    const struct bfc_region_seen *seen =
+        &bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN];
+    if (__builtin_expect(address - seen->start < seen->bytes, 1) &&
+        __builtin_expect(__atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE) == seen->sequence,
+                         1))
+        return seen->owner;
+    return bfc_region_find(address);
+}
 
 /*
  * Adds [start, start + bytes). Whatever overlaps it belonged to a context that has ended unseen,

@@ -5,6 +5,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/marks.h"
+#include "interpose/observe.h"
 #include "interpose/peers.h"
 #include "interpose/unsafe.h"
 
@@ -30,15 +31,24 @@ static bool is_fatal(CUresult result) {
     }
 }
 
-static CUresult latch(struct bfc_domain *domain, CUresult result) {
-    if (result != CUDA_SUCCESS && is_fatal(result))
-        __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
+static __attribute__((noinline)) void latch_fatal(struct bfc_domain *domain, CUresult result) {
+    if (!is_fatal(result))
+        return;
+    __atomic_store_n(&domain->fatal, (int)result, __ATOMIC_RELAXED);
+    __atomic_store_n(&domain->plain_most, 0, __ATOMIC_RELAXED);
+}
+
+static inline CUresult latch(struct bfc_domain *domain, CUresult result) {
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        latch_fatal(domain, result);
     return result;
 }
 
 /* ---- waiting on the host ---- */
 
-enum { TIMED_WAITS = 32 }; /* one wait in so many is timed, and stands for all of them */
+/* Of a lane's waits so many are timed at first, then one in so many, which stands for all of them.
+ */
+enum { TIMED_WAITS = 64 };
 
 static uint64_t read_clock(void) {
     struct timespec time;
@@ -46,32 +56,45 @@ static uint64_t read_clock(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Waits for the current context, and counts it. */
-static CUresult synchronize_current(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    struct bfc_segment_pool *section = domain->section;
-    uint64_t waits = __atomic_fetch_add(&section->host_waits, 1, __ATOMIC_RELAXED);
-    if (waits % TIMED_WAITS != 0)
-        return latch(domain, driver->cuCtxSynchronize());
+static __attribute__((noinline)) CUresult
+synchronize_timed(const struct bfc_driver *driver, struct bfc_domain *domain, uint64_t weight) {
     uint64_t before = read_clock();
     CUresult result = driver->cuCtxSynchronize();
-    __atomic_fetch_add(&section->host_wait_ns, TIMED_WAITS * (read_clock() - before),
+    __atomic_fetch_add(&domain->section->host_wait_ns, weight * (read_clock() - before),
                        __ATOMIC_RELAXED);
+    return result;
+}
+
+/* Waits for the current context, and counts it. */
+static inline CUresult synchronize_current(const struct bfc_driver *driver,
+                                           struct bfc_domain *domain) {
+    CUresult result;
+    uint64_t waits = bfc_observe_wait(domain);
+    if (__builtin_expect(waits < TIMED_WAITS || waits % TIMED_WAITS == 0, 0))
+        result = synchronize_timed(driver, domain, waits < TIMED_WAITS ? 1 : TIMED_WAITS);
+    else
+        result = driver->cuCtxSynchronize();
     return latch(domain, result);
 }
 
-/* Waits for all work of a context, whichever one is the thread's current one. */
-static CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUcontext context) {
-    CUcontext current = NULL;
-    CUresult result = driver->cuCtxGetCurrent(&current);
-    if (result != CUDA_SUCCESS || current == context)
-        return result != CUDA_SUCCESS ? result : synchronize_current(driver, domain);
-    result = driver->cuCtxPushCurrent_v2(context);
+static __attribute__((noinline)) CUresult
+synchronize_other(const struct bfc_driver *driver, struct bfc_domain *domain, CUcontext context) {
+    CUresult result = driver->cuCtxPushCurrent_v2(context);
     if (result != CUDA_SUCCESS)
         return result;
     result = synchronize_current(driver, domain);
     CUresult popped = bfc_pop_context(driver);
     return result != CUDA_SUCCESS ? result : popped;
+}
+
+/* Waits for all work of a context, whichever one is the thread's current one. */
+static inline CUresult synchronize(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                   CUcontext context) {
+    CUcontext current = NULL;
+    CUresult result = driver->cuCtxGetCurrent(&current);
+    if (__builtin_expect(result == CUDA_SUCCESS && current == context, 1))
+        return synchronize_current(driver, domain);
+    return result != CUDA_SUCCESS ? result : synchronize_other(driver, domain, context);
 }
 
 /* ---- marking ---- */
@@ -87,11 +110,11 @@ static void raise_to(bfc_mark *field, bfc_mark mark) {
 }
 
 /*
- * Marks this moment in `contexts`. The gate is passed. A mark over more than the owner's context,
- * or later than its free, holds ordered reuse back until it is complete: `lazy_until`.
+ * Marks this moment in `contexts`. A mark over more than the owner's context, or later than its
+ * free, holds ordered reuse back until it is complete: `lazy_until`.
  */
-static CUresult record(const struct bfc_driver *driver, struct bfc_domain *domain,
-                       const CUcontext *contexts, size_t count, bool late, bfc_mark *mark) {
+static inline CUresult record(const struct bfc_driver *driver, struct bfc_domain *domain,
+                              const CUcontext *contexts, size_t count, bool late, bfc_mark *mark) {
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     CUresult result = bfc_marks_record(domain->marks, driver, contexts, count, mark);
     bfc_capture_restore(driver, mode);
@@ -178,73 +201,75 @@ void bfc_reuse_settle(struct bfc_domain *domain) {
 
 /* ---- allocating ---- */
 
-/* Whether dirty blocks may be handed out at once, and ordered behind their marks on the device. */
-static bool may_reorder(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    if (domain->free_mode != BFC_FREE_ORDERED || bfc_peers_exist(domain->context))
-        return false;
-    bfc_mark until = __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST);
-    if (until != BFC_NO_MARK && bfc_marks_poll(domain->marks, driver) < until)
-        return false;
+/* While a mark stands that must be waited for on the host: has it been completed meanwhile? */
+static __attribute__((noinline)) void look_at_lazy(const struct bfc_driver *driver,
+                                                   struct bfc_domain *domain, bfc_mark until) {
     /* Should it have risen meanwhile, it stays; the next call sees it. */
-    __atomic_compare_exchange_n(&domain->lazy_until, &until, BFC_NO_MARK, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
-    return until == BFC_NO_MARK;
+    if (bfc_marks_poll(domain->marks, driver) >= until)
+        __atomic_compare_exchange_n(&domain->lazy_until, &until, BFC_NO_MARK, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Makes the context's later work wait for the block's mark. False: a capture began meanwhile. */
-static bool order(const struct bfc_driver *driver, struct bfc_domain *domain, bfc_mark mark,
-                  CUresult *result) {
-    if (!bfc_gate_enter())
+/* Whether dirty blocks may be handed out at once, and ordered behind their marks on the device. */
+static inline bool may_reorder(struct bfc_domain *domain) {
+    return !bfc_peers_exist(domain->context) &&
+           __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST) == BFC_NO_MARK;
+}
+
+static inline bool wants_dirty(const struct bfc_driver *driver, struct bfc_domain *domain) {
+    if (domain->free_mode != BFC_FREE_ORDERED)
         return false;
-    CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    *result = latch(domain, bfc_marks_order(domain->marks, driver, domain->context, mark));
-    bfc_capture_restore(driver, mode);
-    bfc_gate_leave();
-    return true;
+    bfc_mark until = __atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(until != BFC_NO_MARK, 0))
+        look_at_lazy(driver, domain, until);
+    return may_reorder(domain);
 }
 
 /*
- * A dirty block is announced (`handed_out`) before it is looked once more whether it may be: a
- * thread that gives another context access does the two the other way round, so one of the two sees
- * the other. It waits for what was announced, so that must not be a mark which only the host may
- * wait for: hence the look before. The block's own mark cannot become one later.
+ * A dirty block is announced before it is looked once more whether it may be: a thread that gives
+ * another context access does the two the other way round, so one of the two sees the other. It
+ * waits for what was announced, so that must not be a mark which only the host may wait for: hence
+ * the look before; the block's own mark cannot become one later. Then the context's later work is
+ * made to wait for the block's mark.
  */
-static bool may_announce(const struct bfc_driver *driver, struct bfc_domain *domain,
-                         bfc_mark mark) {
-    if (__atomic_load_n(&domain->lazy_until, __ATOMIC_SEQ_CST) != BFC_NO_MARK ||
-        bfc_peers_exist(domain->context))
-        return false;
-    raise_to(&domain->handed_out, mark);
-    return may_reorder(driver, domain);
-}
-
-static bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
-                       const struct bfc_block_info *block, CUresult *result) {
-    if (may_announce(driver, domain, block->mark) && order(driver, domain, block->mark, result) &&
-        *result == CUDA_SUCCESS)
+static inline bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
+                              const struct bfc_block_info *block, CUresult *result) {
+    struct bfc_order order;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    bool kept = may_reorder(domain) && bfc_marks_announce(domain->marks, block->mark, &order);
+    if (kept && !may_reorder(domain)) {
+        bfc_marks_retract(domain->marks, &order);
+        kept = false;
+    }
+    if (kept)
+        *result = bfc_marks_order(domain->marks, driver, domain->context, &order);
+    bfc_capture_restore(driver, mode);
+    if (__builtin_expect(kept && *result == CUDA_SUCCESS, 1))
         return true;
+    latch(domain, *result);
     bfc_pool_free(domain->pool, block->start, block->mark);
     return false;
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                             enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)__atomic_load_n(&domain->fatal, __ATOMIC_RELAXED);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    unsigned flags = !capturing && may_reorder(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
+    unsigned base = how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0;
+    unsigned dirty = how != BFC_REUSE_CLEAN && wants_dirty(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
     for (;;) {
-        *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
+        *status = bfc_pool_allocate(domain->pool, bytes, base | dirty, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.mark == BFC_NO_MARK || keep_dirty(driver, domain, &block, &result))
             break;
         if (result != CUDA_SUCCESS)
             return result;
-        flags = 0;
+        dirty = 0;
     }
     *pointer = block.start;
     return CUDA_SUCCESS;
@@ -268,38 +293,30 @@ static bool is_barred(CUresult result) {
 }
 
 /* Marks this moment in the contexts, and takes the block back under the mark. */
-static CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
+static inline CUresult free_marked(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                   CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
     bfc_mark mark;
-    if (!bfc_gate_enter())
-        return put_in_limbo(domain, pointer);
     CUresult result = record(driver, domain, contexts, count, false, &mark);
-    bfc_gate_leave();
-    if (is_barred(result))
-        return put_in_limbo(domain, pointer);
-    if (result != CUDA_SUCCESS)
-        return result;
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        return is_barred(result) ? put_in_limbo(domain, pointer) : result;
     if (mark % LOOK_EVERY == 0)
         bfc_pool_complete(domain->pool, bfc_marks_poll(domain->marks, driver));
     return take_back(domain, pointer, BFC_JOINED(mark));
 }
 
 /*
- * Waits for an event that covers the block's context: unlike a wait by context it does no harm to a
- * capture that begins meanwhile. `captured`: something captures by now, so nothing was waited for.
+ * Waits for an event that covers the context: unlike a wait by context it does no harm to a capture
+ * that begins meanwhile. `captured`: something captures by now, so not.
  */
-static CUresult wait_for_event(const struct bfc_driver *driver, struct bfc_domain *domain,
-                               bool *captured) {
+static __attribute__((noinline)) CUresult wait_for_mark(const struct bfc_driver *driver,
+                                                        struct bfc_domain *domain, bool *captured) {
     bfc_mark mark;
-    if ((*captured = !bfc_gate_enter()))
-        return CUDA_SUCCESS;
     CUresult result = record(driver, domain, &domain->context, 1, false, &mark);
-    bfc_gate_leave();
     if ((*captured = is_barred(result)))
         return CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         return result;
-    __atomic_fetch_add(&domain->section->host_waits, 1, __ATOMIC_RELAXED);
+    bfc_observe_wait(domain);
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     result = latch(domain, bfc_marks_synchronize(domain->marks, driver, mark));
     bfc_capture_restore(driver, mode);
@@ -307,15 +324,16 @@ static CUresult wait_for_event(const struct bfc_driver *driver, struct bfc_domai
 }
 
 /* Waits for the block's context. */
-static CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
-                               bool *captured) {
+static inline CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                      bool *captured) {
     *captured = false;
-    if (!domain->marks)
+    if (__builtin_expect(!domain->marks, 0))
         return synchronize(driver, domain, domain->context);
-    if (!bfc_capture_enter_wait())
-        return wait_for_event(driver, domain, captured);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (__builtin_expect(!waits, 0))
+        return wait_for_mark(driver, domain, captured);
     CUresult result = synchronize(driver, domain, domain->context);
-    bfc_capture_leave_wait();
+    bfc_capture_leave_wait(waits);
     return result;
 }
 
@@ -327,29 +345,47 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domai
     return result;
 }
 
-static CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
-                          CUdeviceptr pointer) {
+/* The owner was waited for; its peers' work is what the block is still dirty with. */
+static __attribute__((noinline)) CUresult
+free_of_peers(const struct bfc_driver *driver, struct bfc_domain *domain, CUdeviceptr pointer) {
     CUcontext peers[MARK_CONTEXTS];
-    bool captured;
-    CUresult result = wait_for_owner(driver, domain, &captured);
-    if (captured)
-        return put_in_limbo(domain, pointer);
-    if (result != CUDA_SUCCESS)
-        return result;
     size_t count = contexts_of(domain, false, peers);
     if (count == 0)
         return take_back(domain, pointer, BFC_NO_MARK);
     if (domain->marks)
         return free_marked(driver, domain, pointer, peers, count);
-    result = wait_for_peers(driver, domain, peers, count);
+    CUresult result = wait_for_peers(driver, domain, peers, count);
     return result == CUDA_SUCCESS ? take_back(domain, pointer, BFC_NO_MARK) : result;
 }
 
-static CUresult free_later(const struct bfc_driver *driver, struct bfc_domain *domain,
-                           CUdeviceptr pointer) {
+static inline CUresult free_waited_for(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                       CUdeviceptr pointer) {
+    return bfc_peers_known() ? free_of_peers(driver, domain, pointer)
+                             : take_back(domain, pointer, BFC_NO_MARK);
+}
+
+static inline CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                 CUdeviceptr pointer) {
+    bool captured;
+    CUresult result = wait_for_owner(driver, domain, &captured);
+    if (__builtin_expect(captured, 0))
+        return put_in_limbo(domain, pointer);
+    return __builtin_expect(result != CUDA_SUCCESS, 0) ? result
+                                                       : free_waited_for(driver, domain, pointer);
+}
+
+static __attribute__((noinline)) CUresult free_later_with_peers(const struct bfc_driver *driver,
+                                                                struct bfc_domain *domain,
+                                                                CUdeviceptr pointer) {
     CUcontext contexts[MARK_CONTEXTS];
     size_t count = contexts_of(domain, true, contexts);
     return free_marked(driver, domain, pointer, contexts, count);
+}
+
+static inline CUresult free_later(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                  CUdeviceptr pointer) {
+    return bfc_peers_known() ? free_later_with_peers(driver, domain, pointer)
+                             : free_marked(driver, domain, pointer, &domain->context, 1);
 }
 
 /* As the driver answers an equally barred call; CUDA_SUCCESS if it was not barred after all. */
@@ -361,19 +397,60 @@ static CUresult ask_whether_barred(const struct bfc_driver *driver) {
     return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
 }
 
-CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
-                        CUdeviceptr pointer) {
+static inline CUresult free_now(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr pointer) {
+    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
+                                              : free_later(driver, domain, pointer);
+}
+
+static inline CUresult tell_of_free(struct bfc_domain *domain, CUdeviceptr pointer, uint64_t start,
+                                    CUresult result) {
+    if (__builtin_expect(result == CUDA_SUCCESS, 1))
+        bfc_observe_free(domain, pointer, start);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_observe_landmark(domain, BFC_EVENT_INVALID_FREE, pointer, 0);
+    return result;
+}
+
+CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr pointer) {
+    uint64_t start = bfc_observe_free_start();
     BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
-    enum bfc_capture_state state = bfc_capture_state(driver);
+    return tell_of_free(domain, pointer, start, free_now(driver, domain, pointer));
+}
+
+CUresult bfc_reuse_free_here(const struct bfc_driver *driver, struct bfc_domain *domain,
+                             CUdeviceptr pointer) {
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    if (domain->free_mode != BFC_FREE_SYNC || !domain->marks)
+        return bfc_reuse_free_plainly(driver, domain, pointer);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (__builtin_expect(!waits, 0))
+        return bfc_reuse_free_plainly(driver, domain, pointer);
+    uint64_t start = bfc_observe_free_start();
+    CUresult result = synchronize_current(driver, domain);
+    bfc_capture_leave_wait(waits);
+    if (__builtin_expect(result == CUDA_SUCCESS, 1))
+        result = free_waited_for(driver, domain, pointer);
+    return tell_of_free(domain, pointer, start, result);
+}
+
+static CUresult free_while_capturing(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                     CUdeviceptr pointer, enum bfc_capture_state state) {
     if (state == BFC_CAPTURE_BARRED) {
         CUresult result = ask_whether_barred(driver);
         if (result != CUDA_SUCCESS)
             return result;
     }
-    if (state != BFC_CAPTURE_NONE && domain->marks)
-        return put_in_limbo(domain, pointer);
-    return domain->free_mode == BFC_FREE_SYNC ? free_sync(driver, domain, pointer)
-                                              : free_later(driver, domain, pointer);
+    return domain->marks ? put_in_limbo(domain, pointer) : free_now(driver, domain, pointer);
+}
+
+CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *domain,
+                        CUdeviceptr pointer) {
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    enum bfc_capture_state state = bfc_capture_state(driver);
+    return state == BFC_CAPTURE_NONE ? free_now(driver, domain, pointer)
+                                     : free_while_capturing(driver, domain, pointer, state);
 }
 
 /* ---- freeing in stream order ---- */
@@ -429,9 +506,9 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain
  * is the context's, and the driver's next call tells it.
  */
 static void wait_for_handed_out(const struct bfc_driver *driver, struct bfc_domain *domain) {
-    bfc_mark handed_out = __atomic_load_n(&domain->handed_out, __ATOMIC_SEQ_CST);
-    if (domain->marks && handed_out != BFC_NO_MARK)
-        bfc_marks_wait(domain->marks, driver, handed_out, UINT64_MAX, NULL);
+    bfc_mark announced = domain->marks ? bfc_marks_announced(domain->marks) : BFC_NO_MARK;
+    if (announced != BFC_NO_MARK)
+        bfc_marks_wait(domain->marks, driver, announced, UINT64_MAX, NULL);
 }
 
 /* A region needs no holding: it is not given back while the block that was shown is live. */

@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte-order mark: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 2u
+#define BFC_SEGMENT_VERSION 3u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -79,11 +79,20 @@ enum bfc_bypass_kind {
 
 /*
  * Sizes asked for: bin b counts requests above 2^(b-1) and up to 2^b bytes; the last one, all
- * larger ones too. Each thread counts in a lane of its own while there are enough (the last lane is
- * everybody's): the histogram is the sum of the lanes.
+ * larger ones too.
  */
 #define BFC_SIZE_BINS 48u
-#define BFC_SIZE_LANES 8u
+
+/*
+ * What threads count at every call. Each has a lane of its own while there are enough (the last
+ * lane is everybody's): a count is the sum over the lanes.
+ */
+#define BFC_LANES 8u
+
+struct bfc_lane {
+    uint64_t host_waits; /* for the context, made for frees */
+    uint64_t sizes[BFC_SIZE_BINS];
+};
 
 static inline unsigned bfc_size_bin(uint64_t bytes) {
     unsigned bin = bytes <= 1 ? 0 : 64u - (unsigned)__builtin_clzll(bytes - 1);
@@ -92,11 +101,14 @@ static inline unsigned bfc_size_bin(uint64_t bytes) {
 
 /*
  * Latencies of calls in nanoseconds, four bins an octave: bin_start(b) <= latency < bin_start(b +
- * 1); the last bin counts all longer ones too. One call in BFC_LATENCY_SAMPLING of each thread is
- * timed.
+ * 1); the last bin counts all longer ones too. Of each thread's first BFC_LATENCY_CLOSELY calls one
+ * in BFC_LATENCY_SAMPLING is timed; then one in about BFC_LATENCY_WEIGHT times as many, which
+ * counts for so many.
  */
 #define BFC_LATENCY_BINS 128u
 #define BFC_LATENCY_SAMPLING 61u
+#define BFC_LATENCY_CLOSELY 4096u
+#define BFC_LATENCY_WEIGHT 4u
 
 static inline unsigned bfc_latency_bin(uint64_t ns) {
     if (ns < 4)
@@ -124,13 +136,21 @@ struct bfc_segment_pool {
     uint64_t device_free;
     uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
     /* Calls of the program that the pool answered, and what they cost at the driver. */
-    uint64_t host_waits; /* waits for the context, made for frees */
+    uint64_t host_waits; /* for the context, made for frees; what the lanes count comes on top */
     uint64_t host_wait_ns;
     struct bfc_pool_stats stats;
-    uint64_t sizes[BFC_SIZE_LANES][BFC_SIZE_BINS];
+    struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
 };
+
+/* All waits for the context that were made for frees. */
+static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
+    uint64_t waits = section->host_waits;
+    for (unsigned lane = 0; lane < BFC_LANES; lane++)
+        waits += section->lanes[lane].host_waits;
+    return waits;
+}
 
 /* ---- the map ---- */
 
@@ -280,7 +300,7 @@ struct bfc_segment_header {
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
                    32 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
-                       8 * (BFC_SIZE_LANES * BFC_SIZE_BINS + 2 * BFC_LATENCY_BINS),
+                       8 * (BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),

@@ -1,12 +1,13 @@
 /*
  * Bins: free blocks by size.
  *
- * Bins are 1 granule wide below 32 granules, and from there on a 32nd of their octave: 928 bins
+ * Bins are 1 granule wide below 2^BIN_BITS granules, and from there on as many to an octave; they
  * reach to 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
  * doubly linked list whose first block is usually the lowest in address: a block that comes in is
  * compared with the first, and when the first leaves, the lower of the next two takes its place.
- * That halfway order packs as well as a full one (docs/pool-experiments.md) and costs no search.
- * All operations are O(1) but for bins_search.
+ * That halfway order packs nearly as well as a full one (docs/pool-experiments.md) and costs no
+ * search. Each bin tells where its first block lies, so that the lowest of some bins is found
+ * without touching a block. All operations are O(1) but for bins_search.
  *
  * Where a policy wants an exact order, `is_sorted` is set and one treap (sorted.h) stands for the
  * lists; then bins_next, bins_search and bins_pick are not for use.
@@ -18,26 +19,42 @@
 #include "pool/sorted.h"
 
 #define BIN_BITS 5 /* bins an octave: 32 */
-#define BIN_COUNT (((33 - BIN_BITS) << BIN_BITS) + (1 << BIN_BITS))
-#define BIN_TRIES 3 /* blocks that are looked at in a request's own bin */
+#define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
+#define BIN_TRIES 3     /* blocks that are looked at in a request's own bin */
+#define BIN_WINDOW 3    /* the bins after it of whose first blocks the lowest is taken... */
+#define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
+
+/* What is known of the first block of a bin: its index, and above that where it starts, in units of
+ * 64 KiB, so that of two heads the lesser is of the lower block. */
+typedef uint64_t bin_head;
+#define NO_HEAD ((bin_head)UINT32_MAX << 32)
 
 struct bins {
     bool is_sorted;
     block_index root;      /* of the treap, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    block_index first[BIN_COUNT + 2]; /* the last two are always empty */
+    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* those from BIN_COUNT on are always empty */
 };
 
 _Static_assert(BIN_WORDS <= 64, "one word tells which words are in use");
 
 static inline unsigned bin_of(uint64_t granules) {
-    if (granules < (1u << BIN_BITS))
-        return (unsigned)granules;
-    unsigned octave = 63u - (unsigned)__builtin_clzll(granules);
+    unsigned octave = 63u - (unsigned)__builtin_clzll(granules | (1u << BIN_BITS));
     unsigned step = octave - BIN_BITS;
     return (step << BIN_BITS) + (unsigned)(granules >> step);
+}
+
+/* Addresses have 47 or 48 bits, as a rule; those that have more are only compared less well. */
+static inline bin_head head_of(const struct block *blocks, block_index b) {
+    return ((blocks[b].tagged << 16) & ((bin_head)INT32_MAX << 32)) | b;
+}
+
+static inline void bins_open(struct bins *bins, bool is_sorted) {
+    bins->is_sorted = is_sorted;
+    for (unsigned bin = 0; bin < BIN_COUNT + BIN_WINDOW; bin++)
+        bins->heads[bin] = NO_HEAD;
 }
 
 /* The first bin from `bin` on that holds a block, or BIN_COUNT. */
@@ -53,130 +70,160 @@ static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
     return w * 64 + (unsigned)__builtin_ctzll(bins->words[w]);
 }
 
-/* Puts b before `place`, the first of its bin. */
-static inline void bins_put_first(struct bins *bins, struct block *blocks, unsigned bin,
-                                  block_index b, block_index place) {
-    blocks[b].before = 0;
-    blocks[b].after = place;
-    blocks[place].before = b;
-    bins->first[bin] = b;
-}
-
-static inline void bins_put_second(struct block *blocks, block_index b, block_index first) {
-    block_index second = blocks[first].after;
-    blocks[b].before = first;
-    blocks[b].after = second;
-    blocks[first].after = b;
-    blocks[second].before = b; /* record 0 takes what is for none */
-}
-
-static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b) {
-    if (__builtin_expect(bins->is_sorted, 0)) {
-        sorted_insert(&bins->root, blocks, b);
-        return;
-    }
-    unsigned bin = bin_of(block_granules(&blocks[b]));
-    block_index first = bins->first[bin];
+static inline void bins_put(struct bins *bins, struct block *blocks, block_index b, unsigned bin) {
+    bin_head head = bins->heads[bin], added = head_of(blocks, b);
+    block_index first = (block_index)head;
     if (!first) {
         blocks[b].before = blocks[b].after = 0;
-        bins->first[bin] = b;
+        bins->heads[bin] = added;
         bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
         bins->words_in_use |= UINT64_C(1) << (bin / 64);
-    } else if (blocks[b].tagged < blocks[first].tagged) {
-        bins_put_first(bins, blocks, bin, b, first);
+    } else if (added < head) {
+        blocks[b].before = 0;
+        blocks[b].after = first;
+        blocks[first].before = b;
+        bins->heads[bin] = added;
     } else {
-        bins_put_second(blocks, b, first);
+        block_index second = blocks[first].after;
+        blocks[b].before = first;
+        blocks[b].after = second;
+        blocks[first].after = b;
+        blocks[second].before = b; /* record 0 takes what is for none */
     }
-}
-
-/* Makes the lower of the first two the first: `second` follows `first`, which leads its bin. */
-static inline void bins_lower_first(struct bins *bins, struct block *blocks, unsigned bin,
-                                    block_index first) {
-    block_index second = blocks[first].after;
-    if (!second || blocks[first].tagged < blocks[second].tagged)
-        return;
-    block_index third = blocks[second].after;
-    blocks[first].after = third;
-    blocks[third].before = first;
-    blocks[second].after = first;
-    blocks[first].before = second;
-    blocks[second].before = 0;
-    bins->first[bin] = second;
 }
 
 static inline void bins_empty(struct bins *bins, unsigned bin) {
-    bins->first[bin] = 0;
-    bins->words[bin / 64] &= ~(UINT64_C(1) << (bin % 64));
-    if (!bins->words[bin / 64])
+    bins->heads[bin] = NO_HEAD;
+    uint64_t word = bins->words[bin / 64] & ~(UINT64_C(1) << (bin % 64));
+    bins->words[bin / 64] = word;
+    if (!word)
         bins->words_in_use &= ~(UINT64_C(1) << (bin / 64));
 }
 
-static inline void bins_remove(struct bins *bins, struct block *blocks, block_index b) {
-    if (__builtin_expect(bins->is_sorted, 0)) {
-        sorted_remove(&bins->root, blocks, b);
-        return;
+/* The lower of `second`, which has become the first, and its follower leads the bin. */
+static inline void bins_lead(struct bins *bins, struct block *blocks, unsigned bin,
+                             block_index second) {
+    block_index third = blocks[second].after;
+    bin_head head = head_of(blocks, second), rival = head_of(blocks, third);
+    if (third && rival < head) {
+        block_index fourth = blocks[third].after;
+        blocks[second].after = fourth;
+        blocks[fourth].before = second;
+        blocks[third].after = second;
+        blocks[second].before = third;
+        head = rival;
     }
+    blocks[(block_index)head].before = 0;
+    bins->heads[bin] = head;
+}
+
+/* Takes b out of the bin that it is in. */
+static inline void bins_take(struct bins *bins, struct block *blocks, block_index b, unsigned bin) {
     block_index before = blocks[b].before, after = blocks[b].after;
     if (before) {
         blocks[before].after = after;
         blocks[after].before = before;
+    } else if (after) {
+        bins_lead(bins, blocks, bin, after);
+    } else {
+        bins_empty(bins, bin);
+    }
+}
+
+/*
+ * Of the following, `plain` is true where the caller knows that is_sorted is not set, for the
+ * compiler to see.
+ */
+
+static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
+    if (!plain && bins->is_sorted)
+        sorted_insert(&bins->root, blocks, b);
+    else
+        bins_put(bins, blocks, b, bin_of(block_granules(&blocks[b])));
+}
+
+static inline void bins_remove(struct bins *bins, struct block *blocks, block_index b, bool plain) {
+    if (!plain && bins->is_sorted)
+        sorted_remove(&bins->root, blocks, b);
+    else
+        bins_take(bins, blocks, b, bin_of(block_granules(&blocks[b])));
+}
+
+/* To be called before b, which is in a bin, changes its start or size; returns what end_resize
+ * wants. */
+static inline unsigned bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
+                                         bool plain) {
+    if (plain || !bins->is_sorted)
+        return bin_of(block_granules(&blocks[b]));
+    sorted_remove(&bins->root, blocks, b);
+    return 0;
+}
+
+/* A block that is still of its old bin, as large ones often are, keeps its place there. */
+static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
+                                   unsigned old_bin, bool plain) {
+    if (!plain && bins->is_sorted) {
+        sorted_insert(&bins->root, blocks, b);
         return;
     }
     unsigned bin = bin_of(block_granules(&blocks[b]));
-    if (!after) {
-        bins_empty(bins, bin);
-        return;
+    if (bin != old_bin) {
+        bins_take(bins, blocks, b, old_bin);
+        bins_put(bins, blocks, b, bin);
+    } else if (!blocks[b].before) {
+        bins->heads[bin] = head_of(blocks, b);
     }
-    bins->first[bin] = after;
-    blocks[after].before = 0;
-    bins_lower_first(bins, blocks, bin, after);
 }
 
-/* Puts `to` where `from` is, which has the same size. */
+/* Puts `to` where `from` is, of which it is a copy. */
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
-    if (__builtin_expect(bins->is_sorted, 0)) {
+    if (bins->is_sorted) {
         sorted_replace(&bins->root, blocks, from, to);
         return;
     }
     block_index before = blocks[from].before, after = blocks[from].after;
-    blocks[to].before = before;
-    blocks[to].after = after;
     blocks[after].before = to;
     if (before)
         blocks[before].after = to;
     else
-        bins->first[bin_of(block_granules(&blocks[from]))] = to;
+        bins->heads[bin_of(block_granules(&blocks[to]))] = head_of(blocks, to);
 }
 
 /* The first of `most` blocks of one bin that has enough granules, or 0. */
 static inline block_index bins_search(const struct bins *bins, const struct block *blocks,
                                       unsigned bin, uint64_t granules, uint64_t most) {
-    block_index b = bins->first[bin];
+    block_index b = (block_index)bins->heads[bin];
     while (b && block_granules(&blocks[b]) < granules)
         b = --most ? blocks[b].after : 0;
     return b;
 }
 
+static inline bin_head lower_head(bin_head a, bin_head b) {
+    return a < b ? a : b;
+}
+
 /*
- * A block of enough granules, or 0: from the request's own bin if one of its first few fits, else
- * from the next bin in use; and of the first there and the first of the bin after it, the lower in
- * address, unless the fit is exact.
+ * A block of enough granules, or 0: from the request's own bin if one of its first few fits
+ * exactly; else the lowest in address of the first of those that fits and of the first blocks of
+ * the next bins; else, all these being empty, of the first blocks from the next bin in use on.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
     unsigned bin = bin_of(granules);
     block_index b = bins_search(bins, blocks, bin, granules, BIN_TRIES);
-    if (b && block_granules(&blocks[b]) == granules)
-        return b;
-    if (!b) {
-        bin = bins_next(bins, bin + 1);
-        b = bins->first[bin];
-        if (!b)
-            return 0;
+    bin_head best = NO_HEAD;
+    if (b) {
+        if (block_granules(&blocks[b]) == granules)
+            return b;
+        best = head_of(blocks, b);
+    } else if (bins->heads[bin + 1] == NO_HEAD) {
+        bin = bins_next(bins, bin + 2) - 1;
     }
-    block_index rival = bins->first[bin + 1];
-    return rival && blocks[rival].tagged < blocks[b].tagged ? rival : b;
+    unsigned window = granules <= CLOSE_FIT ? BIN_WINDOW : 1;
+    for (unsigned i = 1; i <= window; i++)
+        best = lower_head(best, bins->heads[bin + i]);
+    return (block_index)best;
 }
 
 #endif

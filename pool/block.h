@@ -1,11 +1,10 @@
 /*
  * Block records: fixed size, found by a 32-bit index, index 0 for none.
  *
- * A record is in three arrays by how often its parts are used: `struct block` (32 bytes, two to a
+ * A record is in two arrays by how often its parts are used: `struct block` (32 bytes, two to a
  * cache line) is all that allocating, freeing and merging need; `struct block_detail` (16) is
- * written but hardly ever read; and the chapter (4, see chapter.h). Neighbours in a region are
- * doubly linked in address order. Record 0 is a live block of no size, so a region's ends need no
- * special case.
+ * written but hardly ever read. Neighbours in a region are doubly linked in address order, from the
+ * region's head on. Record 0 is a live block of no size, so a region's end needs no special case.
  */
 #ifndef BFC_POOL_BLOCK_H
 #define BFC_POOL_BLOCK_H
@@ -17,14 +16,20 @@
 
 typedef uint32_t block_index;
 
-#define GRANULE_BITS 8
-/* The largest block, and so the largest region: 2^32 granules, 1 TiB. */
-#define LARGEST_BLOCK ((uint64_t)1 << (32 + GRANULE_BITS))
+/* Of the largest block, and so of the largest region. */
+#define MOST_GRANULES ((uint64_t)1 << 32)
 
-enum block_state { BLOCK_LIVE, BLOCK_CLEAN, BLOCK_DIRTY, BLOCK_LIMBO, BLOCK_VACANT };
+enum block_state {
+    BLOCK_LIVE,
+    BLOCK_CLEAN,
+    BLOCK_DIRTY,
+    BLOCK_LIMBO,
+    BLOCK_VACANT,
+    BLOCK_HEAD, /* none, but what stands before the first block of a region: `region` tells which */
+};
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* Small blocks live apart from large ones (core.c): each block is of one of two zones. */
+/* Policy pytorch has regions for small blocks alone: each block is of the zone of its region. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
 
@@ -33,8 +38,9 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 struct block {
     uint64_t tagged;            /* the start, with state and zone in its low bits */
     uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
-    block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones */
-    block_index chain;          /* next with the same hash */
+    block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones; of a
+                                   head, `previous` is its region */
+    block_index chain;          /* live: next with the same hash */
     union {
         struct {
             block_index before, after; /* clean and dirty: in their bin */
@@ -63,20 +69,17 @@ static inline enum block_state block_state(const struct block *b) {
     return (enum block_state)(b->tagged & BLOCK_STATE_MASK);
 }
 
+static inline bool block_is_free(const struct block *b) {
+    enum block_state state = block_state(b);
+    return state >= BLOCK_CLEAN && state <= BLOCK_LIMBO;
+}
+
 static inline bfc_addr block_start(const struct block *b) {
     return b->tagged & ~BLOCK_TAG_MASK;
 }
 
 static inline uint64_t block_granules(const struct block *b) {
     return (uint64_t)b->last + 1;
-}
-
-static inline uint64_t block_size(const struct block *b) {
-    return block_granules(b) << GRANULE_BITS;
-}
-
-static inline bfc_addr block_end(const struct block *b) {
-    return block_start(b) + block_size(b);
 }
 
 static inline void block_set_state(struct block *b, enum block_state state) {
@@ -89,11 +92,6 @@ static inline enum block_zone block_zone(const struct block *b) {
 
 static inline void block_set_zone(struct block *b, enum block_zone zone) {
     b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) | (uint64_t)zone << BLOCK_ZONE_BIT;
-}
-
-/* Are these two in the same state and zone? */
-static inline bool block_alike(const struct block *a, const struct block *b) {
-    return !((a->tagged ^ b->tagged) & BLOCK_TAG_MASK);
 }
 
 #endif

@@ -8,9 +8,8 @@ struct tally {
     const char *fault;
     uint64_t bytes[4];  /* by state */
     uint64_t blocks[4]; /* by state */
-    uint64_t clean_blocks[ZONE_COUNT];
-    uint64_t binned_dirty, requested, regions;
-    block_index previous; /* the last block of the chapter before */
+    uint64_t binned_dirty, requested, regions, anchors, shared;
+    block_index previous; /* the record before the block that is looked at */
 };
 
 static bool fail(struct tally *t, const char *fault) {
@@ -23,24 +22,28 @@ static bool should_have_merged(const struct bfc_pool *pool, block_index a, block
     enum block_state state = block_state(&pool->blocks[a]);
     if (state == BLOCK_LIVE || state != block_state(&pool->blocks[b]))
         return false;
-    if (state == BLOCK_CLEAN)
-        return block_zone(&pool->blocks[a]) == block_zone(&pool->blocks[b]);
     return state != BLOCK_DIRTY || pool->details[a].mark == pool->details[b].mark;
 }
 
 static bool check_place(struct tally *t, block_index b, const struct region *region) {
-    const struct block *blocks = t->pool->blocks, *at = &blocks[b];
+    const struct bfc_pool *pool = t->pool;
+    const struct block *blocks = pool->blocks, *at = &blocks[b], *previous = &blocks[t->previous];
     if (at->previous != t->previous)
         return fail(t, "a block's neighbours do not point back at it");
-    bfc_addr expected = at->previous ? block_end(&blocks[at->previous]) : region->start;
-    if (block_start(at) != expected)
+    bool is_first = t->previous == region->head;
+    if (block_start(at) != (is_first ? region->start : block_end(pool, previous)))
         return fail(t, "blocks do not tile their region");
-    if (!at->next && block_end(at) != region->start + region->size)
+    if (!at->next && block_end(pool, at) != region->start + region->size)
         return fail(t, "blocks do not fill their region");
-    if (should_have_merged(t->pool, b, at->next))
+    if (should_have_merged(pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
-    if (map_find(&t->pool->map, blocks, block_start(at)) != b)
-        return fail(t, "an address does not map to its block");
+    bool anchored = anchors_of(&pool->anchors, blocks, b) != 0;
+    if (anchored != is_anchor(b) && (anchored || !pool->anchors.refused))
+        return fail(t, "a block should be an anchor and is none, or the other way round");
+    t->anchors += anchored;
+    block_index found = map_find(&pool->map, blocks, block_start(at));
+    if (found != (block_state(at) == BLOCK_LIVE ? b : 0))
+        return fail(t, "a live block's address does not map to it, or a free one's does");
     return true;
 }
 
@@ -51,29 +54,28 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a vacant record is in a region");
     if (state == BLOCK_DIRTY && t->pool->details[b].mark <= BFC_NO_MARK)
         return fail(t, "a dirty block has no mark");
-    t->bytes[state] += block_size(at);
+    t->bytes[state] += block_size(t->pool, at);
     t->blocks[state]++;
-    t->clean_blocks[block_zone(at)] += state == BLOCK_CLEAN;
     t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
     t->requested += state == BLOCK_LIVE ? at->requested : 0;
-    t->regions += !at->previous;
     return true;
 }
 
-static bool check_chapter(void *context, const struct chapter *chapter) {
+static bool check_region(void *context, const struct anchor *anchor) {
     struct tally *t = context;
     const struct bfc_pool *pool = t->pool;
-    const struct region *region = &pool->regions[chapter->region];
-    block_index b = chapter->first;
-    if (!chapter->count)
-        return fail(t, "a chapter is empty");
-    for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next) {
-        if (&pool->chapters.all[pool->chapter_of[b]] != chapter)
-            return fail(t, "a block is not in the chapter that it names");
+    const struct block *head = &pool->blocks[anchor->block];
+    const struct region *region = &pool->regions[anchor->region];
+    if (region->head != anchor->block || head->previous != anchor->region ||
+        block_start(head) != region->start || !head->next)
+        return fail(t, "a region and its head do not agree");
+    t->previous = anchor->block;
+    for (block_index b = head->next; b; t->previous = b, b = pool->blocks[b].next)
         if (!check_place(t, b, region) || !count_block(t, b, region))
             return false;
-        t->previous = pool->blocks[b].next ? b : 0;
-    }
+    t->regions++;
+    t->anchors++;
+    t->shared += region->shared;
     return true;
 }
 
@@ -121,10 +123,12 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
     for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
         bool marked = bins->words[bin / 64] >> (bin % 64) & 1;
         bool word_marked = bins->words_in_use >> (bin / 64) & 1;
-        if (marked != (bins->first[bin] != 0) || (marked && !word_marked))
+        block_index first = (block_index)bins->heads[bin], before = 0;
+        if (marked != (first != 0) || (marked && !word_marked))
             return "a bin's bit does not tell whether it is empty";
-        block_index before = 0;
-        for (block_index b = bins->first[bin]; b; before = b, b = pool->blocks[b].after) {
+        if (bins->heads[bin] != (first ? head_of(pool->blocks, first) : NO_HEAD))
+            return "a bin does not tell where its first block is";
+        for (block_index b = first; b; before = b, b = pool->blocks[b].after) {
             const struct block *at = &pool->blocks[b];
             if (block_state(at) != state || bin_of(block_granules(at)) != bin ||
                 at->before != before || found++ == expected)
@@ -168,7 +172,7 @@ static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
             return "the list of vacant records holds one in use";
     if (blocks + vacant + 1 != pool->high)
         return "a record is neither a block's nor vacant";
-    return pool->map.count == blocks ? NULL : "the map's count differs from the blocks";
+    return pool->records == blocks ? NULL : "the records are not as many as blocks and heads";
 }
 
 static const char *check_counters(const struct tally *t) {
@@ -176,7 +180,7 @@ static const char *check_counters(const struct tally *t) {
     if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_CLEAN] != stats->clean ||
         t->bytes[BLOCK_DIRTY] != stats->dirty || t->bytes[BLOCK_LIMBO] != stats->limbo ||
         t->requested != stats->requested || t->blocks[BLOCK_LIVE] != stats->blocks ||
-        t->regions != stats->regions)
+        t->blocks[BLOCK_LIVE] != t->pool->map.count || t->regions != stats->regions)
         return "the counters differ from the blocks";
     if (stats->in_use + stats->clean + stats->dirty + stats->limbo != stats->reserved)
         return "in use + clean + dirty + limbo differs from reserved";
@@ -188,10 +192,12 @@ static const char *check_counters(const struct tally *t) {
 
 static const char *check_all(const struct bfc_pool *pool) {
     struct tally t = {.pool = pool};
-    chapters_visit(&pool->chapters, check_chapter, &t);
+    anchors_visit(&pool->anchors, pool->blocks, check_region, &t);
     const char *fault = t.fault;
-    for (int zone = 0; zone < ZONE_COUNT && !fault; zone++)
-        fault = check_bins(pool, &pool->clean[zone], BLOCK_CLEAN, t.clean_blocks[zone]);
+    if (!fault && (t.anchors != pool->anchors.count || t.shared != pool->shared_regions))
+        fault = "the anchors or the shared regions are not as many as they should be";
+    if (!fault)
+        fault = check_bins(pool, &pool->clean, BLOCK_CLEAN, t.blocks[BLOCK_CLEAN]);
     if (!fault)
         fault = check_bins(pool, &pool->dirty, BLOCK_DIRTY, t.binned_dirty);
     if (!fault)
@@ -200,7 +206,7 @@ static const char *check_all(const struct bfc_pool *pool) {
         fault = check_limbo(pool, t.blocks[BLOCK_LIMBO]);
     if (!fault)
         fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_CLEAN] +
-                                        t.blocks[BLOCK_DIRTY] + t.blocks[BLOCK_LIMBO]);
+                                        t.blocks[BLOCK_DIRTY] + t.blocks[BLOCK_LIMBO] + t.regions);
     return fault ? fault : check_counters(&t);
 }
 

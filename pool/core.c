@@ -5,17 +5,6 @@
  */
 #include "pool/internal.h"
 
-/*
- * Small and large apart. Small blocks strewn among large ones keep their neighbourhood from ever
- * coalescing into room for a large one. So requests of up to SMALL_GRANULES are served from the
- * zone of small blocks; when nothing fits there, a large free block gives them a piece of
- * APART_GRANULES, which becomes small and is cut up. The two zones coalesce each for itself; a free
- * small block that has grown to APART_GRANULES again, or has no small neighbour left, goes back to
- * the large ones.
- */
-#define SMALL_GRANULES ((uint64_t)1 << (20 - GRANULE_BITS))
-#define APART_GRANULES ((uint64_t)1 << (23 - GRANULE_BITS))
-
 /* How much better a dirty block must fit than a clean one to be taken first: bins, 32 an octave. */
 #define DIRTY_ADVANTAGE 4
 
@@ -24,148 +13,121 @@ static void raise_peak(uint64_t *peak, uint64_t now) {
         *peak = now;
 }
 
-/* Cuts a full chapter in two. Without host memory it stays long, and finding is slower. */
-static __attribute__((noinline)) void cut_chapter(struct bfc_pool *pool, chapter_index c) {
-    struct chapters *chapters = &pool->chapters;
-    if (!chapters_make_room(chapters))
-        return;
-    struct chapter *chapter = &chapters->all[c];
-    block_index b = chapter->first;
-    uint32_t lower = chapter->count / 2, higher = chapter->count - lower;
-    for (uint32_t i = 0; i < lower; i++)
-        b = pool->blocks[b].next;
-    chapter->count = lower;
-    chapter_index added = chapters_add(chapters, pool->blocks, b, higher, chapter->region);
-    for (uint32_t i = 0; i < higher; i++, b = pool->blocks[b].next)
-        pool->chapter_of[b] = added;
-}
-
-/* A chapter of few blocks joins the one before it, if that is short too. */
-static __attribute__((noinline)) void join_chapter(struct bfc_pool *pool, chapter_index c) {
-    struct chapters *chapters = &pool->chapters;
-    struct chapter *chapter = &chapters->all[c];
-    block_index b = chapter->first, before = pool->blocks[b].previous;
-    if (!before)
-        return;
-    chapter_index into = pool->chapter_of[before];
-    if (chapters->all[into].count + chapter->count > CHAPTER_JOINED_MOST)
-        return;
-    for (uint32_t i = 0; i < chapter->count; i++, b = pool->blocks[b].next)
-        pool->chapter_of[b] = into;
-    chapters->all[into].count += chapter->count;
-    chapters_remove(chapters, pool->blocks, c);
-}
-
-static inline void enter_chapter(struct bfc_pool *pool, block_index b, chapter_index c) {
-    pool->chapter_of[b] = c;
-    if (UNLIKELY(++pool->chapters.all[c].count > CHAPTER_MOST))
-        cut_chapter(pool, c);
-}
-
-/* b has left its region's chain already. */
-static inline void leave_chapter(struct bfc_pool *pool, block_index b) {
-    chapter_index c = pool->chapter_of[b];
-    struct chapter *chapter = &pool->chapters.all[c];
-    if (UNLIKELY(chapter->count == 1)) {
-        chapters_remove(&pool->chapters, pool->blocks, c);
-        return;
-    }
-    if (chapter->first == b)
-        chapter->first = pool->blocks[b].next;
-    if (UNLIKELY(--chapter->count < CHAPTER_FEW))
-        join_chapter(pool, c);
+/* b, new in its region's chain, may be one of the anchors. */
+static __attribute__((noinline)) void drop_anchor(struct bfc_pool *pool, block_index b) {
+    anchor_index before = anchors_find(&pool->anchors, pool->blocks, block_start(&pool->blocks[b]));
+    anchors_add(&pool->anchors, pool->blocks, b, pool->anchors.all[before].region);
 }
 
 /*
- * Cuts b after `granules`. Returns the rest, a record with b's state, in the map but in no list; or
- * 0 when there is no host memory for it.
+ * Cuts the first `granules` off b, which keeps its state, its place in lists, and the rest. Returns
+ * a record for them, in no list; or 0 when there is no host memory for it.
  */
-static inline block_index split(struct bfc_pool *pool, block_index b, uint64_t granules) {
-    block_index rest = slot_take(pool);
-    if (UNLIKELY(!rest))
+static inline __attribute__((always_inline)) block_index
+split_front(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    block_index front = slot_take(pool);
+    if (UNLIKELY(!front))
         return 0;
-    struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[rest];
-    after->tagged = at->tagged + (granules << GRANULE_BITS);
-    after->last = (uint32_t)(at->last - granules);
-    after->previous = b;
-    after->next = at->next;
-    blocks[at->next].previous = rest; /* record 0 takes what is for none */
-    at->next = rest;
-    at->last = (uint32_t)(granules - 1);
-    map_insert(&pool->map, blocks, rest);
-    enter_chapter(pool, rest, pool->chapter_of[b]);
+    struct block *blocks = pool->blocks, *at = &blocks[b], *before = &blocks[front];
+    before->tagged = at->tagged;
+    before->last = (uint32_t)(granules - 1);
+    before->previous = at->previous;
+    before->next = b;
+    blocks[at->previous].next = front;
+    at->previous = front;
+    at->tagged += granules << pool->granule_bits;
+    at->last -= (uint32_t)granules;
+    if (UNLIKELY(is_anchor(front)))
+        drop_anchor(pool, front);
     pool->stats->splits++;
-    return rest;
+    return front;
 }
 
-/* b takes in its next neighbour. Both are in no list. */
-static inline __attribute__((always_inline)) void absorb_next(struct bfc_pool *pool,
-                                                              block_index b) {
-    struct block *blocks = pool->blocks;
-    block_index gone = blocks[b].next;
-    map_remove(&pool->map, blocks, gone);
-    blocks[b].last += blocks[gone].last + 1;
-    blocks[b].next = blocks[gone].next;
-    blocks[blocks[b].next].previous = b;
-    leave_chapter(pool, gone);
+static inline void vacate(struct bfc_pool *pool, block_index gone) {
+    if (UNLIKELY(is_anchor(gone)))
+        anchors_remove(&pool->anchors, pool->blocks, gone);
     slot_vacate(pool, gone);
     pool->stats->merges++;
+}
+
+/* b takes in its next neighbour, which is in no list. */
+static inline void absorb_next(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index gone = blocks[b].next;
+    blocks[b].last += blocks[gone].last + 1;
+    blocks[b].next = blocks[gone].next;
+    blocks[blocks[b].next].previous = b; /* record 0 takes what is for none */
+    vacate(pool, gone);
+}
+
+/* b takes in its previous neighbour, which is in no list. */
+static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index gone = blocks[b].previous;
+    uint64_t size = block_size(pool, &blocks[gone]);
+    blocks[b].last += blocks[gone].last + 1;
+    blocks[b].previous = blocks[gone].previous;
+    blocks[blocks[b].previous].next = b;
+    vacate(pool, gone);
+    blocks[b].tagged -= size;
 }
 
 /* Takes a clean or dirty block out of its bin and list. */
 void pool_unbin(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_CLEAN) {
-        bins_remove(&pool->clean[block_zone(&pool->blocks[b])], pool->blocks, b);
+        bins_remove(&pool->clean, pool->blocks, b, false);
         return;
     }
-    if (!region_of(pool, b)->shared)
-        bins_remove(&pool->dirty, pool->blocks, b);
+    if (!is_shared(pool, b))
+        bins_remove(&pool->dirty, pool->blocks, b, false);
     marks_remove(pool, b);
 }
 
-/* b, in no bin, takes in its neighbours that are clean and of its zone. Returns the whole. */
+/*
+ * Makes b, in no bin, clean, merging it with its clean neighbours; a neighbour's record is what
+ * stays. `plain` is pool->rules.plain, for the compiler to see.
+ */
 static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_pool *pool,
-                                                                     block_index b) {
+                                                                     block_index b, bool plain) {
     struct block *blocks = pool->blocks;
-    struct bins *bins = &pool->clean[block_zone(&blocks[b])];
+    struct bins *bins = &pool->clean;
     block_index next = blocks[b].next, previous = blocks[b].previous;
-    if (block_alike(&blocks[next], &blocks[b])) {
-        bins_remove(bins, blocks, next);
-        absorb_next(pool, b);
-    }
-    if (block_alike(&blocks[previous], &blocks[b])) {
-        bins_remove(bins, blocks, previous);
+    bool merges_next = block_state(&blocks[next]) == BLOCK_CLEAN;
+    if (block_state(&blocks[previous]) == BLOCK_CLEAN) {
+        unsigned bin = bins_begin_resize(bins, blocks, previous, plain);
+        if (merges_next) {
+            bins_remove(bins, blocks, next, plain);
+            absorb_next(pool, b);
+        }
         absorb_next(pool, previous);
-        b = previous;
+        bins_end_resize(bins, blocks, previous, bin, plain);
+        return previous;
     }
+    if (merges_next) {
+        unsigned bin = bins_begin_resize(bins, blocks, next, plain);
+        absorb_previous(pool, next);
+        bins_end_resize(bins, blocks, next, bin, plain);
+        return next;
+    }
+    block_set_state(&blocks[b], BLOCK_CLEAN);
+    bins_insert(bins, blocks, b, plain);
     return b;
 }
 
-/* Is b, free and small, no longer worth keeping apart: large enough, or alone? */
-static inline bool outgrown(const struct bfc_pool *pool, block_index b) {
-    const struct block *blocks = pool->blocks;
-    return block_granules(&blocks[b]) >= APART_GRANULES ||
-           (block_zone(&blocks[blocks[b].previous]) != ZONE_SMALL &&
-            block_zone(&blocks[blocks[b].next]) != ZONE_SMALL);
-}
-
-/* b, which is its whole region, became free. */
-static __attribute__((noinline)) void note_idle(struct bfc_pool *pool, block_index b) {
-    region_of(pool, b)->idle_since = pool->lookups;
+/* As merge_clean, under the rules that are not plain. */
+static __attribute__((noinline)) void merge_by_rules(struct bfc_pool *pool, block_index b) {
+    b = merge_clean(pool, b, false);
+    const struct block *at = &pool->blocks[b];
+    if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
+        region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
 }
 
 static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    block_set_state(&blocks[b], BLOCK_CLEAN);
-    pool->stats->clean += block_size(&blocks[b]);
-    b = merge_clean(pool, b);
-    if (block_zone(&blocks[b]) == ZONE_SMALL && !pool->rules.exact && outgrown(pool, b)) {
-        block_set_zone(&blocks[b], ZONE_LARGE);
-        b = merge_clean(pool, b);
-    }
-    if (UNLIKELY(pool->rules.ages) && !blocks[b].previous && !blocks[b].next)
-        note_idle(pool, b);
-    bins_insert(&pool->clean[block_zone(&blocks[b])], blocks, b);
+    pool->stats->clean += block_size(pool, &pool->blocks[b]);
+    if (LIKELY(pool->rules.plain))
+        merge_clean(pool, b, true);
+    else
+        merge_by_rules(pool, b);
 }
 
 static bool dirty_with(const struct bfc_pool *pool, block_index b, bfc_mark mark) {
@@ -175,7 +137,7 @@ static bool dirty_with(const struct bfc_pool *pool, block_index b, bfc_mark mark
 static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_DIRTY);
-    pool->stats->dirty += block_size(&blocks[b]);
+    pool->stats->dirty += block_size(pool, &blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (dirty_with(pool, next, mark)) {
         pool_unbin(pool, next);
@@ -187,14 +149,14 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
         b = previous;
     }
     marks_add(pool, b, mark);
-    if (!region_of(pool, b)->shared)
-        bins_insert(&pool->dirty, blocks, b);
+    if (!is_shared(pool, b))
+        bins_insert(&pool->dirty, blocks, b, false);
 }
 
 static void make_limbo(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_set_state(&blocks[b], BLOCK_LIMBO);
-    pool->stats->limbo += block_size(&blocks[b]);
+    pool->stats->limbo += block_size(pool, &blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_LIMBO) {
         limbo_remove(pool, next);
@@ -238,8 +200,9 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
     block_set_state(at, BLOCK_LIVE);
+    uint64_t id = take_id(pool), size = block_size(pool, at);
     at->requested = request->bytes;
-    uint64_t id = take_id(pool), size = block_size(at);
+    map_insert(&pool->map, pool->blocks, b);
     pool->details[b] = (struct block_detail){.id = id, .handed_out = mark};
     stats->in_use += size;
     stats->requested += request->bytes;
@@ -259,70 +222,54 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
 static inline bool is_cut(const struct bfc_pool *pool, block_index b,
                           const struct request *request) {
     return LIKELY(pool->rules.cuts_all) ||
-           policy_splits(pool, request_size(request), block_size(&pool->blocks[b]));
+           policy_splits(pool, request_size(pool, request), block_size(pool, &pool->blocks[b]));
 }
 
-/* Cuts a clean block that is in no bin; the rest goes to a bin. */
-static inline void cut_clean(struct bfc_pool *pool, block_index b, uint64_t granules) {
-    if (block_granules(&pool->blocks[b]) <= granules)
-        return;
-    block_index rest = split(pool, b, granules);
-    if (LIKELY(rest))
-        bins_insert(&pool->clean[block_zone(&pool->blocks[rest])], pool->blocks, rest);
-}
-
-/* Puts the front of a clean large block, which is in no bin, into the zone of the small ones. */
-static __attribute__((noinline)) void set_apart(struct bfc_pool *pool, block_index b) {
+/*
+ * Takes what the request wants off a free block that is in these bins. Returns it, in no bin: b
+ * itself if that is not cut, or cannot be since the host has no memory for a record. The rest keeps
+ * its place in other lists.
+ */
+static inline __attribute__((always_inline)) block_index take_off(struct bfc_pool *pool,
+                                                                  struct bins *bins, block_index b,
+                                                                  const struct request *request,
+                                                                  bool plain) {
     struct block *blocks = pool->blocks;
-    cut_clean(pool, b, APART_GRANULES);
-    block_set_zone(&blocks[b], ZONE_SMALL);
-    block_index next = blocks[b].next;
-    if (block_alike(&blocks[next], &blocks[b])) {
-        bins_remove(&pool->clean[ZONE_SMALL], blocks, next);
-        absorb_next(pool, b);
+    if (block_granules(&blocks[b]) > request->granules && (plain || is_cut(pool, b, request))) {
+        unsigned bin = bins_begin_resize(bins, blocks, b, plain);
+        block_index front = split_front(pool, b, request->granules);
+        bins_end_resize(bins, blocks, b, bin, plain);
+        if (LIKELY(front))
+            return front;
     }
+    bins_remove(bins, blocks, b, plain);
+    return b;
 }
 
-static inline void hand_out_clean(struct bfc_pool *pool, block_index b,
-                                  const struct request *request) {
-    struct block *at = &pool->blocks[b];
-    enum block_zone zone = block_zone(at);
-    bins_remove(&pool->clean[zone], pool->blocks, b);
-    bool apart = !pool->rules.exact;
-    if (zone != ZONE_SMALL && request->granules <= SMALL_GRANULES && apart)
-        set_apart(pool, b);
-    if (is_cut(pool, b, request))
-        cut_clean(pool, b, request->granules);
-    pool->stats->clean -= block_size(at);
-    if (zone == ZONE_SMALL && request->granules > SMALL_GRANULES && apart)
-        block_set_zone(at, ZONE_LARGE);
+static inline __attribute__((always_inline)) void
+hand_out_clean(struct bfc_pool *pool, block_index b, const struct request *request, bool plain) {
+    b = take_off(pool, &pool->clean, b, request, plain);
+    pool->stats->clean -= block_size(pool, &pool->blocks[b]);
     make_live(pool, b, request, BFC_NO_MARK);
 }
 
 static void hand_out_dirty(struct bfc_pool *pool, block_index b, const struct request *request) {
     bfc_mark mark = pool->details[b].mark;
-    block_index rest = 0;
-    bins_remove(&pool->dirty, pool->blocks, b);
-    if (block_granules(&pool->blocks[b]) > request->granules && is_cut(pool, b, request))
-        rest = split(pool, b, request->granules);
-    if (rest) {
-        marks_replace(pool, b, rest);
-        bins_insert(&pool->dirty, pool->blocks, rest);
-    } else {
+    block_index taken = take_off(pool, &pool->dirty, b, request, false);
+    if (taken == b)
         marks_remove(pool, b);
-    }
-    pool->stats->dirty -= block_size(&pool->blocks[b]);
+    pool->stats->dirty -= block_size(pool, &pool->blocks[taken]);
     bool complete = mark <= pool->completed;
     pool->stats->dirty_reuses += !complete;
-    make_live(pool, b, request, complete ? BFC_NO_MARK : mark);
+    make_live(pool, taken, request, complete ? BFC_NO_MARK : mark);
 }
 
 /* The smallest block that fits, if the policy lets the request have it; or 0. */
 static __attribute__((noinline)) block_index
 pick_exactly(const struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
-    uint64_t size = granules << GRANULE_BITS;
+    uint64_t size = granules << pool->granule_bits;
     block_index b = sorted_find(bins->root, pool->blocks, policy_zone(pool, size), granules);
-    return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
+    return b && policy_fits(pool, size, block_size(pool, &pool->blocks[b])) ? b : 0;
 }
 
 static inline block_index pick_dirty(const struct bfc_pool *pool, uint64_t granules) {
@@ -331,99 +278,42 @@ static inline block_index pick_dirty(const struct bfc_pool *pool, uint64_t granu
     return bins_pick(&pool->dirty, pool->blocks, granules);
 }
 
-/* A clean block of the request's own zone, else of the other; or 0. */
 static inline block_index pick_clean(const struct bfc_pool *pool, uint64_t granules) {
     if (UNLIKELY(pool->rules.exact))
-        return pick_exactly(pool, &pool->clean[policy_zone(pool, granules << GRANULE_BITS)],
-                            granules);
-    enum block_zone zone = granules <= SMALL_GRANULES ? ZONE_SMALL : ZONE_LARGE;
-    block_index b = bins_pick(&pool->clean[zone], pool->blocks, granules);
-    return LIKELY(b) ? b : bins_pick(&pool->clean[!zone], pool->blocks, granules);
+        return pick_exactly(pool, &pool->clean, granules);
+    return bins_pick(&pool->clean, pool->blocks, granules);
 }
 
-/* Takes a clean block; false: none was found that fits. */
-static inline bool take_clean(struct bfc_pool *pool, const struct request *request) {
-    block_index b = pick_clean(pool, request->granules);
-    if (UNLIKELY(!b))
-        return false;
-    hand_out_clean(pool, b, request);
-    return true;
+void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
+    hand_out_clean(pool, b, request, false);
 }
 
-/* Clean before dirty, unless the dirty one fits clearly better. */
-static bool take_either(struct bfc_pool *pool, const struct request *request) {
+/* Takes a clean block, or a dirty one if the request may have that and it fits clearly better. */
+static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
-    block_index dirty = pick_dirty(pool, request->granules);
-    if (!dirty)
-        return take_clean(pool, request);
-    block_index clean = pick_clean(pool, request->granules);
-    if (clean && bin_of(block_granules(&blocks[clean])) <=
-                     bin_of(block_granules(&blocks[dirty])) + DIRTY_ADVANTAGE)
-        hand_out_clean(pool, clean, request);
-    else
-        hand_out_dirty(pool, dirty, request);
-    return true;
-}
-
-static inline bool take_at_once(struct bfc_pool *pool, const struct request *request) {
+    block_index clean = pick_clean(pool, request->granules), dirty = 0;
     if (request->flags & BFC_ALLOCATE_DIRTY)
-        return take_either(pool, request);
-    return take_clean(pool, request);
+        dirty = pick_dirty(pool, request->granules);
+    if (dirty && (!clean || bin_of(block_granules(&blocks[clean])) >
+                                bin_of(block_granules(&blocks[dirty])) + DIRTY_ADVANTAGE))
+        hand_out_dirty(pool, dirty, request);
+    else if (clean)
+        pool_take_block(pool, clean, request);
+    return clean || dirty;
 }
 
-/* The first of the clean neighbours, of whatever zone, around b, if they are enough; else 0. */
-static block_index clean_run(const struct bfc_pool *pool, block_index b, uint64_t granules) {
-    const struct block *blocks = pool->blocks;
-    while (block_state(&blocks[blocks[b].previous]) == BLOCK_CLEAN)
-        b = blocks[b].previous;
-    uint64_t run = 0;
-    for (block_index at = b; block_state(&blocks[at]) == BLOCK_CLEAN; at = blocks[at].next)
-        run += block_granules(&blocks[at]);
-    return run >= granules ? b : 0;
-}
-
-/* Makes one large block of a clean block and all clean ones after it. */
-static void join_clean_run(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    pool_unbin(pool, b);
-    while (block_state(&blocks[blocks[b].next]) == BLOCK_CLEAN) {
-        pool_unbin(pool, blocks[b].next);
-        absorb_next(pool, b);
-    }
-    block_set_zone(&blocks[b], ZONE_LARGE);
-    bins_insert(&pool->clean[ZONE_LARGE], blocks, b);
-}
-
-/* Joins clean neighbours of different zones, where that makes room. O(clean small blocks). */
-static bool join_zones(struct bfc_pool *pool, uint64_t granules) {
-    const struct bins *bins = &pool->clean[ZONE_SMALL];
-    for (unsigned bin = bins_next(bins, 0); bin < BIN_COUNT; bin = bins_next(bins, bin + 1))
-        for (block_index b = bins->first[bin]; b; b = pool->blocks[b].after) {
-            block_index first = clean_run(pool, b, granules);
-            if (first) {
-                join_clean_run(pool, first);
-                return true;
-            }
-        }
-    return false;
-}
-
-/* As take_at_once, and also by whatever search and joining it takes: not O(1). */
-bool pool_take(struct bfc_pool *pool, const struct request *request) {
+/* As take_at_once, and also by a search through the request's own bin: not O(1). */
+static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
     if (pool->rules.exact)
         return false;
     unsigned bin = bin_of(request->granules);
-    block_index b = 0;
-    for (int zone = 0; zone < ZONE_COUNT && !b; zone++)
-        b = bins_search(&pool->clean[zone], pool->blocks, bin, request->granules, UINT64_MAX);
+    block_index b = bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
     if (b) {
-        hand_out_clean(pool, b, request);
+        pool_take_block(pool, b, request);
         return true;
     }
-    if (join_zones(pool, request->granules))
-        return pool_take(pool, request);
     if (!(request->flags & BFC_ALLOCATE_DIRTY))
         return false;
     b = bins_search(&pool->dirty, pool->blocks, bin, request->granules, UINT64_MAX);
@@ -432,8 +322,14 @@ bool pool_take(struct bfc_pool *pool, const struct request *request) {
     return b;
 }
 
-void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
-    hand_out_clean(pool, b, request);
+/* Completed blocks become clean a few at a time, until one serves. */
+bool pool_take(struct bfc_pool *pool, const struct request *request) {
+    while (!take_by_search(pool, request)) {
+        if (pool->oldest_mark > pool->completed)
+            return false;
+        marks_settle(pool, MARKS_A_CALL);
+    }
+    return true;
 }
 
 /* Makes one dirty block of a run of clean and dirty ones, joining their marks, and hands it out. */
@@ -448,8 +344,8 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
          first = false) {
         block_index part = first ? b : blocks[b].next;
         if (block_state(&blocks[part]) == BLOCK_CLEAN) {
-            *clean -= block_size(&blocks[part]);
-            *dirty += block_size(&blocks[part]);
+            *clean -= block_size(pool, &blocks[part]);
+            *dirty += block_size(pool, &blocks[part]);
         }
         pool_unbin(pool, part);
         if (!first)
@@ -457,50 +353,53 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
     }
     block_set_state(&blocks[b], BLOCK_DIRTY);
     marks_add(pool, b, mark);
-    bins_insert(&pool->dirty, blocks, b);
+    bins_insert(&pool->dirty, blocks, b, false);
     hand_out_dirty(pool, b, request);
     return true;
 }
 
-static __attribute__((noinline)) enum bfc_status allocate_slowly(struct bfc_pool *pool,
-                                                                 struct request *request) {
-    marks_settle(pool, MARKS_ALL);
+/* What an allocation comes to that finds no clean block at once, or is not under plain rules. */
+static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
+                                                                   struct request *request) {
+    if (pool->rules.rounds && request->bytes <= largest_block(pool))
+        request->granules = policy_round(pool, request->bytes) >> pool->granule_bits;
+    pool->lookups += pool->rules.ages;
+    if (request->granules > MOST_GRANULES) {
+        pool->stats->out_of_memory++;
+        return BFC_OUT_OF_MEMORY;
+    }
     if (pool_take(pool, request)) {
         pool->stats->hits++;
         return BFC_OK;
     }
-    if (request->flags & BFC_ALLOCATE_HIT_ONLY)
-        return BFC_OUT_OF_MEMORY;
-    return serve_miss(pool, request);
+    if (!(request->flags & BFC_ALLOCATE_HIT_ONLY))
+        return serve_miss(pool, request);
+    pool->lookups -= pool->rules.ages; /* the caller will ask again */
+    return BFC_OUT_OF_MEMORY;
 }
 
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block) {
     if (UNLIKELY(!bytes))
         return BFC_INVALID_SIZE;
-    if (flags & BFC_ALLOCATE_HIT_ONLY)
-        flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
     struct request request = {.bytes = bytes,
-                              .granules =
-                                  (((bytes - 1) | (2 * BFC_GRANULE - 1)) >> GRANULE_BITS) + 1,
+                              .granules = ((bytes - 1) >> pool->granule_bits) + 1,
                               .flags = flags,
                               .out = block};
     enum bfc_status status = BFC_OK;
+    block_index b = 0;
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_mark <= pool->completed))
         marks_settle(pool, MARKS_A_CALL);
-    if (UNLIKELY(pool->rules.rounds) && bytes <= LARGEST_BLOCK)
-        request.granules = policy_round(pool, bytes) >> GRANULE_BITS;
-    pool->lookups += pool->rules.ages;
-    if (UNLIKELY(request.granules > LARGEST_BLOCK >> GRANULE_BITS)) {
-        pool->stats->out_of_memory++;
-        status = BFC_OUT_OF_MEMORY;
-    } else if (LIKELY(take_at_once(pool, &request))) {
+    bool clean = !(flags & BFC_ALLOCATE_DIRTY) || !pool->oldest;
+    if (LIKELY(pool->rules.plain && request.granules <= MOST_GRANULES && clean))
+        b = bins_pick(&pool->clean, pool->blocks, request.granules);
+    if (LIKELY(b)) {
+        hand_out_clean(pool, b, &request, true);
         pool->stats->hits++;
     } else {
-        status = allocate_slowly(pool, &request);
+        status = allocate_by_rules(pool, &request);
     }
-    slots_settle(pool);
     pool_leave(pool);
     return status;
 }
@@ -517,12 +416,13 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     /* The address as it stands is the tag of a live block: state 0. */
     block_index b = 0;
     if (LIKELY(!(start & BLOCK_TAG_MASK)))
-        b = map_find_live(&pool->map, pool->blocks, start);
+        b = map_take(&pool->map, pool->blocks, start);
     if (UNLIKELY(!b))
         return refuse_free(pool, start);
+    const struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
-    stats->in_use -= block_size(&pool->blocks[b]);
-    stats->requested -= pool->blocks[b].requested;
+    stats->in_use -= block_size(pool, at);
+    stats->requested -= at->requested;
     stats->blocks--;
     stats->frees++;
     if (LIKELY(mark <= pool->completed))
@@ -542,17 +442,28 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark ma
     return status;
 }
 
-/* Cuts b after `granules`, and counts the rest as a block that was handed out. */
+/* Cuts live block b after `granules`, and counts the rest as a block that was handed out. */
 static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) {
-    block_index rest = split(pool, b, granules);
+    block_index rest = slot_take(pool);
     if (!rest)
         return false;
-    struct bfc_pool_stats *stats = pool->stats;
-    uint64_t id = take_id(pool);
+    struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[rest];
+    after->tagged = at->tagged + (granules << pool->granule_bits);
+    after->last = (uint32_t)(at->last - granules);
+    after->previous = b;
+    after->next = at->next;
+    blocks[at->next].previous = rest;
+    at->next = rest;
+    at->last = (uint32_t)(granules - 1);
+    after->requested = block_size(pool, after);
+    map_insert(&pool->map, blocks, rest);
+    if (is_anchor(rest))
+        drop_anchor(pool, rest);
     pool->details[rest] =
-        (struct block_detail){.id = id, .handed_out = pool->details[b].handed_out};
-    pool->blocks[rest].requested = block_size(&pool->blocks[rest]);
-    stats->requested += pool->blocks[rest].requested;
+        (struct block_detail){.id = take_id(pool), .handed_out = pool->details[b].handed_out};
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->splits++;
+    stats->requested += after->requested;
     stats->blocks++;
     stats->allocations++;
     stats->hits++;
@@ -560,16 +471,17 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) 
 }
 
 static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    block_index b = start & BLOCK_STATE_MASK ? 0 : map_find_live(&pool->map, pool->blocks, start);
+    block_index b = start & BLOCK_TAG_MASK ? 0 : map_find(&pool->map, pool->blocks, start);
     if (!b)
         return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
-    uint64_t granules = ((bytes - 1) >> GRANULE_BITS) + 1;
-    if (!bytes || granules > block_granules(&pool->blocks[b]))
+    struct block *at = &pool->blocks[b];
+    uint64_t granules = ((bytes - 1) >> pool->granule_bits) + 1;
+    if (!bytes || granules > block_granules(at))
         return BFC_INVALID_SIZE;
-    if (granules < block_granules(&pool->blocks[b]) && !split_live(pool, b, granules))
+    if (granules < block_granules(at) && !split_live(pool, b, granules))
         return BFC_NO_HOST_MEMORY;
-    pool->stats->requested += bytes - pool->blocks[b].requested;
-    pool->blocks[b].requested = bytes;
+    pool->stats->requested += bytes - at->requested;
+    at->requested = bytes;
     raise_peak(&pool->stats->peak_requested, pool->stats->requested);
     return BFC_OK;
 }
@@ -577,7 +489,6 @@ static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t byt
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     pool_enter(pool);
     enum bfc_status status = carve(pool, start, bytes);
-    slots_settle(pool);
     pool_leave(pool);
     return status;
 }

@@ -18,9 +18,9 @@
 
 #include <pthread.h>
 
+#include "pool/anchor.h"
 #include "pool/bins.h"
 #include "pool/block.h"
-#include "pool/chapter.h"
 #include "pool/host.h"
 #include "pool/lock.h"
 #include "pool/map.h"
@@ -37,6 +37,7 @@
 struct region {
     bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
     uint64_t size;
+    block_index head;    /* the record before its first block */
     bool shared;         /* was shown to others: its dirty blocks are in no bin */
     bool held;           /* never given back */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
@@ -47,31 +48,36 @@ struct region {
 /*
  * Invariants (checked by bfc_pool_check):
  *   blocks tile their region without gap or overlap;
- *   no two neighbours of a region are both clean in one zone, both limbo, or both dirty with one
- * mark; in_use + clean + dirty + limbo = reserved, each the sum over its blocks; each clean block
- * is in the one bin of its zone and size, as is each dirty one but those of shared regions; each
- * dirty block is in the list of marks, which rises; each limbo block is in the list of limbo; each
- * block is in the map once, and in one chapter; each record is a block's or vacant.
+ *   no two neighbours of a region are both clean, both limbo, or both dirty with one mark;
+ *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
+ *   each clean block is in the one bin of its size, as is each dirty one but those of shared
+ *   regions;
+ *   each dirty block is in the list of marks, which rises; each limbo block is in its list;
+ *   each live block is in the map once; each region has a head, which leads its blocks;
+ *   each head, and each block that should be one, is an anchor;
+ *   each record is a block's, a head or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
-    chapter_index *chapter_of;
+    unsigned granule_bits; /* of rules.unit: what sizes are counted in */
     struct map map;
     block_index vacant; /* list of vacant records, doubly linked by their neighbour links */
-    uint32_t high;      /* all records in use are below it */
+    uint32_t high;      /* all records in use are below it... */
+    uint32_t records;   /* ...and they are so many, without record 0 */
     uint64_t next_id, last_id;
     bfc_mark completed;
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
     block_index oldest, newest, limbo;
-    struct bins clean[ZONE_COUNT], dirty;
-    struct chapters chapters;
+    struct bins clean, dirty;
+    struct anchors anchors;
     struct region *regions;
     region_index region_high, vacant_region;
+    uint32_t shared_regions; /* a count */
 
-    struct host_array block_memory, detail_memory, chapter_of_memory, region_memory;
+    struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
     struct rules rules;
     struct bfc_source source;
@@ -81,9 +87,22 @@ struct bfc_pool {
     bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the source */
     bool preallocated;
-    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too */
+    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too, but for
+                         those that were to be hits only */
     struct bfc_pool_stats own_stats;
 };
+
+static inline uint64_t block_size(const struct bfc_pool *pool, const struct block *b) {
+    return block_granules(b) << pool->granule_bits;
+}
+
+static inline bfc_addr block_end(const struct bfc_pool *pool, const struct block *b) {
+    return block_start(b) + block_size(pool, b);
+}
+
+static inline uint64_t largest_block(const struct bfc_pool *pool) {
+    return MOST_GRANULES << pool->granule_bits;
+}
 
 /* What one allocation wants. */
 struct request {
@@ -92,8 +111,8 @@ struct request {
     struct bfc_block_info *out;
 };
 
-static inline uint64_t request_size(const struct request *request) {
-    return request->granules << GRANULE_BITS;
+static inline uint64_t request_size(const struct bfc_pool *pool, const struct request *request) {
+    return request->granules << pool->granule_bits;
 }
 
 static inline void pool_enter(struct bfc_pool *pool) {
@@ -112,7 +131,7 @@ static inline void pool_leave(struct bfc_pool *pool) {
 }
 
 /* core.c */
-/* Takes a block that is there, by whatever search it needs; false: there is none. */
+/* Takes a block that is there, by whatever search and settling it needs; false: there is none. */
 bool pool_take(struct bfc_pool *pool, const struct request *request);
 /* Hands out a block that is clean and in a bin. */
 void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
@@ -135,8 +154,8 @@ void limbo_add(struct bfc_pool *pool, block_index b);
 void limbo_remove(struct bfc_pool *pool, block_index b);
 /*
  * A run of neighbouring clean and dirty blocks of so many granules, with the lowest highest mark of
- * all such runs. Returns its first block, or 0; O(dirty blocks). `for_reuse`: none of a shared
- * region.
+ * all such runs; one that suffices without its dirty blocks is none. Returns its first block, or 0;
+ * O(dirty blocks). `for_reuse`: none of a shared region.
  */
 block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                            bfc_mark *mark);
@@ -181,11 +200,13 @@ static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
     blocks[b].next = pool->vacant;
     blocks[pool->vacant].previous = b;
     pool->vacant = b;
+    pool->records--;
 }
 
 /* A record, whose contents are anything; or 0: the host has no memory for it. */
 static inline block_index slot_take(struct bfc_pool *pool) {
     block_index b = pool->vacant;
+    pool->records++;
     if (UNLIKELY(!b))
         return slot_take_fresh(pool);
     pool->vacant = pool->blocks[b].next;
@@ -195,7 +216,7 @@ static inline block_index slot_take(struct bfc_pool *pool) {
 
 /* Moves records together, a few a call: no index kept by the caller holds afterwards. */
 static inline void slots_settle(struct bfc_pool *pool) {
-    if (UNLIKELY(pool->map.count < pool->high / 2) && pool->high > SLOTS_KEPT)
+    if (UNLIKELY(pool->records < pool->high / 2) && pool->high > SLOTS_KEPT)
         slots_move_together(pool);
 }
 
@@ -205,8 +226,15 @@ void slots_close(struct bfc_pool *pool);
 /* query.c */
 block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
 
+/* O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
-    return &pool->regions[pool->chapters.all[pool->chapter_of[b]].region];
+    bfc_addr start = block_start(&pool->blocks[b]);
+    anchor_index a = anchors_find(&pool->anchors, pool->blocks, start);
+    return &pool->regions[pool->anchors.all[a].region];
+}
+
+static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
+    return pool->shared_regions && region_of(pool, b)->shared;
 }
 
 /* As bfc_pool_create, with room for so many block records only. */

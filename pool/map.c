@@ -6,6 +6,13 @@
 /* Memory goes back in pieces of this many buckets. */
 #define BUCKETS_A_PIECE 16384
 
+/* 1.5 buckets a block at least, and 3 at most. */
+static void set_bucket_count(struct map *map, uint32_t buckets) {
+    map->bucket_count = buckets;
+    map->most = (uint32_t)((uint64_t)buckets * 2 / 3);
+    map->fewest = buckets > MAP_FEWEST_KEPT ? buckets / 3 : 0;
+}
+
 bool map_open(struct map *map, uint64_t most_blocks) {
     uint64_t bytes = (most_blocks + most_blocks / 2 + BUCKETS_A_CALL + 1) * sizeof(block_index);
     if (bytes < MAP_FEWEST_BUCKETS * sizeof(block_index))
@@ -15,8 +22,8 @@ bool map_open(struct map *map, uint64_t most_blocks) {
     if (!host_array_commit(&map->memory, MAP_FEWEST_BUCKETS * sizeof(block_index)))
         return false;
     map->buckets = (block_index *)(void *)map->memory.base;
-    map->bucket_count = MAP_FEWEST_BUCKETS;
     map->mask = MAP_FEWEST_BUCKETS - 1;
+    set_bucket_count(map, MAP_FEWEST_BUCKETS);
     return true;
 }
 
@@ -47,14 +54,14 @@ static bool add_bucket(struct map *map, struct block *blocks) {
     if (added > map->mask)
         map->mask = map->mask * 2 + 1;
     split_bucket(map, blocks, added & (map->mask >> 1), added);
-    map->bucket_count++;
+    set_bucket_count(map, added + 1);
     return true;
 }
 
 /* Without memory for more buckets the chains just get longer. */
 bool map_grow(struct map *map, struct block *blocks) {
     for (int i = 0; i < BUCKETS_A_CALL; i++)
-        if (map->bucket_count < map->count + map->count / 2 && !add_bucket(map, blocks))
+        if (map->count > map->most && !add_bucket(map, blocks))
             return false;
     return true;
 }
@@ -65,7 +72,7 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
-    map->bucket_count = last;
+    set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)
         map->mask >>= 1;
     if (last % BUCKETS_A_PIECE == 0)
@@ -74,6 +81,6 @@ static void remove_bucket(struct map *map, struct block *blocks) {
 
 void map_shrink(struct map *map, struct block *blocks) {
     for (int i = 0; i < BUCKETS_A_CALL; i++)
-        if (map->bucket_count > MAP_FEWEST_KEPT && map->bucket_count / 3 > map->count)
+        if (map->count < map->fewest)
             remove_bucket(map, blocks);
 }

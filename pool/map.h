@@ -1,5 +1,5 @@
 /*
- * Address map: from the exact start of a block, live or free, to its record.
+ * Address map: from the exact start of a live block to its record.
  *
  * Linear hashing (W. Litwin, "Linear hashing: a new tool for file and table addressing", 1980): the
  * table grows and shrinks by single buckets as blocks come and go, so no call ever rehashes more
@@ -12,6 +12,7 @@
 #include "pool/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
+#define MAP_HASH_SHIFT 8 /* starts are multiples of BFC_GRANULE, and may be tagged below it */
 /* A table of two pages or less is not worth shrinking, to be grown again soon after. */
 #define MAP_FEWEST_KEPT 2048
 
@@ -20,12 +21,13 @@ struct map {
     uint32_t bucket_count;
     uint32_t mask; /* the power of two not below bucket_count, less one */
     uint32_t count;
+    uint32_t fewest, most; /* counts beyond which buckets are taken away or added */
     struct host_array memory;
 };
 
 static inline uint32_t map_hash(bfc_addr start) {
     /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). */
-    return (uint32_t)(((start >> GRANULE_BITS) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+    return (uint32_t)(((start >> MAP_HASH_SHIFT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
@@ -33,20 +35,16 @@ static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     return bucket < map->bucket_count ? bucket : hash & (map->mask >> 1);
 }
 
-/* The record of the live block, of either zone, that starts at `start`, or 0. */
-static inline block_index map_find_live(const struct map *map, const struct block *blocks,
-                                        bfc_addr start) {
-    block_index b = map->buckets[map_bucket(map, start)];
-    while (b && (blocks[b].tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) != start)
-        b = blocks[b].chain;
-    return b;
+/* Does this live block start at `start`? */
+static inline bool map_is_at(const struct block *b, bfc_addr start) {
+    return (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) == start;
 }
 
-/* The record that starts at `start`, in whatever state, or 0. */
+/* The record of the block that starts at `start`, or 0. */
 static inline block_index map_find(const struct map *map, const struct block *blocks,
                                    bfc_addr start) {
     block_index b = map->buckets[map_bucket(map, start)];
-    while (b && block_start(&blocks[b]) != start)
+    while (b && !map_is_at(&blocks[b], start))
         b = blocks[b].chain;
     return b;
 }
@@ -59,8 +57,7 @@ static inline void map_insert(struct map *map, struct block *blocks, block_index
     block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
     blocks[b].chain = *bucket;
     *bucket = b;
-    map->count++;
-    if (__builtin_expect(map->bucket_count < map->count + map->count / 2, 0))
+    if (__builtin_expect(++map->count > map->most, 0))
         map_grow(map, blocks);
 }
 
@@ -73,12 +70,19 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
     *at = with;
 }
 
-static inline void map_remove(struct map *map, struct block *blocks, block_index b) {
-    map_replace(map, blocks, b, blocks[b].chain);
-    map->count--;
-    if (__builtin_expect(map->bucket_count / 3 > map->count, 0) &&
-        map->bucket_count > MAP_FEWEST_KEPT)
+/* Takes out the block that starts at `start`. Returns its record, or 0: there is none. */
+static inline block_index map_take(struct map *map, struct block *blocks, bfc_addr start) {
+    block_index *at = &map->buckets[map_bucket(map, start)], b = *at;
+    while (b && !map_is_at(&blocks[b], start)) {
+        at = &blocks[b].chain;
+        b = *at;
+    }
+    if (__builtin_expect(!b, 0))
+        return 0;
+    *at = blocks[b].chain;
+    if (__builtin_expect(--map->count < map->fewest, 0))
         map_shrink(map, blocks);
+    return b;
 }
 
 bool map_open(struct map *map, uint64_t most_blocks);

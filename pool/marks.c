@@ -59,7 +59,7 @@ void marks_settle(struct bfc_pool *pool, uint64_t most) {
     while (pool->oldest_mark <= pool->completed && most--) {
         block_index b = pool->oldest;
         pool_unbin(pool, b);
-        pool->stats->dirty -= block_size(&pool->blocks[b]);
+        pool->stats->dirty -= block_size(pool, &pool->blocks[b]);
         pool_make_free(pool, b, BFC_NO_MARK);
     }
 }
@@ -86,7 +86,7 @@ void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark) {
     while (pool->limbo) {
         block_index b = pool->limbo;
         limbo_remove(pool, b);
-        pool->stats->limbo -= block_size(&pool->blocks[b]);
+        pool->stats->limbo -= block_size(pool, &pool->blocks[b]);
         pool_make_free(pool, b, mark);
     }
     slots_settle(pool);
@@ -145,7 +145,7 @@ static bfc_mark lowest_mark(const struct bfc_pool *pool, block_index start, uint
 /* Is b in a region from which blocks of this size are not served? */
 static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
     return pool->rules.exact &&
-           block_zone(&pool->blocks[b]) != policy_zone(pool, granules << GRANULE_BITS);
+           block_zone(&pool->blocks[b]) != policy_zone(pool, granules << pool->granule_bits);
 }
 
 block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
@@ -154,7 +154,10 @@ block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool 
     bfc_mark best = UINT64_MAX;
     for (block_index b = pool->oldest; b; b = pool->details[b].newer) {
         block_index start = run_start(pool, b);
-        if (!start || (for_reuse && region_of(pool, b)->shared) || wrong_zone(pool, b, granules))
+        if (!start || (for_reuse && is_shared(pool, b)) || wrong_zone(pool, b, granules))
+            continue;
+        /* What is clean already suffices, so the policy refused it: no mark would change that. */
+        if (run_at(pool, start, granules, pool->completed))
             continue;
         if (run_at(pool, start, granules, best - 1)) {
             best = lowest_mark(pool, start, granules, best - 1);

@@ -18,9 +18,12 @@
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
-#define TF_UNIT ((uint64_t)256)
+#define TF_GRANULE_BITS 8
 #define TF_RATIO 2.0
 #define TF_SLACK (128 * MIB)
+
+/* 512 bytes, as cudaMalloc aligns blocks, and PyTorch rounds them. */
+#define GRANULE_BITS 9
 
 #define PYTORCH_SMALL (1 * MIB)
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
@@ -69,14 +72,17 @@ void policy_make(struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool unsplit = config->max_split != UINT64_MAX;
     bool bfc = config->policy == BFC_POLICY_BFC;
+    pool->granule_bits = config->policy == BFC_POLICY_TF ? TF_GRANULE_BITS : GRANULE_BITS;
     pool->rules = (struct rules){
         .rungs = rungs_of[config->policy],
-        .unit = config->policy == BFC_POLICY_TF ? TF_UNIT : 2 * BFC_GRANULE,
+        .unit = (uint64_t)1 << pool->granule_bits,
         .exact = !bfc || unsplit,
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
+    struct rules *rules = &pool->rules;
+    rules->plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
 }
 
 /* ---- sizes ---- */
@@ -191,7 +197,7 @@ static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint
 }
 
 uint64_t policy_growth(struct bfc_pool *pool, uint64_t size) {
-    uint64_t bytes = smaller(wanted_growth(pool, size), LARGEST_BLOCK);
+    uint64_t bytes = smaller(wanted_growth(pool, size), largest_block(pool));
     return larger(size, round_down(pool, below_max_split(pool, size, bytes)));
 }
 

@@ -35,10 +35,7 @@ typedef uint64_t bfc_mark;
 #define BFC_NO_MARK ((bfc_mark)0)
 #define BFC_LIMBO_MARK UINT64_MAX
 
-/*
- * What sizes and addresses are counted in, in bytes. Policy `tf` rounds sizes up to one granule and
- * aligns blocks to it, the others to two (512 bytes, as cudaMalloc does).
- */
+/* Sizes and addresses of all pools are multiples of this many bytes: the least granule. */
 #define BFC_GRANULE ((uint64_t)256)
 
 enum bfc_status {
@@ -63,7 +60,7 @@ enum bfc_reserve_result {
  */
 struct bfc_source {
     void *context;
-    /* Takes `bytes` (a multiple of the granule) from the device; the start is granule-aligned. */
+    /* Takes `bytes` (a multiple of the granule) from the device; the start must be one too. */
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start);
     /* Gives back a whole region, exactly as it was reserved. */
     void (*release)(void *context, bfc_addr start, uint64_t bytes);
@@ -121,7 +118,7 @@ struct bfc_block_info {
 
 /* How one allocation may be served. */
 enum bfc_allocate_flags {
-    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source: only what lies there clean */
+    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source; if nothing fits, nothing is counted */
     BFC_ALLOCATE_DIRTY = 2, /* dirty blocks may be handed out; the caller orders later work behind
                                the mark that comes back (ordered mode) */
 };
@@ -129,8 +126,15 @@ enum bfc_allocate_flags {
 struct bfc_pool;
 
 /*
- * Makes an empty pool; nothing is reserved before the first allocation. The source's functions are
- * copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
+ * The pool's granule in bytes: sizes are rounded up to it, and blocks aligned to it, if the
+ * source's regions are. 256 for policy `tf`, else 512, as cudaMalloc does. A block or region has
+ * 2^32 granules at most: 1 TiB for `tf`, else 2 TiB.
+ */
+uint64_t bfc_pool_granule(const struct bfc_pool *pool);
+
+/*
+ * Makes an empty pool; nothing is reserved before the first allocation. A `config` of NULL stands
+ * for the defaults; it and the source's functions are copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
                                 const struct bfc_source *source);

@@ -27,7 +27,7 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
 static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
     uint64_t most_regions = most_blocks;
     if (!slots_open(pool, most_blocks) || !map_open(&pool->map, most_blocks) ||
-        !chapters_open(&pool->chapters, most_blocks) ||
+        !anchors_open(&pool->anchors, most_blocks) ||
         !host_array_reserve(&pool->region_memory, (most_regions + 1) * sizeof(struct region)) ||
         !host_array_commit(&pool->region_memory, sizeof(struct region)))
         return false;
@@ -39,7 +39,7 @@ static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
 static void close_records(struct bfc_pool *pool) {
     slots_close(pool);
     map_close(&pool->map);
-    chapters_close(&pool->chapters);
+    anchors_close(&pool->anchors);
     host_array_drop(&pool->region_memory);
 }
 
@@ -50,12 +50,6 @@ static uint64_t first_step(const struct bfc_pool *pool) {
     uint64_t step = whole ? config->preallocate : config->growth_size;
     step &= ~(pool->rules.unit - 1);
     return step ? step : pool->rules.unit;
-}
-
-static void sort_bins(struct bfc_pool *pool) {
-    for (int zone = 0; zone < ZONE_COUNT; zone++)
-        pool->clean[zone].is_sorted = true;
-    pool->dirty.is_sorted = true;
 }
 
 enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
@@ -72,8 +66,8 @@ enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_
     made->source = *source;
     made->stats = config->stats ? config->stats : &made->own_stats;
     policy_make(made);
-    if (made->rules.exact)
-        sort_bins(made);
+    bins_open(&made->clean, made->rules.exact);
+    bins_open(&made->dirty, made->rules.exact);
     made->step = first_step(made);
     made->next_id = 1;
     made->oldest_mark = UINT64_MAX;
@@ -85,6 +79,9 @@ enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_
 enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
                                 const struct bfc_source *source) {
     enum bfc_status status = BFC_NO_HOST_MEMORY;
+    struct bfc_pool_config defaults;
+    bfc_pool_config_default(&defaults);
+    config = config ? config : &defaults;
     for (uint64_t most = MOST_BLOCKS; status != BFC_OK && most >= FEWEST_BLOCKS; most /= 2)
         status = pool_create_sized(pool, config, source, most);
     return status;
@@ -99,15 +96,18 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
     free(pool);
 }
 
+uint64_t bfc_pool_granule(const struct bfc_pool *pool) {
+    return pool->rules.unit;
+}
+
 block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
     block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
     if (b)
         return b;
-    chapter_index c = chapters_find(&pool->chapters, pool->blocks, address);
-    if (!c)
-        return 0;
-    b = pool->chapters.all[c].first;
-    while (b && address - block_start(&pool->blocks[b]) >= block_size(&pool->blocks[b]))
+    b = pool->anchors.all[anchors_find(&pool->anchors, pool->blocks, address)].block;
+    if (block_state(&pool->blocks[b]) == BLOCK_HEAD)
+        b = pool->blocks[b].next;
+    while (b && address - block_start(&pool->blocks[b]) >= block_size(pool, &pool->blocks[b]))
         b = pool->blocks[b].next;
     return b;
 }
@@ -115,8 +115,8 @@ block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
 static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
     const struct block *blocks = pool->blocks;
     uint64_t bytes = 0;
-    for (int i = 0; i < NEIGHBOURS_MOST && block_state(&blocks[b]) != BLOCK_LIVE; i++) {
-        bytes += block_size(&blocks[b]);
+    for (int i = 0; i < NEIGHBOURS_MOST && block_is_free(&blocks[b]); i++) {
+        bytes += block_size(pool, &blocks[b]);
         b = onwards ? blocks[b].next : blocks[b].previous;
     }
     return bytes;
@@ -129,7 +129,7 @@ static void describe(const struct bfc_pool *pool, block_index b, struct bfc_bloc
     bool live = block_state(at) == BLOCK_LIVE, clean = block_state(at) == BLOCK_CLEAN;
     *info = (struct bfc_block_info){
         .start = block_start(at),
-        .size = block_size(at),
+        .size = block_size(pool, at),
         .requested = live ? at->requested : 0,
         .id = live ? detail->id : 0,
         .free_before = free_bytes_from(pool, at->previous, false),
@@ -157,7 +157,7 @@ bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_inf
 static void bar_dirty(struct bfc_pool *pool, const struct region *region) {
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         if (region_of(pool, b) == region)
-            bins_remove(&pool->dirty, pool->blocks, b);
+            bins_remove(&pool->dirty, pool->blocks, b, false);
 }
 
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
@@ -165,36 +165,36 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     block_index b = pool_find_holding(pool, address);
     if (b) {
         struct region *region = region_of(pool, b);
-        if (!region->shared)
+        if (!region->shared) {
             bar_dirty(pool, region);
+            pool->shared_regions++;
+        }
         region->shared = true;
         region->held = held;
     }
     pool_leave(pool);
 }
 
-static uint64_t largest_in(const struct bins *bins, const struct block *blocks) {
+static uint64_t largest_clean(const struct bfc_pool *pool) {
+    const struct bins *bins = &pool->clean;
+    const struct block *blocks = pool->blocks;
     if (bins->is_sorted)
-        return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
+        return bins->root ? block_size(pool, &blocks[sorted_last(bins->root, blocks)]) : 0;
     uint64_t largest = 0;
     unsigned bin = BIN_COUNT;
-    while (bin > 0 && !bins->first[bin])
+    while (bin > 0 && bins->heads[bin] == NO_HEAD)
         bin--;
-    for (block_index b = bins->first[bin]; b; b = blocks[b].after)
-        if (block_size(&blocks[b]) > largest)
-            largest = block_size(&blocks[b]);
+    for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
+        if (block_size(pool, &blocks[b]) > largest)
+            largest = block_size(pool, &blocks[b]);
     return largest;
 }
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
-    uint64_t largest = 0;
-    for (int zone = 0; zone < ZONE_COUNT; zone++) {
-        uint64_t in_zone = largest_in(&pool->clean[zone], pool->blocks);
-        largest = in_zone > largest ? in_zone : largest;
-    }
+    uint64_t largest = largest_clean(pool);
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
-        if (block_size(&pool->blocks[b]) > largest)
-            largest = block_size(&pool->blocks[b]);
+        if (block_size(pool, &pool->blocks[b]) > largest)
+            largest = block_size(pool, &pool->blocks[b]);
     return largest;
 }
 
@@ -213,10 +213,10 @@ struct visit {
     void *context;
 };
 
-static bool visit_chapter(void *context, const struct chapter *chapter) {
+static bool visit_region(void *context, const struct anchor *head) {
     struct visit *v = context;
-    block_index b = chapter->first;
-    for (uint32_t i = 0; i < chapter->count; i++, b = v->pool->blocks[b].next) {
+    const struct block *blocks = v->pool->blocks;
+    for (block_index b = blocks[head->block].next; b; b = blocks[b].next) {
         struct bfc_block_info info;
         describe(v->pool, b, &info);
         v->visit(v->context, &info);
@@ -229,6 +229,6 @@ void bfc_pool_visit(struct bfc_pool *pool,
                     void *context) {
     struct visit v = {.pool = pool, .visit = visit, .context = context};
     pool_enter(pool);
-    chapters_visit(&pool->chapters, visit_chapter, &v);
+    anchors_visit(&pool->anchors, pool->blocks, visit_region, &v);
     pool_leave(pool);
 }

@@ -37,21 +37,27 @@ static void vacate_region_record(struct bfc_pool *pool, region_index r) {
 
 enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
                            enum block_zone zone) {
-    if (!chapters_make_room(&pool->chapters))
-        return BFC_NO_HOST_MEMORY;
-    block_index b = slot_take(pool);
+    block_index head = slot_take(pool), b = head ? slot_take(pool) : 0;
     region_index r = b ? take_region_record(pool) : 0;
-    if (!r) {
+    if (r) {
+        pool->blocks[head] = (struct block){.tagged = start, .previous = r, .next = b};
+        block_set_state(&pool->blocks[head], BLOCK_HEAD);
+    }
+    if (!r || !anchors_add(&pool->anchors, pool->blocks, head, r)) {
+        if (r)
+            vacate_region_record(pool, r);
         if (b)
             slot_vacate(pool, b);
+        if (head)
+            slot_vacate(pool, head);
         return BFC_NO_HOST_MEMORY;
     }
-    pool->regions[r] = (struct region){.start = start, .size = size};
-    pool->blocks[b] =
-        (struct block){.tagged = start, .last = (uint32_t)((size >> GRANULE_BITS) - 1)};
+    pool->regions[r] = (struct region){.start = start, .size = size, .head = head};
+    pool->blocks[b] = (struct block){
+        .tagged = start, .last = (uint32_t)((size >> pool->granule_bits) - 1), .previous = head};
     block_set_zone(&pool->blocks[b], zone);
-    pool->chapter_of[b] = chapters_add(&pool->chapters, pool->blocks, b, 1, r);
-    map_insert(&pool->map, pool->blocks, b);
+    if (is_anchor(b))
+        anchors_add(&pool->anchors, pool->blocks, b, r);
     struct bfc_pool_stats *stats = pool->stats;
     stats->regions++;
     stats->reserved += size;
@@ -63,9 +69,9 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
     if (!region->size || region->held)
         return 0;
-    block_index b = map_find(&pool->map, pool->blocks, region->start);
+    block_index b = pool->blocks[region->head].next;
     const struct block *at = &pool->blocks[b];
-    return block_state(at) == BLOCK_CLEAN && block_size(at) == region->size ? b : 0;
+    return block_state(at) == BLOCK_CLEAN && block_size(pool, at) == region->size ? b : 0;
 }
 
 uint64_t regions_releasable(const struct bfc_pool *pool) {
@@ -90,18 +96,18 @@ static void forget_region_records(struct bfc_pool *pool) {
     pool->region_high = 1;
     pool->vacant_region = 0;
     host_array_give_back(&pool->region_memory, sizeof(struct region));
-    pool->chapters.high = 1;
-    pool->chapters.vacant = 0;
-    host_array_give_back(&pool->chapters.memory, sizeof(struct chapter));
+    anchors_reset(&pool->anchors);
 }
 
 static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
     block_index b = region_idle_block(pool, region);
     pool_unbin(pool, b);
-    chapters_remove(&pool->chapters, pool->blocks, pool->chapter_of[b]);
-    map_remove(&pool->map, pool->blocks, b);
+    anchors_remove(&pool->anchors, pool->blocks, b);
+    anchors_remove(&pool->anchors, pool->blocks, region->head);
     slot_vacate(pool, b);
+    slot_vacate(pool, region->head);
+    pool->shared_regions -= region->shared;
     pool->stats->clean -= region->size;
     pool->stats->reserved -= region->size;
     pool->stats->regions--;
@@ -216,7 +222,7 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact)
         return pool_take(pool, request);
-    pool_take_block(pool, map_find(&pool->map, pool->blocks, start), request);
+    pool_take_block(pool, pool_find_holding(pool, start), request);
     return true;
 }
 
@@ -229,7 +235,7 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
     /* More than once round only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
         bfc_addr start;
-        *status = add_for(pool, request_size(request), &start);
+        *status = add_for(pool, request_size(pool, request), &start);
         taken = *status == BFC_OK && take_new(pool, start, request);
     }
     pthread_mutex_unlock(&pool->growth_turn);

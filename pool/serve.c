@@ -34,7 +34,6 @@ static void poll(struct bfc_pool *pool) {
     bfc_mark mark = pool->source.poll ? pool->source.poll(pool->source.context) : UINT64_MAX;
     pool_enter(pool);
     marks_complete(pool, mark);
-    marks_settle(pool, MARKS_ALL);
 }
 
 static uint64_t now(const struct bfc_pool *pool) {
@@ -51,7 +50,6 @@ static uint64_t wait_for(struct bfc_pool *pool, bfc_mark mark, uint64_t timeout_
     pool->stats->waits++;
     pool->stats->wait_ns += spent;
     marks_complete(pool, complete);
-    marks_settle(pool, MARKS_ALL);
     return complete >= mark ? spent : UINT64_MAX;
 }
 
@@ -83,7 +81,7 @@ static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
 /* Gives regions back as long as that can help, and grows. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
-    if (!releasing_can_help(pool, request_size(request)))
+    if (!releasing_can_help(pool, request_size(pool, request)))
         return false;
     while (regions_release(pool, 1)) {
         if (regions_grow(pool, request, status))
@@ -96,8 +94,8 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
 
 static bool release_idle(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
-    return releasing_can_help(pool, request_size(request)) && regions_release(pool, UINT64_MAX) &&
-           regions_grow(pool, request, status);
+    return releasing_can_help(pool, request_size(pool, request)) &&
+           regions_release(pool, UINT64_MAX) && regions_grow(pool, request, status);
 }
 
 static bool release_all(struct bfc_pool *pool, const struct request *request,
@@ -108,7 +106,8 @@ static bool release_all(struct bfc_pool *pool, const struct request *request,
 
 static bool release_large(struct bfc_pool *pool, const struct request *request,
                           enum bfc_status *status) {
-    return idle_release_large(pool, request_size(request)) && regions_grow(pool, request, status);
+    return idle_release_large(pool, request_size(pool, request)) &&
+           regions_grow(pool, request, status);
 }
 
 static bool wait_for_all(struct bfc_pool *pool, const struct request *request) {
@@ -120,7 +119,7 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request) {
 
 static bool ask_neighbours(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
-    uint64_t size = request_size(request), limit = pool->config.limit;
+    uint64_t size = request_size(pool, request), limit = pool->config.limit;
     if (!pool->source.ask_neighbours || size > limit || pool->stats->reserved > limit - size)
         return false;
     pool_leave(pool);

@@ -13,25 +13,24 @@
 
 static bool commit(struct bfc_pool *pool, uint64_t records) {
     return host_array_commit(&pool->block_memory, records * sizeof(struct block)) &&
-           host_array_commit(&pool->detail_memory, records * sizeof(struct block_detail)) &&
-           host_array_commit(&pool->chapter_of_memory, records * sizeof(chapter_index));
+           host_array_commit(&pool->detail_memory, records * sizeof(struct block_detail));
 }
 
 block_index slot_take_fresh(struct bfc_pool *pool) {
-    if (pool->high == UINT32_MAX || !commit(pool, (uint64_t)pool->high + 1))
+    if (pool->high == UINT32_MAX || !commit(pool, (uint64_t)pool->high + 1)) {
+        pool->records--;
         return 0;
+    }
     return pool->high++;
 }
 
-static void move_links(struct bfc_pool *pool, block_index from, block_index to) {
+static void move_links(struct bfc_pool *pool, block_index to) {
     struct block *blocks = pool->blocks;
-    if (blocks[to].previous)
+    if (block_state(&blocks[to]) == BLOCK_HEAD)
+        pool->regions[blocks[to].previous].head = to;
+    else
         blocks[blocks[to].previous].next = to;
-    if (blocks[to].next)
-        blocks[blocks[to].next].previous = to;
-    struct chapter *chapter = &pool->chapters.all[pool->chapter_of[to]];
-    if (chapter->first == from)
-        chapter->first = to;
+    blocks[blocks[to].next].previous = to; /* record 0 takes what is for none */
 }
 
 static void move_mark_links(struct bfc_pool *pool, block_index from, block_index to) {
@@ -49,17 +48,31 @@ static void move_mark_links(struct bfc_pool *pool, block_index from, block_index
         pool->limbo = to;
 }
 
+static bool is_anchored(const struct bfc_pool *pool, block_index b) {
+    return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_anchor(b);
+}
+
+/* As the anchors go by index, the record may be one at the one place and not at the other. */
+static void move_anchor(struct bfc_pool *pool, block_index from, block_index to,
+                        region_index region) {
+    anchors_remove(&pool->anchors, pool->blocks, from);
+    if (is_anchored(pool, to))
+        anchors_add(&pool->anchors, pool->blocks, to, region);
+}
+
 static void move_record(struct bfc_pool *pool, block_index from, block_index to) {
     struct block *blocks = pool->blocks;
     enum block_state state = block_state(&blocks[from]);
-    map_replace(&pool->map, blocks, from, to);
+    if (state == BLOCK_LIVE)
+        map_replace(&pool->map, blocks, from, to);
     blocks[to] = blocks[from];
     pool->details[to] = pool->details[from];
-    pool->chapter_of[to] = pool->chapter_of[from];
-    move_links(pool, from, to);
+    if (is_anchored(pool, from) || is_anchor(to))
+        move_anchor(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
+    move_links(pool, to);
     if (state == BLOCK_CLEAN)
-        bins_replace(&pool->clean[block_zone(&blocks[from])], blocks, from, to);
-    else if (state == BLOCK_DIRTY && !region_of(pool, to)->shared)
+        bins_replace(&pool->clean, blocks, from, to);
+    else if (state == BLOCK_DIRTY && !is_shared(pool, to))
         bins_replace(&pool->dirty, blocks, from, to);
     if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
         move_mark_links(pool, from, to);
@@ -69,7 +82,6 @@ static void give_back(struct bfc_pool *pool) {
     uint64_t records = pool->high;
     host_array_give_back(&pool->block_memory, records * sizeof(struct block));
     host_array_give_back(&pool->detail_memory, records * sizeof(struct block_detail));
-    host_array_give_back(&pool->chapter_of_memory, records * sizeof(chapter_index));
 }
 
 /* Frees the record with the highest index, by moving it down if need be. */
@@ -95,12 +107,10 @@ bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
     uint64_t most = most_blocks + 1;
     if (!host_array_reserve(&pool->block_memory, most * sizeof(struct block)) ||
         !host_array_reserve(&pool->detail_memory, most * sizeof(struct block_detail)) ||
-        !host_array_reserve(&pool->chapter_of_memory, most * sizeof(chapter_index)) ||
         !commit(pool, 1))
         return false;
     pool->blocks = (struct block *)(void *)pool->block_memory.base;
     pool->details = (struct block_detail *)(void *)pool->detail_memory.base;
-    pool->chapter_of = (chapter_index *)(void *)pool->chapter_of_memory.base;
     pool->high = 1;
     return true;
 }
@@ -108,5 +118,4 @@ bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
 void slots_close(struct bfc_pool *pool) {
     host_array_drop(&pool->block_memory);
     host_array_drop(&pool->detail_memory);
-    host_array_drop(&pool->chapter_of_memory);
 }

@@ -2,7 +2,7 @@
 #include "pool/sorted.h"
 
 static uint64_t priority(const struct block *b) {
-    return (block_start(b) >> GRANULE_BITS) * UINT64_C(0xd6e8feb86659fd93);
+    return (block_start(b) / BFC_GRANULE) * UINT64_C(0xd6e8feb86659fd93);
 }
 
 static bool precedes(const struct block *a, const struct block *b) {

@@ -63,8 +63,10 @@ def find_gpu(build):
 
 
 def cuda_include(build):
-    options = subprocess.check_output(["meson", "introspect", build, "--buildoptions"], text=True)
-    chosen = [o["value"] for o in json.loads(options) if o["name"] == "toolkit_include"]
+    chosen = []
+    if os.path.exists(os.path.join(build, "meson-info")):
+        options = subprocess.check_output(["meson", "introspect", build, "--buildoptions"], text=True)
+        chosen = [o["value"] for o in json.loads(options) if o["name"] == "toolkit_include"]
     home = os.environ.get("CUDA_HOME")
     for place in [*chosen, home and os.path.join(home, "include"), "/usr/local/cuda/include",
                   os.path.join(build, "cuda", "include")]:

@@ -149,6 +149,7 @@ static bool copy_whole(void *to, const void *from, size_t size, bool dead) {
 /* The counters last: the histograms are not behind them. False: those are torn. */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from, bool dead) {
     copy_words(to, from, sizeof *to);
+    to->host_waits = bfc_host_waits(to);
     return copy_whole(&to->stats, &from->stats, sizeof to->stats, dead);
 }
 
@@ -487,8 +488,8 @@ unsigned bfc_map_row_cells(const struct bfc_map_row *row) {
 void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]) {
     for (unsigned bin = 0; bin < BFC_SIZE_BINS; bin++) {
         sizes[bin] = 0;
-        for (unsigned lane = 0; lane < BFC_SIZE_LANES; lane++)
-            sizes[bin] += pool->sizes[lane][bin];
+        for (unsigned lane = 0; lane < BFC_LANES; lane++)
+            sizes[bin] += pool->lanes[lane].sizes[bin];
     }
 }
 

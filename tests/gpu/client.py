@@ -1,4 +1,8 @@
-"""What the Python clients share: the digest of what they computed, and how much of it was pooled."""
+"""What the Python clients share: the digest of what they computed, and how much of it was pooled.
+
+For trying them where there is no GPU: CLIENT_DEVICE=cpu, for those whose library can do without, and
+CLIENT_ROUNDS=N, for how much they do.
+"""
 
 import hashlib
 import json
@@ -6,6 +10,9 @@ import os
 import subprocess
 import sys
 import time
+
+
+ON_CPU = os.environ.get("CLIENT_DEVICE") == "cpu"
 
 
 def coverage():
@@ -30,15 +37,15 @@ def coverage():
     }
 
 
-def run(name, warm_up, work):
-    """`work` returns the bytes that must be the same natively and preloaded; it alone is timed."""
+def run(name, warm_up, work, rounds):
+    """`work(rounds)` returns the bytes that must be the same natively and preloaded; it alone is timed."""
     try:
         warm_up()
     except ImportError as error:
         print(json.dumps({"client": name, "skipped": str(error)}))
         sys.exit(77)
     begin = time.perf_counter()
-    result = work()
+    result = work(int(os.environ.get("CLIENT_ROUNDS", rounds)))
     seconds = time.perf_counter() - begin
     print(json.dumps({
         "client": name,

@@ -5,6 +5,7 @@ STATE = {}
 
 
 def start():
+    global cuda  # where Numba's simulator, which is for trying this without a GPU, looks for it
     import numpy
     from numba import cuda
 
@@ -14,12 +15,12 @@ def start():
         if i < out.size:
             out[i] = one[i] + 3 * other[i]
 
-    STATE.update(numpy=numpy, cuda=cuda, add=add)
-    work(3)
+    STATE.update(numpy=numpy, add=add)
+    work(1)
 
 
-def work(rounds=300):
-    numpy, cuda = STATE["numpy"], STATE["cuda"]
+def work(rounds):
+    numpy = STATE["numpy"]
     sums = []
     for number in range(rounds):
         size = 1000 + number * 7919 % 100000
@@ -30,4 +31,4 @@ def work(rounds=300):
     return repr(sums).encode()
 
 
-client.run("numba", start, work)
+client.run("numba", start, work, 300)

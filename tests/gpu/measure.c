@@ -3,7 +3,10 @@
 // rows are laid out, how the driver takes a handle that is not its own.
 //
 // One line of JSON a figure on standard output: {"name": ..., "value" or "values": ...}. Times are
-// the median of many, in nanoseconds. usage: measure KERNELS_PTX
+// the median of many, in nanoseconds. Each section is meant for a process of its own: what one does
+// to the driver, or the driver to it, is no other's business.
+//
+// usage: measure KERNELS_PTX SECTION | measure --list
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -11,8 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "interpose/token.h"
 
 enum { TIMES = 401, SPIN_US = 50000 };
 
@@ -78,14 +84,32 @@ static CUstream new_stream(void) {
 
 static CUresult (*record_context)(CUcontext, CUevent);
 static CUresult (*wait_context)(CUcontext, CUevent);
-static CUresult (*open_handle)(CUdeviceptr *, CUipcMemHandle, unsigned);
 
-static void *find_newer(void) {
-    void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
+static void find_newer(void *libcuda) {
     *(void **)&record_context = dlsym(libcuda, "cuCtxRecordEvent");
     *(void **)&wait_context = dlsym(libcuda, "cuCtxWaitEvent");
-    *(void **)&open_handle = dlsym(libcuda, "cuIpcOpenMemHandle_v2");
-    return libcuda;
+}
+
+// The rest needs them.
+static void need_marks(void) {
+    if (record_context && wait_context)
+        return;
+    say("cuCtxRecordEvent and cuCtxWaitEvent are there", "", 0);
+    exit(0);
+}
+
+static void begin(const char *kernels) {
+    CUmodule module;
+    find_newer(dlopen("libcuda.so.1", RTLD_NOW));
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuModuleLoad(&module, kernels));
+    MUST(cuModuleGetFunction(&spin, module, "spin"));
+    CUstream stream = new_stream();
+    start_spin(stream); // loads the kernel
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuStreamDestroy(stream));
 }
 
 // ---- what waiting and recording cost ----
@@ -108,14 +132,43 @@ static void measure_marks(int streams) {
     MUST(cuEventDestroy(event));
 }
 
+// A mark and a wait while every stream is busy: what a free costs in `lazy` and `ordered`.
+static void measure_busy_marks(CUstream *streams, int count) {
+    static uint64_t recording[51], waiting[51];
+    CUevent event;
+    char detail[64];
+    if (!record_context || !wait_context || count == 0)
+        return;
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < count; i++)
+        start_spin(streams[i]);
+    for (int i = 0; i < 51; i++) {
+        uint64_t begin = now();
+        MUST(record_context(context, event));
+        uint64_t between = now();
+        MUST(wait_context(context, event));
+        recording[i] = between - begin;
+        waiting[i] = now() - between;
+    }
+    bool busy = cuStreamQuery(streams[0]) == CUDA_ERROR_NOT_READY;
+    MUST(cuCtxSynchronize());
+    MUST(cuEventDestroy(event));
+    snprintf(detail, sizeof detail, "%d %s streams", count, busy ? "busy" : "no longer busy");
+    say("cuCtxRecordEvent, ns", detail, (long long)median(recording, 51));
+    say("cuCtxWaitEvent, ns", detail, (long long)median(waiting, 51));
+}
+
 static void measure_by_streams(void) {
     static const int counts[] = {0, 8, 64};
     CUstream streams[64];
     int made = 0;
+    say("cuCtxRecordEvent is there", "", record_context != NULL);
+    say("cuCtxWaitEvent is there", "", wait_context != NULL);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         while (made < counts[i])
             streams[made++] = new_stream();
         measure_marks(made);
+        measure_busy_marks(streams, made);
     }
     while (made > 0)
         MUST(cuStreamDestroy(streams[--made]));
@@ -146,7 +199,7 @@ static void measure_allocations(void) {
     }
 }
 
-// Whether the free of a block that nobody uses waits for a kernel on another stream.
+// Whether allocating and freeing a block that nobody uses waits for a kernel of another stream.
 static void measure_waiting_frees(void) {
     CUstream stream = new_stream();
     for (size_t i = 0; i < SIZES; i++) {
@@ -157,11 +210,18 @@ static void measure_waiting_frees(void) {
         start_spin(stream);
         uint64_t begin = now();
         MUST(cuMemFree(pointer));
-        long long took = (long long)(now() - begin);
+        long long freeing = (long long)(now() - begin);
         MUST(cuCtxSynchronize());
+        start_spin(stream);
+        begin = now();
+        MUST(cuMemAlloc(&pointer, sizes[i]));
+        long long allocating = (long long)(now() - begin);
+        MUST(cuCtxSynchronize());
+        MUST(cuMemFree(pointer));
         MUST(cuMemFree(neighbour));
         snprintf(detail, sizeof detail, "%zu bytes", sizes[i]);
-        say("cuMemFree beside a kernel of 50 ms, ns", detail, took);
+        say("cuMemFree beside a kernel of 50 ms, ns", detail, freeing);
+        say("cuMemAlloc beside a kernel of 50 ms, ns", detail, allocating);
     }
     MUST(cuStreamDestroy(stream));
 }
@@ -250,8 +310,36 @@ static void measure_capture(CUstreamCaptureMode mode, const char *name) {
 
 // ---- whom a mark covers, and whose handles are taken ----
 
+struct answers {
+    CUresult allocate, free, info;
+    CUdeviceptr block;
+};
+
+static void CUDA_CB in_callback(void *data) {
+    struct answers *answers = data;
+    CUdeviceptr other = 0;
+    size_t free_bytes, total;
+    answers->info = cuMemGetInfo(&free_bytes, &total);
+    answers->allocate = cuMemAlloc(&other, 4096);
+    answers->free = cuMemFree(answers->block);
+}
+
+// Documented as not permitted there; it may also wait for ever, and is cut off then.
+static void measure_callback(void) {
+    struct answers answers = {-1, -1, -1, 0};
+    CUstream stream = new_stream();
+    MUST(cuMemAlloc(&answers.block, 4096));
+    MUST(cuLaunchHostFunc(stream, in_callback, &answers));
+    MUST(cuStreamSynchronize(stream));
+    say("code in a host function", "cuMemGetInfo", answers.info);
+    say("code in a host function", "cuMemAlloc", answers.allocate);
+    say("code in a host function", "cuMemFree", answers.free);
+    MUST(cuStreamDestroy(stream));
+}
+
 static void measure_destroyed_stream(void) {
     CUevent event;
+    need_marks();
     CUstream stream = new_stream();
     MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     start_spin(stream);
@@ -263,30 +351,84 @@ static void measure_destroyed_stream(void) {
     MUST(cuEventDestroy(event));
 }
 
-static void measure_handles(void) {
-    CUipcMemHandle token, real;
-    CUdeviceptr pointer, opened = 0;
-    memset(&token, 0x42, sizeof token);
-    say("cuIpcOpenMemHandle of bytes that are no handle", "", open_handle(&opened, token, 1));
-    memset(&token, 0, sizeof token);
-    say("cuIpcOpenMemHandle of zeros", "", open_handle(&opened, token, 1));
-    MUST(cuMemAlloc(&pointer, 2 << 20));
-    CUresult result = cuIpcGetMemHandle(&real, pointer);
-    say("cuIpcGetMemHandle", "", result);
-    if (result == CUDA_SUCCESS) {
-        int last = 0;
-        for (int i = 0; i < (int)sizeof real; i++)
-            if (((const unsigned char *)&real)[i])
-                last = i + 1;
-        say("bytes of a handle up to the last that is not zero", "", last);
-        ((unsigned char *)&real)[sizeof real - 1] ^= 0x5a;
-        say("cuIpcOpenMemHandle in another last byte, own process", "",
-            open_handle(&opened, real, 1));
-    }
-    MUST(cuMemFree(pointer));
+static CUresult open_and_close(CUipcMemHandle handle) {
+    CUdeviceptr opened = 0;
+    CUresult result = cuIpcOpenMemHandle(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    if (result == CUDA_SUCCESS)
+        MUST(cuIpcCloseMemHandle(opened));
+    return result;
 }
 
-static void measure_entries(void *libcuda) {
+// A handle of the driver's, as another process gives it; that process waits to be let go.
+static pid_t start_exporter(int *from, int *to, const char *kernels) {
+    int down[2], up[2];
+    if (pipe(down) != 0 || pipe(up) != 0)
+        exit(1);
+    pid_t child = fork();
+    *from = up[0];
+    *to = down[1];
+    if (child != 0) {
+        close(up[1]); // so that its end is seen
+        return child;
+    }
+    CUipcMemHandle handle;
+    CUdeviceptr pointer;
+    close(down[1]);
+    begin(kernels);
+    MUST(cuMemAlloc(&pointer, 2 << 20));
+    MUST(cuIpcGetMemHandle(&handle, pointer));
+    bool given = write(up[1], &handle, sizeof handle) == sizeof handle;
+    _exit(!given || read(down[0], &handle, 1) != 0);
+}
+
+// Which bytes of a handle the driver looks at: those that, changed, make another answer of it.
+static void measure_bytes_of_a_handle(CUipcMemHandle real) {
+    printf("{\"name\": \"code by the byte of a handle that is changed\", \"values\": [");
+    for (size_t i = 0; i < sizeof real; i++) {
+        CUipcMemHandle changed = real;
+        ((unsigned char *)&changed)[i] ^= 0x5a;
+        printf("%s[%zu, %d]", i ? ", " : "", i, (int)open_and_close(changed));
+    }
+    printf("]}\n");
+}
+
+// What the driver answers to what is no handle of its own, a token of ours above all.
+static void measure_handles(const char *kernels) {
+    struct bfc_token token = {.pid_namespace = 4026531836,
+                              .table = 0x123456789abcdef0,
+                              .pid = getpid(),
+                              .slot = 1,
+                              .generation = 7,
+                              .key = {1, 2, 3}};
+    CUipcMemHandle real, made_up;
+    int from, to, last = 0;
+    _Static_assert(sizeof token == sizeof made_up, "a token takes a handle's place");
+    pid_t exporter = start_exporter(&from, &to, kernels);
+    begin(kernels);
+    if (read(from, &real, sizeof real) != sizeof real) {
+        fprintf(stderr, "the driver gives no handle\n");
+        exit(1);
+    }
+    say("cuIpcOpenMemHandle of another process's handle", "", open_and_close(real));
+    for (int i = 0; i < (int)sizeof real; i++)
+        if (((const unsigned char *)&real)[i])
+            last = i + 1;
+    say("bytes of a handle up to the last that is not zero", "", last);
+    bfc_token_seal(&token);
+    memcpy(&made_up, &token, sizeof made_up);
+    say("cuIpcOpenMemHandle of a token of bfcpreload's", "", open_and_close(made_up));
+    memset(&made_up, 0, sizeof made_up);
+    say("cuIpcOpenMemHandle of zeros", "", open_and_close(made_up));
+    memset(&made_up, 0x42, sizeof made_up);
+    say("cuIpcOpenMemHandle of bytes that are no handle", "", open_and_close(made_up));
+    measure_bytes_of_a_handle(real);
+    say("cuIpcOpenMemHandle of the handle, after all that", "", open_and_close(real));
+    close(to);
+    waitpid(exporter, NULL, 0);
+}
+
+static void measure_entries(void) {
+    void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
     static const char *const names[][2] = {{"cuMemAlloc", "cuMemAlloc_v2"},
                                            {"cuMemFree", "cuMemFree_v2"},
                                            {"cuMemGetInfo", "cuMemGetInfo_v2"},
@@ -299,42 +441,52 @@ static void measure_entries(void *libcuda) {
     }
 }
 
-static void begin(const char *kernels) {
-    CUmodule module;
-    int version;
-    MUST(cuInit(0));
-    MUST(cuDevicePrimaryCtxRetain(&context, 0));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuModuleLoad(&module, kernels));
-    MUST(cuModuleGetFunction(&spin, module, "spin"));
-    MUST(cuDriverGetVersion(&version));
-    say("driver version", "", version);
-    CUstream stream = new_stream();
-    start_spin(stream); // loads the kernel
-    MUST(cuStreamSynchronize(stream));
-    MUST(cuStreamDestroy(stream));
-}
+// ---- the sections ----
 
-int main(int count, char **arguments) {
-    if (count != 2) {
-        fprintf(stderr, "usage: measure KERNELS_PTX\n");
-        return 2;
-    }
-    void *libcuda = find_newer();
-    begin(arguments[1]);
-    measure_entries(libcuda);
-    measure_by_streams();
-    measure_allocations();
-    measure_alignment();
-    measure_waiting_frees();
-    if (record_context)
-        measure_destroyed_stream();
-    if (open_handle)
-        measure_handles();
+static void measure_captures(void) {
     measure_capture(CU_STREAM_CAPTURE_MODE_GLOBAL, "global");
     measure_capture(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, "thread local");
     measure_capture(CU_STREAM_CAPTURE_MODE_RELAXED, "relaxed");
+}
+
+static void measure_pitches(void) {
     measure_pitch(4);
+    measure_pitch(8);
     measure_pitch(16);
+}
+
+static const struct {
+    const char *name;
+    void (*measure)(void);
+} sections[] = {
+    {"entries", measure_entries},         {"marks", measure_by_streams},
+    {"allocations", measure_allocations}, {"alignment", measure_alignment},
+    {"waiting", measure_waiting_frees},   {"destroyed stream", measure_destroyed_stream},
+    {"captures", measure_captures},       {"pitches", measure_pitches},
+    {"callback", measure_callback},
+};
+enum { SECTIONS = sizeof sections / sizeof sections[0] };
+
+static int list(void) {
+    for (int i = 0; i < SECTIONS; i++)
+        puts(sections[i].name);
+    puts("handles");
     return 0;
+}
+
+int main(int count, char **arguments) {
+    if (count == 2 && strcmp(arguments[1], "--list") == 0)
+        return list();
+    for (int i = 0; count == 3 && i < SECTIONS; i++)
+        if (strcmp(arguments[2], sections[i].name) == 0) {
+            begin(arguments[1]);
+            sections[i].measure();
+            return 0;
+        }
+    if (count == 3 && strcmp(arguments[2], "handles") == 0) {
+        measure_handles(arguments[1]); // forks before CUDA begins
+        return 0;
+    }
+    fprintf(stderr, "usage: measure KERNELS_PTX SECTION | measure --list\n");
+    return 2;
 }

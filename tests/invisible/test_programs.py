@@ -85,9 +85,9 @@ class Programs(unittest.TestCase):
         return subprocess.run(command, env=environment(preload), cwd=self.folder,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
 
-    def compare(self, *command, status=0):
-        if not shutil.which(command[0]):
-            self.skipTest(f"no {command[0]} here")
+    def compare(self, *command, status=0, needs=None):
+        if not shutil.which(needs or command[0]):
+            self.skipTest(f"no {needs or command[0]} here")
         native, preloaded = self.run_once(command, False), self.run_once(command, True)
         self.assertEqual(native.returncode, status, native.stderr)
         for part in "returncode", "stdout", "stderr":
@@ -144,6 +144,15 @@ class Programs(unittest.TestCase):
         self.write("program.rs", RUST)
         self.build("rustc", "-o", "program", "program.rs")
         self.compare(self.path("program"), status=7)
+
+    def test_go_of_debian(self):
+        self.compare("bash", "-c", "printf 'one\\ntwo\\nthree\\n' | fzf --filter=t; fzf --filter=x <<<y",
+                     status=1, needs="fzf")
+
+    def test_rust_of_debian(self):
+        self.write("file", "one\ntwo\nthree\n")
+        self.compare("rg", "--line-number", "--threads=4", "t.*e", "file")
+        self.compare("rg", "no such", "file", status=1)
 
     def test_nothing_in_the_process(self):
         shown = self.compare(PYTHON, "-c", SELF)

@@ -105,6 +105,9 @@ byte drawn;              /* the last ticket */
 byte taken[4];           /* events recorded that have no ticket yet, by context and thread */
 #endif
 byte handed_out;         /* the highest mark under which a block was handed out */
+#if MODE == ORDERED
+byte waited_for;         /* the highest mark that OWNER was made to wait for */
+#endif
 byte host_only;          /* the highest mark that must not be waited for on the device */
 #ifdef LAX_LIMBO
 bit has_limbo;           /* some block may be in limbo */
@@ -207,6 +210,9 @@ inline learn() {
         od;
         drawn = drawn - shift_;
         lower(handed_out);
+#if MODE == ORDERED
+        lower(waited_for);
+#endif
         lower(host_only);
         lower(mark[0]);
         lower(mark[1]);
@@ -405,6 +411,9 @@ static void drop(int ticket) {
     ENTRY(OWNER, TICKETS) = ENTRY(PEER, TICKETS) = NOTHING;
     EVENT(OWNER, TICKETS) = EVENT(PEER, TICKETS) = 0;
     now.drawn--;
+#if MODE == ORDERED
+    now.waited_for -= now.waited_for >= ticket; /* nothing asks for this one */
+#endif
     for (i = 0; i < 2; i++) {
         LOWER(now.mark[i]);
         LOWER(now.number[i]);
@@ -1020,6 +1029,7 @@ taking:
     }
 
     /* dirty, under the mark `wanted`; what is published must not be a mark for the host only */
+#if MODE == ORDERED
 #ifndef WITHOUT_LOOK
     atomic {
         if
@@ -1028,10 +1038,18 @@ taking:
         fi
     }
 #endif
-    d_step {
+    if
+    :: atomic { wanted[me] <= waited_for -> goto waited }
+    :: d_step {
+        wanted[me] > waited_for ->
         handed_out = (wanted[me] > handed_out -> wanted[me] : handed_out);
+#ifdef WITHOUT_WAITED
+        waited_for = handed_out;
+#endif
         settle()
     }
+    fi;
+#endif
     atomic {
         enter_gate();
         if
@@ -1044,13 +1062,29 @@ taking:
         if
         :: wanted[me] != 0 && entry[AT(OWNER, wanted[me])] == RECORDED ->
             newest[0] = newest[0] | event[AT(OWNER, wanted[me])];
-            newest[1] = newest[1] | event[AT(OWNER, wanted[me])]
+            newest[1] = newest[1] | event[AT(OWNER, wanted[me])];
+#if MODE == ORDERED
+            waited_for = (wanted[me] > waited_for -> wanted[me] : waited_for)
+#endif
         :: else
         fi;
         wanted[me] = 0;
         leave_gate();
         goto handing
     }
+
+#if MODE == ORDERED
+    /* the owner waits for a later mark already */
+waited:
+    atomic {
+        if
+        :: REGISTERED_SINCE -> goto giving_back
+        :: else
+        fi;
+        wanted[me] = 0;
+        goto handing
+    }
+#endif
 
 handing:
     atomic {

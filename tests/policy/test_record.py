@@ -10,6 +10,7 @@ import unittest
 ACTOR, PRELOAD, BFCREPLAY, CHILDREN = (os.environ[name] for name in ("ACTOR", "PRELOAD", "BFCREPLAY", "CHILDREN"))
 
 
+@unittest.skipUnless(BFCREPLAY, "bfcreplay is not built here")
 class Record(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

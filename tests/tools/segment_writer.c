@@ -42,7 +42,9 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     strcpy(pool->device_name, "Made-up GPU");
     pool->device_free = UINT64_C(12000) * MIB;
     pool->device_free_ns = 1;
-    pool->host_waits = 1000;
+    pool->host_waits = 900;
+    pool->lanes[0].host_waits = 99;
+    pool->lanes[1].host_waits = 1;
     pool->host_wait_ns = 2500000;
     pool->stats = (struct bfc_pool_stats){
         .reserved = 100 * MIB,
@@ -70,9 +72,9 @@ static void fill_pool(struct bfc_segment_pool *pool) {
 
 /* 1,999 small requests and a large one; what was timed took 40 to 80 ns. */
 static void fill_histograms(struct bfc_segment_pool *pool) {
-    pool->sizes[0][bfc_size_bin(65536)] = 1990;
-    pool->sizes[1][bfc_size_bin(65536)] = 9;
-    pool->sizes[1][bfc_size_bin(64 * MIB)] = 1;
+    pool->lanes[0].sizes[bfc_size_bin(65536)] = 1990;
+    pool->lanes[1].sizes[bfc_size_bin(65536)] = 9;
+    pool->lanes[1].sizes[bfc_size_bin(64 * MIB)] = 1;
     pool->allocate_latency[bfc_latency_bin(40)] = 30;
     pool->allocate_latency[bfc_latency_bin(80)] = 2;
     pool->free_latency[bfc_latency_bin(2500)] = 32;

@@ -275,7 +275,7 @@ static void open_contexts(struct worker *worker, unsigned mask) {
         return;
     use_device(0);
     if (!share)
-        MUST(cuCtxCreate(&worker->own, NULL, 0, own_device(worker)));
+        MUST(CREATE_CONTEXT(&worker->own, own_device(worker)));
     MUST(cuCtxGetCurrent(&worker->sides[0]));
 }
 

@@ -1,21 +1,37 @@
 /* A made-up device for tests. */
 #include "tests/unit/pool/fake_source.h"
 
+#define HOUR_NS (UINT64_C(3600) * 1000 * 1000 * 1000)
+
 void fake_source_init(struct fake_source *fake, uint64_t capacity) {
     *fake = (struct fake_source){
         .capacity = capacity, .next = UINT64_C(0x7f0000000000), .reachable = UINT64_MAX};
     pthread_mutex_init(&fake->lock, NULL);
 }
 
+/* Is this, the count-th call of its kind, the one that goes wrong? */
+static bool goes_wrong(const struct fake_source *fake, enum fake_call call, unsigned count) {
+    return fake->fault.call == call && fake->fault.at == count;
+}
+
+/* Refuses, fails, or answers what is no answer. */
+static enum bfc_reserve_result take_wrongly(struct fake_source *fake, bfc_addr *start) {
+    static const enum bfc_reserve_result answers[FAKE_WAYS] = {BFC_REFUSED, BFC_FAILED,
+                                                               (enum bfc_reserve_result)99};
+    *start = UINT64_C(0xdead00000000);
+    return answers[fake->fault.way];
+}
+
 static enum bfc_reserve_result take(struct fake_source *fake, uint64_t bytes, bfc_addr *start) {
-    fake->reserves++;
+    if (goes_wrong(fake, FAKE_RESERVE, ++fake->reserves))
+        return take_wrongly(fake, start);
     if (fake->fail_reserve && !--fake->fail_reserve)
         return BFC_FAILED;
     if (fake->refuse_reserve) {
         fake->refuse_reserve--;
         return BFC_REFUSED;
     }
-    if (bytes > fake->capacity - fake->taken || fake->count == 4096)
+    if (fake->taken > fake->capacity || bytes > fake->capacity - fake->taken || fake->count == 4096)
         return BFC_REFUSED;
     *start = fake->next;
     fake->next += bytes + fake->gap;
@@ -32,8 +48,19 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return result;
 }
 
+/* What was given back is lost to the device, or there twice, or it took an hour. */
+static void give_back_wrongly(struct fake_source *fake, uint64_t bytes) {
+    if (fake->fault.way == 0)
+        fake->capacity -= bytes;
+    else if (fake->fault.way == 1)
+        fake->capacity += bytes;
+    else
+        fake->clock += HOUR_NS;
+}
+
 static void give_back(struct fake_source *fake, bfc_addr start, uint64_t bytes) {
-    fake->releases++;
+    if (goes_wrong(fake, FAKE_RELEASE, ++fake->releases))
+        give_back_wrongly(fake, bytes);
     for (unsigned i = 0; i < fake->count; i++)
         if (fake->regions[i].start == start && fake->regions[i].bytes == bytes) {
             fake->regions[i] = fake->regions[--fake->count];
@@ -50,35 +77,74 @@ static void release(void *context, bfc_addr start, uint64_t bytes) {
     pthread_mutex_unlock(&fake->lock);
 }
 
+static bfc_mark tell(struct fake_source *fake, bfc_mark mark) {
+    bfc_mark most = mark == BFC_LIMBO_MARK ? mark - 1 : mark; /* limbo has no mark yet */
+    if (most > fake->told)
+        fake->told = most;
+    return mark;
+}
+
+/* Goes back to nothing, says that all is complete, or marks that were never drawn. */
+static bfc_mark poll_wrongly(const struct fake_source *fake) {
+    const bfc_mark answers[FAKE_WAYS] = {0, UINT64_MAX, fake->completed + 1000};
+    return answers[fake->fault.way];
+}
+
 static bfc_mark poll(void *context) {
     struct fake_source *fake = context;
-    fake->polls++;
-    return fake->completed;
+    bool wrong = goes_wrong(fake, FAKE_POLL, ++fake->polls);
+    return tell(fake, wrong ? poll_wrongly(fake) : fake->completed);
+}
+
+/* Returns at once: with nothing, with everything, or with one mark too few. */
+static bfc_mark wait_wrongly(const struct fake_source *fake, bfc_mark mark) {
+    const bfc_mark answers[FAKE_WAYS] = {0, UINT64_MAX, mark - 1};
+    return answers[fake->fault.way];
 }
 
 static bfc_mark wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
     struct fake_source *fake = context;
-    fake->waits++;
     fake->last_wait_timeout = timeout_ns;
+    if (goes_wrong(fake, FAKE_WAIT, ++fake->waits))
+        return tell(fake, wait_wrongly(fake, mark));
     if (mark <= fake->reachable && mark > fake->completed)
         fake->completed = mark;
     else if (timeout_ns != UINT64_MAX)
         fake->clock += timeout_ns;
-    return fake->completed;
+    return tell(fake, fake->completed);
+}
+
+/* All the world came, but nothing did; something came unsaid; or the neighbours took the rest. */
+static uint64_t ask_wrongly(struct fake_source *fake, uint64_t bytes) {
+    if (fake->fault.way == 0)
+        return UINT64_MAX;
+    if (fake->fault.way == 1)
+        fake->capacity += bytes;
+    else
+        fake->capacity = fake->taken;
+    return 0;
 }
 
 static uint64_t ask_neighbours(void *context, uint64_t bytes) {
     struct fake_source *fake = context;
-    fake->asks++;
+    if (goes_wrong(fake, FAKE_ASK, ++fake->asks))
+        return ask_wrongly(fake, bytes);
     uint64_t came = bytes < fake->neighbours ? bytes : fake->neighbours;
     fake->neighbours -= came;
     fake->capacity += came;
     return came;
 }
 
+/* An hour ahead from here on, at the end of time, or back at its beginning. */
+static uint64_t tell_wrongly(struct fake_source *fake) {
+    fake->clock += fake->fault.way == 0 ? HOUR_NS : 0;
+    const uint64_t answers[FAKE_WAYS] = {fake->clock, UINT64_MAX, 0};
+    return answers[fake->fault.way];
+}
+
 static uint64_t now(void *context) {
     struct fake_source *fake = context;
-    return fake->clock;
+    return goes_wrong(fake, FAKE_NOW, ++fake->nows) ? tell_wrongly(fake) : fake->clock;
 }
 
 struct bfc_source fake_source_table(struct fake_source *fake) {

@@ -10,6 +10,23 @@
 
 #include "pool/pool.h"
 
+enum fake_call {
+    FAKE_RESERVE,
+    FAKE_RELEASE,
+    FAKE_POLL,
+    FAKE_WAIT,
+    FAKE_ASK,
+    FAKE_NOW,
+    FAKE_CALLS,
+};
+#define FAKE_WAYS 3 /* in which each call can go wrong */
+
+/* One call goes wrong: the one that is the `at`-th of its kind, from 1 on; 0: none does. */
+struct fake_fault {
+    enum fake_call call;
+    unsigned at, way;
+};
+
 struct fake_region {
     bfc_addr start;
     uint64_t bytes;
@@ -23,14 +40,16 @@ struct fake_source {
     struct fake_region regions[4096];
     unsigned count;
     bfc_mark completed;  /* what poll answers */
+    bfc_mark told;       /* the highest mark that poll or wait ever said was complete */
     bfc_mark reachable;  /* marks that wait can bring to completion */
     uint64_t clock;      /* nanoseconds; a wait that times out moves it on */
     uint64_t neighbours; /* bytes that neighbours give back when asked */
-    unsigned reserves, releases, polls, waits, asks;
+    unsigned reserves, releases, polls, waits, asks, nows;
     uint64_t last_wait_timeout;
     unsigned fail_reserve;   /* the n-th reserve from now returns BFC_FAILED */
     unsigned refuse_reserve; /* the next n are refused */
     unsigned bad_releases;   /* of what was not taken */
+    struct fake_fault fault;
     pthread_mutex_t lock;
 };
 

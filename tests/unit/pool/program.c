@@ -27,10 +27,11 @@ struct machine {
     struct freed freed[FREED]; /* ranges that may not be handed out before their mark */
     unsigned freed_count;
     bfc_mark last_mark; /* drawn so far */
-    bfc_mark completed; /* that the pool was told of, or may have learnt */
+    bfc_mark completed; /* that bfc_pool_complete told the pool of */
     uint64_t last_id;
     uint64_t requested;
     bool cuts_all; /* every larger block is split */
+    uint64_t unit; /* that sizes are rounded up to */
     const char *fault;
 };
 
@@ -56,7 +57,7 @@ static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_mark repo
             i++;
             continue;
         }
-        if (f->mark > m->fake.completed && f->mark > m->completed && f->mark > reported)
+        if (f->mark > m->fake.told && f->mark > m->completed && f->mark > reported)
             fail(m, "memory was handed out before its mark was complete");
         struct freed below = {f->start, start, f->mark}, above = {end, f->end, f->mark};
         *f = m->freed[--m->freed_count];
@@ -160,6 +161,36 @@ static void mark_limbo(struct machine *m) {
             m->freed[i].mark = mark;
 }
 
+/* Cuts a live block in two, both of which live on. */
+static void carve(struct machine *m, unsigned which, uint8_t by) {
+    if (!m->count || m->count == BLOCKS)
+        return;
+    struct bfc_block_info *b = &m->live[which % m->count], rest;
+    uint64_t bytes = 1 + (uint64_t)by * b->size / 256, size = b->size;
+    if (bfc_pool_carve(m->pool, b->start, size + 1) != BFC_INVALID_SIZE)
+        fail(m, "more than the whole was carved off");
+    if (bfc_pool_carve(m->pool, b->start, bytes) != BFC_OK)
+        fail(m, "a live block could not be cut");
+    m->requested += bytes - b->requested;
+    b->requested = bytes;
+    b->size = (bytes + m->unit - 1) / m->unit * m->unit;
+    if (b->size == size)
+        return;
+    if (!bfc_pool_find(m->pool, b->start + b->size, &rest) || !rest.live ||
+        rest.size != size - b->size || rest.id <= m->last_id)
+        fail(m, "what was cut off is not a block of its own");
+    m->last_id = rest.id;
+    m->requested += rest.requested;
+    m->live[m->count++] = rest;
+}
+
+static void trim(struct machine *m, const uint8_t *s) {
+    if (s[1] & 6)
+        bfc_pool_trim(m->pool, s[1] & 1 ? UINT64_MAX : s[2] * MIB);
+    else
+        bfc_pool_trim_idle(m->pool, s[2] * UINT64_C(1000000));
+}
+
 static void complete(struct machine *m, uint8_t back) {
     bfc_mark mark = m->last_mark > back % 8 ? m->last_mark - back % 8 : 0;
     m->completed = mark > m->completed ? mark : m->completed;
@@ -177,6 +208,7 @@ static void upset_device(struct machine *m, uint8_t how, uint8_t by) {
         break;
     case 2:
         fake->completed = m->last_mark;
+        fake->clock += by * UINT64_C(1000000);
         break;
     default:
         fake->neighbours = by * MIB;
@@ -193,7 +225,7 @@ static void step(struct machine *m, const uint8_t *s) {
         complete(m, s[1]);
         break;
     case 2:
-        bfc_pool_trim(m->pool, s[1] & 1 ? UINT64_MAX : s[2] * MIB);
+        trim(m, s);
         break;
     case 3:
         upset_device(m, s[1], s[2]);
@@ -202,7 +234,9 @@ static void step(struct machine *m, const uint8_t *s) {
         free_badly(m, s[1], s[2]);
         break;
     case 5:
-        if (m->count)
+        if (s[2] & 4)
+            carve(m, s[1], s[3]);
+        else if (m->count)
             bfc_pool_share_region(m->pool, m->live[s[1] % m->count].start, s[2] & 1);
         break;
     case 6:
@@ -239,8 +273,9 @@ static void check(struct machine *m) {
         fail(m, "a region was given back that was not taken");
 }
 
-static void open_machine(struct machine *m, uint8_t kind) {
+static void open_machine(struct machine *m, uint8_t kind, struct fake_fault fault) {
     fake_source_init(&m->fake, 64 * MIB);
+    m->fake.fault = fault;
     m->fake.gap = kind & 1 ? MIB : 0;
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
@@ -249,12 +284,14 @@ static void open_machine(struct machine *m, uint8_t kind) {
     config.limit = kind & 8 ? 48 * MIB : UINT64_MAX;
     config.policy = (enum bfc_policy)((kind >> 5) % 3);
     m->cuts_all = config.policy == BFC_POLICY_BFC;
+    m->unit = config.policy == BFC_POLICY_TF ? BFC_GRANULE : 2 * BFC_GRANULE;
     if (kind % 7 == 1) {
         config.max_split = 4 * MIB;
         m->cuts_all = false;
     }
     if (kind % 5 == 1)
         config.gc_threshold = 16 * MIB;
+    config.track_idle = kind % 3 == 1;
     struct bfc_source source = fake_source_table(&m->fake);
     if (kind & 16)
         source.ask_neighbours = NULL;
@@ -263,9 +300,14 @@ static void open_machine(struct machine *m, uint8_t kind) {
 }
 
 const char *program_run(const uint8_t *bytes, size_t count, size_t *at) {
+    return program_run_with(bytes, count, (struct fake_fault){.at = 0}, NULL, at);
+}
+
+const char *program_run_with(const uint8_t *bytes, size_t count, struct fake_fault fault,
+                             unsigned *calls, size_t *at) {
     static _Thread_local struct machine m;
     memset(&m, 0, sizeof m);
-    open_machine(&m, count ? bytes[0] : 0);
+    open_machine(&m, count ? bytes[0] : 0, fault);
     for (*at = STEP_BYTES; *at + STEP_BYTES <= count && !m.fault; *at += STEP_BYTES) {
         step(&m, bytes + *at);
         check(&m);
@@ -273,6 +315,11 @@ const char *program_run(const uint8_t *bytes, size_t count, size_t *at) {
     bfc_pool_destroy(m.pool, true);
     if (m.fake.taken)
         fail(&m, "a region was not given back at the end");
+    if (calls)
+        memcpy(calls,
+               (unsigned[FAKE_CALLS]){m.fake.reserves, m.fake.releases, m.fake.polls, m.fake.waits,
+                                      m.fake.asks, m.fake.nows},
+               FAKE_CALLS * sizeof *calls);
     return m.fault;
 }
 

@@ -11,10 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/unit/pool/fake_source.h"
+
 #define STEP_BYTES 4
 
 /* Runs a program. Returns NULL, or what went wrong (static storage); *step says where. */
 const char *program_run(const uint8_t *bytes, size_t count, size_t *step);
+
+/* The same over a source one of whose calls goes wrong; *calls, unless NULL, gets the FAKE_CALLS
+ * numbers of calls that the source got. */
+const char *program_run_with(const uint8_t *bytes, size_t count, struct fake_fault fault,
+                             unsigned *calls, size_t *step);
 
 /* Fills `bytes` from a seed. */
 void program_make(uint64_t seed, uint8_t *bytes, size_t count);

@@ -205,7 +205,10 @@ Test(pool, hit_only_never_asks) {
     cr_assert_eq(bfc_pool_allocate(pool, 2 * MIB, BFC_ALLOCATE_HIT_ONLY, &block),
                  BFC_OUT_OF_MEMORY);
     cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY).start, a.start + MIB);
+    cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_DIRTY).mark, 3);
     cr_assert_eq(fake.polls + fake.waits, 0);
+    cr_assert_eq(stats().out_of_memory, 0);
+    cr_assert_eq(stats().misses, 1);
 }
 
 Test(pool, goes_down_the_ladder) {
@@ -277,4 +280,20 @@ Test(pool, counts_in_memory_of_the_caller) {
     cr_assert_eq(shown.allocations, 1);
     cr_assert_eq(shown.frees, 1);
     cr_assert_eq(stats().sequence % 2, 0);
+}
+
+Test(pool, holds_a_region_of_two_tebibytes) {
+    const uint64_t tib = MIB << 20;
+    fake.capacity = 4 * tib;
+    config.growth = BFC_GROWTH_PREALLOCATE;
+    config.preallocate = 2 * tib;
+    open_pool();
+    cr_expect_eq(bfc_pool_granule(pool), 512);
+    struct bfc_block_info large = get(2 * tib - MIB), small = get(1);
+    cr_expect_eq(stats().regions, 1);
+    cr_expect_eq(small.start, large.start + large.size);
+    give(large, BFC_NO_MARK);
+    give(small, BFC_NO_MARK);
+    cr_expect_eq(stats().largest_free, 2 * tib);
+    cr_expect_eq(bfc_pool_allocate(pool, 2 * tib + 1, 0, &large), BFC_OUT_OF_MEMORY);
 }

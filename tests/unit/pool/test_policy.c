@@ -382,3 +382,16 @@ Test(policy, idle_regions_go_back_by_the_clock) {
     fake.clock += 40;
     cr_assert_eq(bfc_pool_trim_idle(pool, 100), 4 * MIB);
 }
+
+/* Beside each dirty block lies a clean one that is long enough, but too large to be cut: no mark
+ * that could be waited for changes that, and the regions have to go back first. */
+Test(policy, what_max_split_refuses_is_not_waited_for) {
+    fake.capacity = 40 * MIB;
+    config.max_split = 4 * MIB;
+    open_pool(BFC_POLICY_PYTORCH);
+    bfc_addr first = get(2 * MIB), second = get(2 * MIB);
+    cr_assert_eq(bfc_pool_free(pool, first, 1), BFC_OK);
+    cr_assert_eq(bfc_pool_free(pool, second, 2), BFC_OK);
+    give(get(3 * MIB));
+    cr_expect_eq(stats().release_calls, 2);
+}

@@ -1,0 +1,15 @@
+/* Waits of some cycles, for the locks that spin. */
+#ifndef TESTS_BENCH_LOCKS_PAUSE_H
+#define TESTS_BENCH_LOCKS_PAUSE_H
+
+static inline void pause_for(unsigned pauses) {
+    while (pauses--) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("isb" ::: "memory");
+#endif
+    }
+}
+
+#endif

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""What a preloaded pair of allocation and free costs, over a driver that costs nothing.
+
+usage: itemise.py LIBRARY PAIR [--json] [--no-counts]
+
+Times by PAIR (pair.c): the whole preloaded pair, the pool's own pair in the same mode of free and
+on the same blocks, and the difference. Instructions by callgrind, where it is installed: each
+layer's, from the difference of two runs of different length. Nothing is asserted.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MODES = ["sync", "lazy", "ordered"]
+PAIRS = 100000  # pair.c's, a round
+
+# Which layer a source file is of. What is inlined counts for the file that it stands in.
+LAYERS = {
+    "entry": "hooks.c memory.c memory.h driver.h process.h exports.h notes.h group.h record.h",
+    "context": "domain.c domain.h region_map.c region_map.h",
+    "capture, peers": "capture.c capture.h peers.c peers.h",
+    "mode of free": "reuse.c reuse.h",
+    "marks": "marks.c marks.h",
+    "segment": "observe.c observe.h segment_layout.h",
+    "driver (empty)": "null_driver.c",
+    "program": "pair.c",
+}
+OF_FILE = {name: layer for layer, names in LAYERS.items() for name in names.split()}
+OTHER = "C library"
+
+
+def layer_of(path):
+    folder, _, name = path.rpartition("/")
+    if folder.endswith("pool"):
+        return "pool"
+    return OF_FILE.get(name, OTHER)
+
+
+def environment(library, mode):
+    variables = dict(os.environ, BFC_FREE=mode)
+    if library:
+        variables["LD_PRELOAD"] = library
+    return variables
+
+
+def time_pair(library, pair, mode, stats=None):
+    variables = environment(library, mode or "sync")
+    if stats is not None:
+        variables["BFC_STATS"] = stats
+    run = subprocess.run([pair, mode or "native"], env=variables, stdout=subprocess.PIPE,
+                         check=True)
+    return json.loads(run.stdout)
+
+
+def read_counts(path):
+    """Instructions of each layer itself, from a file of callgrind's."""
+    names, counts = {}, {}
+    layer, skip = OTHER, False
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            key, _, value = line.partition("=")
+            if key in ("fl", "fi", "fe", "cfi", "cfl"):
+                number, _, name = value.strip().partition(" ")
+                if name:
+                    names[number] = name
+                if key[0] == "f":
+                    layer = layer_of(names[number])
+            elif key == "calls":
+                skip = True  # the next line is what the called function cost
+            elif line[:1].isdigit() or line[:1] in "+-*":
+                fields = line.split()
+                if not skip and len(fields) == 2:
+                    counts[layer] = counts.get(layer, 0) + int(fields[1])
+                skip = False
+    return counts
+
+
+def count_once(library, pair, mode, rounds, side):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "callgrind")
+        subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, pair, mode,
+                        str(rounds), side], env=environment(library, mode),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        return read_counts(out)
+
+
+def count(library, pair, mode, side):
+    less, more = (count_once(library, pair, mode, rounds, side) for rounds in (1, 2))
+    return {layer: (more[layer] - less.get(layer, 0)) / PAIRS for layer in more}
+
+
+def measure(library, pair, counts):
+    result = {"native": time_pair(None, pair, None)}
+    for mode in MODES:
+        result[mode] = time_pair(library, pair, mode)
+        result[mode]["over_pool_ns_without_segment"] = time_pair(library, pair, mode,
+                                                                 "0")["over_pool_ns"]
+        if counts:
+            clean = mode == "sync"
+            own = count(None, pair, mode, "clean" if clean else "pool")
+            result[mode]["pool_instructions"] = own.get("pool", 0)
+            result[mode]["instructions"] = count(library, pair, mode, "preloaded")
+    return result
+
+
+def row(name, figures, form="{:.1f}"):
+    cells = ["-" if figure is None else form.format(figure) for figure in figures]
+    print(f"{name:32}" + "".join(f"{cell:>10}" for cell in cells))
+
+
+def show(result, counts):
+    print(f"{'ns a pair':32}" + "".join(f"{mode:>10}" for mode in MODES))
+    row("pool's own, this mode", [result[m]["pool_ns"] for m in MODES])
+    row("preloaded", [result[m]["ns_per_pair"] for m in MODES])
+    row("over the pool's", [result[m]["over_pool_ns"] for m in MODES])
+    row("over the pool's, no segment", [result[m]["over_pool_ns_without_segment"] for m in MODES])
+    row("over the pool's, clean blocks", [result[m]["over_clean_pool_ns"] for m in MODES])
+    row("native (the empty driver)", [result["native"]["ns_per_pair"]] * 3)
+    if not counts:
+        return
+    print(f"\n{'instructions a pair':32}" + "".join(f"{mode:>10}" for mode in MODES))
+    row("pool's own, this mode", [result[m]["pool_instructions"] for m in MODES])
+    for layer in ["pool", *LAYERS, OTHER]:
+        row(layer, [result[m]["instructions"].get(layer, 0) for m in MODES])
+    row("in all", [sum(result[m]["instructions"].values()) for m in MODES])
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    flags = [a for a in sys.argv[1:] if a.startswith("--")]
+    if len(arguments) != 2 or set(flags) - {"--json", "--no-counts"}:
+        sys.exit("usage: itemise.py LIBRARY PAIR [--json] [--no-counts]")
+    counts = "--no-counts" not in flags and shutil.which("valgrind") is not None
+    result = measure(*arguments, counts)
+    if "--json" in flags:
+        print(json.dumps(result))
+    else:
+        show(result, counts)
+
+
+main()

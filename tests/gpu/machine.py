@@ -1,0 +1,108 @@
+"""What scripts/gpu-check finds out about the machine: its toolkit, its driver, its device."""
+
+import contextlib
+import glob
+import importlib.util
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+
+# Asks the driver, in a process of its own: what it does there, it does to nobody else. It stays until
+# its standard input ends, so that the driver need not be woken for every program that follows.
+PROBE = """
+import ctypes, json, sys
+try:
+    driver = ctypes.CDLL("libcuda.so.1")
+except OSError as error:
+    sys.exit(str(error))
+count, number, total = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
+status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+if status or not count.value:
+    sys.exit(f"libcuda.so.1 answers {status} and shows {count.value} devices")
+def attribute(which):
+    driver.cuDeviceGetAttribute(ctypes.byref(number), which, 0)
+    return number.value
+name = ctypes.create_string_buffer(256)
+driver.cuDeviceGetName(name, 256, 0)
+driver.cuDeviceTotalMem_v2(ctypes.byref(total), 0)
+driver.cuDriverGetVersion(ctypes.byref(number))
+version = number.value
+where = [line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line]
+print(json.dumps({
+    "device": name.value.decode(errors="replace"), "devices": count.value, "driver": version,
+    "memory": total.value, "capability": f"{attribute(75)}.{attribute(76)}",
+    "compute mode": attribute(20), "libcuda": where[0]}), flush=True)
+sys.stdin.read()
+"""
+
+
+def find_toolkit():
+    """CUDA_HOME, /usr/local/cuda, or where nvcc lies."""
+    nvcc = shutil.which("nvcc")
+    places = [os.environ.get("CUDA_HOME"), "/usr/local/cuda",
+              nvcc and os.path.dirname(os.path.dirname(os.path.realpath(nvcc))),
+              *sorted(glob.glob("/usr/local/cuda-*"), reverse=True)]
+    return next((p for p in places if p and os.path.exists(p + "/bin/nvcc")), "/usr/local/cuda")
+
+
+def find_driver():
+    """Lets the loader find the driver where it is in none of the loader's own places."""
+    for place in ("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"):
+        if os.path.exists(place + "/libcuda.so.1"):
+            old = os.environ.get("LD_LIBRARY_PATH")
+            os.environ["LD_LIBRARY_PATH"] = f"{old}:{place}" if old else place
+
+
+def find_gpu(seconds=60):
+    """What the driver says of its first device, and the process that keeps it awake; or why there is
+    none, and None."""
+    process = subprocess.Popen([sys.executable, "-c", PROBE], stdin=subprocess.PIPE, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if not select.select([process.stdout], [], [], seconds)[0]:
+        process.kill()
+        return f"the driver did not answer in {seconds} s", None
+    line = process.stdout.readline()
+    if line:
+        return json.loads(line), process
+    complaint = process.communicate()[1].strip().splitlines()
+    return complaint[-1] if complaint else f"exit status {process.returncode}", None
+
+
+def let_sleep(process):
+    process.stdin.close()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def nvidia_smi():
+    """What nvidia-smi knows beyond that, where it is there."""
+    asked = "driver_version,persistence_mode,mig.mode.current,clocks.sm,clocks.max.sm"
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired, IndexError):
+        shown = subprocess.run(["nvidia-smi", "--query-gpu=" + asked, "--format=csv,noheader"],
+                               capture_output=True, text=True, timeout=30, check=False)
+        if shown.returncode == 0:
+            return {"nvidia-smi": f"{asked}: {shown.stdout.splitlines()[0]}"}
+    return {}
+
+
+def nvidia_packages():
+    """The folders of NVIDIA's Python packages, each with lib and include."""
+    found = importlib.util.find_spec("nvidia")
+    return sorted(path for place in (found.submodule_search_locations or [] if found else [])
+                  for path in glob.glob(place + "/*"))
+
+
+def find_tool(name, toolkit):
+    """A debugger or profiler: on the path, of the toolkit, or of the Nsight packages, newest first."""
+    def newest(pattern):
+        return sorted(glob.glob(pattern), reverse=True)
+
+    places = [os.environ.get("PATH", ""), toolkit + "/bin", toolkit + "/compute-sanitizer",
+              *newest("/opt/nvidia/nsight-*/*"), *newest("/opt/nvidia/nsight-systems/*/bin"),
+              *newest("/opt/nvidia/nsight-compute/*/host/target-linux-x64")]
+    return shutil.which(name, path=os.pathsep.join(places))

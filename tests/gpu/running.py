@@ -1,0 +1,155 @@
+"""What scripts/gpu-check runs commands with: a clock that never lets all of it take longer than it may,
+and commands of which nothing is left when they are over."""
+
+import collections
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SHORTEST = 3  # seconds: less than that is not worth starting anything for
+MOST_OUTPUT = 1 << 20
+
+# `status` is as a shell tells it: 124 cut off, 127 cannot be started, 128 + N ended by signal N.
+Done = collections.namedtuple("Done", "status out error seconds")
+
+
+class OutOfTime(Exception):
+    pass
+
+
+class Clock:
+    """The time that is left of all, and of the part at hand."""
+
+    def __init__(self, seconds):
+        self.end = self.part_end = time.monotonic() + seconds
+
+    def begin_part(self, weight, later):
+        """A part may take its share, by weight, of what it and the later ones still have."""
+        now = time.monotonic()
+        share = (self.end - now) * weight / (weight + later)
+        self.part_end = min(self.end, now + max(share, SHORTEST))
+
+    def left(self):
+        return min(self.end, self.part_end) - time.monotonic()
+
+
+class Runner:
+    """Safe to use from several threads. `keep`: a child that is none of ours to end."""
+
+    def __init__(self, clock, folder, variables, keep=None):
+        adopt_orphans()
+        self.keep = keep
+        self.clock = clock
+        self.folder = folder
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith("BFC_") and name != "LD_PRELOAD"}
+        self.environment.update(variables)
+        for name in "LD_LIBRARY_PATH", "PYTHONPATH":  # `folder` is not where these were meant
+            if self.environment.get(name):
+                self.environment[name] = os.pathsep.join(
+                    map(os.path.abspath, self.environment[name].split(os.pathsep)))
+        self.lock = threading.RLock()  # a signal's handler stops us, whatever it interrupts
+        self.running = set()  # under the lock
+        self.stopped = False  # under the lock
+
+    def run(self, command, limit, **variables):
+        """Runs it in a process group of its own, which is gone afterwards: a debugger's program and a
+        profiler's helpers too. Nothing waits for pipes that those may have kept open."""
+        limit = min(limit, self.clock.left())
+        if limit < SHORTEST:
+            raise OutOfTime
+        begin = time.monotonic()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+            try:
+                process = self.start(command, out, error, variables)
+            except OSError as problem:
+                return Done(127, "", str(problem), 0)
+            try:
+                status = process.wait(limit)
+                status = 128 - status if status < 0 else status
+                complaint = ""
+            except subprocess.TimeoutExpired:
+                status, complaint = 124, f"\ncut off after {limit:.0f} s"
+            complaint += self.end(process)
+            seconds = time.monotonic() - begin
+            return Done(status, read(out), read(error) + complaint, seconds)
+
+    def start(self, command, out, error, variables):
+        group = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+        with self.lock:
+            if self.stopped:
+                raise OutOfTime
+            process = subprocess.Popen(
+                command, env={**self.environment, **variables}, cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=error, **group)
+            self.running.add(process)
+        return process
+
+    def end(self, process):
+        """Whatever is left of it; returns a complaint when it does not die."""
+        complaint = ""
+        kill_group(process)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            complaint = f"\nprocess {process.pid} does not die"
+        with self.lock:
+            self.running.discard(process)
+        return complaint
+
+    def end_orphans(self):
+        """While no command runs: ends what earlier ones left behind, outside their process groups. It
+        would still hold device memory."""
+        for _ in range(100):
+            orphans = [pid for pid in children() if pid != self.keep]
+            if not orphans:
+                return
+            for pid in orphans:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.05)
+
+    def stop(self):
+        """Ends what runs, and lets nothing start any more."""
+        with self.lock:
+            self.stopped = True
+            left = list(self.running)
+        for process in left:
+            kill_group(process)
+
+
+def kill_group(process):
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def adopt_orphans():
+    """What our commands leave behind becomes our child, not init's."""
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+def children():
+    """Of this process: ids, of dead ones too."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    if int(file.read().rsplit(")", 1)[1].split()[1]) == os.getpid():
+                        found.append(int(name))
+    return found
+
+
+def read(file):
+    """The end of it."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - MOST_OUTPUT))
+    return file.read().decode(errors="replace")
