@@ -11,7 +11,8 @@ differently must show that code: errors come through as they are, or do no harm.
 
 Of a function's calls in a program the first ten are refused, the last, and one that is drawn from a
 seed: BFC_REFUSALS in the environment, or else the commit, so that each commit looks elsewhere and
-finds the same again. BFC_REFUSALS=all refuses every call, also in the programs after --more.
+finds the same again. BFC_REFUSALS=all refuses every call, BFC_REFUSALS=everywhere also in the
+programs after --more.
 """
 
 import concurrent.futures
@@ -29,6 +30,7 @@ SHOWN = str(CODE)
 SECONDS = 30
 EACH = 10  # of a function's calls: later ones are mostly like them
 ALL = "all"
+EVERYWHERE = "everywhere"
 
 
 class Run:
@@ -106,7 +108,7 @@ def numbers_of(count, chance):
 
 def refusals_of(native, usual, seed):
     """(name, n) of calls that are made more often than natively."""
-    chance = None if seed == ALL else random.Random(f"{seed} {os.path.basename(usual.program)}")
+    chance = None if seed in (ALL, EVERYWHERE) else random.Random(f"{seed} {os.path.basename(usual.program)}")
     for name, count in sorted(usual.calls.items()):
         if count > native.calls.get(name, 0):
             for number in numbers_of(count, chance):
@@ -144,7 +146,7 @@ def main():
     seed = os.environ.get("BFC_REFUSALS") or seed_of_commit()
     if "--more" in programs:
         more = programs.index("--more")
-        programs = programs[:more] + (programs[more + 1:] if seed == ALL else [])
+        programs = programs[:more] + (programs[more + 1:] if seed == EVERYWHERE else [])
     total, faults = 0, []
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for count, found in pool.map(lambda program: check(program, library, mode, seed),
