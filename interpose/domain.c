@@ -280,6 +280,43 @@ struct bfc_domain *bfc_domain_switch(const struct bfc_driver *driver, CUcontext 
     return switch_domain(driver, owner, id);
 }
 
+/* The thread's last domain, if its context is the current one. */
+static struct bfc_domain *last_if_current(const struct bfc_driver *driver) {
+    CUcontext context = NULL;
+    return driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && is_thread_domain(context, 0)
+               ? bfc_thread_domain.domain
+               : NULL;
+}
+
+/* A context may have ended unseen, and its handle been given to this one. */
+static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_domain *domain) {
+    unsigned long long id = domain->id;
+    return !driver->cuCtxGetId ||
+           (driver->cuCtxGetId(domain->context, &id) == CUDA_SUCCESS && id == domain->id);
+}
+
+bool bfc_domain_was(unsigned long long id) {
+    const struct bfc_domain *domain = bfc_thread_domain.domain;
+    return id && domain && domain->id == id && !__atomic_load_n(&domain->ended, __ATOMIC_ACQUIRE);
+}
+
+struct bfc_domain *bfc_domain_again(const struct bfc_driver *driver, unsigned long long id) {
+    struct bfc_domain *domain = bfc_domain_was(id) ? last_if_current(driver) : NULL;
+    return domain && is_still_itself(driver, domain) ? domain : NULL;
+}
+
+struct bfc_domain *bfc_domain_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                       CUdeviceptr address) {
+    return bfc_domain_was(id) && bfc_region_owner(address) == bfc_thread_domain.domain
+               ? last_if_current(driver)
+               : NULL;
+}
+
+unsigned long long bfc_domain_now(const struct bfc_driver *driver) {
+    const struct bfc_domain *domain = bfc_thread_domain.domain ? last_if_current(driver) : NULL;
+    return domain && is_still_itself(driver, domain) ? domain->id : 0;
+}
+
 /* Only a domain that still lives in the table may be referred to anew. */
 struct bfc_domain *bfc_domain_take(struct bfc_domain *owner) {
     pthread_mutex_lock(&table_lock);

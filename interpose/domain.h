@@ -81,6 +81,18 @@ static inline uint64_t bfc_domain_plain_most(const struct bfc_domain *domain) {
     return __atomic_load_n(&domain->plain_most, __ATOMIC_RELAXED);
 }
 
+/*
+ * The same, if it is the one that this thread used last and its id is `id`, which is not 0; else
+ * NULL, and nothing has changed. bfc_domain_again_of: and if `address` lies in its regions.
+ * bfc_domain_now: the id of the one that this thread used last, if its context is current; else 0.
+ * bfc_domain_was: whether `id` is that of the one that this thread used last, current or not.
+ */
+struct bfc_domain *bfc_domain_again(const struct bfc_driver *driver, unsigned long long id);
+struct bfc_domain *bfc_domain_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                       CUdeviceptr address);
+unsigned long long bfc_domain_now(const struct bfc_driver *driver);
+bool bfc_domain_was(unsigned long long id);
+
 /* The domain whose regions hold `address`, or NULL: not ours. Valid as above. */
 static inline struct bfc_domain *bfc_domain_of(CUdeviceptr address) {
     struct bfc_domain *owner = bfc_region_owner(address);

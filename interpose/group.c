@@ -46,8 +46,9 @@ int bfc_group_begin(size_t bytes) {
         return BFCPRELOAD_NO_CONTEXT;
     enum bfc_capture_state captures = bfc_capture_state(driver);
     if (captures == BFC_CAPTURE_BARRED ||
-        bfc_reuse_allocate(driver, domain, round_up(domain, bytes), captures != BFC_CAPTURE_NONE,
-                           &start, &status) != CUDA_SUCCESS)
+        bfc_reuse_allocate(driver, domain, round_up(domain, bytes),
+                           captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_CLEAN, &start,
+                           &status) != CUDA_SUCCESS)
         return BFCPRELOAD_OUT_OF_MEMORY;
     bfc_domain_keep(domain);
     bfc_group =

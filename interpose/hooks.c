@@ -260,9 +260,9 @@ const struct bfc_hook *bfc_hook_of_symbol(const char *name) {
  * dlsym's: the first CUDA version in which the name means this variant, and the last.
  */
 struct requested {
-    const char *name;
+    char name[32];
     int first, last;
-    const char *symbol;
+    char symbol[32];
 };
 
 static const struct requested requested[] = {

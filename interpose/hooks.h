@@ -11,7 +11,8 @@
 #include "interpose/driver.h"
 
 struct bfc_hook {
-    const char *symbol; /* as the driver exports it */
+    char symbol[40]; /* as the driver exports it; no pointer, which would cost every process a
+                        relocation at its start */
     void *replacement;
     size_t real; /* offset in struct bfc_driver */
 };

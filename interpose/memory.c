@@ -54,7 +54,7 @@ static __attribute__((noinline)) CUresult refuse_too_large(const struct bfc_driv
 }
 
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            CUdeviceptr *pointer, size_t bytes, bool capturing) {
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
     enum bfc_status status;
     uint64_t start = bfc_observe_allocate_start();
     if (bytes > domain->device_total)
@@ -63,7 +63,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_domain *
         bfc_observe_allocation(domain, *pointer, bytes, start);
         return CUDA_SUCCESS;
     }
-    CUresult result = bfc_reuse_allocate(driver, domain, bytes, capturing, pointer, &status);
+    CUresult result = bfc_reuse_allocate(driver, domain, bytes, how, pointer, &status);
     BFC_CHECK_POOL(domain->pool);
     if (status != BFC_OK) {
         result = answer_failure(driver, status, pointer, bytes);
@@ -86,7 +86,8 @@ static CUresult allocate_of(const struct bfc_driver *driver, struct bfc_domain *
                             CUdeviceptr *pointer, size_t bytes, enum bfc_capture_state captures) {
     if (bytes > domain->bypass_above)
         return bypass(driver, pointer, bytes);
-    return allocate_in(driver, domain, pointer, bytes, captures != BFC_CAPTURE_NONE);
+    return allocate_in(driver, domain, pointer, bytes,
+                       captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_CLEAN);
 }
 
 /* From the pool of the current context, unless a capture or the want of a context forbids it. */
@@ -168,7 +169,48 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     return CUDA_SUCCESS;
 }
 
+/* Where requests must be looked at before they are put to the pool. */
+static __attribute__((noinline)) enum bfc_status take_closely(const struct bfc_driver *driver,
+                                                              struct bfc_domain *domain,
+                                                              size_t bytes,
+                                                              struct bfc_block_info *block) {
+    enum bfc_status status;
+    CUdeviceptr start;
+    if (bytes > domain->bypass_above || bytes > domain->device_total ||
+        bfc_reuse_allocate(driver, domain, bytes, BFC_REUSE_THERE, &start, &status) != CUDA_SUCCESS)
+        return BFC_OUT_OF_MEMORY;
+    block->start = start;
+    return BFC_OK;
+}
+
+bool bfc_allocate_at_once(CUdeviceptr *pointer, size_t bytes, unsigned long long context) {
+    struct bfc_block_info block;
+    if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_domain *domain = bfc_domain_again(driver, context);
+    if (!domain)
+        return false;
+    uint64_t start = bfc_observe_allocate_start();
+    enum bfc_status status =
+        bytes <= bfc_domain_plain_most(domain)
+            ? bfc_pool_allocate(domain->pool, bytes, BFC_ALLOCATE_HIT_ONLY, &block)
+            : take_closely(driver, domain, bytes, &block);
+    BFC_CHECK_POOL(domain->pool);
+    if (status != BFC_OK)
+        return false;
+    *pointer = block.start;
+    bfc_observe_allocation(domain, block.start, bytes, start);
+    return true;
+}
+
 /* ---- freeing ---- */
+
+/* A free that has failed, whose answer the runtime is to hear from its driver. */
+static __thread struct {
+    CUdeviceptr pointer; /* 0: none */
+    CUresult result;
+} answered __attribute__((tls_model("initial-exec")));
 
 /* Whose block it is; NULL: not ours, or not ours to touch. */
 static struct bfc_domain *owner_of(CUdeviceptr pointer) {
@@ -191,6 +233,8 @@ static CUresult note_free(struct bfc_domain *domain, CUdeviceptr pointer, CUresu
 /* Whatever may have to be recorded, be noted, or be the driver's. */
 static __attribute__((noinline)) CUresult free_unusual(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
+    if (answered.pointer && answered.pointer == pointer)
+        return answered.result;
     if (bfc_records())
         bfc_record_free(pointer, NULL);
     struct bfc_domain *domain = owner_of(pointer);
@@ -206,10 +250,26 @@ static __attribute__((noinline)) CUresult free_unusual(CUdeviceptr pointer) {
 CUresult bfc_free(CUdeviceptr pointer) {
     struct bfc_domain *domain;
     if (__builtin_expect(!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist() ||
-                             !(domain = bfc_domain_of(pointer)),
+                             answered.pointer || !(domain = bfc_domain_of(pointer)),
                          0))
         return free_unusual(pointer);
     return bfc_reuse_free_plainly(bfc_driver_found, domain, pointer);
+}
+
+bool bfc_free_at_once(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
+    if (!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist())
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_domain *domain = bfc_domain_again_of(driver, context, pointer);
+    if (!domain)
+        return false;
+    *result = bfc_reuse_free_here(driver, domain, pointer);
+    return true;
+}
+
+void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
+    answered.pointer = pointer;
+    answered.result = result;
 }
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,

@@ -59,6 +59,9 @@ const struct bfc_option bfc_option_table[] = {
      "others"},
     {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
      "RTLD_DEEPBIND in dlopen, by which a library would get past the pool"},
+    {"BFC_RUNTIME", BFC_OPTION_CHOICE, "auto", "auto, on, off", 0, 0, AT(runtime),
+     "cudaMalloc and cudaFree of CUDA 12 and 13 answered before the runtime is entered: unless a "
+     "profiler could be watching (auto), always, or never"},
     {"BFC_RECORD", BFC_OPTION_FILE, "none", NULL, 0, 0, AT(record),
      "file to record the trace into, for bfcreplay and bfcplan; %p in it is the process's id"},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats), "publish the segment"},

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
+enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
 enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
 
@@ -42,6 +43,7 @@ struct bfc_options {
     bool yield;
     double trim_idle; /* seconds; below 0: none */
     int deepbind;     /* 0: strip, 1: keep; read by itself in resolve.c */
+    int runtime;      /* enum bfc_runtime_mode */
     char record[256]; /* a file, or empty */
     bool stats;
     int log; /* enum bfc_log_level */

@@ -24,6 +24,7 @@ struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const ElfW(Half) * versions;
+    const ElfW(Verdef) * definitions; /* of versions */
     const uint32_t *gnu_hash;
 };
 
@@ -42,6 +43,8 @@ NO_SANITIZER static bool read_dynamic(const struct link_map *object, struct dyna
             dynamic->strings = pointer;
         else if (entry->d_tag == DT_VERSYM)
             dynamic->versions = pointer;
+        else if (entry->d_tag == DT_VERDEF)
+            dynamic->definitions = pointer;
         else if (entry->d_tag == DT_GNU_HASH)
             dynamic->gnu_hash = pointer;
     }
@@ -122,6 +125,40 @@ bool bfc_object_exports(const struct link_map *object, const char *name) {
     return object && search_object(object, name);
 }
 
+/* Versions 0 and 1 are none. */
+static const char *version_of(const struct dynamic *dynamic, const ElfW(Sym) * symbol) {
+    unsigned index = dynamic->versions ? dynamic->versions[symbol - dynamic->symbols] & 0x7fff : 0;
+    const char *at = (const char *)dynamic->definitions;
+    while (at && index > 1) {
+        const ElfW(Verdef) *definition = (const void *)at;
+        if (definition->vd_ndx == index) {
+            const ElfW(Verdaux) *name = (const void *)(at + definition->vd_aux);
+            return dynamic->strings + name->vda_name;
+        }
+        at = definition->vd_next ? at + definition->vd_next : NULL;
+    }
+    return "";
+}
+
+void *bfc_object_function(const struct link_map *object, const char *name, const char **version) {
+    struct dynamic dynamic;
+    const ElfW(Sym) *symbol = read_dynamic(object, &dynamic) ? find_symbol(&dynamic, name) : NULL;
+    if (!symbol)
+        return NULL;
+    *version = version_of(&dynamic, symbol);
+    return (void *)(object->l_addr + symbol->st_value);
+}
+
+struct link_map *bfc_object_of(const void *address) {
+    int (*dladdr1_)(const void *, Dl_info *, void **, int);
+    *(void **)&dladdr1_ = bfc_c_function("dladdr1");
+    Dl_info info;
+    void *map = NULL;
+    if (!dladdr1_ || !dladdr1_(address, &info, &map, RTLD_DL_LINKMAP))
+        return NULL;
+    return map;
+}
+
 /* Relaxed: a code address, and every thread finds the same. */
 NO_SANITIZER static void *find_once(_Atomic(void *) *found, const char *name) {
     void *function = atomic_load_explicit(found, memory_order_relaxed);
@@ -137,6 +174,12 @@ NO_SANITIZER void *bfc_real_dlsym(void *handle, const char *name) {
     void *(*real)(void *, const char *);
     *(void **)&real = find_once(&found, "dlsym");
     return real(handle, name);
+}
+
+void *bfc_real_dlvsym(void *handle, const char *name, const char *version) {
+    void *(*real)(void *, const char *, const char *);
+    *(void **)&real = bfc_c_function("dlvsym");
+    return real ? real(handle, name, version) : NULL;
 }
 
 void *bfc_real_dlopen(const char *file, int mode) {

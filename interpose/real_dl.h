@@ -23,9 +23,19 @@ void *bfc_bound_function(const char *name);
 /* The C library's, found once and remembered. Never NULL in a process that can load a driver. */
 void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
+void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
 
 /* Whether an object exports a function `name` of its own. */
 bool bfc_object_exports(const struct link_map *object, const char *name);
+
+/*
+ * The function `name` that an object exports, in the version that a plain reference binds to: "",
+ * where it has none. Only l_addr and l_ld of `object` are looked at. NULL: there is none.
+ */
+void *bfc_object_function(const struct link_map *object, const char *name, const char **version);
+
+/* The object in which an address lies, or NULL. */
+struct link_map *bfc_object_of(const void *address);
 
 /* Forgets what a failed call of the above left for the program's next dlerror. */
 void bfc_forget_dl_error(void);

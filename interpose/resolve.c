@@ -17,16 +17,7 @@
 
 #include "interpose/hooks.h"
 #include "interpose/real_dl.h"
-
-static struct link_map *object_of(const void *address) {
-    int (*dladdr1_)(const void *, Dl_info *, void **, int);
-    *(void **)&dladdr1_ = bfc_c_function("dladdr1");
-    Dl_info info;
-    void *map = NULL;
-    if (!dladdr1_ || !dladdr1_(address, &info, &map, RTLD_DL_LINKMAP))
-        return NULL;
-    return map;
-}
+#include "interpose/runtime.h"
 
 /* In glibc an object's link map is its handle: a look-up in it and what it needs. */
 static bool finds_in_object(struct link_map *object, const char *name, const void *real) {
@@ -36,22 +27,23 @@ static bool finds_in_object(struct link_map *object, const char *name, const voi
 /* RTLD_DEFAULT: the global scope, then the caller's own. */
 static bool finds_by_default(const char *name, const void *caller, const void *real) {
     return bfc_real_dlsym(RTLD_DEFAULT, name) == real ||
-           finds_in_object(object_of(caller), name, real);
+           finds_in_object(bfc_object_of(caller), name, real);
 }
 
 /* RTLD_NEXT: whatever comes after the caller, in the global scope or in its own. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
-    struct link_map *object = object_of(caller), *driver = object_of(real);
-    if (!object || object == driver)
+    struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
+    if (!object || object == its)
         return false;
     if (bfc_real_dlsym(RTLD_DEFAULT, name) != real)
         return finds_in_object(object, name, real);
-    while (object && object != driver)
+    while (object && object != its)
         object = object->l_next;
     return object != NULL;
 }
 
-static bool finds_driver(void *handle, const char *name, const void *caller, const void *real) {
+/* Whether a look-up would find `real`. */
+static bool finds(void *handle, const char *name, const void *caller, const void *real) {
     if (handle == RTLD_DEFAULT)
         return finds_by_default(name, caller, real);
     if (handle == RTLD_NEXT)
@@ -61,12 +53,6 @@ static bool finds_driver(void *handle, const char *name, const void *caller, con
 
 /* ---- dlvsym ---- */
 
-static void *real_dlvsym(void *handle, const char *name, const char *version) {
-    void *(*real)(void *, const char *, const char *);
-    *(void **)&real = bfc_c_function("dlvsym");
-    return real ? real(handle, name, version) : NULL;
-}
-
 /* The thunk itself. */
 extern void *bfc_dlsym(void *handle, const char *name) __attribute__((visibility("hidden")));
 
@@ -75,26 +61,124 @@ extern void *bfc_dlsym(void *handle, const char *name) __attribute__((visibility
  * not a library that exports a dlsym itself: for it, what comes after is its own affair.
  */
 static void *resolve_dlsym(void *handle, const char *version, const void *caller) {
-    void *real = real_dlvsym(handle, "dlsym", version);
-    if (!real || object_of(real) != object_of(bfc_c_function("dlsym")) ||
-        bfc_object_exports(object_of(caller), "dlsym"))
+    void *real = bfc_real_dlvsym(handle, "dlsym", version);
+    if (!real || bfc_object_of(real) != bfc_object_of(bfc_c_function("dlsym")) ||
+        bfc_object_exports(bfc_object_of(caller), "dlsym"))
         return NULL;
     return __extension__(void *) bfc_dlsym;
 }
 
+/* ---- a runtime's calls ---- */
+
+/* By its index, or BFC_RUNTIME_CALL_COUNT: another name. */
+static enum bfc_runtime_call runtime_call_of(const char *name) {
+    int call = 0;
+    while (call < BFC_RUNTIME_CALL_COUNT && strcmp(bfc_runtime_names[call], name) != 0)
+        call++;
+    return (enum bfc_runtime_call)call;
+}
+
+static enum bfc_runtime_version runtime_version_of(const char *version) {
+    int v = 0;
+    while (v < BFC_RUNTIME_VERSIONS && strcmp(bfc_runtime_versions[v], version) != 0)
+        v++;
+    return (enum bfc_runtime_version)v;
+}
+
+/* Ours for the sole runtime's own; any other function as it is. */
+static void *replace(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
+                     enum bfc_runtime_call call, void *real) {
+    bool ours = bfc_runtimes_sole(runtimes, version) && real == runtimes->of[version].calls[call];
+    return ours ? bfc_runtime_entry(version, call) : real;
+}
+
+/* Without a version our exports are not to be found: whatever is, is a runtime's own. */
+static void *resolve_plainly(void *handle, enum bfc_runtime_call call, const void *caller) {
+    struct bfc_runtimes runtimes;
+    bfc_runtimes_find(&runtimes);
+    for (int v = 0; v < BFC_RUNTIME_VERSIONS; v++) {
+        enum bfc_runtime_version version = (enum bfc_runtime_version)v;
+        void *real = runtimes.of[v].calls[call];
+        if (real && bfc_runtimes_sole(&runtimes, version) &&
+            finds(handle, bfc_runtime_names[call], caller, real))
+            return bfc_runtime_entry(version, call);
+    }
+    return NULL;
+}
+
+static bool comes_before_us(const void *caller) {
+    struct link_map *object = bfc_object_of(caller);
+    const struct link_map *ours = bfc_object_of(__extension__(void *) bfc_resolve);
+    while (object && object != ours)
+        object = object->l_next;
+    return object != NULL;
+}
+
+/* What a look-up with a version would find without us. RTLD_NEXT, asked here, is what follows us.
+ */
+static void *find_natively(void *handle, const char *name, const char *version,
+                           const void *caller) {
+    void *found = bfc_real_dlvsym(RTLD_NEXT, name, version);
+    struct link_map *object = handle == RTLD_DEFAULT && !found ? bfc_object_of(caller) : NULL;
+    return object && object->l_name[0] ? bfc_real_dlvsym(object, name, version) : found;
+}
+
+/*
+ * With a version the real dlvsym may find our export, where all objects are looked through. If
+ * nothing else is there, the error is to be the real one's, in whose words a version is part of the
+ * name; and no such name exists.
+ */
+static void *resolve_versioned(void *handle, const char **name, const char **version,
+                               enum bfc_runtime_call call, const void *caller) {
+    static const char missing[BFC_RUNTIME_VERSIONS][BFC_RUNTIME_CALL_COUNT][40] = {
+#define ROW(number, text)                                                                          \
+    {"cudaMalloc, version " text, "cudaFree, version " text, "cudaSetDevice, version " text},
+        BFC_RUNTIMES(ROW)
+#undef ROW
+    };
+    struct bfc_runtimes runtimes;
+    enum bfc_runtime_version v = runtime_version_of(*version);
+    if (v == BFC_RUNTIME_VERSIONS || (handle == RTLD_NEXT && !comes_before_us(caller)))
+        return NULL;
+    bfc_runtimes_find(&runtimes);
+    void *found = handle == RTLD_NEXT || handle == RTLD_DEFAULT
+                      ? bfc_runtime_entry(v, call)
+                      : bfc_real_dlvsym(handle, *name, *version);
+    if (found == bfc_runtime_entry(v, call))
+        found = find_natively(handle, *name, *version, caller);
+    else if (!found)
+        return NULL;
+    if (found)
+        return replace(&runtimes, v, call, found);
+    *name = missing[v][call];
+    *version = NULL;
+    return NULL;
+}
+
 /* ---- what the thunks ask ---- */
 
-void *bfc_resolve(void *handle, const char *name, const char *version, const void *caller) {
-    if (version && strcmp(name, "dlsym") == 0)
-        return resolve_dlsym(handle, version, caller);
+static void *resolve_driver(void *handle, const char *name, const char *version,
+                            const void *caller) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
     const struct bfc_driver *driver = hook ? bfc_driver() : NULL;
     const void *real = driver ? bfc_hook_real(driver, hook) : NULL;
     if (!real)
         return NULL;
-    bool found = version ? handle != RTLD_NEXT && real_dlvsym(handle, name, version) == real
-                         : finds_driver(handle, name, caller, real);
+    bool found = version ? handle != RTLD_NEXT && bfc_real_dlvsym(handle, name, version) == real
+                         : finds(handle, name, caller, real);
     return found ? hook->replacement : NULL;
+}
+
+void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller) {
+    if (*version && strcmp(*name, "dlsym") == 0)
+        return resolve_dlsym(handle, *version, caller);
+    if (strcmp(*name, "cuGetExportTable") == 0) /* as CUPTI does, once it is wanted */
+        bfc_runtime_watched();
+    enum bfc_runtime_call call = runtime_call_of(*name);
+    if (call == BFC_RUNTIME_CALL_COUNT)
+        return resolve_driver(handle, *name, *version, caller);
+    return *version ? resolve_versioned(handle, name, version, call, caller)
+                    : resolve_plainly(handle, call, caller);
 }
 
 /* Read at each such call, which are few, so that a process without CUDA keeps nothing of ours. */

@@ -7,10 +7,12 @@
 
 /*
  * The hook that a look-up is to find, or NULL: go on to the real function. A hook is the answer
- * only where the real one, asked by this caller, would have found the driver's own function.
- * `version` is dlvsym's, NULL from dlsym; `caller` is the return address.
+ * only where the real one, asked by this caller, would have found the driver's or a runtime's own
+ * function. `version` is dlvsym's, NULL from dlsym; `caller` is the return address. Where the real
+ * dlvsym would find nothing but an export of ours, name and version are replaced by a name alone,
+ * for dlsym to look up in vain.
  */
-void *bfc_resolve(void *handle, const char *name, const char *version, const void *caller);
+void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller);
 
 /* dlopen's flags as they are to be: RTLD_DEEPBIND cleared, unless BFC_DEEPBIND=keep. */
 int bfc_dlopen_mode(const char *file, int mode);

@@ -250,23 +250,24 @@ static inline bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                             enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)__atomic_load_n(&domain->fatal, __ATOMIC_RELAXED);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    unsigned flags = !capturing && wants_dirty(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
+    unsigned base = how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0;
+    unsigned dirty = how != BFC_REUSE_CLEAN && wants_dirty(driver, domain) ? BFC_ALLOCATE_DIRTY : 0;
     for (;;) {
-        *status = bfc_pool_allocate(domain->pool, bytes, flags, &block);
+        *status = bfc_pool_allocate(domain->pool, bytes, base | dirty, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.mark == BFC_NO_MARK || keep_dirty(driver, domain, &block, &result))
             break;
         if (result != CUDA_SUCCESS)
             return result;
-        flags = 0;
+        dirty = 0;
     }
     *pointer = block.start;
     return CUDA_SUCCESS;
@@ -350,16 +351,20 @@ free_of_peers(const struct bfc_driver *driver, struct bfc_domain *domain, CUdevi
     return result == CUDA_SUCCESS ? take_back(domain, pointer, BFC_NO_MARK) : result;
 }
 
+static inline CUresult free_waited_for(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                       CUdeviceptr pointer) {
+    return bfc_peers_known() ? free_of_peers(driver, domain, pointer)
+                             : take_back(domain, pointer, BFC_NO_MARK);
+}
+
 static inline CUresult free_sync(const struct bfc_driver *driver, struct bfc_domain *domain,
                                  CUdeviceptr pointer) {
     bool captured;
     CUresult result = wait_for_owner(driver, domain, &captured);
     if (__builtin_expect(captured, 0))
         return put_in_limbo(domain, pointer);
-    if (__builtin_expect(result != CUDA_SUCCESS, 0))
-        return result;
-    return bfc_peers_known() ? free_of_peers(driver, domain, pointer)
-                             : take_back(domain, pointer, BFC_NO_MARK);
+    return __builtin_expect(result != CUDA_SUCCESS, 0) ? result
+                                                       : free_waited_for(driver, domain, pointer);
 }
 
 static __attribute__((noinline)) CUresult free_later_with_peers(const struct bfc_driver *driver,
@@ -391,16 +396,32 @@ static inline CUresult free_now(const struct bfc_driver *driver, struct bfc_doma
                                               : free_later(driver, domain, pointer);
 }
 
-CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
-                                CUdeviceptr pointer) {
-    uint64_t start = bfc_observe_free_start();
-    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
-    CUresult result = free_now(driver, domain, pointer);
+static inline CUresult tell_of_free(struct bfc_domain *domain, CUdeviceptr pointer, uint64_t start,
+                                    CUresult result) {
     if (__builtin_expect(result == CUDA_SUCCESS, 1))
         bfc_observe_free(domain, pointer, start);
     else if (result == CUDA_ERROR_INVALID_VALUE)
         bfc_observe_landmark(domain, BFC_EVENT_INVALID_FREE, pointer, 0);
     return result;
+}
+
+CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
+                                CUdeviceptr pointer) {
+    uint64_t start = bfc_observe_free_start();
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    return tell_of_free(domain, pointer, start, free_now(driver, domain, pointer));
+}
+
+CUresult bfc_reuse_free_here(const struct bfc_driver *driver, struct bfc_domain *domain,
+                             CUdeviceptr pointer) {
+    if (domain->free_mode != BFC_FREE_SYNC || (domain->marks && bfc_capture_was_seen()))
+        return bfc_reuse_free_plainly(driver, domain, pointer);
+    uint64_t start = bfc_observe_free_start();
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    CUresult result = synchronize_current(driver, domain);
+    if (__builtin_expect(result == CUDA_SUCCESS, 1))
+        result = free_waited_for(driver, domain, pointer);
+    return tell_of_free(domain, pointer, start, result);
 }
 
 static CUresult free_while_capturing(const struct bfc_driver *driver, struct bfc_domain *domain,

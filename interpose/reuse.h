@@ -15,12 +15,16 @@
 
 #include "interpose/domain.h"
 
-/*
- * Hands out a block of the domain's pool, a clean one if `capturing`. The driver's error, or that
- * of the pool in `status`.
- */
+/* How a block is to be had. */
+enum bfc_reuse_how {
+    BFC_REUSE_ANY,
+    BFC_REUSE_CLEAN, /* something captures: no dirty one */
+    BFC_REUSE_THERE, /* without growing, waiting or counting a failure */
+};
+
+/* Hands out a block of the domain's pool. The driver's error, or that of the pool in `status`. */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_domain *domain,
-                            size_t bytes, bool capturing, CUdeviceptr *pointer,
+                            size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                             enum bfc_status *status);
 
 /* Frees a pooled block. On an error it stays the program's, but for one that is not its to free. */
@@ -30,6 +34,10 @@ CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_domain *doma
 /* The same for a block without notes, while nothing captures; and the segment is told. */
 CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_domain *domain,
                                 CUdeviceptr pointer);
+
+/* And when the block's context is known to be the current one. */
+CUresult bfc_reuse_free_here(const struct bfc_driver *driver, struct bfc_domain *domain,
+                             CUdeviceptr pointer);
 
 /* The same in the order of a stream: never a host wait of ours where the driver can mark. */
 CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_domain *domain,

@@ -62,9 +62,12 @@ name_\name:
     .text
     .endm
 
-    /* Returns with a hook, or goes on; `version` is in x2. */
+    /* Returns with a hook, or goes on; `version` is in x2; it and the name may be others
+     * afterwards. */
     .macro  ask_for_hook
     keep_arguments
+    add     x1, sp, #24
+    add     x2, sp, #32
     mov     x3, x30
     bl      bfc_resolve
     restore_arguments
@@ -87,29 +90,39 @@ name_\name:
     b.ne    1f
     mov     x2, xzr
     ask_for_hook
-1:  go_on   dlsym
+1:
+.Lgo_on_to_dlsym:
+    go_on   dlsym
 
     begin   dlvsym /* of interest: cu..., and dlsym */
-    cbz     x1, 1f
-    cbz     x2, 1f
+    cbz     x1, 4f
+    cbz     x2, 4f
     ldrb    w16, [x1]
     cmp     w16, #'c'
     b.eq    3f
     cmp     w16, #'d'
-    b.ne    1f
+    b.ne    4f
     ldrb    w16, [x1, #1]
     cmp     w16, #'l'
-    b.ne    1f
+    b.ne    4f
     ldrb    w16, [x1, #2]
     cmp     w16, #'s'
-    b.ne    1f
+    b.ne    4f
 2:  ask_for_hook
+1:  cbz     x2, .Lgo_on_to_dlsym /* the version was taken away */
+    b       4f
 3:  ldrb    w16, [x1, #1]
     cmp     w16, #'u'
     b.eq    2b
-1:  go_on   dlvsym
+4:  go_on   dlvsym
 
     begin   dlopen
+    adrp    x17, bfc_loads
+    add     x17, x17, #:lo12:bfc_loads
+8:  ldxr    x16, [x17]
+    add     x16, x16, #1
+    stxr    w15, x16, [x17]
+    cbnz    w15, 8b
     tbz     w1, #3, 1f /* RTLD_DEEPBIND */
     keep_arguments
     bl      bfc_dlopen_mode

@@ -55,9 +55,11 @@ name_\name:
     .text
     .endm
 
-    /* rax: a hook, or 0. `version` is in rdx. */
+    /* rax: a hook, or 0. `version` is in rdx; it and the name may be others afterwards. */
     .macro  ask_for_hook
     keep_arguments
+    leaq    8(%rsp), %rsi
+    movq    %rsp, %rdx
     movq    24(%rsp), %rcx
     call    bfc_resolve
     restore_arguments
@@ -79,7 +81,9 @@ name_\name:
     ask_for_hook
     jz      1f
     ret
-1:  go_on   dlsym
+1:
+.Lgo_on_to_dlsym:
+    go_on   dlsym
 
     begin   dlvsym /* of interest: cu..., and dlsym */
     testq   %rsi, %rsi
@@ -95,13 +99,17 @@ name_\name:
     cmpb    $'s', 2(%rsi)
     jne     1f
 2:  ask_for_hook
-    jz      1f
-    ret
+    jnz     4f
+    testq   %rdx, %rdx /* the version was taken away */
+    jz      .Lgo_on_to_dlsym
+    jmp     1f
+4:  ret
 3:  cmpb    $'u', 1(%rsi)
     je      2b
 1:  go_on   dlvsym
 
     begin   dlopen
+    lock incq bfc_loads(%rip)
     testl   $8, %esi /* RTLD_DEEPBIND */
     jz      1f
     keep_arguments

@@ -361,8 +361,6 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
 /* What an allocation comes to that finds no clean block at once, or is not under plain rules. */
 static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
                                                                    struct request *request) {
-    if (request->flags & BFC_ALLOCATE_HIT_ONLY)
-        request->flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
     if (pool->rules.rounds && request->bytes <= largest_block(pool))
         request->granules = policy_round(pool, request->bytes) >> pool->granule_bits;
     pool->lookups += pool->rules.ages;
@@ -370,11 +368,14 @@ static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_po
         pool->stats->out_of_memory++;
         return BFC_OUT_OF_MEMORY;
     }
-    bool taken = pool_take(pool, request);
-    if (!taken && !(request->flags & BFC_ALLOCATE_HIT_ONLY))
+    if (pool_take(pool, request)) {
+        pool->stats->hits++;
+        return BFC_OK;
+    }
+    if (!(request->flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, request);
-    pool->stats->hits += taken;
-    return taken ? BFC_OK : BFC_OUT_OF_MEMORY;
+    pool->lookups -= pool->rules.ages; /* the caller will ask again */
+    return BFC_OUT_OF_MEMORY;
 }
 
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,

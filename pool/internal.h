@@ -87,7 +87,8 @@ struct bfc_pool {
     bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the source */
     bool preallocated;
-    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too */
+    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too, but for
+                         those that were to be hits only */
     struct bfc_pool_stats own_stats;
 };
 

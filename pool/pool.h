@@ -118,7 +118,7 @@ struct bfc_block_info {
 
 /* How one allocation may be served. */
 enum bfc_allocate_flags {
-    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source: only what lies there clean */
+    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source; if nothing fits, nothing is counted */
     BFC_ALLOCATE_DIRTY = 2, /* dirty blocks may be handed out; the caller orders later work behind
                                the mark that comes back (ordered mode) */
 };

@@ -1,9 +1,12 @@
-// What an allocation with its free costs, through the runtime and through the driver: the
-// difference is the most that answering cudaMalloc before the runtime is entered could save.
+// What an allocation with its free costs, through the runtime and through the driver. Preloaded,
+// cudaMalloc is answered before the runtime is entered, unless BFC_RUNTIME=off.
 //
-// One line of JSON: nanoseconds a pair, the median of many, with the device idle. usage: pair
+// One line of JSON: nanoseconds a pair, the median of many, with the device idle; and whether a
+// device is the driver's current one as soon as cudaSetDevice has returned, on which that rests.
+// usage: pair
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,9 +49,12 @@ static double median_of(int (*pair)(void)) {
 }
 
 int main(void) {
-    if (cudaFree(NULL) != cudaSuccess)
+    CUcontext context = NULL;
+    if (cudaSetDevice(0) != cudaSuccess)
         return 1;
+    bool current = cuCtxGetCurrent(&context) == CUDA_SUCCESS && context;
     double runtime = median_of(by_runtime), driver = median_of(by_driver);
-    printf("{\"runtime_ns\": %.0f, \"driver_ns\": %.0f}\n", runtime, driver);
+    printf("{\"runtime_ns\": %.0f, \"driver_ns\": %.0f, \"set_device_is_current\": %s}\n", runtime,
+           driver, current ? "true" : "false");
     return 0;
 }

@@ -22,6 +22,7 @@ static const char *const names[] = {
     "cuNoSuchCall",
     "cudaMalloc",
     "cudaFree",
+    "cudaSetDevice",
     "cudnnCreate",
     "curl_easy_init",
     "malloc",
@@ -44,6 +45,18 @@ static void show(const char *how, const char *name, void *found) {
            error ? error : "no error");
 }
 
+// As a runtime's functions are asked for, of which we export some.
+static void show_versions(void *process, void *libc, const char *name) {
+    static const char *const versions[] = {"libcudart.so.11.0", "libcudart.so.12",
+                                           "libcudart.so.13"};
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        show(versions[i], name, dlvsym(RTLD_DEFAULT, name, versions[i]));
+        show("and next", name, dlvsym(RTLD_NEXT, name, versions[i]));
+        show("and process", name, dlvsym(process, name, versions[i]));
+        show("and libc", name, dlvsym(libc, name, versions[i]));
+    }
+}
+
 void lookups_show(const char *who) {
     void *process = dlopen(NULL, RTLD_NOW), *libc = dlopen("libc.so.6", RTLD_NOW);
     printf("-- %s\n", who);
@@ -53,6 +66,6 @@ void lookups_show(const char *who) {
         show("process", names[i], dlsym(process, names[i]));
         show("libc", names[i], dlsym(libc, names[i]));
         show("versioned", names[i], dlvsym(RTLD_DEFAULT, names[i], "GLIBC_2.2.5"));
-        show("versioned next", names[i], dlvsym(RTLD_NEXT, names[i], "libcudart.so.13"));
+        show_versions(process, libc, names[i]);
     }
 }

@@ -1,8 +1,9 @@
 // Allocations of every kind that goes past the pool: preloaded, the segment counts each of them.
 // The output does not say so, since natively it must be the same; a wrong count ends with exit
-// status 1.
+// status 1. Over a driver whose device is full (roads/full) what the pool caches goes back first.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,19 @@
 static void *libcuda;
 static uint64_t calls[BFC_BYPASS_KINDS], bytes[BFC_BYPASS_KINDS];
 
+static int (*allocate)(uint64_t *pointer, size_t bytes);
+static int (*release)(uint64_t pointer);
+static bool is_full; // the driver of roads/full
+
+// Leaves the pool with so much cached that nothing else fits.
+static void fill(void) {
+    uint64_t pointer = 0;
+    if (!is_full)
+        return;
+    if (allocate(&pointer, 32 << 20) != 0 || release(pointer) != 0)
+        road_fail("fill", NULL);
+}
+
 static void expect(enum bfc_bypass_kind kind, const char *name, int result, uint64_t size) {
     printf("%s %d\n", name, result);
     calls[kind] += result == 0;
@@ -28,6 +42,7 @@ static void expect(enum bfc_bypass_kind kind, const char *name, int result, uint
         int(*call) parameters;                                                                     \
         *(void **)&call = dlsym(libcuda, #name);                                                   \
         if (call) {                                                                                \
+            fill();                                                                                \
             int result = call(__VA_ARGS__);                                                        \
             expect(kind, #name, result, size);                                                     \
         }                                                                                          \
@@ -43,6 +58,12 @@ struct array3 {
     size_t width, height, depth;
     int format;
     unsigned channels, flags;
+};
+
+// As CUmemAllocationProp: pinned memory of the first device.
+struct physical {
+    int type, handle_types, location_type, location;
+    long rest[8];
 };
 
 static void allocate_all(void) {
@@ -66,13 +87,51 @@ static void allocate_all(void) {
          (uint64_t *, size_t *, size_t, size_t, unsigned), &out, &pitch, 100, 10, 4);
     CALL(BFC_BYPASS_V1, cuMemAlloc, 256, (uint64_t *, unsigned), &out, 256);
     CALL(BFC_BYPASS_ASYNC, cuMemAllocAsync, 0, (uint64_t *, size_t, void *), &out, 0, NULL);
+    CALL(BFC_BYPASS_ARRAY, cuMipmappedArrayCreate, 64 * 32 * 4 * 2,
+         (uint64_t *, struct array3 *, unsigned), &out, &deep, 3);
+    struct physical what = {.type = 1, .location_type = 1};
+    CALL(BFC_BYPASS_VMM, cuMemCreate, 2 << 20,
+         (uint64_t *, size_t, struct physical *, unsigned long long), &out, 2 << 20, &what, 0);
+    int (*default_pool)(void **, int);
+    void *pool = NULL;
+    *(void **)&default_pool = dlsym(libcuda, "cuDeviceGetDefaultMemPool");
+    if (default_pool && default_pool(&pool, 0) != 0)
+        road_fail("no pool", NULL);
+    CALL(BFC_BYPASS_ASYNC, cuMemAllocFromPoolAsync, 2048, (uint64_t *, size_t, void *, void *),
+         &out, 2048, pool, NULL);
+    CALL(BFC_BYPASS_ASYNC, cuMemAllocFromPoolAsync_ptsz, 1024, (uint64_t *, size_t, void *, void *),
+         &out, 1024, pool, NULL);
+}
+
+// Calls that need memory beside their purpose; not counted.
+static void need_all(void) {
+    static const char *const names[] = {"cuModuleLoad",
+                                        "cuModuleLoadData",
+                                        "cuModuleLoadDataEx",
+                                        "cuGraphInstantiate",
+                                        "cuGraphInstantiateWithFlags",
+                                        "cuGraphLaunch",
+                                        "cuLaunchKernel",
+                                        "cuLaunchKernelEx",
+                                        "cuLaunchCooperativeKernel",
+                                        "cuGraphLaunch_ptsz",
+                                        "cuLaunchKernel_ptsz",
+                                        "cuModuleLoadFatBinary"};
+    for (size_t i = 0; is_full && i < sizeof names / sizeof *names; i++) {
+        int (*call)(long, long, long, long, long, long, long, long, long, long, long);
+        *(void **)&call = road_find(libcuda, names[i]);
+        fill();
+        printf("%s %d\n", names[i], call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    }
 }
 
 // An allocating call of a variant that is not hooked: given out as it is, and counted.
 static void ask_for_old_variant(void) {
     int (*resolve)(const char *, void **, int, unsigned long long, int *);
     void *entry = NULL;
-    *(void **)&resolve = road_find(libcuda, "cuGetProcAddress_v2");
+    *(void **)&resolve = dlsym(libcuda, "cuGetProcAddress_v2");
+    if (!resolve)
+        return;
     expect(BFC_BYPASS_UNKNOWN_ENTRY, "cuMemAllocHost of 2.0",
            resolve("cuMemAllocHost", &entry, 2000, 0, NULL), 0);
 }
@@ -109,8 +168,12 @@ int main(void) {
     if (!libcuda)
         road_fail("libcuda.so.1", dlerror());
     road_begin(libcuda);
+    is_full = dlsym(libcuda, "fullDevice");
+    *(void **)&allocate = road_find(libcuda, "cuMemAlloc_v2");
+    *(void **)&release = road_find(libcuda, "cuMemFree_v2");
     ask_for_old_variant();
     allocate_all();
+    need_all();
     const struct bfc_segment_header *header = own_segment();
     if (header)
         return compare(header);

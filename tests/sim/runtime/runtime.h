@@ -161,9 +161,17 @@ static inline cudaError_t rt_code(CUresult result) {
     return (cudaError_t)result;
 }
 
+// For tests that count how often a function is entered (tests/runtime).
+#ifdef RT_COUNTS
+void rt_entered(const char *name);
+#else
+#define rt_entered(name) ((void)0)
+#endif
+
 // An exported function: loads, makes a context current, answers, notes a failure.
 #define RT_CALL(symbol, parameters, answer)                                                        \
     cudaError_t CUDARTAPI symbol parameters {                                                      \
+        rt_entered(#symbol);                                                                       \
         cudaError_t begun_ = rt_begin();                                                           \
         return rt_end(begun_ != cudaSuccess ? begun_ : (answer));                                  \
     }
@@ -171,6 +179,7 @@ static inline cudaError_t rt_code(CUresult result) {
 // The same without a context.
 #define RT_PLAIN(symbol, parameters, answer)                                                       \
     cudaError_t CUDARTAPI symbol parameters {                                                      \
+        rt_entered(#symbol);                                                                       \
         cudaError_t begun_ = rt_load();                                                            \
         return rt_end(begun_ != cudaSuccess ? begun_ : (answer));                                  \
     }

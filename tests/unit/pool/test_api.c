@@ -205,7 +205,10 @@ Test(pool, hit_only_never_asks) {
     cr_assert_eq(bfc_pool_allocate(pool, 2 * MIB, BFC_ALLOCATE_HIT_ONLY, &block),
                  BFC_OUT_OF_MEMORY);
     cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY).start, a.start + MIB);
+    cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_DIRTY).mark, 3);
     cr_assert_eq(fake.polls + fake.waits, 0);
+    cr_assert_eq(stats().out_of_memory, 0);
+    cr_assert_eq(stats().misses, 1);
 }
 
 Test(pool, goes_down_the_ladder) {
