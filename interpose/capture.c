@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/capture.h"
+#include "interpose/process.h"
 #include "interpose/unsafe.h"
 
 #include <pthread.h>
@@ -30,6 +31,12 @@ static __thread char this_thread __attribute__((tls_model("initial-exec")));
 
 static unsigned count_under_way(void) {
     return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
+}
+
+/* In a forked child nothing of ours goes on, and what other threads held is held for ever. */
+static bool is_forked(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && !process->alive;
 }
 
 /* ---- the gate ---- */
@@ -106,6 +113,8 @@ static void open_doors(void) {
 /* ---- captures ---- */
 
 void bfc_capture_begin(void) {
+    if (is_forked())
+        return;
     pthread_mutex_lock(&lock);
     __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
     atomic_fetch_or(&gate, CLOSED);
@@ -144,6 +153,8 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
 
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
                        CUresult result) {
+    if (is_forked())
+        return;
     if (result == CUDA_SUCCESS)
         add_capture(stream, is_default(stream, per_thread), mode);
     open_doors();
@@ -200,7 +211,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
 
 static bool forget(bool (*ended)(const struct capture *capture, const void *context),
                    const void *context) {
-    if (count_under_way() == 0)
+    if (count_under_way() == 0 || is_forked())
         return false;
     pthread_mutex_lock(&lock);
     unsigned before = count_under_way();

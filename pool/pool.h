@@ -133,8 +133,8 @@ struct bfc_pool;
 uint64_t bfc_pool_granule(const struct bfc_pool *pool);
 
 /*
- * Makes an empty pool; nothing is reserved before the first allocation. The source's functions are
- * copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
+ * Makes an empty pool; nothing is reserved before the first allocation. A `config` of NULL stands
+ * for the defaults; it and the source's functions are copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
                                 const struct bfc_source *source);

@@ -79,6 +79,9 @@ enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_
 enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
                                 const struct bfc_source *source) {
     enum bfc_status status = BFC_NO_HOST_MEMORY;
+    struct bfc_pool_config defaults;
+    bfc_pool_config_default(&defaults);
+    config = config ? config : &defaults;
     for (uint64_t most = MOST_BLOCKS; status != BFC_OK && most >= FEWEST_BLOCKS; most /= 2)
         status = pool_create_sized(pool, config, source, most);
     return status;

@@ -135,11 +135,23 @@ static double time_pairs(const struct workload *w) {
     return median(ns, REPEATS);
 }
 
+#define LONG_NS 20000
+
 struct tail {
     double p50, p99, p999, most;
+    uint64_t over, control_over; /* that took more than LONG_NS */
 };
 
-/* Times each call by itself, less what reading the clock takes. */
+/* What no allocator can make take long: so many steps of a random number's sequence. */
+static uint64_t spin(uint64_t *seed) {
+    uint64_t sum = 0;
+    for (int i = 0; i < 16; i++)
+        sum += next_random(seed);
+    return sum;
+}
+
+/* Times each call by itself, less what reading the clock takes; and between them a fixed piece of
+ * work, the control, which takes long only where the machine took the processor away. */
 static struct tail time_calls(const struct workload *w) {
     struct device device;
     struct bfc_pool_config config = fixed_heap(64 * GIB);
@@ -154,15 +166,25 @@ static struct tail time_calls(const struct workload *w) {
         empty = t < empty ? t : empty;
     }
     run(pool, w->ops, w->setup, at);
+    struct tail tail = {0};
+    uint64_t seed = 1;
+    volatile uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t t = ticks();
         run(pool, w->ops + w->setup + i, 1, at);
         t = ticks() - t;
         took[i] = (double)(t > empty ? t - empty : 0) * tick;
+        tail.over += took[i] > LONG_NS;
+        t = ticks();
+        sum = sum + spin(&seed);
+        t = ticks() - t;
+        tail.control_over += (double)t * tick > LONG_NS;
     }
     qsort(took, count, sizeof *took, rising);
-    struct tail tail = {took[count / 2], took[count / 100 * 99], took[count / 1000 * 999],
-                        took[count - 1]};
+    tail.p50 = took[count / 2];
+    tail.p99 = took[count / 100 * 99];
+    tail.p999 = took[count / 1000 * 999];
+    tail.most = took[count - 1];
     bfc_pool_destroy(pool, true);
     free(took);
     free(at);
@@ -204,18 +226,66 @@ static struct packing time_packing(const struct workload *w) {
     return packing;
 }
 
+/* The machine's reference: an uncontended pair of lock and unlock, and one look-up in a hash table.
+ */
+static double time_reference(void) {
+    enum { SLOTS = 1 << 14, ROUNDS = 5000000 };
+    static uint64_t keys[SLOTS], values[SLOTS];
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    uint64_t sum = 0, seed = 1;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        keys[i] = i;
+        values[i] = next_random(&seed);
+    }
+    double ns[REPEATS];
+    for (int r = 0; r < REPEATS; r++) {
+        uint64_t began = cpu_ns();
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            uint64_t slot = (i * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
+            pthread_mutex_lock(&lock);
+            sum += keys[slot] == slot ? values[slot] : 0;
+            pthread_mutex_unlock(&lock);
+        }
+        ns[r] = (double)(cpu_ns() - began) / ROUNDS;
+    }
+    if (!sum)
+        puts("");
+    return median(ns, REPEATS);
+}
+
+/* The pool's targets in ns a pair, on a machine on which the reference takes TARGET_REFERENCE_NS.
+ */
+#define TARGET_REFERENCE_NS 11.0
+static const struct {
+    const char *name;
+    double ns;
+} targets[] = {{"random", 60}, {"train", 40}, {"traindyn", 50}, {"churn", 35}, {"pingpong", 32}};
+
+static double reference_ns; /* on this machine, in this run */
+
+/* The workload's target on this machine, or 0. */
+static double target_of(const char *name) {
+    for (unsigned i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (!strcmp(targets[i].name, name))
+            return targets[i].ns * reference_ns / TARGET_REFERENCE_NS;
+    return 0;
+}
+
 static void show(const char *name, const struct workload *w, bool timed) {
     double pair = timed ? time_pairs(w) : 0;
     struct tail tail = timed ? time_calls(w) : (struct tail){0};
     struct packing packing = time_packing(w);
     const char *form =
-        json ? "{\"workload\":\"%s\",\"ns_per_pair\":%.1f,\"p50\":%.0f,\"p99\":%.0f,"
-               "\"p999\":%.0f,\"max\":%.0f,\"peak_live\":%" PRIu64 ",\"fixed_over_live\":%.4f,"
+        json ? "{\"workload\":\"%s\",\"ns_per_pair\":%.1f,\"target\":%.1f,\"p50\":%.0f,"
+               "\"p99\":%.0f,\"p999\":%.0f,\"max\":%.0f,\"over_20us\":%" PRIu64
+               ",\"control_over_20us\":%" PRIu64 ",\"peak_live\":%" PRIu64
+               ",\"fixed_over_live\":%.4f,"
                "\"grown_over_live\":%.4f,\"regions\":%" PRIu64 ",\"failed\":%" PRIu64 "}\n"
-             : "%-24s %7.1f %6.0f %6.0f %6.0f %8.0f %14" PRIu64 " %8.4f %8.4f %6" PRIu64
-               " %6" PRIu64 "\n";
-    printf(form, name, pair, tail.p50, tail.p99, tail.p999, tail.most, w->peak_live, packing.fixed,
-           packing.grown, packing.regions, packing.failed);
+             : "%-24s %7.1f %6.1f %6.0f %6.0f %6.0f %8.0f %6" PRIu64 " %7" PRIu64 " %14" PRIu64
+               " %8.4f %8.4f %6" PRIu64 " %6" PRIu64 "\n";
+    printf(form, name, pair, target_of(name), tail.p50, tail.p99, tail.p999, tail.most, tail.over,
+           tail.control_over, w->peak_live, packing.fixed, packing.grown, packing.regions,
+           packing.failed);
     fflush(stdout);
 }
 
@@ -326,34 +396,6 @@ static void show_scaling(uint32_t live) {
     workload_drop(&w);
 }
 
-/* The machine's reference: an uncontended pair of lock and unlock, and one look-up in a hash table.
- */
-static void show_reference(void) {
-    enum { SLOTS = 1 << 14, ROUNDS = 5000000 };
-    static uint64_t keys[SLOTS], values[SLOTS];
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    uint64_t sum = 0, seed = 1;
-    for (unsigned i = 0; i < SLOTS; i++) {
-        keys[i] = i;
-        values[i] = next_random(&seed);
-    }
-    double ns[REPEATS];
-    for (int r = 0; r < REPEATS; r++) {
-        uint64_t began = cpu_ns();
-        for (unsigned i = 0; i < ROUNDS; i++) {
-            uint64_t slot = (i * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
-            pthread_mutex_lock(&lock);
-            sum += keys[slot] == slot ? values[slot] : 0;
-            pthread_mutex_unlock(&lock);
-        }
-        ns[r] = (double)(cpu_ns() - began) / ROUNDS;
-    }
-    printf(json ? "{\"reference_ns\":%.2f}\n" : "reference (lock pair and look-up) %.2f ns\n",
-           median(ns, REPEATS));
-    if (!sum)
-        puts("");
-}
-
 static bool wanted(const char *name) {
     return !only || !strcmp(only, name);
 }
@@ -377,9 +419,14 @@ static void show_traces(const char *folder) {
 
 static void show_all(const char *traces) {
     static const char *const names[] = {"random", "train", "traindyn", "churn", "pingpong"};
+    reference_ns = time_reference();
+    printf(json ? "{\"reference_ns\":%.2f,\"targets_times\":%.2f}\n"
+                : "reference (lock pair and look-up) %.2f ns: targets times %.2f\n",
+           reference_ns, reference_ns / TARGET_REFERENCE_NS);
     if (!json)
-        printf("%-24s %7s %6s %6s %6s %8s %14s %8s %8s %6s %6s\n", "workload", "ns/pair", "p50",
-               "p99", "p99.9", "most", "peak live", "fixed", "grown", "region", "failed");
+        printf("%-24s %7s %6s %6s %6s %6s %8s %6s %7s %14s %8s %8s %6s %6s\n", "workload",
+               "ns/pair", "target", "p50", "p99", "p99.9", "most", ">20us", "control", "peak live",
+               "fixed", "grown", "region", "failed");
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         struct workload w;
         if (wanted(names[i]) && workload_make(&w, names[i], 1, scale)) {
@@ -389,8 +436,6 @@ static void show_all(const char *traces) {
     }
     if (traces && wanted("traces"))
         show_traces(traces);
-    if (wanted("reference"))
-        show_reference();
     for (uint32_t live = 10000; live <= 1000000 && wanted("scaling"); live *= 10)
         show_scaling(live);
     if (wanted("memory"))

@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pool/pool.h"
 #include "tests/bench/workload.h"
@@ -29,14 +30,23 @@ static void run(struct bfc_pool *pool, const struct workload *w, bfc_addr *at) {
     }
 }
 
+/* The workload named; or churn@LIVE, 1,000,000 / scale replacements among so many blocks. */
+static bool make(struct workload *w, const char *name, unsigned scale) {
+    if (strncmp(name, "churn@", 6) != 0)
+        return workload_make(w, name, 1, scale);
+    uint32_t live = (uint32_t)strtoul(name + 6, NULL, 10);
+    workload_churn(w, 1, live, live ? 1000000 / scale : 0);
+    return live;
+}
+
 int main(int argc, char **argv) {
     struct workload w;
     struct bfc_pool *pool;
     struct bfc_pool_config config;
     struct bfc_source source = {.reserve = reserve, .release = release};
     unsigned scale = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 50;
-    if (argc < 2 || !scale || !workload_make(&w, argv[1], 1, scale)) {
-        fputs("usage: pool-hot WORKLOAD [SCALE]\n", stderr);
+    if (argc < 2 || !scale || !make(&w, argv[1], scale)) {
+        fputs("usage: pool-hot WORKLOAD|churn@LIVE [SCALE]\n", stderr);
         return 2;
     }
     bfc_pool_config_default(&config);

@@ -25,7 +25,7 @@ static void look_at_primary(void) {
 
 static void look_at_own(void) {
     CUcontext context, popped;
-    MUST(cuCtxCreate(&context, NULL, 0, 0));
+    MUST(CREATE_CONTEXT(&context, 0));
     void *kept = new_block(MIB), *other = new_block(1000);
     say("free in an own context", release(other));
     MUST(cuCtxPopCurrent(&popped));

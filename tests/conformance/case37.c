@@ -10,7 +10,7 @@ static void *free_with_none(void *block) {
 
 static void *free_with_another(void *block) {
     CUcontext own;
-    MUST(DRIVER(cuCtxCreate)(&own, NULL, 0, 0));
+    MUST(CREATE_CONTEXT(&own, 0));
     say("free in another context", release(block));
     say("and once more", release(block));
     void *other = new_block(1000);

@@ -112,6 +112,13 @@ static void *driver_symbol(const char *name) {
 #define DRIVER(call) (__extension__(__typeof__(&(call))) driver_symbol(TEXT(call)))
 #endif
 
+/* CUDA 13 made the plain name stand for another call. */
+#if CUDA_VERSION < 13000
+#define CREATE_CONTEXT(context, device) DRIVER(cuCtxCreate)(context, 0, device)
+#else
+#define CREATE_CONTEXT(context, device) DRIVER(cuCtxCreate)(context, NULL, 0, device)
+#endif
+
 static UNUSED CUdeviceptr address(const void *pointer) {
     return (CUdeviceptr)(uintptr_t)pointer;
 }

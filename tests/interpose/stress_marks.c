@@ -14,6 +14,7 @@
 
 #include "interpose/capture.h"
 #include "interpose/marks.h"
+#include "interpose/process.h"
 
 enum { THREADS = 4, ROUNDS = 5000 };
 
@@ -30,6 +31,7 @@ static int owner, peer;
 static struct bfc_marks *marks;
 static struct bfc_driver driver;
 const struct bfc_driver *bfc_driver_found = &driver;
+struct bfc_process *bfc_process_made;
 
 const struct bfc_driver *bfc_find_driver(void) {
     return &driver;

@@ -269,7 +269,7 @@ static void *work_in_own(void *argument) {
     struct worker *worker = argument;
     use_device(0);
     if (!share)
-        MUST(cuCtxCreate(&worker->own, NULL, 0, (int)(worker->index % 2) % device_count()));
+        MUST(CREATE_CONTEXT(&worker->own, (int)(worker->index % 2) % device_count()));
     work(worker);
     for (int i = 0; i < 3 && worker->own; i++)
         new_block((size_t)1000 << i); /* ends with its context */

@@ -31,6 +31,7 @@ struct machine {
     uint64_t last_id;
     uint64_t requested;
     bool cuts_all; /* every larger block is split */
+    uint64_t unit; /* that sizes are rounded up to */
     const char *fault;
 };
 
@@ -172,7 +173,7 @@ static void carve(struct machine *m, unsigned which, uint8_t by) {
         fail(m, "a live block could not be cut");
     m->requested += bytes - b->requested;
     b->requested = bytes;
-    b->size = (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
+    b->size = (bytes + m->unit - 1) / m->unit * m->unit;
     if (b->size == size)
         return;
     if (!bfc_pool_find(m->pool, b->start + b->size, &rest) || !rest.live ||
@@ -283,6 +284,7 @@ static void open_machine(struct machine *m, uint8_t kind, struct fake_fault faul
     config.limit = kind & 8 ? 48 * MIB : UINT64_MAX;
     config.policy = (enum bfc_policy)((kind >> 5) % 3);
     m->cuts_all = config.policy == BFC_POLICY_BFC;
+    m->unit = config.policy == BFC_POLICY_TF ? BFC_GRANULE : 2 * BFC_GRANULE;
     if (kind % 7 == 1) {
         config.max_split = 4 * MIB;
         m->cuts_all = false;
