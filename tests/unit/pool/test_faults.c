@@ -115,14 +115,14 @@ Test(faults, host_memory_runs_out) {
     close_pool();
 }
 
-Test(faults, regions_of_a_tebibyte) {
+Test(faults, regions_of_two_tebibytes) {
     struct bfc_pool_config config = set_up(UINT64_MAX / 2);
     config.growth = BFC_GROWTH_EXACT;
     open_with(1 << 16, &config);
     struct bfc_block_info b;
-    cr_assert_eq(bfc_pool_allocate(pool, 1024 * GIB, 0, &b), BFC_OK);
-    cr_assert_eq(b.size, 1024 * GIB);
-    cr_assert_eq(bfc_pool_allocate(pool, 1024 * GIB + 1, 0, &b), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_allocate(pool, 2048 * GIB, 0, &b), BFC_OK);
+    cr_assert_eq(b.size, 2048 * GIB);
+    cr_assert_eq(bfc_pool_allocate(pool, 2048 * GIB + 1, 0, &b), BFC_OUT_OF_MEMORY);
     cr_assert_eq(bfc_pool_free(pool, b.start, BFC_NO_MARK), BFC_OK);
     cr_assert_eq(bfc_pool_allocate(pool, 512, 0, &b), BFC_OK);
     close_pool();
