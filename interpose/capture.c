@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct capture {
     CUstream stream;
@@ -26,8 +27,9 @@ unsigned bfc_captures_under_way; /* how many are in the list; changed under the 
 static atomic_uint gate;         /* threads inside, and CLOSED */
 static struct bfc_door *doors;   /* guarded by the lock */
 bool bfc_capture_seen;
+struct bfc_waits bfc_waits[BFC_WAITS];
 
-static __thread char this_thread __attribute__((tls_model("initial-exec")));
+__thread char bfc_this_thread __attribute__((tls_model("initial-exec")));
 
 static unsigned count_under_way(void) {
     return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
@@ -62,6 +64,32 @@ bool bfc_gate_enter(void) {
 void bfc_gate_leave(void) {
     BFC_WITHOUT_HOLDING(return;)
     atomic_fetch_sub(&gate, 1);
+}
+
+/* ---- waits by context ---- */
+
+enum { LONGEST_WAIT_S = 1, NAP_NS = 20000 };
+
+static bool are_waits(void) {
+    unsigned under_way = 0;
+    for (int i = 0; i < BFC_WAITS; i++)
+        under_way += __atomic_load_n(&bfc_waits[i].under_way, __ATOMIC_SEQ_CST);
+    return under_way != 0;
+}
+
+/* Nothing enters any more. */
+static void outlast_waits(void) {
+    struct timespec start, now;
+    BFC_WITHOUT_HOLDING(return;)
+    if (!are_waits())
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (are_waits() &&
+             (now.tv_sec - start.tv_sec < LONGEST_WAIT_S ||
+              (now.tv_sec - start.tv_sec == LONGEST_WAIT_S && now.tv_nsec < start.tv_nsec)));
 }
 
 /* ---- doors ---- */
@@ -115,8 +143,9 @@ static void open_doors(void) {
 void bfc_capture_begin(void) {
     if (is_forked())
         return;
-    pthread_mutex_lock(&lock);
     __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
+    outlast_waits();
+    pthread_mutex_lock(&lock);
     atomic_fetch_or(&gate, CLOSED);
     while (atomic_load(&gate) != CLOSED)
         sched_yield(); /* those inside make calls that do not block */
@@ -134,6 +163,23 @@ static bool is_default(CUstream stream, bool per_thread) {
     return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
 }
 
+/* ---- a thread's end ---- */
+
+/* The C library's own, of 2.18: thread keys are in libc.so.6 only since 2.34. */
+int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
+extern void *__dso_handle;
+
+static void end_thread(void *unused);
+
+/* A thread's default stream ends with it, and its capture too. */
+static void watch_thread(void) {
+    static __thread bool watched __attribute__((tls_model("initial-exec")));
+    if (!watched && __cxa_thread_atexit_impl(end_thread, NULL, &__dso_handle) == 0)
+        watched = true;
+}
+
+/* ---- begins ---- */
+
 /* Without host memory for the record the capture goes unprotected; nothing better is left. */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
@@ -142,12 +188,14 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
     *capture = (struct capture){
         .stream = stream,
         .context = current_context(),
-        .thread = &this_thread,
+        .thread = &bfc_this_thread,
         .mode = mode,
         .default_stream = default_stream,
         .next = captures,
     };
     captures = capture;
+    if (default_stream)
+        watch_thread();
     __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -184,7 +232,7 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
  * own, and a global one also by a global capture of another thread.
  */
 static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
-    if (capture->thread == &this_thread)
+    if (capture->thread == &bfc_this_thread)
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
@@ -234,7 +282,7 @@ static bool forget(bool (*ended)(const struct capture *capture, const void *cont
 static bool is_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (capture->default_stream && capture->thread != &this_thread)
+    if (capture->default_stream && capture->thread != &bfc_this_thread)
         return false;
     CUstream stream = capture->default_stream ? CU_STREAM_PER_THREAD : capture->stream;
     return driver->cuStreamIsCapturing &&
@@ -250,12 +298,21 @@ struct named_stream {
 static bool is_of_stream(const struct capture *capture, const void *context) {
     const struct named_stream *named = context;
     if (named->default_stream)
-        return capture->default_stream && capture->thread == &this_thread;
+        return capture->default_stream && capture->thread == &bfc_this_thread;
     return !capture->default_stream && capture->stream == named->stream;
 }
 
 static bool is_of_context(const struct capture *capture, const void *context) {
     return capture->context == *(const CUcontext *)context;
+}
+
+/*
+ * The driver is not asked: its own record of the thread may be gone. What lies in limbo is marked
+ * by whoever looks for completed marks next.
+ */
+static void end_thread(void *unused) {
+    (void)unused;
+    bfc_capture_ended(CU_STREAM_PER_THREAD, true);
 }
 
 bool bfc_capture_review(const struct bfc_driver *driver) {

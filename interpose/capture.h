@@ -40,6 +40,34 @@ static inline bool bfc_capture_was_seen(void) {
 }
 
 /*
+ * Around a host wait by context, which is allowed only while this process has never begun a
+ * capture. NULL: it has, and there is nothing to leave. The first captures let the waits under way
+ * end before they begin, for a second at most: such a wait may itself need what the capturing
+ * thread does next, and harms a capture only if it had not entered the driver yet. Announced, then
+ * looked: of a wait and a capture that begin together one sees the other.
+ */
+#define BFC_WAITS 64 /* threads count in different ones, mostly */
+extern struct bfc_waits {
+    unsigned under_way;
+    char rest[60];
+} bfc_waits[BFC_WAITS];
+
+/* Its address tells threads apart. */
+extern __thread char bfc_this_thread __attribute__((tls_model("initial-exec")));
+
+static inline struct bfc_waits *bfc_capture_enter_wait(void) {
+    struct bfc_waits *waits = &bfc_waits[((uintptr_t)&bfc_this_thread >> 12) % BFC_WAITS];
+    __atomic_fetch_add(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(!__atomic_load_n(&bfc_capture_seen, __ATOMIC_SEQ_CST), 1))
+        return waits;
+    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
+    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_RELEASE);
+}
+
+/*
  * Passes the gate. False: something captures, and the gate was not passed. Leave it at once after
  * the calls, which must not block.
  */

@@ -227,14 +227,16 @@ static inline bool wants_dirty(const struct bfc_driver *driver, struct bfc_domai
 
 /*
  * A dirty block is announced before it is looked once more whether it may be: a thread that gives
- * another context access does the two the other way round, so one of the two sees the other. Then
- * the context's later work is made to wait for the block's mark.
+ * another context access does the two the other way round, so one of the two sees the other. It
+ * waits for what was announced, so that must not be a mark which only the host may wait for: hence
+ * the look before; the block's own mark cannot become one later. Then the context's later work is
+ * made to wait for the block's mark.
  */
 static inline bool keep_dirty(const struct bfc_driver *driver, struct bfc_domain *domain,
                               const struct bfc_block_info *block, CUresult *result) {
     struct bfc_order order;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    bool kept = bfc_marks_announce(domain->marks, block->mark, &order);
+    bool kept = may_reorder(domain) && bfc_marks_announce(domain->marks, block->mark, &order);
     if (kept && !may_reorder(domain)) {
         bfc_marks_retract(domain->marks, &order);
         kept = false;
@@ -302,7 +304,10 @@ static inline CUresult free_marked(const struct bfc_driver *driver, struct bfc_d
     return take_back(domain, pointer, BFC_JOINED(mark));
 }
 
-/* Waits for an event that covers the context. `captured`: something captures by now, so not. */
+/*
+ * Waits for an event that covers the context: unlike a wait by context it does no harm to a capture
+ * that begins meanwhile. `captured`: something captures by now, so not.
+ */
 static __attribute__((noinline)) CUresult wait_for_mark(const struct bfc_driver *driver,
                                                         struct bfc_domain *domain, bool *captured) {
     bfc_mark mark;
@@ -318,16 +323,18 @@ static __attribute__((noinline)) CUresult wait_for_mark(const struct bfc_driver 
     return result;
 }
 
-/*
- * Waits for the block's context. A program that captures may begin to in the middle of the wait,
- * which a wait by context could invalidate: there it is a wait for a mark.
- */
+/* Waits for the block's context. */
 static inline CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_domain *domain,
                                       bool *captured) {
     *captured = false;
-    return __builtin_expect(!domain->marks || !bfc_capture_was_seen(), 1)
-               ? synchronize(driver, domain, domain->context)
-               : wait_for_mark(driver, domain, captured);
+    if (__builtin_expect(!domain->marks, 0))
+        return synchronize(driver, domain, domain->context);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (__builtin_expect(!waits, 0))
+        return wait_for_mark(driver, domain, captured);
+    CUresult result = synchronize(driver, domain, domain->context);
+    bfc_capture_leave_wait(waits);
+    return result;
 }
 
 static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_domain *domain,
@@ -414,11 +421,15 @@ CUresult bfc_reuse_free_plainly(const struct bfc_driver *driver, struct bfc_doma
 
 CUresult bfc_reuse_free_here(const struct bfc_driver *driver, struct bfc_domain *domain,
                              CUdeviceptr pointer) {
-    if (domain->free_mode != BFC_FREE_SYNC || (domain->marks && bfc_capture_was_seen()))
+    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
+    if (domain->free_mode != BFC_FREE_SYNC || !domain->marks)
+        return bfc_reuse_free_plainly(driver, domain, pointer);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (__builtin_expect(!waits, 0))
         return bfc_reuse_free_plainly(driver, domain, pointer);
     uint64_t start = bfc_observe_free_start();
-    BFC_WITHOUT_MARKS(return take_back(domain, pointer, BFC_NO_MARK);)
     CUresult result = synchronize_current(driver, domain);
+    bfc_capture_leave_wait(waits);
     if (__builtin_expect(result == CUDA_SUCCESS, 1))
         result = free_waited_for(driver, domain, pointer);
     return tell_of_free(domain, pointer, start, result);

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 """Refuses driver calls that the library makes of its own, one at a time, in given programs.
 
-usage: refuse.py LIBRARY MODE PROGRAM...
+usage: refuse.py LIBRARY MODE PROGRAM... [--more PROGRAM...]
 
 Each program runs natively and preloaded first, on the stand-in GPU, which counts its calls: a call
 made more often preloaded is the library's (or forwarded by it). Then it runs once for each of
 these, with that one call answering CUDA_ERROR_OPERATING_SYSTEM. The program must end by itself, no
 pool may be found broken (LIBRARY should be the one that checks), and the first line that it prints
 differently must show that code: errors come through as they are, or do no harm.
+
+Of a function's calls in a program the first ten are refused, the last, and one that is drawn from a
+seed: BFC_REFUSALS in the environment, or else the commit, so that each commit looks elsewhere and
+finds the same again. BFC_REFUSALS=all refuses every call, also in the programs after --more.
 """
 
 import concurrent.futures
 import itertools
 import json
 import os
+import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -21,7 +27,8 @@ import tempfile
 CODE = 304
 SHOWN = str(CODE)
 SECONDS = 30
-EACH = 10  # of a function's calls: later ones are like them, but for the last
+EACH = 10  # of a function's calls: later ones are mostly like them
+ALL = "all"
 
 
 class Run:
@@ -82,16 +89,40 @@ def fault_of(usual, run):
     return None
 
 
-def refusals_of(native, usual):
-    """(name, n) of every call that is made more often than natively."""
+def seed_of_commit():
+    """The commit's name, or a word where there is none."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    done = subprocess.run(["git", "-C", folder, "rev-parse", "--short=12", "HEAD"],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "none"
+
+
+def numbers_of(count, chance):
+    """Which of a function's calls are refused."""
+    if chance is None or count <= EACH + 2:
+        return range(1, count + 1)
+    return [*range(1, EACH + 1), chance.randrange(EACH + 1, count), count]
+
+
+def refusals_of(native, usual, seed):
+    """(name, n) of calls that are made more often than natively."""
+    chance = None if seed == ALL else random.Random(f"{seed} {os.path.basename(usual.program)}")
     for name, count in sorted(usual.calls.items()):
         if count > native.calls.get(name, 0):
-            for number in range(1, count + 1):
-                if number <= EACH or number == count:
-                    yield name, number
+            for number in numbers_of(count, chance):
+                yield name, number
 
 
-def check(program, library, mode):
+def replay(program, library, mode, refused):
+    """The line that does it again in a shell."""
+    words = [f"{name}={os.environ[name]}" for name in sorted(os.environ)
+             if name.startswith("SIM_") or name == "LD_LIBRARY_PATH"]
+    words += [f"SIM_FAIL={refused[0]}@{refused[1]}:{CODE}", f"BFC_FREE={mode}",
+              f"LD_PRELOAD={os.path.abspath(library)}", os.path.abspath(program)]
+    return shlex.join(words)
+
+
+def check(program, library, mode, seed):
     """Refuses each in turn; returns how many there were, and the faults."""
     native, usual = Run(program), Run(program, library, mode)
     if native.status == 77:
@@ -99,25 +130,31 @@ def check(program, library, mode):
     if usual.status != 0:
         return 0, [f"{program} {mode}: fails without refusals: {usual.lines[-1:]} {usual.errors}"]
     count, faults = 0, []
-    for refused in refusals_of(native, usual):
+    for refused in refusals_of(native, usual, seed):
         count += 1
         fault = fault_of(usual, Run(program, library, mode, refused))
         if fault:
             faults.append(f"{os.path.basename(program)} {mode}, {refused[0]} number {refused[1]} "
-                          f"refused: {fault}")
+                          f"refused: {fault}\nreplay: {replay(program, library, mode, refused)}")
     return count, faults
 
 
 def main():
     library, mode, *programs = sys.argv[1:]
+    seed = os.environ.get("BFC_REFUSALS") or seed_of_commit()
+    if "--more" in programs:
+        more = programs.index("--more")
+        programs = programs[:more] + (programs[more + 1:] if seed == ALL else [])
     total, faults = 0, []
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for count, found in pool.map(lambda program: check(program, library, mode), programs):
+        for count, found in pool.map(lambda program: check(program, library, mode, seed),
+                                     programs):
             total += count
             faults += found
-    for fault in faults:
-        print(fault)
-    print(f"{total} refusals in {len(programs)} programs, {len(faults)} faults")
+            for fault in found:
+                print(fault, flush=True)
+    print(f"{total} refusals in {len(programs)} programs, {len(faults)} faults; "
+          f"the same again: BFC_REFUSALS={seed}")
     sys.exit(1 if faults or not total else 0)
 
 

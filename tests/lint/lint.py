@@ -166,6 +166,25 @@ def check_help(root, bfcopts):
         yield f"{flag} is not both in the table and in bfcrun --help"
 
 
+def check_cases(root):
+    """docs/conformance.md has the cases that tests/conformance/list has, by the same routes."""
+    shown = {}
+    for line in read(root, "docs/conformance.md").split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 7 and cells[0].isdigit():
+            modes = "sync,lazy,ordered" if cells[4] == "all" else cells[4].replace(" ", "")
+            shown[int(cells[0])] = f"{cells[3].replace(' ', '')} {modes}"
+    listed = {}
+    for line in read(root, "tests/conformance/list").split("\n"):
+        if line and not line.startswith("#"):
+            number, routes, modes = line.split(" ")[:3]
+            listed[int(number)] = f"{routes} {modes}"
+    for number in range(1, 49):
+        if number not in listed or listed[number] != shown.get(number):
+            yield (f"case {number}: listed as {listed.get(number)}, "
+                   f"in docs/conformance.md as {shown.get(number)}")
+
+
 def is_script(root, name, interpreter):
     first = read(root, name).split("\n", 1)[0]
     return first.startswith("#!") and re.search(rf"\b{interpreter}\b", first)

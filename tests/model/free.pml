@@ -22,6 +22,7 @@
  * Defines. MODE (SYNC, LAZY, ORDERED). FREES, ALLOCATIONS, KERNELS, NEEDS, PEERS, CAPTURES: how
  * often each may happen, in all; ANY: without limit. WITHOUT_x removes the safeguard x; LIMIT_x
  * allows the programs that are documented as limits. Each of these must make an assertion fail.
+ * LAX_LIMBO: a free lets go of the gate before its block is in limbo, as the code does.
  */
 
 #define SYNC    1
@@ -65,10 +66,9 @@
 
 byte pending;            /* kernels submitted and not complete */
 byte in_context[2];      /* those of each context */
-byte newest[4];          /* the last of each stream: OWNER's 0 and 1, PEER's 2 and 3 */
+byte newest[4];          /* what the next kernel of a stream waits for: OWNER's 0 and 1, PEER's */
 byte after[SLOTS];       /* what a kernel waits for */
 byte unpaid;             /* kernels that need one which is not submitted yet */
-byte all_wait_for;       /* what OWNER's future kernels are made to wait for */
 bit access;              /* PEER can reach OWNER's memory */
 bit capturing;
 
@@ -109,11 +109,16 @@ byte handed_out;         /* the highest mark under which a block was handed out 
 byte waited_for;         /* the highest mark that OWNER was made to wait for */
 #endif
 byte host_only;          /* the highest mark that must not be waited for on the device */
+#ifdef LAX_LIMBO
+bit has_limbo;           /* some block may be in limbo */
+#endif
 byte holding;            /* threads that hold the gate shared */
 
 byte inside;             /* calls under way */
 byte number[2];          /* the tickets of frees under way, by thread */
 byte wanted[2];          /* the marks of allocations under way */
+byte at_hand[2];         /* the cells of the block that a call is about */
+#define set at_hand[me]
 
 /* ---- what is left to do ---- */
 
@@ -224,6 +229,224 @@ inline learn() {
 }
 
 
+/*
+ * ---- the same state in one form ----
+ *
+ * Many states differ in names alone, and have the same futures. With CANONICAL the search keeps one
+ * of them: kernels' slots in the order of their submission or, where that says nothing, of what
+ * refers to them; a context's two streams and the pool's two cells in the order of their contents;
+ * a set of kernels to wait for with all that those wait for; and no ticket that nothing asks for
+ * and whose entries a later one's stand for (their events, of one context, are ordered by
+ * inclusion, and each retires the entries below it). Nothing is lost; without it the model is plain
+ * Promela, which spin can also print step by step.
+ */
+#ifdef CANONICAL
+c_code {
+#define HAS(kernels, k) (((kernels) >> (k)) & 1)
+#define ENTRY(context, ticket) now.entry[(context) * (TICKETS + 1) + (ticket)]
+#define EVENT(context, ticket) now.event[(context) * (TICKETS + 1) + (ticket)]
+
+/* Calls `change` for every set of kernels in the state. */
+static void for_all_sets(uchar (*change)(uchar kernels, int k), int k) {
+    int i;
+    now.pending = change(now.pending, k);
+    now.unpaid = change(now.unpaid, k);
+    for (i = 0; i < SLOTS; i++) {
+        now.after[i] = change(now.after[i], k);
+        now.earlier[i] = change(now.earlier[i], k);
+    }
+    for (i = 0; i < 4; i++)
+        now.newest[i] = change(now.newest[i], k);
+    for (i = 0; i < 2; i++) {
+        now.in_context[i] = change(now.in_context[i], k);
+        now.users[i] = change(now.users[i], k);
+        now.past[i] = change(now.past[i], k);
+        now.owing[i] = change(now.owing[i], k);
+        now.owing_late[i] = change(now.owing_late[i], k);
+    }
+    for (i = 0; i < 2 * (TICKETS + 1); i++)
+        now.event[i] = change(now.event[i], k);
+}
+
+#define SWAP(a, b) do { uchar held_ = (a); (a) = (b); (b) = held_; } while (0)
+
+static uchar swap_bits(uchar kernels, int k) {
+    uchar differ = HAS(kernels, k) ^ HAS(kernels, k + 1);
+    return kernels ^ (differ << k) ^ (differ << (k + 1));
+}
+
+static void swap_kernels(int k) {
+    int me;
+    for_all_sets(swap_bits, k);
+    SWAP(now.after[k], now.after[k + 1]);
+    SWAP(now.earlier[k], now.earlier[k + 1]);
+    for (me = 0; me < 2; me++)
+        if (now.debt[me] == k + 1)
+            now.debt[me] = k + 2;
+        else if (now.debt[me] == k + 2)
+            now.debt[me] = k + 1;
+}
+
+/* What refers to a kernel. */
+static unsigned long references(int k) {
+    unsigned long found = HAS(now.in_context[0], k) + 2 * HAS(now.unpaid, k);
+    int i;
+    for (i = 0; i < 4; i++)
+        found = 2 * found + HAS(now.newest[i], k);
+    for (i = 0; i < 2; i++)
+        found = 4 * found + 2 * HAS(now.past[i], k) + HAS(now.users[i], k);
+    for (i = 0; i < 2 * (TICKETS + 1); i++)
+        found = 2 * found + HAS(now.event[i], k);
+    for (i = 0; i < SLOTS; i++)
+        found = 2 * found + HAS(now.earlier[i], k);
+    return found;
+}
+
+/* Whether the kernel in slot k + 1 should come first. */
+static int is_out_of_order(int k) {
+    if (!HAS(now.pending, k + 1))
+        return 0;
+    if (!HAS(now.pending, k))
+        return 1;
+    if (HAS(now.after[k + 1], k))
+        return 0;
+    return HAS(now.after[k], k + 1) || references(k) < references(k + 1);
+}
+
+static void order_kernels(void) {
+    int k, rounds;
+    for (rounds = 0; rounds < SLOTS; rounds++)
+        for (k = 0; k + 1 < SLOTS; k++)
+            if (is_out_of_order(k))
+                swap_kernels(k);
+}
+
+static uchar close_set(uchar kernels, int unused) {
+    int k;
+    for (k = 0; k < SLOTS; k++)
+        if (HAS(kernels, k))
+            kernels |= now.after[k];
+    return kernels;
+}
+
+/* Membership in a context is of the kernel itself, and so is what is not paid. */
+static void close_sets(void) {
+    int i;
+    for (i = 0; i < SLOTS * SLOTS; i++)
+        now.after[i % SLOTS] = close_set(now.after[i % SLOTS], 0);
+    for (i = 0; i < SLOTS; i++)
+        now.earlier[i] &= ~now.after[i]; /* it cannot come too early any more */
+    for (i = 0; i < 4; i++)
+        now.newest[i] = close_set(now.newest[i], 0);
+    for (i = 0; i < 2; i++) {
+        now.users[i] = close_set(now.users[i], 0);
+        now.past[i] = close_set(now.past[i], 0);
+        now.owing[i] &= now.unpaid;
+        now.owing_late[i] &= now.unpaid;
+    }
+    for (i = 0; i < 2 * (TICKETS + 1); i++)
+        now.event[i] = close_set(now.event[i], 0);
+}
+
+static void order_streams(void) {
+    int first;
+    for (first = 0; first < 4; first += 2) {
+        if (now.newest[first] >= now.newest[first + 1])
+            continue;
+        SWAP(now.newest[first], now.newest[first + 1]);
+        if (now.unpaid && now.blocked / 2 == first / 2)
+            now.blocked ^= 1;
+    }
+}
+
+static unsigned long contents(int cell) {
+    unsigned long found = now.state[cell];
+    found = 2 * found + now.exposed[cell];
+    found = 4 * found + HAS(now.at_hand[0], cell) + 2 * HAS(now.at_hand[1], cell);
+    found = 16 * found + now.mark[cell];
+    found = 256 * found + now.users[cell];
+    found = 256 * found + now.past[cell];
+    return 4 * found + 2 * (now.owing[cell] != 0) + (now.owing_late[cell] != 0);
+}
+
+static void order_cells(void) {
+    int me;
+    if (contents(0) >= contents(1))
+        return;
+    SWAP(now.state[0], now.state[1]);
+    SWAP(now.exposed[0], now.exposed[1]);
+    SWAP(now.mark[0], now.mark[1]);
+    SWAP(now.users[0], now.users[1]);
+    SWAP(now.past[0], now.past[1]);
+    SWAP(now.owing[0], now.owing[1]);
+    SWAP(now.owing_late[0], now.owing_late[1]);
+    for (me = 0; me < 2; me++)
+        now.at_hand[me] = 2 * (now.at_hand[me] & 1) + (now.at_hand[me] >> 1);
+}
+
+static int is_asked_for(int ticket) {
+    return now.mark[0] == ticket || now.mark[1] == ticket || now.number[0] == ticket ||
+           now.number[1] == ticket || now.wanted[0] == ticket || now.wanted[1] == ticket ||
+           now.handed_out == ticket || now.host_only == ticket;
+}
+
+static int is_needless(int ticket) {
+    int peer = ENTRY(PEER, ticket) != NOTHING;
+    if (is_asked_for(ticket) || ENTRY(OWNER, ticket) == RECORDING ||
+        ENTRY(PEER, ticket) == RECORDING)
+        return 0;
+    return !peer || (ticket < now.drawn && ENTRY(PEER, ticket + 1) != NOTHING);
+}
+
+#define LOWER(field) ((field) -= (field) > ticket)
+
+static void drop(int ticket) {
+    int i;
+    for (i = ticket; i < TICKETS; i++) {
+        ENTRY(OWNER, i) = ENTRY(OWNER, i + 1);
+        EVENT(OWNER, i) = EVENT(OWNER, i + 1);
+        ENTRY(PEER, i) = ENTRY(PEER, i + 1);
+        EVENT(PEER, i) = EVENT(PEER, i + 1);
+    }
+    ENTRY(OWNER, TICKETS) = ENTRY(PEER, TICKETS) = NOTHING;
+    EVENT(OWNER, TICKETS) = EVENT(PEER, TICKETS) = 0;
+    now.drawn--;
+#if MODE == ORDERED
+    now.waited_for -= now.waited_for >= ticket; /* nothing asks for this one */
+#endif
+    for (i = 0; i < 2; i++) {
+        LOWER(now.mark[i]);
+        LOWER(now.number[i]);
+        LOWER(now.wanted[i]);
+    }
+    LOWER(now.handed_out);
+    LOWER(now.host_only);
+}
+
+static void drop_needless(void) {
+    int ticket;
+    for (ticket = now.drawn; ticket > 0; ticket--)
+        if (is_needless(ticket))
+            drop(ticket);
+}
+
+static void make_canonical(void) {
+#if PEERS == 0
+    now.handed_out = 0; /* it is there for them */
+#endif
+    close_sets();
+    drop_needless();
+    order_kernels();
+    order_streams();
+    order_cells();
+    order_kernels();
+}
+}
+#define settle() c_code { make_canonical(); }
+#else
+#define settle() skip
+#endif
+
 /* ---- the device at work ---- */
 
 #define RUNNABLE(k) ((pending & BIT(k)) != 0 && after[k] == 0 && (unpaid & BIT(k)) == 0)
@@ -234,7 +457,6 @@ inline complete(k) {
     pending = pending & ~BIT(k);
     in_context[OWNER] = in_context[OWNER] & ~BIT(k);
     in_context[PEER] = in_context[PEER] & ~BIT(k);
-    all_wait_for = all_wait_for & ~BIT(k);
     i_ = 0;
     do
     :: i_ == 4 -> break
@@ -274,16 +496,16 @@ inline complete(k) {
 active proctype device() {
 end:
     do
-    :: d_step { RUNNABLE(0) -> complete(0) }
-    :: d_step { RUNNABLE(1) -> complete(1) }
+    :: d_step { RUNNABLE(0) -> complete(0); settle() }
+    :: d_step { RUNNABLE(1) -> complete(1); settle() }
 #if SLOTS > 2
-    :: d_step { RUNNABLE(2) -> complete(2) }
+    :: d_step { RUNNABLE(2) -> complete(2); settle() }
 #endif
 #if SLOTS > 3
-    :: d_step { RUNNABLE(3) -> complete(3) }
+    :: d_step { RUNNABLE(3) -> complete(3); settle() }
 #endif
 #if SLOTS > 4
-    :: d_step { RUNNABLE(4) -> complete(4) }
+    :: d_step { RUNNABLE(4) -> complete(4); settle() }
 #endif
     od
 }
@@ -324,9 +546,7 @@ inline submit(stream) {
     after[k_] = newest[stream];
     newest[stream] = BIT(k_);
     if
-    :: stream < 2 ->
-        after[k_] = after[k_] | all_wait_for;
-        in_context[OWNER] = in_context[OWNER] | BIT(k_)
+    :: stream < 2 -> in_context[OWNER] = in_context[OWNER] | BIT(k_)
     :: else -> in_context[PEER] = in_context[PEER] | BIT(k_)
     fi;
     pending = pending | BIT(k_)
@@ -376,6 +596,15 @@ inline leave_gate() {
 #define HAS_PEER(set) ((((set) & 1) && exposed[0]) || (((set) & 2) && exposed[1]))
 #endif
 
+/* Of use in ordered alone. */
+inline raise_host_only() {
+#if MODE == ORDERED && !defined(WITHOUT_HOST_ONLY)
+    host_only = drawn
+#else
+    skip
+#endif
+}
+
 inline draw(me, peer) {
     assert(drawn < TICKETS);
     drawn++;
@@ -383,9 +612,7 @@ inline draw(me, peer) {
     entry[AT(OWNER, drawn)] = RECORDING;
     if
     :: peer ->
-#ifndef WITHOUT_HOST_ONLY
-        host_only = drawn;
-#endif
+        raise_host_only();
 #ifndef WITHOUT_RESERVATION
         entry[AT(PEER, drawn)] = RECORDING
 #endif
@@ -481,6 +708,25 @@ inline mark_limbo(c, with) {
     fi
 }
 
+inline mark_all_limbo() {
+    mark_limbo(0, number[me]);
+    mark_limbo(1, number[me]);
+    clean(0);
+    clean(1);
+    join_neighbours()
+}
+
+/* Nobody may use it from now on. */
+inline begin_free(c) {
+    if
+    :: set & BIT(c) ->
+        state[c] = BUSY;
+        past[c] = past[c] | users[c];
+        users[c] = 0
+    :: else
+    fi
+}
+
 inline take(c) {
     if
     :: set & BIT(c) ->
@@ -488,8 +734,6 @@ inline take(c) {
         mark[c] = 0;
         owing[c] = 0;
         owing_late[c] = 0;
-        past[c] = past[c] | users[c];
-        users[c] = 0;
         exposed[c] = registered
     :: else
     fi
@@ -543,7 +787,6 @@ inline take_cells() {
 #endif
 
 proctype thread(bit me) {
-    byte set;  /* cells of the block at hand */
     bit dirty; /* this allocation may take a dirty block */
 
 end:
@@ -554,7 +797,8 @@ end:
     d_step { \
         kernels > 0 && ROOM && IS_LIVE(c) && (stream < 2 || access) -> \
         spend(kernels); \
-        submit_work(c, stream) \
+        submit_work(c, stream); \
+        settle() \
     }
     :: WORK(0, 0)
     :: WORK(0, 1)
@@ -574,7 +818,8 @@ end:
         unpaid = BIT(k_); \
         blocked = stream; \
         debt[me] = k_ + 1; \
-        k_ = 0 \
+        k_ = 0; \
+        settle() \
     }
 #if NEEDS > 0
     :: NEED(0)
@@ -590,7 +835,8 @@ end:
         submit(stream); \
         after[debt[me] - 1] = after[debt[me] - 1] | BIT(k_); \
         debt[me] = 0; \
-        k_ = 0 \
+        k_ = 0; \
+        settle() \
     }
     :: PAY(0)
     :: PAY(1)
@@ -605,7 +851,8 @@ end:
         IS_LIVE(c) && !whole && (in_context[OWNER] & BIT(k)) != 0 -> \
         k_ = k; \
         use(c); \
-        k_ = 0 \
+        k_ = 0; \
+        settle() \
     }
     :: TELL(0, 0)
     :: TELL(0, 1)
@@ -621,22 +868,29 @@ end:
         fi;
         spend(frees);
         inside++;
+        begin_free(0);
+        begin_free(1);
+        enter_gate();
         if
-        :: set & 1 -> state[0] = BUSY
+        :: capturing -> goto limbo
         :: else
         fi;
-        if
-        :: set & 2 -> state[1] = BUSY
-        :: else
-        fi;
-        goto freeing
+#ifdef WITHOUT_SEQUENCE
+        goto recording
     }
+#else
+        draw(me, HAS_PEER(set));
+        settle();
+        goto recording
+    }
+#endif
 
     :: atomic {
         allocations > 0 && (IS_IDLE(0) || IS_IDLE(1)) ->
         spend(allocations);
         inside++;
-        goto allocating
+        dirty = (MODE == ORDERED && !capturing && !registered && host_only == 0);
+        goto taking
     }
 
     :: atomic {
@@ -652,6 +906,7 @@ end:
         :: state[1] <= BUSY -> exposed[1] = 1
         :: else
         fi;
+        settle();
         goto enabling
     }
     :: d_step { access -> access = 0; registered = 0 }
@@ -667,20 +922,20 @@ end:
         inside++;
         goto ended
     }
+#ifdef LAX_LIMBO
+    :: atomic { /* whoever asks for completed marks looks for limbo blocks, too */
+        has_limbo && !capturing && drawn + inside < TICKETS ->
+        inside++;
+        goto ended
+    }
+#endif
     od;
 
     /* ---- free ---- */
 
-freeing:
-    atomic {
-        enter_gate();
-        if
-        :: capturing -> goto limbo
-        :: else
-        fi
-    }
+recording:
 #if defined(WITHOUT_SEQUENCE)
-    d_step { assert(!capturing); taken[me] = in_context[OWNER] }
+    atomic { assert(!capturing); taken[me] = in_context[OWNER] }
     d_step { taken[2 + me] = in_context[PEER] }
     d_step {
         draw(me, HAS_PEER(set));
@@ -694,19 +949,26 @@ freeing:
         fi;
         taken[me] = 0;
         taken[2 + me] = 0;
-        learn()
+        learn();
+        leave_gate()
     }
 #elif defined(WITHOUT_RETURN) || defined(WITHOUT_MOMENT)
-    d_step { draw(me, HAS_PEER(set)) } /* the recorder does the rest, at some time */
+    atomic { leave_gate() } /* the recorder does the rest, at some time */
 #else
-    d_step { draw(me, HAS_PEER(set)) }
-    d_step { record(OWNER, number[me]) }
-    if
-    :: d_step { PEER_IS_DUE -> record(PEER, number[me]) }
-    :: !PEER_IS_DUE
-    fi;
+    atomic {
+        record(OWNER, number[me]);
+        if
+        :: PEER_IS_DUE
+        :: else ->
+            leave_gate();
+            settle();
+            goto recorded
+        fi;
+        settle()
+    }
+    d_step { record(PEER, number[me]); leave_gate(); settle() }
+recorded:
 #endif
-    d_step { leave_gate() }
     atomic {
 #ifdef WITHOUT_WAIT
         put_back(CLEAN, 0);
@@ -724,16 +986,22 @@ freeing:
     }
 
 limbo:
+#ifdef LAX_LIMBO
+    leave_gate(); /* as the code does: whoever looks next marks what came too late */
+    atomic { put_back(LIMBO, 0); settle() }
+    atomic { has_limbo = 1; goto returning }
+#else
+#if defined(WITHOUT_GATE) || defined(WITHOUT_CLOSING)
+    skip; /* the gate does not hold up the capture's end */
+#endif
     atomic {
         put_back(LIMBO, 0);
         leave_gate();
         goto returning
     }
+#endif
 
     /* ---- allocate ---- */
-
-allocating:
-    dirty = (MODE == ORDERED && !capturing && !registered && host_only == 0);
 
 taking:
     atomic {
@@ -748,7 +1016,8 @@ taking:
             goto handing
         :: ALL_IDLE(set) && !ALL_CLEAN(set) && dirty && MAY_REUSE(set) && IS_RECORDED(MARK_OF(set)) ->
             wanted[me] = MARK_OF(set);
-            take_cells()
+            take_cells();
+            settle()
         :: ALL_IDLE(set) && !ALL_CLEAN(set) && !dirty && MAY_WAIT_FOR(set, me) ->
             wanted[me] = MARK_OF(set);
             set = 0;
@@ -759,61 +1028,61 @@ taking:
         fi
     }
 
-    /* dirty, under the mark `wanted` */
+    /* dirty, under the mark `wanted`; what is published must not be a mark for the host only */
 #if MODE == ORDERED
+#ifndef WITHOUT_LOOK
+    atomic {
+        if
+        :: registered || host_only != 0 -> goto giving_back
+        :: else
+        fi
+    }
+#endif
     if
-    :: d_step { wanted[me] <= waited_for -> skip } goto waited
+    :: atomic { wanted[me] <= waited_for -> goto waited }
     :: d_step {
         wanted[me] > waited_for ->
         handed_out = (wanted[me] > handed_out -> wanted[me] : handed_out);
 #ifdef WITHOUT_WAITED
-        waited_for = handed_out
+        waited_for = handed_out;
 #endif
+        settle()
     }
     fi;
 #endif
     atomic {
         enter_gate();
         if
-        :: capturing || REGISTERED_SINCE ->
-            put_back(DIRTY, wanted[me]);
-            leave_gate();
-            wanted[me] = 0;
-            set = 0;
-            dirty = 0;
-            goto taking
+        :: capturing || REGISTERED_SINCE -> leave_gate(); goto giving_back
         :: else
         fi
     }
-    d_step {
+    atomic {
         assert(!capturing);
         if
         :: wanted[me] != 0 && entry[AT(OWNER, wanted[me])] == RECORDED ->
-            all_wait_for = all_wait_for | event[AT(OWNER, wanted[me])];
+            newest[0] = newest[0] | event[AT(OWNER, wanted[me])];
+            newest[1] = newest[1] | event[AT(OWNER, wanted[me])];
 #if MODE == ORDERED
             waited_for = (wanted[me] > waited_for -> wanted[me] : waited_for)
 #endif
         :: else
         fi;
         wanted[me] = 0;
-        leave_gate()
+        leave_gate();
+        goto handing
     }
-
-    goto handing;
 
 #if MODE == ORDERED
     /* the owner waits for a later mark already */
 waited:
     atomic {
         if
-        :: REGISTERED_SINCE ->
-            put_back(DIRTY, wanted[me]);
-            wanted[me] = 0;
-            set = 0;
-            dirty = 0;
-            goto taking
-        :: else -> wanted[me] = 0
-        fi
+        :: REGISTERED_SINCE -> goto giving_back
+        :: else
+        fi;
+        wanted[me] = 0;
+        goto handing
     }
 #endif
 
@@ -830,58 +1099,74 @@ handing:
         goto returning
     }
 
+giving_back:
+    atomic {
+        put_back(DIRTY, wanted[me]);
+        wanted[me] = 0;
+        set = 0;
+        dirty = 0;
+        settle();
+        goto taking
+    }
+
 waiting:
     atomic { wanted[me] == 0 -> goto taking }
 
     /* ---- peer access ---- */
 
 enabling:
-#ifndef WITHOUT_EXPORT_WAIT
+#if MODE == ORDERED && !defined(WITHOUT_EXPORT_WAIT)
     wanted[me] = handed_out;
-    wanted[me] == 0;
 #endif
-    atomic { access = 1; goto returning }
+    atomic { wanted[me] == 0 -> access = 1; goto returning }
 
     /* ---- the end of a capture ---- */
 
 ended:
     atomic {
         enter_gate();
+#ifdef LAX_LIMBO
+        set = 3; /* whatever will be there */
+        if
+        :: capturing || !has_limbo -> leave_gate(); goto returning
+        :: else
+        fi;
+        has_limbo = 0;
+#else
         set = (state[0] == LIMBO) + 2 * (state[1] == LIMBO);
         if
         :: capturing || set == 0 -> leave_gate(); goto returning
         :: else
-        fi
-    }
-    d_step {
-        draw(me, HAS_PEER(set));
-#ifndef WITHOUT_HOST_ONLY
-        host_only = drawn
+        fi;
 #endif
+        draw(me, HAS_PEER(set));
+        raise_host_only();
+        settle()
     }
-    d_step { record(OWNER, number[me]) }
-    if
-    :: d_step { PEER_IS_DUE -> record(PEER, number[me]) }
-    :: !PEER_IS_DUE
-    fi;
 #ifdef WITHOUT_LIMBO_GATE
-    d_step { leave_gate() }
-    d_step {
-        mark_limbo(0, number[me]);
-        mark_limbo(1, number[me]);
-        clean(0);
-        clean(1);
-        join_neighbours()
+    atomic {
+        record(OWNER, number[me]);
+        if
+        :: PEER_IS_DUE
+        :: else -> leave_gate(); settle(); goto marking
+        fi;
+        settle()
     }
+    d_step { record(PEER, number[me]); leave_gate(); settle() }
+marking:
+    atomic { mark_all_limbo(); goto returning }
 #else
-    d_step {
-        mark_limbo(0, number[me]);
-        mark_limbo(1, number[me]);
-        clean(0);
-        clean(1);
-        join_neighbours();
-        leave_gate()
+    atomic {
+        record(OWNER, number[me]);
+        if
+        :: PEER_IS_DUE
+        :: else -> settle(); goto marking
+        fi;
+        settle()
     }
+    d_step { record(PEER, number[me]); settle() }
+marking:
+    atomic { mark_all_limbo(); leave_gate(); goto returning }
 #endif
 
 returning:
@@ -891,6 +1176,7 @@ returning:
         number[me] = 0;
         wanted[me] = 0;
         inside--;
+        settle();
         goto end
     }
 }
