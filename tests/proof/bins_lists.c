@@ -68,7 +68,7 @@ static void check_pick(void) {
         assert(picked || !inside[b] || bin_of_block(b) <= bin_of(granules));
 }
 
-static void prove(void) {
+void prove(void) {
     bins = no_blocks;
     for (block_index b = 1; b <= BLOCKS; b++) {
         inside[b] = false;

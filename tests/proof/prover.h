@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* The harness. */
-static void prove(void);
+void prove(void);
 
 #if defined(BFC_PROVER)
 uint64_t nondet_u64(void);

@@ -14,6 +14,10 @@
 
 #include "tests/bench/locks/pause.h"
 
+#ifndef FUTEX_SPINS
+#define FUTEX_SPINS 0
+#endif
+
 struct pool_lock {
     uint32_t state;
 };

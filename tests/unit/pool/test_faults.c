@@ -115,17 +115,24 @@ Test(faults, host_memory_runs_out) {
     close_pool();
 }
 
-Test(faults, regions_of_a_tebibyte) {
+/* The largest region: 2 TiB, and of policy tf, whose granule is half as large, 1 TiB. */
+static void take_largest(enum bfc_policy policy, uint64_t largest) {
     struct bfc_pool_config config = set_up(UINT64_MAX / 2);
     config.growth = BFC_GROWTH_EXACT;
+    config.policy = policy;
     open_with(1 << 16, &config);
     struct bfc_block_info b;
-    cr_assert_eq(bfc_pool_allocate(pool, 1024 * GIB, 0, &b), BFC_OK);
-    cr_assert_eq(b.size, 1024 * GIB);
-    cr_assert_eq(bfc_pool_allocate(pool, 1024 * GIB + 1, 0, &b), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_allocate(pool, largest, 0, &b), BFC_OK);
+    cr_assert_eq(b.size, largest);
+    cr_assert_eq(bfc_pool_allocate(pool, largest + 1, 0, &b), BFC_OUT_OF_MEMORY);
     cr_assert_eq(bfc_pool_free(pool, b.start, BFC_NO_MARK), BFC_OK);
     cr_assert_eq(bfc_pool_allocate(pool, 512, 0, &b), BFC_OK);
     close_pool();
+}
+
+Test(faults, regions_of_tebibytes) {
+    take_largest(BFC_POLICY_BFC, 2048 * GIB);
+    take_largest(BFC_POLICY_TF, 1024 * GIB);
 }
 
 /* 100,000 blocks and back: the records' memory follows, and looking up works throughout. */

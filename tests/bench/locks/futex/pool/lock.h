@@ -2,7 +2,6 @@
 #ifndef BFC_POOL_LOCK_H
 #define BFC_POOL_LOCK_H
 
-#define FUTEX_SPINS 0
 #include "tests/bench/locks/futex.h"
 
 #endif
