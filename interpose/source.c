@@ -139,6 +139,7 @@ bool bfc_source_make_pool(struct bfc_domain *domain, const struct bfc_options *o
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
     bfc_options_configure(options, domain->device_total, &config);
+    config.reuse_dirty = domain->free_mode == BFC_FREE_ORDERED;
     config.stats = &domain->section->stats;
     return bfc_pool_create(&domain->pool, &config, &source) == BFC_OK;
 }

@@ -56,7 +56,7 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a dirty block has no mark");
     t->bytes[state] += block_size(t->pool, at);
     t->blocks[state]++;
-    t->binned_dirty += state == BLOCK_DIRTY && !region->shared;
+    t->binned_dirty += state == BLOCK_DIRTY && !region->shared && t->pool->config.reuse_dirty;
     t->requested += state == BLOCK_LIVE ? at->requested : 0;
     return true;
 }

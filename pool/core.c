@@ -78,7 +78,7 @@ void pool_unbin(struct bfc_pool *pool, block_index b) {
         bins_remove(&pool->clean, pool->blocks, b, false);
         return;
     }
-    if (!is_shared(pool, b))
+    if (is_reused_dirty(pool, b))
         bins_remove(&pool->dirty, pool->blocks, b, false);
     marks_remove(pool, b);
 }
@@ -149,7 +149,7 @@ static void make_dirty(struct bfc_pool *pool, block_index b, bfc_mark mark) {
         b = previous;
     }
     marks_add(pool, b, mark);
-    if (!is_shared(pool, b))
+    if (is_reused_dirty(pool, b))
         bins_insert(&pool->dirty, blocks, b, false);
 }
 
@@ -306,7 +306,7 @@ static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
         return true;
-    if (pool->rules.exact)
+    if (pool->rules.exact || (request->flags & BFC_ALLOCATE_HIT_ONLY))
         return false;
     unsigned bin = bin_of(request->granules);
     block_index b = bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
@@ -361,6 +361,8 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
 /* What an allocation comes to that finds no clean block at once, or is not under plain rules. */
 static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
                                                                    struct request *request) {
+    if (!pool->config.reuse_dirty)
+        request->flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
     if (pool->rules.rounds && request->bytes <= largest_block(pool))
         request->granules = policy_round(pool, request->bytes) >> pool->granule_bits;
     pool->lookups += pool->rules.ages;

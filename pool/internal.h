@@ -50,8 +50,8 @@ struct region {
  *   blocks tile their region without gap or overlap;
  *   no two neighbours of a region are both clean, both limbo, or both dirty with one mark;
  *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
- *   each clean block is in the one bin of its size, as is each dirty one but those of shared
- *   regions;
+ *   each clean block is in the one bin of its size, as is each dirty one, with reuse_dirty, but
+ *   those of shared regions;
  *   each dirty block is in the list of marks, which rises; each limbo block is in its list;
  *   each live block is in the map once; each region has a head, which leads its blocks;
  *   each head, and each block that should be one, is an anchor;
@@ -235,6 +235,11 @@ static inline struct region *region_of(const struct bfc_pool *pool, block_index 
 
 static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
+}
+
+/* Is this block, when it is dirty, in a bin? */
+static inline bool is_reused_dirty(const struct bfc_pool *pool, block_index b) {
+    return pool->config.reuse_dirty && !is_shared(pool, b);
 }
 
 /* As bfc_pool_create, with room for so many block records only. */

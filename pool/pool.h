@@ -95,6 +95,7 @@ struct bfc_pool_config {
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
     bool track_idle;       /* bfc_pool_trim_idle will be called */
+    bool reuse_dirty;      /* allocations may be BFC_ALLOCATE_DIRTY; else that flag means nothing */
     uint64_t dirty_budget; /* lazy: dirty bytes up to which the pool grows rather than waits */
     struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */
 };
@@ -118,7 +119,8 @@ struct bfc_block_info {
 
 /* How one allocation may be served. */
 enum bfc_allocate_flags {
-    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source; if nothing fits, nothing is counted */
+    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source, nor search for long; if nothing fits,
+                                  nothing is counted */
     BFC_ALLOCATE_DIRTY = 2, /* dirty blocks may be handed out; the caller orders later work behind
                                the mark that comes back (ordered mode) */
 };
@@ -170,7 +172,7 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark ma
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Gives all limbo blocks this mark. */
+/* Gives this mark to all limbo blocks, those that become so meanwhile too; a few at a time. */
 void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark);
 
 /* Says that all marks up to `mark` are complete. */

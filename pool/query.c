@@ -20,6 +20,7 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
         .max_split = UINT64_MAX,
         .gc_threshold = UINT64_MAX,
         .limit = UINT64_MAX,
+        .reuse_dirty = true,
         .dirty_budget = 256 * MIB,
     };
 }
@@ -166,7 +167,8 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     if (b) {
         struct region *region = region_of(pool, b);
         if (!region->shared) {
-            bar_dirty(pool, region);
+            if (pool->config.reuse_dirty)
+                bar_dirty(pool, region);
             pool->shared_regions++;
         }
         region->shared = true;

@@ -72,7 +72,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     move_links(pool, to);
     if (state == BLOCK_CLEAN)
         bins_replace(&pool->clean, blocks, from, to);
-    else if (state == BLOCK_DIRTY && !is_shared(pool, to))
+    else if (state == BLOCK_DIRTY && is_reused_dirty(pool, to))
         bins_replace(&pool->dirty, blocks, from, to);
     if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
         move_mark_links(pool, from, to);

@@ -9,6 +9,7 @@
  * MODE names the mode of free to measure the pool for: sync, lazy, ordered; anything else: the pool
  * is left out. With the third argument only that side runs, which is for counting instructions.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,13 +55,14 @@ static void release(void *context, bfc_addr start, uint64_t bytes) {
     (void)context, (void)start, (void)bytes;
 }
 
-static struct bfc_pool *open_pool(void) {
+static struct bfc_pool *open_pool(bool reuse_dirty) {
     static uint64_t next = UINT64_C(1) << 40;
     struct bfc_pool_config config;
     struct bfc_source source = {.context = &next, .reserve = reserve, .release = release};
     struct bfc_pool *pool;
     struct bfc_block_info block;
     bfc_pool_config_default(&config);
+    config.reuse_dirty = reuse_dirty;
     if (bfc_pool_create(&pool, &config, &source) != BFC_OK)
         exit(1);
     for (int i = 0; i < LIVE; i++)
@@ -107,7 +109,7 @@ int main(int count, char **arguments) {
     bool pooled = marks || !strncmp(mode, "sync", 4);
     double clean = 0, own = 0, preloaded = 0;
     static uint64_t live[LIVE];
-    struct bfc_pool *unmarked = open_pool(), *pool = open_pool();
+    struct bfc_pool *unmarked = open_pool(ordered), *pool = open_pool(ordered);
     for (int i = 0; i < LIVE && (!only || !strcmp(only, "preloaded")); i++)
         cuMemAlloc_v2(&live[i], BYTES);
     for (int i = 0; i < rounds * SLICES; i++) {

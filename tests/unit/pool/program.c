@@ -30,8 +30,9 @@ struct machine {
     bfc_mark completed; /* that bfc_pool_complete told the pool of */
     uint64_t last_id;
     uint64_t requested;
-    bool cuts_all; /* every larger block is split */
-    uint64_t unit; /* that sizes are rounded up to */
+    bool cuts_all;     /* every larger block is split */
+    bool reuses_dirty; /* config.reuse_dirty */
+    uint64_t unit;     /* that sizes are rounded up to */
     const char *fault;
 };
 
@@ -75,7 +76,7 @@ static void check_new_block(struct machine *m, const struct bfc_block_info *b, u
         fail(m, "a block's size or place is wrong");
     if (b->id <= m->last_id)
         fail(m, "a block's id is not new");
-    if (b->mark && !(flags & BFC_ALLOCATE_DIRTY))
+    if (b->mark && !(m->reuses_dirty && (flags & BFC_ALLOCATE_DIRTY)))
         fail(m, "a dirty block was handed out unasked");
     bool inside = false;
     for (unsigned i = 0; i < m->fake.count; i++)
@@ -292,6 +293,7 @@ static void open_machine(struct machine *m, uint8_t kind, struct fake_fault faul
     if (kind % 5 == 1)
         config.gc_threshold = 16 * MIB;
     config.track_idle = kind % 3 == 1;
+    config.reuse_dirty = m->reuses_dirty = kind % 5 != 3;
     struct bfc_source source = fake_source_table(&m->fake);
     if (kind & 16)
         source.ask_neighbours = NULL;
