@@ -129,7 +129,7 @@ static void rise_and_fall(void) {
     struct bfc_pool *pool = open_pool(&next, true);
     struct count rise = {.which = ""}, fall = rise;
     for (unsigned i = 0; i < MANY; i++)
-        at[i] = allocate(pool, 512 << next_random(&seed) % 8, &rise);
+        at[i] = allocate(pool, UINT64_C(512) << next_random(&seed) % 8, &rise);
     show("grow", &rise);
     for (unsigned i = MANY; i-- > 0;) {
         unsigned j = (unsigned)(next_random(&seed) % (i + 1));
@@ -149,7 +149,7 @@ static void complete_many(void) {
     struct bfc_pool *pool = open_pool(&next, true);
     struct count count = {.which = ""};
     for (unsigned i = 0; i < LIVE; i++)
-        at[i] = allocate(pool, 512 << next_random(&seed) % 8, &count);
+        at[i] = allocate(pool, UINT64_C(512) << next_random(&seed) % 8, &count);
     for (unsigned i = 0; i < 5 * LIVE; i++) {
         unsigned j = (unsigned)(next_random(&seed) % LIVE);
         give_back(pool, at[j], ++mark, &count);
@@ -158,7 +158,7 @@ static void complete_many(void) {
             bfc_pool_complete(pool, mark - 1);
             end(&count, "complete");
         }
-        at[j] = allocate(pool, 512 << next_random(&seed) % 8, &count);
+        at[j] = allocate(pool, UINT64_C(512) << next_random(&seed) % 8, &count);
     }
     show("marks", &count);
     bfc_pool_destroy(pool, true);
