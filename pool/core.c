@@ -367,7 +367,7 @@ static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_po
         request->granules = policy_round(pool, request->bytes) >> pool->granule_bits;
     pool->lookups += pool->rules.ages;
     if (request->granules > MOST_GRANULES) {
-        pool->stats->out_of_memory++;
+        pool->stats->out_of_memory += !(request->flags & BFC_ALLOCATE_HIT_ONLY);
         return BFC_OUT_OF_MEMORY;
     }
     if (pool_take(pool, request)) {

@@ -3,22 +3,14 @@
 
 #include <time.h>
 
+#include "pool/pause.h"
+
 /* What a turn costs is moving the pool's records from one core's cache to another's: so the one
  * who has the lock should go on for a while, and the more wait, the longer they sleep. Chosen by
  * measurement (docs/pool-experiments.md). */
 #define MOST_PAUSES 256 /* in a row; in all twice that, some ten microseconds */
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000
-
-static void pause_for(unsigned pauses) {
-    while (pauses--) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("isb" ::: "memory");
-#endif
-    }
-}
 
 static void nap(long ns) {
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);

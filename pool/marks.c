@@ -82,18 +82,16 @@ void bfc_pool_complete(struct bfc_pool *pool, bfc_mark mark) {
 void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark) {
     if (mark == BFC_LIMBO_MARK)
         return;
-    for (bool more = true; more;) {
-        pool_enter(pool);
-        for (int i = 0; i < MARKS_A_CALL && pool->limbo; i++) {
-            block_index b = pool->limbo;
-            limbo_remove(pool, b);
-            pool->stats->limbo -= block_size(pool, &pool->blocks[b]);
-            pool_make_free(pool, b, mark);
-        }
-        more = pool->limbo;
-        slots_settle(pool);
-        pool_leave(pool);
+    /* In one hold of the lock: what comes into limbo later may have done work after the mark. */
+    pool_enter(pool);
+    while (pool->limbo) {
+        block_index b = pool->limbo;
+        limbo_remove(pool, b);
+        pool->stats->limbo -= block_size(pool, &pool->blocks[b]);
+        pool_make_free(pool, b, mark);
     }
+    slots_settle(pool);
+    pool_leave(pool);
 }
 
 /* Could b be part of a run if all marks up to `mark` were complete? */

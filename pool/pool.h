@@ -172,7 +172,7 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark ma
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Gives this mark to all limbo blocks, those that become so meanwhile too; a few at a time. */
+/* Gives all limbo blocks this mark. */
 void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark);
 
 /* Says that all marks up to `mark` are complete. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/bench/locks/pause.h"
+#include "pool/pause.h"
 
 struct waiter {
     struct waiter *next;

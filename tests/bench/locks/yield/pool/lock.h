@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdint.h>
 
-#include "tests/bench/locks/pause.h"
+#include "pool/pause.h"
 
 struct pool_lock {
     uint32_t taken;

@@ -1,6 +1,6 @@
 /* Waits of some cycles, for the locks that spin. */
-#ifndef TESTS_BENCH_LOCKS_PAUSE_H
-#define TESTS_BENCH_LOCKS_PAUSE_H
+#ifndef BFC_POOL_PAUSE_H
+#define BFC_POOL_PAUSE_H
 
 static inline void pause_for(unsigned pauses) {
     while (pauses--) {
