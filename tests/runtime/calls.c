@@ -220,10 +220,10 @@ static void show_guest(const char *path) {
     void *guest = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     printf("%s\n", guest ? "loaded" : dlerror());
     STEP("with it", pairs(10));
-    void (*run)(const char *, int);
+    void (*run)(const char *, int, int);
     *(void **)&run = guest ? dlsym(guest, "plugin_run") : NULL;
     if (run)
-        run("plug-in", 10);
+        run("plug-in", 10, 1);
     if (guest && dlsym(guest, "cudaMalloc"))
         show_found("found in it", dlsym(guest, "cudaMalloc"), dlsym(guest, "cudaFree"));
     printf("last error here %d\n", cudaPeekAtLastError());
@@ -248,10 +248,10 @@ static void show_loads(const char *path) {
         pthread_create(&threads[i], NULL, run_many, &codes[i]);
     for (int i = 0; i < LOADS; i++) {
         void *guest = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        void (*run)(const char *, int);
+        void (*run)(const char *, int, int);
         *(void **)&run = guest ? dlsym(guest, "plugin_run") : NULL;
         if (i % 50 == 0 && run)
-            run("plug-in", 10);
+            run("plug-in", 10, 0);
         if (guest)
             dlclose(guest);
     }

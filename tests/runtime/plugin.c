@@ -4,7 +4,7 @@
 
 #include "tests/runtime/entered.h"
 
-void plugin_run(const char *who, int pairs);
+void plugin_run(const char *who, int pairs, int alone);
 
 static void show(const char *who, const char *what, int code, unsigned long entered) {
     printf("%s, %s: %d\n~ %s, %s: %lu\n", who, what, code, who, what, entered);
@@ -14,7 +14,8 @@ static unsigned long entered(void) {
     return cudaEntered("cudaMalloc") + cudaEntered("cudaFree");
 }
 
-void plugin_run(const char *who, int pairs) {
+// Where it is not alone, what it freed may be another thread's by now, and free it must not.
+void plugin_run(const char *who, int pairs, int alone) {
     unsigned long before = entered();
     void *pointer = NULL;
     int code = (int)cudaMalloc(&pointer, 1000);
@@ -27,8 +28,8 @@ void plugin_run(const char *who, int pairs) {
     }
     show(who, "pairs", code, entered() - before);
     before = entered();
-    code = (int)cudaFree(pointer);
-    show(who, "free again", code, entered() - before);
+    code = (int)cudaFree(alone ? pointer : (void *)&pointer);
+    show(who, alone ? "free again" : "free of the stack", code, entered() - before);
     show(who, "last error", (int)cudaPeekAtLastError(), 0);
     cudaGetLastError();
 }
