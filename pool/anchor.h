@@ -15,7 +15,7 @@
 #include "pool/block.h"
 #include "pool/host.h"
 
-#define ANCHOR_BITS 5
+#define ANCHOR_BITS 6
 #define ANCHOR_GAP (1u << ANCHOR_BITS)
 
 typedef uint32_t anchor_index;

@@ -3,11 +3,11 @@
  *
  * Bins are 1 granule wide below 2^BIN_BITS granules, and from there on as many to an octave; they
  * reach to 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
- * doubly linked list whose first block is usually the lowest in address: a block that comes in is
- * compared with the first, and when the first leaves, the lower of the next two takes its place.
- * That halfway order packs nearly as well as a full one (docs/pool-experiments.md) and costs no
- * search. Each bin tells where its first block lies, so that the lowest of some bins is found
- * without touching a block. All operations are O(1) but for bins_search.
+ * doubly linked list; a block that comes in becomes its first if it is lower in address than the
+ * first, and else its second. That hint of an order, and looking at some bins for the lowest first
+ * block, pack nearly as well as a full order (docs/pool-experiments.md) and cost no search. Each
+ * bin tells where its first block lies, so that looking at it does not touch the block. All
+ * operations are O(1) but for bins_search.
  *
  * Where a policy wants an exact order, `is_sorted` is set and one treap (sorted.h) stands for the
  * lists; then bins_next, bins_search and bins_pick are not for use.
@@ -18,11 +18,11 @@
 #include "pool/block.h"
 #include "pool/sorted.h"
 
-#define BIN_BITS 5 /* bins an octave: 32 */
+#define BIN_BITS 6 /* bins an octave: 64 */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
-#define BIN_TRIES 3     /* blocks that are looked at in a request's own bin */
-#define BIN_WINDOW 3    /* the bins after it of whose first blocks the lowest is taken... */
-#define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
+#define BIN_WINDOW 6    /* the bins after it of whose first blocks the lowest is taken... */
+#define CLOSE_WINDOW 2  /* ...but so many... */
+#define CLOSE_FIT 16384 /* ...for requests above so many granules, 8 MiB as a rule */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
 /* What is known of the first block of a bin: its index, and above that where it starts, in units of
@@ -73,22 +73,20 @@ static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
 static inline void bins_put(struct bins *bins, struct block *blocks, block_index b, unsigned bin) {
     bin_head head = bins->heads[bin], added = head_of(blocks, b);
     block_index first = (block_index)head;
-    if (!first) {
-        blocks[b].before = blocks[b].after = 0;
+    blocks[b].bin = bin;
+    if (added < head) {
+        blocks[b].before = 0;
+        blocks[b].after = first;
+        blocks[first].before = b; /* record 0 takes what is for none */
         bins->heads[bin] = added;
         bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
         bins->words_in_use |= UINT64_C(1) << (bin / 64);
-    } else if (added < head) {
-        blocks[b].before = 0;
-        blocks[b].after = first;
-        blocks[first].before = b;
-        bins->heads[bin] = added;
     } else {
         block_index second = blocks[first].after;
         blocks[b].before = first;
         blocks[b].after = second;
         blocks[first].after = b;
-        blocks[second].before = b; /* record 0 takes what is for none */
+        blocks[second].before = b;
     }
 }
 
@@ -96,38 +94,19 @@ static inline void bins_empty(struct bins *bins, unsigned bin) {
     bins->heads[bin] = NO_HEAD;
     uint64_t word = bins->words[bin / 64] & ~(UINT64_C(1) << (bin % 64));
     bins->words[bin / 64] = word;
-    if (!word)
-        bins->words_in_use &= ~(UINT64_C(1) << (bin / 64));
+    bins->words_in_use &= ~((uint64_t)!word << (bin / 64));
 }
 
-/* The lower of `second`, which has become the first, and its follower leads the bin. */
-static inline void bins_lead(struct bins *bins, struct block *blocks, unsigned bin,
-                             block_index second) {
-    block_index third = blocks[second].after;
-    bin_head head = head_of(blocks, second), rival = head_of(blocks, third);
-    if (third && rival < head) {
-        block_index fourth = blocks[third].after;
-        blocks[second].after = fourth;
-        blocks[fourth].before = second;
-        blocks[third].after = second;
-        blocks[second].before = third;
-        head = rival;
-    }
-    blocks[(block_index)head].before = 0;
-    bins->heads[bin] = head;
-}
-
-/* Takes b out of the bin that it is in. */
-static inline void bins_take(struct bins *bins, struct block *blocks, block_index b, unsigned bin) {
+/* Takes b out of its bin. */
+static inline void bins_take(struct bins *bins, struct block *blocks, block_index b) {
     block_index before = blocks[b].before, after = blocks[b].after;
-    if (before) {
+    blocks[after].before = before;
+    if (before)
         blocks[before].after = after;
-        blocks[after].before = before;
-    } else if (after) {
-        bins_lead(bins, blocks, bin, after);
-    } else {
-        bins_empty(bins, bin);
-    }
+    else if (after)
+        bins->heads[blocks[b].bin] = head_of(blocks, after);
+    else
+        bins_empty(bins, blocks[b].bin);
 }
 
 /*
@@ -146,29 +125,26 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
     if (!plain && bins->is_sorted)
         sorted_remove(&bins->root, blocks, b);
     else
-        bins_take(bins, blocks, b, bin_of(block_granules(&blocks[b])));
+        bins_take(bins, blocks, b);
 }
 
-/* To be called before b, which is in a bin, changes its start or size; returns what end_resize
- * wants. */
-static inline unsigned bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
-                                         bool plain) {
-    if (plain || !bins->is_sorted)
-        return bin_of(block_granules(&blocks[b]));
-    sorted_remove(&bins->root, blocks, b);
-    return 0;
+/* To be called before b, which is in a bin, changes its start or size. */
+static inline void bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
+                                     bool plain) {
+    if (!plain && bins->is_sorted)
+        sorted_remove(&bins->root, blocks, b);
 }
 
 /* A block that is still of its old bin, as large ones often are, keeps its place there. */
 static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
-                                   unsigned old_bin, bool plain) {
+                                   bool plain) {
     if (!plain && bins->is_sorted) {
         sorted_insert(&bins->root, blocks, b);
         return;
     }
     unsigned bin = bin_of(block_granules(&blocks[b]));
-    if (bin != old_bin) {
-        bins_take(bins, blocks, b, old_bin);
+    if (bin != blocks[b].bin) {
+        bins_take(bins, blocks, b);
         bins_put(bins, blocks, b, bin);
     } else if (!blocks[b].before) {
         bins->heads[bin] = head_of(blocks, b);
@@ -187,15 +163,15 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
     if (before)
         blocks[before].after = to;
     else
-        bins->heads[bin_of(block_granules(&blocks[to]))] = head_of(blocks, to);
+        bins->heads[blocks[to].bin] = head_of(blocks, to);
 }
 
-/* The first of `most` blocks of one bin that has enough granules, or 0. */
+/* The first block of the request's own bin that has enough granules, or 0: not O(1). */
 static inline block_index bins_search(const struct bins *bins, const struct block *blocks,
-                                      unsigned bin, uint64_t granules, uint64_t most) {
-    block_index b = (block_index)bins->heads[bin];
+                                      uint64_t granules) {
+    block_index b = (block_index)bins->heads[bin_of(granules)];
     while (b && block_granules(&blocks[b]) < granules)
-        b = --most ? blocks[b].after : 0;
+        b = blocks[b].after;
     return b;
 }
 
@@ -204,25 +180,23 @@ static inline bin_head lower_head(bin_head a, bin_head b) {
 }
 
 /*
- * A block of enough granules, or 0: from the request's own bin if one of its first few fits
- * exactly; else the lowest in address of the first of those that fits and of the first blocks of
- * the next bins; else, all these being empty, of the first blocks from the next bin in use on.
+ * A block of enough granules, or 0: the first block of the request's own bin if it fits exactly;
+ * else the lowest in address of that, if it fits, and of the first blocks of the next bins; else,
+ * there being none, the first block of the next bin in use.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
     unsigned bin = bin_of(granules);
-    block_index b = bins_search(bins, blocks, bin, granules, BIN_TRIES);
-    bin_head best = NO_HEAD;
-    if (b) {
-        if (block_granules(&blocks[b]) == granules)
-            return b;
-        best = head_of(blocks, b);
-    } else if (bins->heads[bin + 1] == NO_HEAD) {
-        bin = bins_next(bins, bin + 2) - 1;
-    }
-    unsigned window = granules <= CLOSE_FIT ? BIN_WINDOW : 1;
+    bin_head best = bins->heads[bin];
+    uint64_t own = block_granules(&blocks[(block_index)best]); /* of record 0 if there is none */
+    if (own == granules && best != NO_HEAD)
+        return (block_index)best;
+    best = own >= granules ? best : NO_HEAD;
+    unsigned window = granules <= CLOSE_FIT ? BIN_WINDOW : CLOSE_WINDOW;
     for (unsigned i = 1; i <= window; i++)
         best = lower_head(best, bins->heads[bin + i]);
+    if (best == NO_HEAD)
+        best = bins->heads[bins_next(bins, bin + CLOSE_WINDOW + 1)];
     return (block_index)best;
 }
 

@@ -3,8 +3,9 @@
  *
  * A record is in two arrays by how often its parts are used: `struct block` (32 bytes, two to a
  * cache line) is all that allocating, freeing and merging need; `struct block_detail` (16) is
- * written but hardly ever read. Neighbours in a region are doubly linked in address order, from the
- * region's head on. Record 0 is a live block of no size, so a region's end needs no special case.
+ * for blocks with a mark, in limbo, or much larger than what was asked for. Neighbours in a region
+ * are doubly linked in address order, from the region's head on. Record 0 is a live block of no
+ * size, so a region's end needs no special case.
  */
 #ifndef BFC_POOL_BLOCK_H
 #define BFC_POOL_BLOCK_H
@@ -35,24 +36,33 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
+/* A live block's slack where the block's detail tells it, and the mark; other live blocks' details
+ * are not in use. */
+#define SLACK_BITS 16
+#define MUCH_SLACK ((1u << SLACK_BITS) - 1)
+
 struct block {
     uint64_t tagged;            /* the start, with state and zone in its low bits */
     uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
     block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones; of a
                                    head, `previous` is its region */
-    block_index chain;          /* live: next with the same hash */
+    union {
+        block_index chain; /* live: next with the same hash */
+        uint32_t bin;      /* clean and dirty: the bin that it is in */
+    };
     union {
         struct {
             block_index before, after; /* clean and dirty: in their bin */
         };
-        uint64_t requested; /* live: bytes as asked */
+        uint64_t identity; /* live: the id, and in its low SLACK_BITS the size less bytes as asked,
+                              or MUCH_SLACK */
     };
 };
 
 struct block_detail {
     union {
-        uint64_t id;   /* live */
-        bfc_mark mark; /* dirty */
+        uint64_t slack; /* live */
+        bfc_mark mark;  /* dirty */
     };
     union {
         struct {
@@ -72,6 +82,23 @@ static inline enum block_state block_state(const struct block *b) {
 static inline bool block_is_free(const struct block *b) {
     enum block_state state = block_state(b);
     return state >= BLOCK_CLEAN && state <= BLOCK_LIMBO;
+}
+
+/* Of a live block. */
+static inline uint64_t block_id(const struct block *b) {
+    return b->identity >> SLACK_BITS;
+}
+
+/* Of a live block: what its detail does not tell, or MUCH_SLACK. */
+static inline uint64_t block_slack(const struct block *b) {
+    return b->identity & MUCH_SLACK;
+}
+
+/* Does its struct block_detail say anything? */
+static inline bool block_has_detail(const struct block *b) {
+    enum block_state state = block_state(b);
+    return state == BLOCK_LIVE ? block_slack(b) == MUCH_SLACK
+                               : state == BLOCK_DIRTY || state == BLOCK_LIMBO;
 }
 
 static inline bfc_addr block_start(const struct block *b) {

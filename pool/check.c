@@ -57,7 +57,7 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     t->bytes[state] += block_size(t->pool, at);
     t->blocks[state]++;
     t->binned_dirty += state == BLOCK_DIRTY && !region->shared && t->pool->config.reuse_dirty;
-    t->requested += state == BLOCK_LIVE ? at->requested : 0;
+    t->requested += state == BLOCK_LIVE ? block_requested(t->pool, b) : 0;
     return true;
 }
 
@@ -130,7 +130,7 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
             return "a bin does not tell where its first block is";
         for (block_index b = first; b; before = b, b = pool->blocks[b].after) {
             const struct block *at = &pool->blocks[b];
-            if (block_state(at) != state || bin_of(block_granules(at)) != bin ||
+            if (block_state(at) != state || bin_of(block_granules(at)) != bin || at->bin != bin ||
                 at->before != before || found++ == expected)
                 return "a bin holds a block that does not belong there";
         }

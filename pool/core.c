@@ -94,19 +94,19 @@ static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_
     block_index next = blocks[b].next, previous = blocks[b].previous;
     bool merges_next = block_state(&blocks[next]) == BLOCK_CLEAN;
     if (block_state(&blocks[previous]) == BLOCK_CLEAN) {
-        unsigned bin = bins_begin_resize(bins, blocks, previous, plain);
+        bins_begin_resize(bins, blocks, previous, plain);
         if (merges_next) {
             bins_remove(bins, blocks, next, plain);
             absorb_next(pool, b);
         }
         absorb_next(pool, previous);
-        bins_end_resize(bins, blocks, previous, bin, plain);
+        bins_end_resize(bins, blocks, previous, plain);
         return previous;
     }
     if (merges_next) {
-        unsigned bin = bins_begin_resize(bins, blocks, next, plain);
+        bins_begin_resize(bins, blocks, next, plain);
         absorb_previous(pool, next);
-        bins_end_resize(bins, blocks, next, bin, plain);
+        bins_end_resize(bins, blocks, next, plain);
         return next;
     }
     block_set_state(&blocks[b], BLOCK_CLEAN);
@@ -201,9 +201,8 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     struct bfc_pool_stats *stats = pool->stats;
     block_set_state(at, BLOCK_LIVE);
     uint64_t id = take_id(pool), size = block_size(pool, at);
-    at->requested = request->bytes;
+    block_identify(pool, b, id, request->bytes, mark);
     map_insert(&pool->map, pool->blocks, b);
-    pool->details[b] = (struct block_detail){.id = id, .handed_out = mark};
     stats->in_use += size;
     stats->requested += request->bytes;
     stats->blocks++;
@@ -236,9 +235,9 @@ static inline __attribute__((always_inline)) block_index take_off(struct bfc_poo
                                                                   bool plain) {
     struct block *blocks = pool->blocks;
     if (block_granules(&blocks[b]) > request->granules && (plain || is_cut(pool, b, request))) {
-        unsigned bin = bins_begin_resize(bins, blocks, b, plain);
+        bins_begin_resize(bins, blocks, b, plain);
         block_index front = split_front(pool, b, request->granules);
-        bins_end_resize(bins, blocks, b, bin, plain);
+        bins_end_resize(bins, blocks, b, plain);
         if (LIKELY(front))
             return front;
     }
@@ -308,15 +307,14 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
         return true;
     if (pool->rules.exact || (request->flags & BFC_ALLOCATE_HIT_ONLY))
         return false;
-    unsigned bin = bin_of(request->granules);
-    block_index b = bins_search(&pool->clean, pool->blocks, bin, request->granules, UINT64_MAX);
+    block_index b = bins_search(&pool->clean, pool->blocks, request->granules);
     if (b) {
         pool_take_block(pool, b, request);
         return true;
     }
     if (!(request->flags & BFC_ALLOCATE_DIRTY))
         return false;
-    b = bins_search(&pool->dirty, pool->blocks, bin, request->granules, UINT64_MAX);
+    b = bins_search(&pool->dirty, pool->blocks, request->granules);
     if (b)
         hand_out_dirty(pool, b, request);
     return b;
@@ -424,7 +422,7 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     const struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
     stats->in_use -= block_size(pool, at);
-    stats->requested -= at->requested;
+    stats->requested -= block_requested(pool, b);
     stats->blocks--;
     stats->frees++;
     if (LIKELY(mark <= pool->completed))
@@ -445,7 +443,7 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark ma
 }
 
 /* Cuts live block b after `granules`, and counts the rest as a block that was handed out. */
-static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) {
+static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, bfc_mark mark) {
     block_index rest = slot_take(pool);
     if (!rest)
         return false;
@@ -457,15 +455,13 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules) 
     blocks[at->next].previous = rest;
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
-    after->requested = block_size(pool, after);
+    block_identify(pool, rest, take_id(pool), block_size(pool, after), mark);
     map_insert(&pool->map, blocks, rest);
     if (is_anchor(rest))
         drop_anchor(pool, rest);
-    pool->details[rest] =
-        (struct block_detail){.id = take_id(pool), .handed_out = pool->details[b].handed_out};
     struct bfc_pool_stats *stats = pool->stats;
     stats->splits++;
-    stats->requested += after->requested;
+    stats->requested += block_size(pool, after);
     stats->blocks++;
     stats->allocations++;
     stats->hits++;
@@ -480,10 +476,12 @@ static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t byt
     uint64_t granules = ((bytes - 1) >> pool->granule_bits) + 1;
     if (!bytes || granules > block_granules(at))
         return BFC_INVALID_SIZE;
-    if (granules < block_granules(at) && !split_live(pool, b, granules))
+    uint64_t requested = block_requested(pool, b);
+    bfc_mark mark = block_handed_out(pool, b);
+    if (granules < block_granules(at) && !split_live(pool, b, granules, mark))
         return BFC_NO_HOST_MEMORY;
-    pool->stats->requested += bytes - at->requested;
-    at->requested = bytes;
+    pool->stats->requested += bytes - requested;
+    block_identify(pool, b, block_id(at), bytes, mark);
     raise_peak(&pool->stats->peak_requested, pool->stats->requested);
     return BFC_OK;
 }

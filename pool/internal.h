@@ -64,7 +64,8 @@ struct bfc_pool {
     struct block_detail *details;
     unsigned granule_bits; /* of rules.unit: what sizes are counted in */
     struct map map;
-    block_index vacant; /* list of vacant records, doubly linked by their neighbour links */
+    block_index vacant; /* list of vacant records, doubly linked by their neighbour links; the
+                           `previous` of its first is not in use */
     uint32_t high;      /* all records in use are below it... */
     uint32_t records;   /* ...and they are so many, without record 0 */
     uint64_t next_id, last_id;
@@ -94,6 +95,32 @@ struct bfc_pool {
 
 static inline uint64_t block_size(const struct bfc_pool *pool, const struct block *b) {
     return block_granules(b) << pool->granule_bits;
+}
+
+/* Of a live block: the bytes that were asked for. */
+static inline uint64_t block_requested(const struct bfc_pool *pool, block_index b) {
+    const struct block *at = &pool->blocks[b];
+    uint64_t slack = block_slack(at);
+    if (UNLIKELY(slack == MUCH_SLACK))
+        slack = pool->details[b].slack;
+    return block_size(pool, at) - slack;
+}
+
+/* Of a live block: the mark under which it was handed out. */
+static inline bfc_mark block_handed_out(const struct bfc_pool *pool, block_index b) {
+    return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_MARK;
+}
+
+/* Of a live block. */
+static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t id,
+                                  uint64_t requested, bfc_mark handed_out) {
+    struct block *at = &pool->blocks[b];
+    uint64_t slack = block_size(pool, at) - requested;
+    if (UNLIKELY(slack >= MUCH_SLACK || handed_out != BFC_NO_MARK)) {
+        pool->details[b] = (struct block_detail){.slack = slack, .handed_out = handed_out};
+        slack = MUCH_SLACK;
+    }
+    at->identity = id << SLACK_BITS | slack;
 }
 
 static inline bfc_addr block_end(const struct bfc_pool *pool, const struct block *b) {
@@ -190,13 +217,12 @@ static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     block_index next = blocks[b].next, previous = blocks[b].previous;
     blocks[next].previous = previous; /* record 0 takes what is for none */
-    *(previous ? &blocks[previous].next : &pool->vacant) = next;
+    *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
 }
 
 static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     blocks[b].tagged = BLOCK_VACANT;
-    blocks[b].previous = 0;
     blocks[b].next = pool->vacant;
     blocks[pool->vacant].previous = b;
     pool->vacant = b;
@@ -210,7 +236,6 @@ static inline block_index slot_take(struct bfc_pool *pool) {
     if (UNLIKELY(!b))
         return slot_take_fresh(pool);
     pool->vacant = pool->blocks[b].next;
-    pool->blocks[pool->vacant].previous = 0;
     return b;
 }
 

@@ -13,8 +13,8 @@
 
 #define MAP_FEWEST_BUCKETS 64
 #define MAP_HASH_SHIFT 8 /* starts are multiples of BFC_GRANULE, and may be tagged below it */
-/* A table of two pages or less is not worth shrinking, to be grown again soon after. */
-#define MAP_FEWEST_KEPT 2048
+/* A table of eight pages or less is not worth shrinking, to be grown again soon after. */
+#define MAP_FEWEST_KEPT 8192
 
 struct map {
     block_index *buckets;
@@ -31,8 +31,9 @@ static inline uint32_t map_hash(bfc_addr start) {
 }
 
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
-    uint32_t hash = map_hash(start), bucket = hash & map->mask;
-    return bucket < map->bucket_count ? bucket : hash & (map->mask >> 1);
+    uint32_t bucket = map_hash(start) & map->mask, half = (map->mask >> 1) + 1;
+    /* No branch: which it is cannot be foreseen. */
+    return bucket - (half & -(uint32_t)(bucket >= map->bucket_count));
 }
 
 /* Does this live block start at `start`? */

@@ -125,21 +125,20 @@ static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool
 
 static void describe(const struct bfc_pool *pool, block_index b, struct bfc_block_info *info) {
     const struct block *at = &pool->blocks[b];
-    const struct block_detail *detail = &pool->details[b];
     const struct region *region = region_of(pool, b);
     bool live = block_state(at) == BLOCK_LIVE, clean = block_state(at) == BLOCK_CLEAN;
     *info = (struct bfc_block_info){
         .start = block_start(at),
         .size = block_size(pool, at),
-        .requested = live ? at->requested : 0,
-        .id = live ? detail->id : 0,
+        .requested = live ? block_requested(pool, b) : 0,
+        .id = live ? block_id(at) : 0,
         .free_before = free_bytes_from(pool, at->previous, false),
         .free_after = free_bytes_from(pool, at->next, true),
         .region_start = region->start,
         .region_size = region->size,
-        .mark = live    ? detail->handed_out
+        .mark = live    ? block_handed_out(pool, b)
                 : clean ? BFC_NO_MARK
-                        : detail->mark,
+                        : pool->details[b].mark,
         .live = live,
     };
 }

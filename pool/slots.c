@@ -66,7 +66,8 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     if (state == BLOCK_LIVE)
         map_replace(&pool->map, blocks, from, to);
     blocks[to] = blocks[from];
-    pool->details[to] = pool->details[from];
+    if (block_has_detail(&blocks[to]))
+        pool->details[to] = pool->details[from];
     if (is_anchored(pool, from) || is_anchor(to))
         move_anchor(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
     move_links(pool, to);
