@@ -128,11 +128,43 @@ static double time_once(const struct workload *w) {
     return (double)took * 2 / (double)(w->count - w->setup);
 }
 
-static double time_pairs(const struct workload *w) {
-    double ns[REPEATS];
-    for (int i = 0; i < REPEATS; i++)
+/* The machine's reference, in ns: an uncontended pair of lock and unlock, and one look-up in a hash
+ * table. */
+static double time_reference(void) {
+    enum { SLOTS = 1 << 14, ROUNDS = 2000000 };
+    static uint64_t keys[SLOTS], values[SLOTS];
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    uint64_t sum = 0, seed = 1;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        keys[i] = i;
+        values[i] = next_random(&seed);
+    }
+    uint64_t began = cpu_ns();
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint64_t slot = (i * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
+        pthread_mutex_lock(&lock);
+        sum += keys[slot] == slot ? values[slot] : 0;
+        pthread_mutex_unlock(&lock);
+    }
+    double took = (double)(cpu_ns() - began);
+    if (!sum)
+        puts("");
+    return took / ROUNDS;
+}
+
+/* What a workload's pairs took, and what the reference did, in turn with it: the machine's speed
+ * changes under us. */
+struct speed {
+    double ns, reference_ns;
+};
+
+static struct speed time_pairs(const struct workload *w) {
+    double ns[REPEATS], reference[REPEATS];
+    for (int i = 0; i < REPEATS; i++) {
+        reference[i] = time_reference();
         ns[i] = time_once(w);
-    return median(ns, REPEATS);
+    }
+    return (struct speed){median(ns, REPEATS), median(reference, REPEATS)};
 }
 
 #define LONG_NS 20000
@@ -226,37 +258,10 @@ static struct packing time_packing(const struct workload *w) {
     return packing;
 }
 
-/* The machine's reference: an uncontended pair of lock and unlock, and one look-up in a hash table.
- */
-static double time_reference(void) {
-    enum { SLOTS = 1 << 14, ROUNDS = 5000000 };
-    static uint64_t keys[SLOTS], values[SLOTS];
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    uint64_t sum = 0, seed = 1;
-    for (unsigned i = 0; i < SLOTS; i++) {
-        keys[i] = i;
-        values[i] = next_random(&seed);
-    }
-    double ns[REPEATS];
-    for (int r = 0; r < REPEATS; r++) {
-        uint64_t began = cpu_ns();
-        for (unsigned i = 0; i < ROUNDS; i++) {
-            uint64_t slot = (i * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
-            pthread_mutex_lock(&lock);
-            sum += keys[slot] == slot ? values[slot] : 0;
-            pthread_mutex_unlock(&lock);
-        }
-        ns[r] = (double)(cpu_ns() - began) / ROUNDS;
-    }
-    if (!sum)
-        puts("");
-    return median(ns, REPEATS);
-}
-
 /*
- * The pool's targets in ns a pair. They come from a machine of two cores whose reading of the
- * reference was not kept; a machine of that kind reads TARGET_REFERENCE_NS when it is quiet, and so
- * that is taken for it.
+ * The pool's targets in ns a pair, which are multiplied by what the reference takes beside them.
+ * They come from a machine of two cores whose reading of the reference was not kept; a machine of
+ * that kind reads TARGET_REFERENCE_NS when it is quiet, and so that is taken for it.
  */
 #define TARGET_REFERENCE_NS 6.4
 static const struct {
@@ -264,10 +269,8 @@ static const struct {
     double ns;
 } targets[] = {{"random", 60}, {"train", 40}, {"traindyn", 50}, {"churn", 35}, {"pingpong", 32}};
 
-static double reference_ns; /* on this machine, in this run */
-
 /* The workload's target on this machine, or 0. */
-static double target_of(const char *name) {
+static double target_of(const char *name, double reference_ns) {
     for (unsigned i = 0; i < sizeof targets / sizeof *targets; i++)
         if (!strcmp(targets[i].name, name))
             return targets[i].ns * reference_ns / TARGET_REFERENCE_NS;
@@ -275,20 +278,21 @@ static double target_of(const char *name) {
 }
 
 static void show(const char *name, const struct workload *w, bool timed) {
-    double pair = timed ? time_pairs(w) : 0;
+    struct speed speed = timed ? time_pairs(w) : (struct speed){0};
     struct tail tail = timed ? time_calls(w) : (struct tail){0};
     struct packing packing = time_packing(w);
-    const char *form =
-        json ? "{\"workload\":\"%s\",\"ns_per_pair\":%.1f,\"target\":%.1f,\"p50\":%.0f,"
-               "\"p99\":%.0f,\"p999\":%.0f,\"max\":%.0f,\"over_20us\":%" PRIu64
-               ",\"control_over_20us\":%" PRIu64 ",\"peak_live\":%" PRIu64
-               ",\"fixed_over_live\":%.4f,"
-               "\"grown_over_live\":%.4f,\"regions\":%" PRIu64 ",\"failed\":%" PRIu64 "}\n"
-             : "%-24s %7.1f %6.1f %6.0f %6.0f %6.0f %8.0f %6" PRIu64 " %7" PRIu64 " %14" PRIu64
-               " %8.4f %8.4f %6" PRIu64 " %6" PRIu64 "\n";
-    printf(form, name, pair, target_of(name), tail.p50, tail.p99, tail.p999, tail.most, tail.over,
-           tail.control_over, w->peak_live, packing.fixed, packing.grown, packing.regions,
-           packing.failed);
+    const char *form = json ? "{\"workload\":\"%s\",\"ns_per_pair\":%.1f,\"target\":%.1f,"
+                              "\"reference_ns\":%.2f,\"p50\":%.0f,"
+                              "\"p99\":%.0f,\"p999\":%.0f,\"max\":%.0f,\"over_20us\":%" PRIu64
+                              ",\"control_over_20us\":%" PRIu64 ",\"peak_live\":%" PRIu64
+                              ",\"fixed_over_live\":%.4f,"
+                              "\"grown_over_live\":%.4f,\"regions\":%" PRIu64 ",\"failed\":%" PRIu64
+                              "}\n"
+                            : "%-24s %7.1f %6.1f %9.2f %6.0f %6.0f %6.0f %8.0f %6" PRIu64
+                              " %7" PRIu64 " %14" PRIu64 " %8.4f %8.4f %6" PRIu64 " %6" PRIu64 "\n";
+    printf(form, name, speed.ns, target_of(name, speed.reference_ns), speed.reference_ns, tail.p50,
+           tail.p99, tail.p999, tail.most, tail.over, tail.control_over, w->peak_live,
+           packing.fixed, packing.grown, packing.regions, packing.failed);
     fflush(stdout);
 }
 
@@ -340,18 +344,19 @@ static double time_threads(unsigned threads) {
     return (double)took / (double)(steps * threads);
 }
 
+/* All numbers of threads in turn, each compared with the one thread of its own round. */
 static void show_threads(void) {
-    double one = 0;
-    for (unsigned threads = 1; threads <= MOST_THREADS; threads *= 2) {
-        double ns[REPEATS];
-        for (int i = 0; i < REPEATS; i++)
-            ns[i] = time_threads(threads);
-        double middle = median(ns, REPEATS);
-        one = threads == 1 ? middle : one;
+    enum { COUNTS = 5 };
+    double ns[COUNTS][REPEATS], over_one[COUNTS][REPEATS];
+    for (int round = 0; round < REPEATS; round++)
+        for (unsigned i = 0; i < COUNTS; i++) {
+            ns[i][round] = time_threads(1u << i);
+            over_one[i][round] = ns[i][round] / ns[0][round];
+        }
+    for (unsigned i = 0; i < COUNTS; i++)
         printf(json ? "{\"threads\":%u,\"ns_per_pair\":%.1f,\"over_one\":%.2f}\n"
                     : "churn, %2u threads         %7.1f   %.2f x one\n",
-               threads, middle, middle / one);
-    }
+               1u << i, median(ns[i], REPEATS), median(over_one[i], REPEATS));
 }
 
 static uint64_t resident(void) {
@@ -391,7 +396,7 @@ static void show_memory(uint32_t live) {
 static void show_scaling(uint32_t live) {
     struct workload w;
     workload_churn(&w, 1, live, 2000000 / scale);
-    double pair = time_pairs(&w);
+    double pair = time_pairs(&w).ns;
     struct tail tail = time_calls(&w);
     printf(json ? "{\"live\":%u,\"ns_per_pair\":%.1f,\"p999\":%.0f,\"max\":%.0f}\n"
                 : "churn, %8u live       %7.1f ns, p99.9 %.0f, most %.0f\n",
@@ -422,14 +427,10 @@ static void show_traces(const char *folder) {
 
 static void show_all(const char *traces) {
     static const char *const names[] = {"random", "train", "traindyn", "churn", "pingpong"};
-    reference_ns = time_reference();
-    printf(json ? "{\"reference_ns\":%.2f,\"targets_times\":%.2f}\n"
-                : "reference (lock pair and look-up) %.2f ns: targets times %.2f\n",
-           reference_ns, reference_ns / TARGET_REFERENCE_NS);
     if (!json)
-        printf("%-24s %7s %6s %6s %6s %6s %8s %6s %7s %14s %8s %8s %6s %6s\n", "workload",
-               "ns/pair", "target", "p50", "p99", "p99.9", "most", ">20us", "control", "peak live",
-               "fixed", "grown", "region", "failed");
+        printf("%-24s %7s %6s %9s %6s %6s %6s %8s %6s %7s %14s %8s %8s %6s %6s\n", "workload",
+               "ns/pair", "target", "reference", "p50", "p99", "p99.9", "most", ">20us", "control",
+               "peak live", "fixed", "grown", "region", "failed");
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         struct workload w;
         if (wanted(names[i]) && workload_make(&w, names[i], 1, scale)) {
@@ -449,7 +450,7 @@ static void show_all(const char *traces) {
 
 static int usage(void) {
     fputs("usage: pool-bench [--json] [--scale N] [--only NAME] [--traces FOLDER]\n"
-          "NAME: random train traindyn churn pingpong traces reference scaling memory threads\n",
+          "NAME: random train traindyn churn pingpong traces scaling memory threads\n",
           stderr);
     return 2;
 }
