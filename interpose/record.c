@@ -34,7 +34,8 @@
 #define BUFFERS 8
 #define RECORDS 8192 /* in a buffer, and so in a block */
 #define FLUSH_NS 500000000L
-#define PATIENCE 2000 /* looks for a free buffer, yielding the processor between them */
+#define NAP_NS 100000  /* between looks for a free buffer... */
+#define PATIENCE 10000 /* ...of which there are so many: a second */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -49,6 +50,7 @@ static uint32_t recording; /* enum recording; set under the lock, read without *
 static struct bfc_trace_record (*buffers)[RECORDS];
 static uint32_t counts[BUFFERS];
 static uint32_t filling, writing; /* count up; a buffer's index is this modulo BUFFERS */
+static bool gave_up;              /* on a free buffer, and none has come since */
 static uint64_t sequence, serial;
 static uint32_t threads;
 static CUstream streams[STREAMS_MOST]; /* by number, from 1 */
@@ -291,6 +293,7 @@ static void write_buffers(bool all) {
         pool_lock(&lock);
         counts[i] = 0;
         writing++;
+        gave_up = false;
         pool_unlock(&lock);
     }
     __atomic_store_n(&writer_busy, false, __ATOMIC_RELEASE);
@@ -377,14 +380,16 @@ static void wake_writer(void) {
     syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* All buffers wait for the disk: gives it a moment, without the lock. False: none came free. */
+/* All buffers wait for the disk: gives it a moment, without the lock. False: none came free. Then
+ * nobody waits again before one has. */
 static __attribute__((noinline)) bool wait_for_buffer(void) {
-    for (int i = 0; i < PATIENCE && filling - writing >= BUFFERS; i++) {
+    for (int i = 0; i < PATIENCE && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
-        sched_yield();
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         pool_lock(&lock);
     }
-    return filling - writing < BUFFERS;
+    gave_up = filling - writing >= BUFFERS;
+    return !gave_up;
 }
 
 /* Under the lock. True: the writer has a full buffer to write. */
