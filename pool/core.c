@@ -180,13 +180,12 @@ void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark) {
         make_dirty(pool, b, mark);
 }
 
-static __attribute__((noinline)) bool more_ids(struct bfc_pool *pool) {
+static __attribute__((noinline)) void more_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
     /* Relaxed: only that no number comes twice matters. */
     pool->next_id = __atomic_fetch_add(&given, batch, __ATOMIC_RELAXED) + 1;
     pool->last_id = pool->next_id + batch - 1;
-    return true;
 }
 
 static inline uint64_t take_id(struct bfc_pool *pool) {
@@ -358,22 +357,22 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
 
 /* What an allocation comes to that finds no clean block at once, or is not under plain rules. */
 static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
-                                                                   struct request *request) {
+                                                                   struct request request) {
     if (!pool->config.reuse_dirty)
-        request->flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
-    if (pool->rules.rounds && request->bytes <= largest_block(pool))
-        request->granules = policy_round(pool, request->bytes) >> pool->granule_bits;
+        request.flags &= ~(unsigned)BFC_ALLOCATE_DIRTY;
+    if (pool->rules.rounds && request.bytes <= largest_block(pool))
+        request.granules = policy_round(pool, request.bytes) >> pool->granule_bits;
     pool->lookups += pool->rules.ages;
-    if (request->granules > MOST_GRANULES) {
-        pool->stats->out_of_memory += !(request->flags & BFC_ALLOCATE_HIT_ONLY);
+    if (request.granules > MOST_GRANULES) {
+        pool->stats->out_of_memory += !(request.flags & BFC_ALLOCATE_HIT_ONLY);
         return BFC_OUT_OF_MEMORY;
     }
-    if (pool_take(pool, request)) {
+    if (pool_take(pool, &request)) {
         pool->stats->hits++;
         return BFC_OK;
     }
-    if (!(request->flags & BFC_ALLOCATE_HIT_ONLY))
-        return serve_miss(pool, request);
+    if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
+        return serve_miss(pool, &request);
     pool->lookups -= pool->rules.ages; /* the caller will ask again */
     return BFC_OUT_OF_MEMORY;
 }
@@ -392,13 +391,13 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
     if (UNLIKELY(pool->oldest_mark <= pool->completed))
         marks_settle(pool, MARKS_A_CALL);
     bool clean = !(flags & BFC_ALLOCATE_DIRTY) || !pool->oldest;
-    if (LIKELY(pool->rules.plain && request.granules <= MOST_GRANULES && clean))
+    if (LIKELY(request.granules <= pool->rules.plain_most && clean))
         b = bins_pick(&pool->clean, pool->blocks, request.granules);
     if (LIKELY(b)) {
         hand_out_clean(pool, b, &request, true);
         pool->stats->hits++;
     } else {
-        status = allocate_by_rules(pool, &request);
+        status = allocate_by_rules(pool, request);
     }
     pool_leave(pool);
     return status;

@@ -64,10 +64,11 @@ struct bfc_pool {
     struct block_detail *details;
     unsigned granule_bits; /* of rules.unit: what sizes are counted in */
     struct map map;
-    block_index vacant; /* list of vacant records, doubly linked by their neighbour links; the
-                           `previous` of its first is not in use */
-    uint32_t high;      /* all records in use are below it... */
-    uint32_t records;   /* ...and they are so many, without record 0 */
+    block_index vacant;   /* list of vacant records, doubly linked by their neighbour links; the
+                             `previous` of its first is not in use */
+    uint32_t high;        /* all records in use are below it... */
+    uint32_t records;     /* ...and they are so many, without record 0... */
+    uint32_t few_records; /* ...which, if they are fewer, are moved together */
     uint64_t next_id, last_id;
     bfc_mark completed;
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
@@ -241,7 +242,7 @@ static inline block_index slot_take(struct bfc_pool *pool) {
 
 /* Moves records together, a few a call: no index kept by the caller holds afterwards. */
 static inline void slots_settle(struct bfc_pool *pool) {
-    if (UNLIKELY(pool->records < pool->high / 2) && pool->high > SLOTS_KEPT)
+    if (UNLIKELY(pool->records < pool->few_records))
         slots_move_together(pool);
 }
 

@@ -83,6 +83,7 @@ void policy_make(struct bfc_pool *pool) {
     };
     struct rules *rules = &pool->rules;
     rules->plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
+    rules->plain_most = rules->plain ? MOST_GRANULES : 0;
 }
 
 /* ---- sizes ---- */

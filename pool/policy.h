@@ -35,12 +35,13 @@ enum back_off { BACK_OFF_TO_SIZE, BACK_OFF_ABOVE_SIZE, BACK_OFF_NONE };
 /* What follows from a pool's configuration, worked out once. */
 struct rules {
     const enum rung *rungs;
-    uint64_t unit; /* a granule: sizes are multiples of it */
-    bool exact;    /* free blocks are sorted, and a region is all of one zone */
-    bool rounds;   /* requests are rounded by more than the unit */
-    bool cuts_all; /* whatever is larger than the request is split */
-    bool ages;     /* regions note when they became idle */
-    bool plain;    /* none of the above but cuts_all: the short way */
+    uint64_t unit;       /* a granule: sizes are multiples of it */
+    bool exact;          /* free blocks are sorted, and a region is all of one zone */
+    bool rounds;         /* requests are rounded by more than the unit */
+    bool cuts_all;       /* whatever is larger than the request is split */
+    bool ages;           /* regions note when they became idle */
+    bool plain;          /* none of the above but cuts_all: the short way... */
+    uint64_t plain_most; /* ...for requests of so many granules at most */
 };
 
 void policy_make(struct bfc_pool *pool);

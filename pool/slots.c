@@ -16,12 +16,19 @@ static bool commit(struct bfc_pool *pool, uint64_t records) {
            host_array_commit(&pool->detail_memory, records * sizeof(struct block_detail));
 }
 
+static void set_high(struct bfc_pool *pool, uint32_t high) {
+    pool->high = high;
+    pool->few_records = high > SLOTS_KEPT ? high / 2 : 0;
+}
+
 block_index slot_take_fresh(struct bfc_pool *pool) {
     if (pool->high == UINT32_MAX || !commit(pool, (uint64_t)pool->high + 1)) {
         pool->records--;
         return 0;
     }
-    return pool->high++;
+    block_index b = pool->high;
+    set_high(pool, b + 1);
+    return b;
 }
 
 static void move_links(struct bfc_pool *pool, block_index to) {
@@ -94,7 +101,7 @@ static void lower_high(struct bfc_pool *pool) {
         slot_unlink_vacant(pool, to);
         move_record(pool, top, to);
     }
-    pool->high = top;
+    set_high(pool, top);
     if (top % RECORDS_A_PIECE == 0)
         give_back(pool);
 }
@@ -112,7 +119,7 @@ bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
         return false;
     pool->blocks = (struct block *)(void *)pool->block_memory.base;
     pool->details = (struct block_detail *)(void *)pool->detail_memory.base;
-    pool->high = 1;
+    set_high(pool, 1);
     return true;
 }
 
