@@ -142,9 +142,8 @@ static CUresult put_in_limbo(struct bfc_domain *domain, CUdeviceptr pointer) {
 }
 
 /*
- * Gives what is in limbo a mark, if nothing captures. Whatever lies there was freed by calls that
- * had begun while a capture was under way, and so before this passed the gate: the mark covers its
- * work.
+ * Gives what is in limbo a mark, if nothing captures. What came there before the mark was recorded
+ * had done its work by then: the mark covers it. What comes meanwhile stays for the next time.
  */
 static void mark_limbo(const struct bfc_driver *driver, struct bfc_domain *domain) {
     CUcontext contexts[MARK_CONTEXTS];
@@ -153,8 +152,9 @@ static void mark_limbo(const struct bfc_driver *driver, struct bfc_domain *domai
         return;
     __atomic_store_n(&domain->has_limbo, false, __ATOMIC_SEQ_CST);
     size_t count = contexts_of(domain, true, contexts);
+    uint64_t arrivals = bfc_pool_limbo_arrivals(domain->pool);
     if (record(driver, domain, contexts, count, true, &mark) == CUDA_SUCCESS)
-        bfc_pool_mark_limbo(domain->pool, mark);
+        bfc_pool_mark_limbo(domain->pool, mark, arrivals);
     else
         __atomic_store_n(&domain->has_limbo, true, __ATOMIC_SEQ_CST);
     bfc_gate_leave();

@@ -61,12 +61,14 @@ struct block {
 
 struct block_detail {
     union {
-        uint64_t slack; /* live */
-        bfc_mark mark;  /* dirty */
+        uint64_t slack;    /* live */
+        bfc_mark mark;     /* dirty */
+        uint64_t arrivals; /* limbo: the pool's, when the last part of it came there */
     };
     union {
         struct {
-            block_index older, newer; /* dirty: in order of marks; limbo: in any order */
+            block_index older, newer; /* dirty: in order of marks; limbo: `newer` is who came
+                                         before */
         };
         bfc_mark handed_out; /* live: the mark under which it was handed out dirty */
     };

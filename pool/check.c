@@ -158,9 +158,11 @@ static const char *check_marks(const struct bfc_pool *pool, uint64_t expected) {
 }
 
 static const char *check_limbo(const struct bfc_pool *pool, uint64_t expected) {
-    uint64_t found = 0;
-    for (block_index b = pool->limbo; b; b = pool->details[b].newer)
-        if (block_state(&pool->blocks[b]) != BLOCK_LIMBO || found++ == expected)
+    uint64_t found = 0, later = pool->limbo_arrivals + 1;
+    for (block_index b = pool->limbo; b;
+         later = pool->details[b].arrivals, b = pool->details[b].newer)
+        if (block_state(&pool->blocks[b]) != BLOCK_LIMBO || pool->details[b].arrivals >= later ||
+            found++ == expected)
             return "the list of limbo holds a block that does not belong there";
     return found == expected ? NULL : "a limbo block is not in its list";
 }

@@ -72,7 +72,9 @@ struct bfc_pool {
     uint64_t next_id, last_id;
     bfc_mark completed;
     bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
-    block_index oldest, newest, limbo;
+    block_index oldest, newest;
+    block_index limbo;       /* list of limbo blocks, who came last first */
+    uint64_t limbo_arrivals; /* blocks that ever came there */
     struct bins clean, dirty;
     struct anchors anchors;
     struct region *regions;

@@ -41,7 +41,7 @@ void marks_replace(struct bfc_pool *pool, block_index b, block_index with) {
 
 void limbo_add(struct bfc_pool *pool, block_index b) {
     struct block_detail *details = pool->details;
-    details[b] = (struct block_detail){.mark = BFC_LIMBO_MARK, .newer = pool->limbo};
+    details[b] = (struct block_detail){.arrivals = ++pool->limbo_arrivals, .newer = pool->limbo};
     if (pool->limbo)
         details[pool->limbo].older = b;
     pool->limbo = b;
@@ -79,16 +79,27 @@ void bfc_pool_complete(struct bfc_pool *pool, bfc_mark mark) {
     pool_leave(pool);
 }
 
-void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark) {
+uint64_t bfc_pool_limbo_arrivals(struct bfc_pool *pool) {
+    pool_enter(pool);
+    uint64_t arrivals = pool->limbo_arrivals;
+    pool_leave(pool);
+    return arrivals;
+}
+
+void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark, uint64_t arrivals) {
     if (mark == BFC_LIMBO_MARK)
         return;
-    /* In one hold of the lock: what comes into limbo later may have done work after the mark. */
+    const struct block_detail *details = pool->details;
     pool_enter(pool);
-    while (pool->limbo) {
-        block_index b = pool->limbo;
+    block_index b = pool->limbo;
+    while (b && details[b].arrivals > arrivals)
+        b = details[b].newer;
+    while (b) {
+        block_index before = details[b].newer;
         limbo_remove(pool, b);
         pool->stats->limbo -= block_size(pool, &pool->blocks[b]);
         pool_make_free(pool, b, mark);
+        b = before;
     }
     slots_settle(pool);
     pool_leave(pool);

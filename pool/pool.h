@@ -172,8 +172,15 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark ma
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* Gives all limbo blocks this mark. */
-void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark);
+/* How many blocks ever came into limbo. To be asked for before a mark for them is recorded. */
+uint64_t bfc_pool_limbo_arrivals(struct bfc_pool *pool);
+
+/*
+ * Gives this mark to the limbo blocks that had come when there were so many arrivals; not to those
+ * that came later, whose last work may be later than the mark. UINT64_MAX: to all. O(limbo blocks)
+ * under the lock.
+ */
+void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark, uint64_t arrivals);
 
 /* Says that all marks up to `mark` are complete. */
 void bfc_pool_complete(struct bfc_pool *pool, bfc_mark mark);

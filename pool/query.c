@@ -123,10 +123,19 @@ static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool
     return bytes;
 }
 
+static bfc_mark mark_of(const struct bfc_pool *pool, block_index b) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    if (state == BLOCK_LIVE)
+        return block_handed_out(pool, b);
+    if (state == BLOCK_LIMBO)
+        return BFC_LIMBO_MARK;
+    return state == BLOCK_DIRTY ? pool->details[b].mark : BFC_NO_MARK;
+}
+
 static void describe(const struct bfc_pool *pool, block_index b, struct bfc_block_info *info) {
     const struct block *at = &pool->blocks[b];
     const struct region *region = region_of(pool, b);
-    bool live = block_state(at) == BLOCK_LIVE, clean = block_state(at) == BLOCK_CLEAN;
+    bool live = block_state(at) == BLOCK_LIVE;
     *info = (struct bfc_block_info){
         .start = block_start(at),
         .size = block_size(pool, at),
@@ -136,9 +145,7 @@ static void describe(const struct bfc_pool *pool, block_index b, struct bfc_bloc
         .free_after = free_bytes_from(pool, at->next, true),
         .region_start = region->start,
         .region_size = region->size,
-        .mark = live    ? block_handed_out(pool, b)
-                : clean ? BFC_NO_MARK
-                        : pool->details[b].mark,
+        .mark = mark_of(pool, b),
         .live = live,
     };
 }

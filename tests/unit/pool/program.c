@@ -17,6 +17,7 @@
 struct freed {
     bfc_addr start, end;
     bfc_mark mark;
+    uint64_t arrivals; /* in limbo, when it was freed */
 };
 
 struct machine {
@@ -28,6 +29,7 @@ struct machine {
     unsigned freed_count;
     bfc_mark last_mark; /* drawn so far */
     bfc_mark completed; /* that bfc_pool_complete told the pool of */
+    uint64_t arrivals;  /* in limbo, when that was asked for; 0: it was not */
     uint64_t last_id;
     uint64_t requested;
     bool cuts_all;     /* every larger block is split */
@@ -60,7 +62,9 @@ static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_mark repo
         }
         if (f->mark > m->fake.told && f->mark > m->completed && f->mark > reported)
             fail(m, "memory was handed out before its mark was complete");
-        struct freed below = {f->start, start, f->mark}, above = {end, f->end, f->mark};
+        struct freed below = *f, above = *f;
+        below.end = start;
+        above.start = end;
         *f = m->freed[--m->freed_count];
         if (below.start < below.end && m->freed_count < FREED)
             m->freed[m->freed_count++] = below;
@@ -113,7 +117,8 @@ static void allocate(struct machine *m, uint64_t bytes, unsigned flags) {
 
 static void note_freed(struct machine *m, const struct bfc_block_info *b, bfc_mark mark) {
     if (mark && m->freed_count < FREED)
-        m->freed[m->freed_count++] = (struct freed){b->start, b->start + b->size, mark};
+        m->freed[m->freed_count++] =
+            (struct freed){b->start, b->start + b->size, mark, bfc_pool_limbo_arrivals(m->pool)};
 }
 
 static void release_block(struct machine *m, unsigned which, bfc_mark mark) {
@@ -154,12 +159,19 @@ static void look_up(struct machine *m, unsigned which, uint8_t by) {
         fail(m, "an address was not found in its block");
 }
 
-static void mark_limbo(struct machine *m) {
+/* Of those that had come at some moment before: of two calls, the one draws it, the other marks. */
+static void mark_limbo(struct machine *m, bool all) {
+    if (!all && !m->arrivals) {
+        m->arrivals = bfc_pool_limbo_arrivals(m->pool);
+        return;
+    }
     bfc_mark mark = ++m->last_mark;
-    bfc_pool_mark_limbo(m->pool, mark);
+    uint64_t arrivals = all ? UINT64_MAX : m->arrivals;
+    bfc_pool_mark_limbo(m->pool, mark, arrivals);
     for (unsigned i = 0; i < m->freed_count; i++)
-        if (m->freed[i].mark == BFC_LIMBO_MARK)
+        if (m->freed[i].mark == BFC_LIMBO_MARK && m->freed[i].arrivals <= arrivals)
             m->freed[i].mark = mark;
+    m->arrivals = 0;
 }
 
 /* Cuts a live block in two, both of which live on. */
@@ -220,7 +232,7 @@ static void step(struct machine *m, const uint8_t *s) {
     static const unsigned flags[] = {0, 0, BFC_ALLOCATE_DIRTY, BFC_ALLOCATE_HIT_ONLY};
     switch (s[0] % 16) {
     case 0:
-        mark_limbo(m);
+        mark_limbo(m, s[1] & 1);
         break;
     case 1:
         complete(m, s[1]);

@@ -192,8 +192,27 @@ Test(pool, keeps_limbo_apart_until_marked) {
     bfc_pool_complete(pool, UINT64_MAX);
     cr_assert_eq(stats().limbo, 2 * MIB);
     cr_assert_neq(get_with(MIB, BFC_ALLOCATE_DIRTY).start, a.start);
-    bfc_pool_mark_limbo(pool, UINT64_MAX - 1);
+    bfc_pool_mark_limbo(pool, UINT64_MAX - 1, UINT64_MAX);
     cr_assert_eq(stats().limbo, 0);
+}
+
+Test(pool, marks_only_the_limbo_that_had_come) {
+    open_pool();
+    struct bfc_block_info a = get(MIB), between = get(MIB), b = get(MIB), c = get(MIB), found;
+    give(a, BFC_LIMBO_MARK);
+    uint64_t arrivals = bfc_pool_limbo_arrivals(pool);
+    give(b, BFC_LIMBO_MARK);
+    bfc_pool_mark_limbo(pool, 5, arrivals);
+    cr_assert(bfc_pool_find(pool, a.start, &found) && found.mark == 5);
+    cr_assert(bfc_pool_find(pool, b.start, &found) && found.mark == BFC_LIMBO_MARK);
+    arrivals = bfc_pool_limbo_arrivals(pool);
+    give(c, BFC_LIMBO_MARK); /* joins b, which is then as late as c */
+    bfc_pool_mark_limbo(pool, 6, arrivals);
+    cr_assert_eq(stats().limbo, 2 * MIB);
+    bfc_pool_mark_limbo(pool, 7, UINT64_MAX);
+    cr_assert(bfc_pool_find(pool, b.start, &found) && found.mark == 7 && found.size == 2 * MIB);
+    give(between, BFC_NO_MARK);
+    cr_assert_null(bfc_pool_check(pool));
 }
 
 Test(pool, hit_only_never_asks) {
