@@ -18,11 +18,10 @@
 #include "pool/block.h"
 #include "pool/sorted.h"
 
-#define BIN_BITS 6 /* bins an octave: 64 */
+#define BIN_BITS 5 /* bins an octave: 32 */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
-#define BIN_WINDOW 6    /* the bins after it of whose first blocks the lowest is taken... */
-#define CLOSE_WINDOW 2  /* ...but so many... */
-#define CLOSE_FIT 16384 /* ...for requests above so many granules, 8 MiB as a rule */
+#define BIN_WINDOW 4    /* the bins after it of whose first blocks the lowest is taken... */
+#define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
 /* What is known of the first block of a bin: its index, and above that where it starts, in units of
@@ -179,24 +178,29 @@ static inline bin_head lower_head(bin_head a, bin_head b) {
     return a < b ? a : b;
 }
 
+/* The lowest of `best` and the heads of `count` bins. */
+static inline bin_head lowest_head(const struct bins *bins, unsigned bin, unsigned count,
+                                   bin_head best) {
+    for (unsigned i = 0; i < count; i++)
+        best = lower_head(best, bins->heads[bin + i]);
+    return best;
+}
+
 /*
  * A block of enough granules, or 0: the first block of the request's own bin if it fits exactly;
- * else the lowest in address of that, if it fits, and of the first blocks of the next bins; else,
- * there being none, the first block of the next bin in use.
+ * else the lowest in address of that, if it fits, and of the first blocks of the next few bins; or,
+ * there being none, of as many bins from the next one in use on.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
-    unsigned bin = bin_of(granules);
+    unsigned bin = bin_of(granules), window = granules <= CLOSE_FIT ? BIN_WINDOW : 1;
     bin_head best = bins->heads[bin];
     uint64_t own = block_granules(&blocks[(block_index)best]); /* of record 0 if there is none */
     if (own == granules && best != NO_HEAD)
         return (block_index)best;
-    best = own >= granules ? best : NO_HEAD;
-    unsigned window = granules <= CLOSE_FIT ? BIN_WINDOW : CLOSE_WINDOW;
-    for (unsigned i = 1; i <= window; i++)
-        best = lower_head(best, bins->heads[bin + i]);
+    best = lowest_head(bins, bin + 1, window, own >= granules ? best : NO_HEAD);
     if (best == NO_HEAD)
-        best = bins->heads[bins_next(bins, bin + CLOSE_WINDOW + 1)];
+        best = lowest_head(bins, bins_next(bins, bin + 2), window, NO_HEAD);
     return (block_index)best;
 }
 
