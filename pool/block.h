@@ -37,7 +37,7 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
 /* A live block's slack where the block's detail tells it, and the mark; other live blocks' details
- * are not in use. */
+ * are not in use. Ids have the other 48 bits: a year of ten million allocations a second. */
 #define SLACK_BITS 16
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
