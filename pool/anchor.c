@@ -27,16 +27,8 @@ static uint32_t priority(anchor_index c) {
     return x ^ x >> 13;
 }
 
-/* In order of address; a region's head comes before its first block. */
-static bool precedes(const struct block *a, const struct block *b) {
-    if (block_start(a) != block_start(b))
-        return block_start(a) < block_start(b);
-    return block_state(a) == BLOCK_HEAD && block_state(b) != BLOCK_HEAD;
-}
-
-static const struct block *block_at(const struct anchors *anchors, const struct block *blocks,
-                                    anchor_index a) {
-    return &blocks[anchors->all[a].block];
+static bfc_addr key_of(const struct block *b) {
+    return block_start(b) + (block_state(b) != BLOCK_HEAD);
 }
 
 static anchor_index take_vacant(struct anchors *anchors) {
@@ -50,11 +42,11 @@ static anchor_index take_vacant(struct anchors *anchors) {
 }
 
 /* Cuts the tree at `tree` into those before `key` and those after. */
-static void cut(struct anchors *anchors, const struct block *blocks, anchor_index tree,
-                const struct block *key, anchor_index *below, anchor_index *above) {
+static void cut(struct anchors *anchors, anchor_index tree, bfc_addr key, anchor_index *below,
+                anchor_index *above) {
     while (tree) {
         struct anchor *t = &anchors->all[tree];
-        if (precedes(&blocks[t->block], key)) {
+        if (t->key < key) {
             *below = tree;
             below = &t->higher;
             tree = t->higher;
@@ -67,18 +59,17 @@ static void cut(struct anchors *anchors, const struct block *blocks, anchor_inde
     *below = *above = 0;
 }
 
-bool anchors_add(struct anchors *anchors, const struct block *blocks, block_index b,
+bool anchors_add(struct anchors *anchors, const struct block *b, block_index index,
                  region_index region) {
     anchor_index a = take_vacant(anchors), *at = &anchors->root;
     anchors->refused |= !a;
     if (!a)
         return false;
-    struct anchor *added = &anchors->all[a];
-    *added = (struct anchor){.block = b, .region = region};
+    struct anchor *all = anchors->all, *added = &all[a];
+    *added = (struct anchor){.key = key_of(b), .block = index, .region = region};
     while (*at && priority(*at) >= priority(a))
-        at = precedes(block_at(anchors, blocks, *at), &blocks[b]) ? &anchors->all[*at].higher
-                                                                  : &anchors->all[*at].lower;
-    cut(anchors, blocks, *at, &blocks[b], &added->lower, &added->higher);
+        at = all[*at].key < added->key ? &all[*at].higher : &all[*at].lower;
+    cut(anchors, *at, added->key, &added->lower, &added->higher);
     *at = a;
     anchors->count++;
     return true;
@@ -101,16 +92,15 @@ static void join(struct anchors *anchors, anchor_index *at, anchor_index below,
     *at = below ? below : above;
 }
 
-/* The link, from `at` on, that leads to the block's anchor, or to where it would be. */
-static anchor_index *link_to(anchor_index *at, struct anchor *all, const struct block *blocks,
-                             block_index b) {
-    while (*at && all[*at].block != b)
-        at = precedes(&blocks[all[*at].block], &blocks[b]) ? &all[*at].higher : &all[*at].lower;
+/* The link, from `at` on, that leads to the anchor of this key, or to where it would be. */
+static anchor_index *link_to(anchor_index *at, struct anchor *all, bfc_addr key) {
+    while (*at && all[*at].key != key)
+        at = all[*at].key < key ? &all[*at].higher : &all[*at].lower;
     return at;
 }
 
-void anchors_remove(struct anchors *anchors, const struct block *blocks, block_index b) {
-    anchor_index *at = link_to(&anchors->root, anchors->all, blocks, b), a = *at;
+void anchors_remove(struct anchors *anchors, const struct block *b) {
+    anchor_index *at = link_to(&anchors->root, anchors->all, key_of(b)), a = *at;
     if (!a)
         return;
     struct anchor *gone = &anchors->all[a];
@@ -120,18 +110,24 @@ void anchors_remove(struct anchors *anchors, const struct block *blocks, block_i
     anchors->count--;
 }
 
-anchor_index anchors_of(const struct anchors *anchors, const struct block *blocks, block_index b) {
-    anchor_index root = anchors->root;
-    return *link_to(&root, anchors->all, blocks, b);
+void anchors_shift(struct anchors *anchors, bfc_addr from, bfc_addr to) {
+    anchor_index a = *link_to(&anchors->root, anchors->all, from + 1);
+    if (a)
+        anchors->all[a].key = to + 1;
 }
 
-anchor_index anchors_find(const struct anchors *anchors, const struct block *blocks,
-                          bfc_addr address) {
+anchor_index anchors_of(const struct anchors *anchors, const struct block *b) {
+    anchor_index root = anchors->root;
+    return *link_to(&root, anchors->all, key_of(b));
+}
+
+anchor_index anchors_find(const struct anchors *anchors, bfc_addr address) {
     anchor_index found = 0, tree = anchors->root;
     while (tree) {
-        bool below = block_start(block_at(anchors, blocks, tree)) <= address;
+        const struct anchor *t = &anchors->all[tree];
+        bool below = (t->key & ~(bfc_addr)1) <= address;
         found = below ? tree : found;
-        tree = below ? anchors->all[tree].higher : anchors->all[tree].lower;
+        tree = below ? t->higher : t->lower;
     }
     return found;
 }

@@ -5,7 +5,8 @@
  * region's head. A treap over the anchors by address (R. Seidel, C. Aragon, "Randomized search
  * trees", 1996) finds the last one at or below an address, and a walk of about ANCHOR_GAP
  * neighbours from there the block: O(log blocks), expected, for interior pointers, while most
- * splits and merges of blocks do not touch the index at all. An anchor costs 16 bytes.
+ * splits and merges of blocks do not touch the index at all. An anchor costs 24 bytes: it holds its
+ * own copy of where its block starts, so that a search stays within the index.
  *
  * When the host had no memory for an anchor it is left out, and walks are longer.
  */
@@ -22,6 +23,7 @@ typedef uint32_t anchor_index;
 typedef uint32_t region_index;
 
 struct anchor {
+    bfc_addr key; /* where the block starts; plus 1, but for a region's head, which comes first */
     block_index block;
     region_index region;
     anchor_index lower, higher; /* in the tree; of a vacant one, lower lists the vacant ones */
@@ -49,18 +51,20 @@ void anchors_close(struct anchors *anchors);
 void anchors_reset(struct anchors *anchors);
 
 /* Makes the block an anchor. False: the host has no memory for it. */
-bool anchors_add(struct anchors *anchors, const struct block *blocks, block_index b,
+bool anchors_add(struct anchors *anchors, const struct block *b, block_index index,
                  region_index region);
 
 /* Takes the block out, whose start must still be what it was. Nothing happens if it is not in. */
-void anchors_remove(struct anchors *anchors, const struct block *blocks, block_index b);
+void anchors_remove(struct anchors *anchors, const struct block *b);
+
+/* A block that started at `from`, if it is in, starts at `to` now; none in between is in. */
+void anchors_shift(struct anchors *anchors, bfc_addr from, bfc_addr to);
 
 /* The anchor that this block is, or 0. */
-anchor_index anchors_of(const struct anchors *anchors, const struct block *blocks, block_index b);
+anchor_index anchors_of(const struct anchors *anchors, const struct block *b);
 
 /* The last anchor that starts at or below `address`, or 0. */
-anchor_index anchors_find(const struct anchors *anchors, const struct block *blocks,
-                          bfc_addr address);
+anchor_index anchors_find(const struct anchors *anchors, bfc_addr address);
 
 /* Calls `visit` for each region's head in address order, until it returns false. */
 bool anchors_visit(const struct anchors *anchors, const struct block *blocks,

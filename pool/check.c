@@ -37,7 +37,10 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return fail(t, "blocks do not fill their region");
     if (should_have_merged(pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
-    bool anchored = anchors_of(&pool->anchors, blocks, b) != 0;
+    anchor_index a = anchors_of(&pool->anchors, at);
+    bool anchored = a != 0;
+    if (anchored && pool->anchors.all[a].block != b)
+        return fail(t, "an anchor is not of the block that starts there");
     if (anchored != is_anchor(b) && (anchored || !pool->anchors.refused))
         return fail(t, "a block should be an anchor and is none, or the other way round");
     t->anchors += anchored;

@@ -15,8 +15,17 @@ static void raise_peak(uint64_t *peak, uint64_t now) {
 
 /* b, new in its region's chain, may be one of the anchors. */
 static __attribute__((noinline)) void drop_anchor(struct bfc_pool *pool, block_index b) {
-    anchor_index before = anchors_find(&pool->anchors, pool->blocks, block_start(&pool->blocks[b]));
-    anchors_add(&pool->anchors, pool->blocks, b, pool->anchors.all[before].region);
+    const struct block *at = &pool->blocks[b];
+    anchor_index before = anchors_find(&pool->anchors, block_start(at));
+    anchors_add(&pool->anchors, at, b, pool->anchors.all[before].region);
+}
+
+/* b starts so many bytes later, or earlier. */
+static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {
+    struct block *at = &pool->blocks[b];
+    at->tagged += bytes;
+    if (UNLIKELY(is_anchor(b)))
+        anchors_shift(&pool->anchors, block_start(at) - bytes, block_start(at));
 }
 
 /*
@@ -35,7 +44,7 @@ split_front(struct bfc_pool *pool, block_index b, uint64_t granules) {
     before->next = b;
     blocks[at->previous].next = front;
     at->previous = front;
-    at->tagged += granules << pool->granule_bits;
+    move_start(pool, b, granules << pool->granule_bits);
     at->last -= (uint32_t)granules;
     if (UNLIKELY(is_anchor(front)))
         drop_anchor(pool, front);
@@ -45,7 +54,7 @@ split_front(struct bfc_pool *pool, block_index b, uint64_t granules) {
 
 static inline void vacate(struct bfc_pool *pool, block_index gone) {
     if (UNLIKELY(is_anchor(gone)))
-        anchors_remove(&pool->anchors, pool->blocks, gone);
+        anchors_remove(&pool->anchors, &pool->blocks[gone]);
     slot_vacate(pool, gone);
     pool->stats->merges++;
 }
@@ -69,7 +78,7 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     blocks[b].previous = blocks[gone].previous;
     blocks[blocks[b].previous].next = b;
     vacate(pool, gone);
-    blocks[b].tagged -= size;
+    move_start(pool, b, -size);
 }
 
 /* Takes a clean or dirty block out of its bin and list. */

@@ -257,7 +257,7 @@ block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
 /* O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
     bfc_addr start = block_start(&pool->blocks[b]);
-    anchor_index a = anchors_find(&pool->anchors, pool->blocks, start);
+    anchor_index a = anchors_find(&pool->anchors, start);
     return &pool->regions[pool->anchors.all[a].region];
 }
 

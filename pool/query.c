@@ -105,7 +105,7 @@ block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
     block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
     if (b)
         return b;
-    b = pool->anchors.all[anchors_find(&pool->anchors, pool->blocks, address)].block;
+    b = pool->anchors.all[anchors_find(&pool->anchors, address)].block;
     if (block_state(&pool->blocks[b]) == BLOCK_HEAD)
         b = pool->blocks[b].next;
     while (b && address - block_start(&pool->blocks[b]) >= block_size(pool, &pool->blocks[b]))

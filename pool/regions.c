@@ -43,7 +43,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
         pool->blocks[head] = (struct block){.tagged = start, .previous = r, .next = b};
         block_set_state(&pool->blocks[head], BLOCK_HEAD);
     }
-    if (!r || !anchors_add(&pool->anchors, pool->blocks, head, r)) {
+    if (!r || !anchors_add(&pool->anchors, &pool->blocks[head], head, r)) {
         if (r)
             vacate_region_record(pool, r);
         if (b)
@@ -57,7 +57,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
         .tagged = start, .last = (uint32_t)((size >> pool->granule_bits) - 1), .previous = head};
     block_set_zone(&pool->blocks[b], zone);
     if (is_anchor(b))
-        anchors_add(&pool->anchors, pool->blocks, b, r);
+        anchors_add(&pool->anchors, &pool->blocks[b], b, r);
     struct bfc_pool_stats *stats = pool->stats;
     stats->regions++;
     stats->reserved += size;
@@ -103,8 +103,8 @@ static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
     block_index b = region_idle_block(pool, region);
     pool_unbin(pool, b);
-    anchors_remove(&pool->anchors, pool->blocks, b);
-    anchors_remove(&pool->anchors, pool->blocks, region->head);
+    anchors_remove(&pool->anchors, &pool->blocks[b]);
+    anchors_remove(&pool->anchors, &pool->blocks[region->head]);
     slot_vacate(pool, b);
     slot_vacate(pool, region->head);
     pool->shared_regions -= region->shared;

@@ -62,9 +62,9 @@ static bool is_anchored(const struct bfc_pool *pool, block_index b) {
 /* As the anchors go by index, the record may be one at the one place and not at the other. */
 static void move_anchor(struct bfc_pool *pool, block_index from, block_index to,
                         region_index region) {
-    anchors_remove(&pool->anchors, pool->blocks, from);
+    anchors_remove(&pool->anchors, &pool->blocks[from]);
     if (is_anchored(pool, to))
-        anchors_add(&pool->anchors, pool->blocks, to, region);
+        anchors_add(&pool->anchors, &pool->blocks[to], to, region);
 }
 
 static void move_record(struct bfc_pool *pool, block_index from, block_index to) {
