@@ -37,7 +37,8 @@ struct bins {
     bin_head heads[BIN_COUNT + BIN_WINDOW]; /* those from BIN_COUNT on are always empty */
 };
 
-_Static_assert(BIN_WORDS <= 64, "one word tells which words are in use");
+_Static_assert(BIN_WORDS < 64, "one word tells which words are in use");
+_Static_assert(BIN_COUNT / 64 < BIN_WORDS, "bins_next may be asked from BIN_COUNT on");
 
 static inline unsigned bin_of(uint64_t granules) {
     unsigned octave = 63u - (unsigned)__builtin_clzll(granules | (1u << BIN_BITS));
@@ -56,13 +57,13 @@ static inline void bins_open(struct bins *bins, bool is_sorted) {
         bins->heads[bin] = NO_HEAD;
 }
 
-/* The first bin from `bin` on that holds a block, or BIN_COUNT. */
+/* The first bin from `bin` on, which is at most BIN_COUNT, that holds a block; or BIN_COUNT. */
 static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
     unsigned w = bin / 64;
-    uint64_t word = w < BIN_WORDS ? bins->words[w] >> (bin % 64) : 0;
+    uint64_t word = bins->words[w] >> (bin % 64);
     if (word)
         return bin + (unsigned)__builtin_ctzll(word);
-    uint64_t later = w + 1 < BIN_WORDS ? bins->words_in_use >> (w + 1) : 0;
+    uint64_t later = bins->words_in_use >> (w + 1);
     if (!later)
         return BIN_COUNT;
     w += 1 + (unsigned)__builtin_ctzll(later);
@@ -188,20 +189,19 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, unsign
 
 /*
  * A block of enough granules, or 0: the first block of the request's own bin if it fits exactly;
- * else the lowest in address of that, if it fits, and of the first blocks of the next few bins; or,
- * there being none, of as many bins from the next one in use on.
+ * the lowest in address of that, if it is larger, and of the first blocks of the next few bins; or
+ * else that of as many bins from the next one in use on.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
     unsigned bin = bin_of(granules), window = granules <= CLOSE_FIT ? BIN_WINDOW : 1;
     bin_head best = bins->heads[bin];
-    uint64_t own = block_granules(&blocks[(block_index)best]); /* of record 0 if there is none */
+    uint64_t own = block_granules(&blocks[(block_index)best]); /* record 0 has 1 */
+    if (own > granules)
+        return (block_index)lowest_head(bins, bin + 1, window, best);
     if (own == granules && best != NO_HEAD)
         return (block_index)best;
-    best = lowest_head(bins, bin + 1, window, own >= granules ? best : NO_HEAD);
-    if (best == NO_HEAD)
-        best = lowest_head(bins, bins_next(bins, bin + 2), window, NO_HEAD);
-    return (block_index)best;
+    return (block_index)lowest_head(bins, bins_next(bins, bin + 1), window, NO_HEAD);
 }
 
 #endif

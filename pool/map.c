@@ -13,11 +13,6 @@ static void set_bucket_count(struct map *map, uint32_t buckets) {
     map->fewest = buckets > MAP_FEWEST_KEPT ? buckets / 3 : 0;
 }
 
-static void set_mask(struct map *map, uint32_t mask) {
-    map->mask = mask;
-    map->half = (mask >> 1) + 1;
-}
-
 bool map_open(struct map *map, uint64_t most_blocks) {
     uint64_t bytes = (most_blocks + most_blocks / 2 + BUCKETS_A_CALL + 1) * sizeof(block_index);
     if (bytes < MAP_FEWEST_BUCKETS * sizeof(block_index))
@@ -27,7 +22,7 @@ bool map_open(struct map *map, uint64_t most_blocks) {
     if (!host_array_commit(&map->memory, MAP_FEWEST_BUCKETS * sizeof(block_index)))
         return false;
     map->buckets = (block_index *)(void *)map->memory.base;
-    set_mask(map, MAP_FEWEST_BUCKETS - 1);
+    map->mask = MAP_FEWEST_BUCKETS - 1;
     set_bucket_count(map, MAP_FEWEST_BUCKETS);
     return true;
 }
@@ -57,7 +52,7 @@ static bool add_bucket(struct map *map, struct block *blocks) {
     if (!host_array_commit(&map->memory, ((uint64_t)added + 1) * sizeof(block_index)))
         return false;
     if (added > map->mask)
-        set_mask(map, map->mask * 2 + 1);
+        map->mask = map->mask * 2 + 1;
     split_bucket(map, blocks, added & (map->mask >> 1), added);
     set_bucket_count(map, added + 1);
     return true;
@@ -79,7 +74,7 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     *at = map->buckets[last];
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)
-        set_mask(map, map->mask >> 1);
+        map->mask >>= 1;
     if (last % BUCKETS_A_PIECE == 0)
         host_array_give_back(&map->memory, (uint64_t)last * sizeof(block_index));
 }

@@ -19,7 +19,7 @@
 struct map {
     block_index *buckets;
     uint32_t bucket_count;
-    uint32_t half, mask; /* a power of two below bucket_count; and its double, less one */
+    uint32_t mask; /* the power of two not below bucket_count, less one */
     uint32_t count;
     uint32_t fewest, most; /* counts beyond which buckets are taken away or added */
     struct host_array memory;
@@ -33,7 +33,7 @@ static inline uint32_t map_hash(bfc_addr start) {
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t bucket = map_hash(start) & map->mask;
     /* No branch: which it is cannot be foreseen. */
-    return bucket & ~(map->half & -(uint32_t)(bucket >= map->bucket_count));
+    return bucket & (map->mask >> 1 | -(uint32_t)(bucket < map->bucket_count));
 }
 
 /* Does this live block start at `start`? */

@@ -22,7 +22,7 @@ void prove(void) {
         if (bins.words[w])
             bins.words_in_use |= UINT64_C(1) << w;
     }
-    unsigned from = (unsigned)any_between(0, BIN_COUNT - 1);
+    unsigned from = (unsigned)any_between(0, BIN_COUNT);
     unsigned found = bins_next(&bins, from);
     assert(found >= from && found <= BIN_COUNT);
     assert(found == BIN_COUNT || in_use(found));
