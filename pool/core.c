@@ -357,6 +357,10 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
         if (!first)
             absorb_next(pool, b);
     }
+    if (dirty_with(pool, blocks[b].next, mark)) { /* what is left would be its equal */
+        pool_unbin(pool, blocks[b].next);
+        absorb_next(pool, b);
+    }
     block_set_state(&blocks[b], BLOCK_DIRTY);
     marks_add(pool, b, mark);
     bins_insert(&pool->dirty, blocks, b, false);

@@ -215,6 +215,21 @@ Test(pool, marks_only_the_limbo_that_had_come) {
     cr_assert_null(bfc_pool_check(pool));
 }
 
+/* What is left of a run has its highest mark, and may lie beside a block that had that before. */
+Test(pool, what_is_left_of_a_run_merges) {
+    open_pool();
+    struct bfc_block_info a = get(8 * MIB), b = get(MIB), c = get(MIB), d = get(MIB), found;
+    while (stats().clean >= MIB)
+        get(MIB);
+    give(a, 1);
+    give(b, 2);
+    give(c, BFC_NO_MARK);
+    give(d, 2);
+    cr_assert_eq(get_with(19 * MIB / 2, BFC_ALLOCATE_DIRTY).start, a.start);
+    cr_assert_null(bfc_pool_check(pool));
+    cr_assert(bfc_pool_find(pool, d.start, &found) && found.size == 3 * MIB / 2);
+}
+
 Test(pool, hit_only_never_asks) {
     open_pool();
     struct bfc_block_info block;
