@@ -218,6 +218,7 @@ Test(pool, marks_only_the_limbo_that_had_come) {
 /* What is left of a run has its highest mark, and may lie beside a block that had that before. */
 Test(pool, what_is_left_of_a_run_merges) {
     open_pool();
+    give(get(11 * MIB), BFC_NO_MARK); /* so that they lie side by side */
     struct bfc_block_info a = get(8 * MIB), b = get(MIB), c = get(MIB), d = get(MIB), found;
     while (stats().clean >= MIB)
         get(MIB);
