@@ -179,12 +179,15 @@ static inline bin_head lower_head(bin_head a, bin_head b) {
     return a < b ? a : b;
 }
 
-/* The lowest of `best` and the heads of `count` bins. */
-static inline bin_head lowest_head(const struct bins *bins, unsigned bin, unsigned count,
-                                   bin_head best) {
-    for (unsigned i = 0; i < count; i++)
-        best = lower_head(best, bins->heads[bin + i]);
-    return best;
+_Static_assert(BIN_WINDOW == 4, "lowest_head looks at so many");
+
+/* The lowest of the heads of BIN_WINDOW bins; or the first, for a request that is to fit closely.
+ */
+static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64_t granules) {
+    const bin_head *heads = &bins->heads[bin];
+    if (granules > CLOSE_FIT)
+        return heads[0];
+    return lower_head(lower_head(heads[0], heads[1]), lower_head(heads[2], heads[3]));
 }
 
 /*
@@ -194,14 +197,14 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, unsign
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {
-    unsigned bin = bin_of(granules), window = granules <= CLOSE_FIT ? BIN_WINDOW : 1;
+    unsigned bin = bin_of(granules);
     bin_head best = bins->heads[bin];
     uint64_t own = block_granules(&blocks[(block_index)best]); /* record 0 has 1 */
     if (own > granules)
-        return (block_index)lowest_head(bins, bin + 1, window, best);
+        return (block_index)lower_head(best, lowest_head(bins, bin + 1, granules));
     if (own == granules && best != NO_HEAD)
         return (block_index)best;
-    return (block_index)lowest_head(bins, bins_next(bins, bin + 1), window, NO_HEAD);
+    return (block_index)lowest_head(bins, bins_next(bins, bin + 1), granules);
 }
 
 #endif
