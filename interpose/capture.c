@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/capture.h"
+#include "interpose/clock.h"
 #include "interpose/process.h"
 #include "interpose/unsafe.h"
 
@@ -68,7 +69,7 @@ void bfc_gate_leave(void) {
 
 /* ---- waits by context ---- */
 
-enum { LONGEST_WAIT_S = 1, NAP_NS = 20000 };
+enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
 
 static bool are_waits(void) {
     unsigned under_way = 0;
@@ -79,17 +80,12 @@ static bool are_waits(void) {
 
 /* Nothing enters any more. */
 static void outlast_waits(void) {
-    struct timespec start, now;
     BFC_WITHOUT_HOLDING(return;)
     if (!are_waits())
         return;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    do {
+    uint64_t start = bfc_now_ns();
+    while (are_waits() && bfc_now_ns() - start < LONGEST_WAIT_NS)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (are_waits() &&
-             (now.tv_sec - start.tv_sec < LONGEST_WAIT_S ||
-              (now.tv_sec - start.tv_sec == LONGEST_WAIT_S && now.tv_nsec < start.tv_nsec)));
 }
 
 /* ---- doors ---- */

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/clock.h"
 #include "interpose/neighbours.h"
 #include "interpose/ranks.h"
 #include "interpose/segment.h"
@@ -84,9 +85,7 @@ static void add_rank(struct text *text) {
 static bool may_speak(unsigned *kept_back) {
     static uint64_t next_ns;
     static unsigned silent;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t ns = bfc_now_ns();
     uint64_t next = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
     if (ns < next || !__atomic_compare_exchange_n(&next_ns, &next, ns + SILENCE_NS, false,
                                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {

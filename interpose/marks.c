@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "interpose/capture.h"
+#include "interpose/clock.h"
 #include "interpose/unsafe.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
@@ -443,17 +444,11 @@ bfc_mark bfc_marks_poll(struct bfc_marks *marks, const struct bfc_driver *driver
 
 /* ---- waiting ---- */
 
-static uint64_t read_clock(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static bfc_mark wait_a_while(struct bfc_marks *marks, const struct bfc_driver *driver,
                              bfc_mark mark, uint64_t timeout_ns) {
-    uint64_t start = read_clock();
+    uint64_t start = bfc_now_ns();
     bfc_mark complete;
-    while ((complete = bfc_marks_poll(marks, driver)) < mark && read_clock() - start < timeout_ns)
+    while ((complete = bfc_marks_poll(marks, driver)) < mark && bfc_now_ns() - start < timeout_ns)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     return complete;
 }

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "interpose/clock.h"
 #include "interpose/segment.h"
 
 /* Lanes that have an owner, one bit each. */
@@ -11,12 +12,6 @@ static uint32_t lanes_taken;
 __thread struct bfc_observer bfc_observer __attribute__((tls_model("initial-exec")));
 
 /* ---- time ---- */
-
-static uint64_t read_clock(clockid_t clock) {
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 static uint64_t us_since_creation(const struct bfc_segment_header *header, uint64_t now_ns) {
     return now_ns > header->created_ns ? (now_ns - header->created_ns) / 1000 : 0;
@@ -40,12 +35,12 @@ uint64_t bfc_observe_clock(unsigned which) {
     bool closely = bfc_observer.timed[which] < TIMED_CLOSELY;
     bfc_observer.timed[which] += closely;
     bfc_observer.until_timed[which] = (closely ? BFC_LATENCY_SAMPLING : SELDOM) - 1;
-    return read_clock(CLOCK_MONOTONIC);
+    return bfc_now_ns();
 }
 
 /* A call that failed is left out. */
 void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start) {
-    uint64_t took = read_clock(CLOCK_MONOTONIC) - start;
+    uint64_t took = bfc_now_ns() - start;
     uint64_t weight = bfc_observer.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
     __atomic_fetch_add(&bins[bfc_latency_bin(took)], weight, __ATOMIC_RELAXED);
 }
@@ -59,7 +54,7 @@ struct bfc_event *bfc_observe_take_batch(struct bfc_segment_header *header) {
     bfc_observer.event = number;
     bfc_observer.batch_end = number + BFC_EVENT_BATCH;
     bfc_observer.slot = (struct bfc_event *)(void *)events + number % BFC_EVENTS;
-    advance_time(us_since_creation(header, read_clock(CLOCK_REALTIME_COARSE)));
+    advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME_COARSE)));
     return bfc_observer.slot;
 }
 
@@ -77,7 +72,7 @@ void bfc_observe_landmark(const struct bfc_domain *domain, enum bfc_event_kind k
     if (!header)
         return;
     uint64_t pool = bfc_event_what(BFC_EVENT_NONE, domain ? domain->section_index : 63, 0);
-    advance_time(us_since_creation(header, read_clock(CLOCK_REALTIME)));
+    advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME)));
     bfc_observe_event(header, kind, pool, address, bytes);
     add_landmark(header, bfc_observer.when | pool | (uint64_t)kind, address, bytes);
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "interpose/capture.h"
+#include "interpose/clock.h"
 #include "interpose/marks.h"
 #include "interpose/observe.h"
 #include "interpose/peers.h"
@@ -50,17 +51,11 @@ static inline CUresult latch(struct bfc_domain *domain, CUresult result) {
  */
 enum { TIMED_WAITS = 64 };
 
-static uint64_t read_clock(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static __attribute__((noinline)) CUresult
 synchronize_timed(const struct bfc_driver *driver, struct bfc_domain *domain, uint64_t weight) {
-    uint64_t before = read_clock();
+    uint64_t before = bfc_now_ns();
     CUresult result = driver->cuCtxSynchronize();
-    __atomic_fetch_add(&domain->section->host_wait_ns, weight * (read_clock() - before),
+    __atomic_fetch_add(&domain->section->host_wait_ns, weight * (bfc_now_ns() - before),
                        __ATOMIC_RELAXED);
     return result;
 }

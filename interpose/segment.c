@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/clock.h"
 #include "interpose/neighbours.h"
 #include "interpose/observe.h"
 #include "interpose/ranks.h"
@@ -147,12 +148,6 @@ static struct bfc_segment_header *map_segment(void) {
 
 /* ---- the helper thread ---- */
 
-static uint64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* BFC_TRIM_IDLE, in nanoseconds; UINT64_MAX: none. Set before the helper starts. */
 static uint64_t trim_idle_ns = UINT64_MAX;
 
@@ -176,7 +171,7 @@ static void futex_wait(uint32_t *word, uint32_t expected) {
 
 static void trim_idle(void) {
     static uint64_t next_ns;
-    uint64_t now = monotonic_ns();
+    uint64_t now = bfc_now_ns();
     if (trim_idle_ns == UINT64_MAX || now < next_ns)
         return;
     services->trim_idle(trim_idle_ns);
@@ -209,14 +204,14 @@ static void serve_refresh(struct bfc_segment_header *published) {
     static uint32_t served;
     static uint64_t next_ns;
     uint32_t asked = __atomic_load_n(&published->refresh_asked, __ATOMIC_ACQUIRE);
-    uint64_t now = monotonic_ns();
+    uint64_t now = bfc_now_ns();
     if (asked == served)
         return;
     served = asked;
     if (now < next_ns)
         return;
     services->refresh();
-    uint64_t end = monotonic_ns();
+    uint64_t end = bfc_now_ns();
     next_ns = end + 100 * (end - now);
 }
 

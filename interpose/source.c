@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "interpose/capture.h"
+#include "interpose/clock.h"
 #include "interpose/marks.h"
 #include "interpose/observe.h"
 #include "interpose/occupancy.h"
@@ -115,9 +116,7 @@ static void release(void *context, bfc_addr start, uint64_t bytes) {
 
 static uint64_t now(void *context) {
     (void)context;
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    return bfc_now_ns();
 }
 
 /* ---- making and trimming pools ---- */

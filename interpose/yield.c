@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/clock.h"
 #include "interpose/neighbours.h"
 #include "interpose/shared_folder.h"
 
@@ -24,12 +25,6 @@
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
 #define NEIGHBOURS_MOST 64
-
-static uint64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 /* ---- one neighbour's segment ---- */
 
@@ -145,7 +140,7 @@ static uint64_t came_from_all(const struct asked *asked, size_t count) {
 /* Until this neighbour has answered or its time is up, or enough came from all of them. */
 static void wait_a_while(const struct asked *asked, size_t count, uint64_t wanted, uint64_t until) {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
-    while (!is_served(&asked[count - 1]) && now_ns() < until &&
+    while (!is_served(&asked[count - 1]) && bfc_now_ns() < until &&
            came_from_all(asked, count) < wanted)
         nanosleep(&pause, NULL);
 }
@@ -187,14 +182,14 @@ static struct bfc_neighbour *take_richest(struct bfc_neighbour *all, size_t coun
 uint64_t bfc_yield_ask(const struct bfc_domain *domain, uint64_t bytes) {
     struct bfc_neighbour all[NEIGHBOURS_MOST], *next;
     struct asked asked[NEIGHBOURS_MOST];
-    uint64_t wanted = missing(bytes), came = 0, deadline = now_ns() + ALL_NS;
+    uint64_t wanted = missing(bytes), came = 0, deadline = bfc_now_ns() + ALL_NS;
     size_t asked_count = 0, count = bfc_neighbours_on(domain->section->device_uuid,
                                                       bfc_pid_namespace(), all, NEIGHBOURS_MOST);
-    while (came < wanted && now_ns() < deadline && (next = take_richest(all, count))) {
+    while (came < wanted && bfc_now_ns() < deadline && (next = take_richest(all, count))) {
         next->cached = 0;
         if (!ask(&asked[asked_count], domain, next->pid, wanted - came))
             continue;
-        uint64_t until = now_ns() + EACH_NS;
+        uint64_t until = bfc_now_ns() + EACH_NS;
         wait_a_while(asked, ++asked_count, wanted, until < deadline ? until : deadline);
         came = came_from_all(asked, asked_count);
     }

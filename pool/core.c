@@ -94,7 +94,7 @@ void pool_unbin(struct bfc_pool *pool, block_index b) {
 
 /*
  * Makes b, in no bin, clean, merging it with its clean neighbours; a neighbour's record is what
- * stays. `plain` is pool->rules.plain, for the compiler to see.
+ * stays. `plain`: under rules with plain_most, for the compiler to see.
  */
 static inline __attribute__((always_inline)) block_index merge_clean(struct bfc_pool *pool,
                                                                      block_index b, bool plain) {
@@ -133,7 +133,7 @@ static __attribute__((noinline)) void merge_by_rules(struct bfc_pool *pool, bloc
 
 static inline __attribute__((always_inline)) void make_clean(struct bfc_pool *pool, block_index b) {
     pool->stats->clean += block_size(pool, &pool->blocks[b]);
-    if (LIKELY(pool->rules.plain))
+    if (LIKELY(pool->rules.plain_most))
         merge_clean(pool, b, true);
     else
         merge_by_rules(pool, b);

@@ -82,8 +82,8 @@ void policy_make(struct bfc_pool *pool) {
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
     struct rules *rules = &pool->rules;
-    rules->plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
-    rules->plain_most = rules->plain ? MOST_GRANULES : 0;
+    bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
+    rules->plain_most = plain ? MOST_GRANULES : 0;
 }
 
 /* ---- sizes ---- */

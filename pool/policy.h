@@ -40,8 +40,8 @@ struct rules {
     bool rounds;         /* requests are rounded by more than the unit */
     bool cuts_all;       /* whatever is larger than the request is split */
     bool ages;           /* regions note when they became idle */
-    bool plain;          /* none of the above but cuts_all: the short way... */
-    uint64_t plain_most; /* ...for requests of so many granules at most */
+    uint64_t plain_most; /* granules of the largest request that goes the short way; 0, none does,
+                            unless of the above there is but cuts_all */
 };
 
 void policy_make(struct bfc_pool *pool);

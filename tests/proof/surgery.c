@@ -63,7 +63,7 @@ static void lay_region(void) {
                              .granule_bits = GRANULE_BITS,
                              .high = RECORDS,
                              .oldest_mark = UINT64_MAX,
-                             .rules = {.plain = true, .cuts_all = true}};
+                             .rules = {.plain_most = MOST_GRANULES, .cuts_all = true}};
     stats = (struct bfc_pool_stats){.sequence = 0};
     pool.clean = no_blocks;
     blocks[0] = (struct block){.tagged = 0};
