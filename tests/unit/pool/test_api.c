@@ -215,6 +215,18 @@ Test(pool, marks_only_the_limbo_that_had_come) {
     cr_assert_null(bfc_pool_check(pool));
 }
 
+Test(pool, a_live_block_keeps_its_mark) {
+    open_pool();
+    give(get(4 * MIB), 7);
+    struct bfc_block_info a = get_with(3 * MIB, BFC_ALLOCATE_DIRTY), found;
+    cr_assert_eq(a.mark, 7);
+    cr_assert_eq(bfc_pool_carve(pool, a.start, MIB), BFC_OK);
+    cr_assert(bfc_pool_find(pool, a.start, &found) && found.live && found.mark == 7);
+    cr_assert(found.id == a.id && found.requested == MIB);
+    cr_assert(bfc_pool_find(pool, a.start + MIB, &found) && found.live && found.mark == 7);
+    cr_assert_eq(found.requested, 2 * MIB);
+}
+
 /* What is left of a run has its highest mark, and may lie beside a block that had that before. */
 Test(pool, what_is_left_of_a_run_merges) {
     open_pool();

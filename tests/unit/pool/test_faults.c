@@ -151,10 +151,13 @@ Test(faults, records_move_together) {
         for (unsigned i = step; i < MANY; i += 10) {
             cr_assert(bfc_pool_find(pool, at[i] + 511, &b));
             cr_assert_eq(b.start, at[i]);
-            cr_assert_eq(bfc_pool_free(pool, at[i], BFC_NO_MARK), BFC_OK);
+            bfc_mark mark = i % 1000 ? BFC_NO_MARK : 1 + i; /* some records have a detail */
+            cr_assert_eq(bfc_pool_free(pool, at[i], mark), BFC_OK);
         }
         cr_assert_null(bfc_pool_check(pool));
     }
+    for (unsigned i = 0; i < MANY; i += 1000)
+        cr_assert(bfc_pool_find(pool, at[i], &b) && !b.live && b.mark == 1 + i);
     cr_assert_lt(pool->high, 8192);
     cr_assert_leq(pool->map.bucket_count, MAP_FEWEST_KEPT);
     close_pool();
