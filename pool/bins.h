@@ -3,14 +3,14 @@
  *
  * Bins are 1 granule wide below 2^BIN_BITS granules, and from there on as many to an octave; they
  * reach to 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
- * doubly linked list; a block that comes in becomes its first if it is lower in address than the
- * first, and else its second. That hint of an order, and looking at some bins for the lowest first
- * block, pack nearly as well as a full order (docs/pool-experiments.md) and cost no search. Each
- * bin tells where its first block lies, so that looking at it does not touch the block. All
- * operations are O(1) but for bins_search.
+ * doubly linked list; an inserted block becomes the first if its address is lower than the first's,
+ * and otherwise the second. This rough order, and comparing the first blocks of some bins, packs
+ * nearly as well as a full order (docs/pool-experiments.md) and costs no search. Each bin stores
+ * the address of its first block, so that a comparison does not touch the block. All operations are
+ * O(1).
  *
- * Where a policy wants an exact order, `is_sorted` is set and one treap (sorted.h) stands for the
- * lists; then bins_next, bins_search and bins_pick are not for use.
+ * Where a policy needs an exact order, `is_sorted` is set and one treap (sorted.h) replaces the
+ * lists; bins_next and bins_pick must not be called then.
  */
 #ifndef BFC_POOL_BINS_H
 #define BFC_POOL_BINS_H
@@ -24,8 +24,8 @@
 #define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
-/* What is known of the first block of a bin: its index, and above that where it starts, in units of
- * 64 KiB, so that of two heads the lesser is of the lower block. */
+/* The first block of a bin: its index, and above that its address in units of 64 KiB, so that the
+ * lesser of two heads belongs to the lower block. */
 typedef uint64_t bin_head;
 #define NO_HEAD ((bin_head)UINT32_MAX << 32)
 
@@ -46,7 +46,7 @@ static inline unsigned bin_of(uint64_t granules) {
     return (step << BIN_BITS) + (unsigned)(granules >> step);
 }
 
-/* Addresses have 47 or 48 bits, as a rule; those that have more are only compared less well. */
+/* Addresses usually have 47 or 48 bits; those with more bits are only compared less precisely. */
 static inline bin_head head_of(const struct block *blocks, block_index b) {
     return ((blocks[b].tagged << 16) & ((bin_head)INT32_MAX << 32)) | b;
 }
@@ -110,8 +110,8 @@ static inline void bins_take(struct bins *bins, struct block *blocks, block_inde
 }
 
 /*
- * Of the following, `plain` is true where the caller knows that is_sorted is not set, for the
- * compiler to see.
+ * In the following, `plain` is true where the caller knows that is_sorted is not set, so that the
+ * compiler can drop that case.
  */
 
 static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
@@ -128,14 +128,14 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
         bins_take(bins, blocks, b);
 }
 
-/* To be called before b, which is in a bin, changes its start or size. */
+/* Call before b, which is in a bin, changes its start or size. */
 static inline void bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
                                      bool plain) {
     if (!plain && bins->is_sorted)
         sorted_remove(&bins->root, blocks, b);
 }
 
-/* A block that is still of its old bin, as large ones often are, keeps its place there. */
+/* A block that still belongs to its old bin, as large ones often do, keeps its place there. */
 static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
                                    bool plain) {
     if (!plain && bins->is_sorted) {
@@ -151,7 +151,7 @@ static inline void bins_end_resize(struct bins *bins, struct block *blocks, bloc
     }
 }
 
-/* Puts `to` where `from` is, of which it is a copy. */
+/* Replaces `from` by its copy `to`. */
 static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
                                 block_index to) {
     if (bins->is_sorted) {
@@ -164,15 +164,6 @@ static inline void bins_replace(struct bins *bins, struct block *blocks, block_i
         blocks[before].after = to;
     else
         bins->heads[blocks[to].bin] = head_of(blocks, to);
-}
-
-/* The first block of the request's own bin that has enough granules, or 0: not O(1). */
-static inline block_index bins_search(const struct bins *bins, const struct block *blocks,
-                                      uint64_t granules) {
-    block_index b = (block_index)bins->heads[bin_of(granules)];
-    while (b && block_granules(&blocks[b]) < granules)
-        b = blocks[b].after;
-    return b;
 }
 
 static inline bin_head lower_head(bin_head a, bin_head b) {
@@ -191,9 +182,10 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64
 }
 
 /*
- * A block of enough granules, or 0: the first block of the request's own bin if it fits exactly;
- * the lowest in address of that, if it is larger, and of the first blocks of the next few bins; or
- * else that of as many bins from the next one in use on.
+ * Returns a block of enough granules, or 0: the first block of the request's own bin if it fits
+ * exactly; else the lowest in address among that block, if it is large enough, and the first blocks
+ * of the next few bins; else the lowest among the first blocks of as many bins from the next one in
+ * use on.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {

@@ -3,8 +3,8 @@
  *
  * A record is in two arrays by how often its parts are used: `struct block` (32 bytes, two to a
  * cache line) is all that allocating, freeing and merging need; `struct block_detail` (16) is
- * for blocks with a mark, in limbo, or much larger than what was asked for. Neighbours in a region
- * are doubly linked in address order, from the region's head on. Record 0 is a live block of no
+ * for blocks with a fence, deferred, or much larger than what was asked for. Neighbours in a region
+ * are doubly linked in address order, starting at the region's head. Record 0 is a live block of no
  * size, so a region's end needs no special case.
  */
 #ifndef BFC_POOL_BLOCK_H
@@ -19,25 +19,33 @@ typedef uint32_t block_index;
 
 /* Of the largest block, and so of the largest region. */
 #define MOST_GRANULES ((uint64_t)1 << 32)
+#define LARGEST_BLOCK (MOST_GRANULES << BFC_GRANULE_BITS)
+
+/* The alignment of a large block in granules, and the most granules that may lie unused before one.
+ */
+#define LARGE_GRANULES (BFC_LARGE >> BFC_GRANULE_BITS)
+#define MOST_LEAD (LARGE_GRANULES - 1)
 
 enum block_state {
     BLOCK_LIVE,
-    BLOCK_CLEAN,
-    BLOCK_DIRTY,
-    BLOCK_LIMBO,
+    BLOCK_READY,
+    BLOCK_PENDING,
+    BLOCK_DEFERRED,
+    BLOCK_AWAITED,
     BLOCK_VACANT,
     BLOCK_HEAD, /* none, but what stands before the first block of a region: `region` tells which */
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* Policy pytorch has regions for small blocks alone: each block is of the zone of its region. */
+/* Policy pytorch has separate regions for small blocks: each block has the zone of its region. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
 
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
-/* A live block's slack where the block's detail tells it, and the mark; other live blocks' details
- * are not in use. Ids have the other 48 bits: a year of ten million allocations a second. */
+/* The slack of a live block whose detail holds the real slack and the fence; other live blocks do
+ * not use their details. Ids have the other 48 bits, enough for a year of ten million allocations a
+ * second. */
 #define SLACK_BITS 16
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
@@ -48,11 +56,11 @@ struct block {
                                    head, `previous` is its region */
     union {
         block_index chain; /* live: next with the same hash */
-        uint32_t bin;      /* clean and dirty: the bin that it is in */
+        uint32_t bin;      /* ready and pending: the bin that it is in */
     };
     union {
         struct {
-            block_index before, after; /* clean and dirty: in their bin */
+            block_index before, after; /* ready and pending: in their bin */
         };
         uint64_t identity; /* live: the id, and in its low SLACK_BITS the size less bytes as asked,
                               or MUCH_SLACK */
@@ -62,15 +70,15 @@ struct block {
 struct block_detail {
     union {
         uint64_t slack;    /* live */
-        bfc_mark mark;     /* dirty */
-        uint64_t arrivals; /* limbo: the pool's, when the last part of it came there */
+        bfc_fence fence;   /* pending */
+        uint64_t arrivals; /* deferred: the pool's, when the last part of it came there */
     };
     union {
         struct {
-            block_index older, newer; /* dirty: in order of marks; limbo: `newer` is who came
+            block_index older, newer; /* pending: in order of fences; deferred: `newer` is who came
                                          before */
         };
-        bfc_mark handed_out; /* live: the mark under which it was handed out dirty */
+        bfc_fence handed_out; /* live: the fence under which it was handed out pending */
     };
 };
 
@@ -83,7 +91,7 @@ static inline enum block_state block_state(const struct block *b) {
 
 static inline bool block_is_free(const struct block *b) {
     enum block_state state = block_state(b);
-    return state >= BLOCK_CLEAN && state <= BLOCK_LIMBO;
+    return state >= BLOCK_READY && state <= BLOCK_AWAITED;
 }
 
 /* Of a live block. */
@@ -91,16 +99,16 @@ static inline uint64_t block_id(const struct block *b) {
     return b->identity >> SLACK_BITS;
 }
 
-/* Of a live block: what its detail does not tell, or MUCH_SLACK. */
+/* Of a live block: its slack if its detail does not hold that, or MUCH_SLACK. */
 static inline uint64_t block_slack(const struct block *b) {
     return b->identity & MUCH_SLACK;
 }
 
-/* Does its struct block_detail say anything? */
+/* Is its struct block_detail in use? */
 static inline bool block_has_detail(const struct block *b) {
     enum block_state state = block_state(b);
     return state == BLOCK_LIVE ? block_slack(b) == MUCH_SLACK
-                               : state == BLOCK_DIRTY || state == BLOCK_LIMBO;
+                               : state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
 
 static inline bfc_addr block_start(const struct block *b) {
@@ -109,6 +117,14 @@ static inline bfc_addr block_start(const struct block *b) {
 
 static inline uint64_t block_granules(const struct block *b) {
     return (uint64_t)b->last + 1;
+}
+
+static inline uint64_t block_size(const struct block *b) {
+    return block_granules(b) << BFC_GRANULE_BITS;
+}
+
+static inline bfc_addr block_end(const struct block *b) {
+    return block_start(b) + block_size(b);
 }
 
 static inline void block_set_state(struct block *b, enum block_state state) {

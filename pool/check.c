@@ -6,9 +6,9 @@
 struct tally {
     const struct bfc_pool *pool;
     const char *fault;
-    uint64_t bytes[4];  /* by state */
-    uint64_t blocks[4]; /* by state */
-    uint64_t binned_dirty, requested, regions, anchors, shared;
+    uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
+    uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
+    uint64_t binned_pending, requested, regions, anchors, shared;
     block_index previous; /* the record before the block that is looked at */
 };
 
@@ -20,9 +20,9 @@ static bool fail(struct tally *t, const char *fault) {
 
 static bool should_have_merged(const struct bfc_pool *pool, block_index a, block_index b) {
     enum block_state state = block_state(&pool->blocks[a]);
-    if (state == BLOCK_LIVE || state != block_state(&pool->blocks[b]))
+    if (state == BLOCK_LIVE || state == BLOCK_AWAITED || state != block_state(&pool->blocks[b]))
         return false;
-    return state != BLOCK_DIRTY || pool->details[a].mark == pool->details[b].mark;
+    return state != BLOCK_PENDING || pool->details[a].fence == pool->details[b].fence;
 }
 
 static bool check_place(struct tally *t, block_index b, const struct region *region) {
@@ -31,10 +31,13 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     if (at->previous != t->previous)
         return fail(t, "a block's neighbours do not point back at it");
     bool is_first = t->previous == region->head;
-    if (block_start(at) != (is_first ? region->start : block_end(pool, previous)))
+    if (block_start(at) != (is_first ? region->start : block_end(previous)))
         return fail(t, "blocks do not tile their region");
-    if (!at->next && block_end(pool, at) != region->start + region->size)
+    if (!at->next && block_end(at) != region->start + region->size)
         return fail(t, "blocks do not fill their region");
+    if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE &&
+        block_requested(pool, b) >= BFC_LARGE)
+        return fail(t, "a large block does not start where it may");
     if (should_have_merged(pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
     anchor_index a = anchors_of(&pool->anchors, at);
@@ -53,13 +56,13 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
 static bool count_block(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     enum block_state state = block_state(at);
-    if (state > BLOCK_LIMBO)
+    if (state > BLOCK_AWAITED)
         return fail(t, "a vacant record is in a region");
-    if (state == BLOCK_DIRTY && t->pool->details[b].mark <= BFC_NO_MARK)
-        return fail(t, "a dirty block has no mark");
-    t->bytes[state] += block_size(t->pool, at);
+    if (state == BLOCK_PENDING && t->pool->details[b].fence <= BFC_NO_FENCE)
+        return fail(t, "a pending block has no fence");
+    t->bytes[state] += block_size(at);
     t->blocks[state]++;
-    t->binned_dirty += state == BLOCK_DIRTY && !region->shared && t->pool->config.reuse_dirty;
+    t->binned_pending += state == BLOCK_PENDING && !region->shared && t->pool->config.reuse_pending;
     t->requested += state == BLOCK_LIVE ? block_requested(t->pool, b) : 0;
     return true;
 }
@@ -124,10 +127,10 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
         return check_sorted(pool, bins->root, state, expected);
     uint64_t found = 0;
     for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
-        bool marked = bins->words[bin / 64] >> (bin % 64) & 1;
-        bool word_marked = bins->words_in_use >> (bin / 64) & 1;
+        bool set = bins->words[bin / 64] >> (bin % 64) & 1;
+        bool word_set = bins->words_in_use >> (bin / 64) & 1;
         block_index first = (block_index)bins->heads[bin], before = 0;
-        if (marked != (first != 0) || (marked && !word_marked))
+        if (set != (first != 0) || (set && !word_set))
             return "a bin's bit does not tell whether it is empty";
         if (bins->heads[bin] != (first ? head_of(pool->blocks, first) : NO_HEAD))
             return "a bin does not tell where its first block is";
@@ -144,30 +147,30 @@ static const char *check_bins(const struct bfc_pool *pool, const struct bins *bi
     return found == expected ? NULL : "a free block is in no bin";
 }
 
-static const char *check_marks(const struct bfc_pool *pool, uint64_t expected) {
+static const char *check_fences(const struct bfc_pool *pool, uint64_t expected) {
     uint64_t found = 0;
     block_index older = 0;
     for (block_index b = pool->oldest; b; older = b, b = pool->details[b].newer) {
-        if (block_state(&pool->blocks[b]) != BLOCK_DIRTY || pool->details[b].older != older ||
+        if (block_state(&pool->blocks[b]) != BLOCK_PENDING || pool->details[b].older != older ||
             found++ == expected)
-            return "the list of marks holds a block that does not belong there";
-        if (older && pool->details[older].mark > pool->details[b].mark)
-            return "the list of marks does not rise";
+            return "the list of fences holds a block that does not belong there";
+        if (older && pool->details[older].fence > pool->details[b].fence)
+            return "the list of fences does not rise";
     }
-    bfc_mark oldest = pool->oldest ? pool->details[pool->oldest].mark : UINT64_MAX;
-    if (pool->newest != older || pool->oldest_mark != oldest)
-        return "the ends of the list of marks are wrong";
-    return found == expected ? NULL : "a dirty block is not in the list of marks";
+    bfc_fence oldest = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;
+    if (pool->newest != older || pool->oldest_fence != oldest)
+        return "the ends of the list of fences are wrong";
+    return found == expected ? NULL : "a pending block is not in the list of fences";
 }
 
-static const char *check_limbo(const struct bfc_pool *pool, uint64_t expected) {
-    uint64_t found = 0, later = pool->limbo_arrivals + 1;
-    for (block_index b = pool->limbo; b;
+static const char *check_deferred(const struct bfc_pool *pool, uint64_t expected) {
+    uint64_t found = 0, later = pool->deferred_arrivals + 1;
+    for (block_index b = pool->deferred; b;
          later = pool->details[b].arrivals, b = pool->details[b].newer)
-        if (block_state(&pool->blocks[b]) != BLOCK_LIMBO || pool->details[b].arrivals >= later ||
+        if (block_state(&pool->blocks[b]) != BLOCK_DEFERRED || pool->details[b].arrivals >= later ||
             found++ == expected)
-            return "the list of limbo holds a block that does not belong there";
-    return found == expected ? NULL : "a limbo block is not in its list";
+            return "the list of deferred holds a block that does not belong there";
+    return found == expected ? NULL : "a deferred block is not in its list";
 }
 
 static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
@@ -182,13 +185,15 @@ static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
 
 static const char *check_counters(const struct tally *t) {
     const struct bfc_pool_stats *stats = t->pool->stats;
-    if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_CLEAN] != stats->clean ||
-        t->bytes[BLOCK_DIRTY] != stats->dirty || t->bytes[BLOCK_LIMBO] != stats->limbo ||
-        t->requested != stats->requested || t->blocks[BLOCK_LIVE] != stats->blocks ||
-        t->blocks[BLOCK_LIVE] != t->pool->map.count || t->regions != stats->regions)
+    if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_READY] != stats->ready ||
+        t->bytes[BLOCK_PENDING] + t->bytes[BLOCK_AWAITED] != stats->pending ||
+        t->blocks[BLOCK_AWAITED] != t->pool->awaited ||
+        t->bytes[BLOCK_DEFERRED] != stats->deferred || t->requested != stats->requested ||
+        t->blocks[BLOCK_LIVE] != stats->blocks || t->blocks[BLOCK_LIVE] != t->pool->map.count ||
+        t->regions != stats->regions)
         return "the counters differ from the blocks";
-    if (stats->in_use + stats->clean + stats->dirty + stats->limbo != stats->reserved)
-        return "in use + clean + dirty + limbo differs from reserved";
+    if (stats->in_use + stats->ready + stats->pending + stats->deferred != stats->reserved)
+        return "in use + ready + pending + deferred differs from reserved";
     if (stats->hits + stats->misses != stats->allocations ||
         stats->allocations - stats->frees != stats->blocks)
         return "the counts of allocations and frees do not agree";
@@ -202,16 +207,17 @@ static const char *check_all(const struct bfc_pool *pool) {
     if (!fault && (t.anchors != pool->anchors.count || t.shared != pool->shared_regions))
         fault = "the anchors or the shared regions are not as many as they should be";
     if (!fault)
-        fault = check_bins(pool, &pool->clean, BLOCK_CLEAN, t.blocks[BLOCK_CLEAN]);
+        fault = check_bins(pool, &pool->ready, BLOCK_READY, t.blocks[BLOCK_READY]);
     if (!fault)
-        fault = check_bins(pool, &pool->dirty, BLOCK_DIRTY, t.binned_dirty);
+        fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending);
     if (!fault)
-        fault = check_marks(pool, t.blocks[BLOCK_DIRTY]);
+        fault = check_fences(pool, t.blocks[BLOCK_PENDING]);
     if (!fault)
-        fault = check_limbo(pool, t.blocks[BLOCK_LIMBO]);
+        fault = check_deferred(pool, t.blocks[BLOCK_DEFERRED]);
     if (!fault)
-        fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_CLEAN] +
-                                        t.blocks[BLOCK_DIRTY] + t.blocks[BLOCK_LIMBO] + t.regions);
+        fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_READY] +
+                                        t.blocks[BLOCK_PENDING] + t.blocks[BLOCK_DEFERRED] +
+                                        t.blocks[BLOCK_AWAITED] + t.regions);
     return fault ? fault : check_counters(&t);
 }
 

@@ -16,7 +16,7 @@ bool host_array_reserve(struct host_array *array, uint64_t bytes) {
     void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return false;
-    /* A huge page would be cleared in one go, which is a stall, and mostly for nothing. */
+    /* A huge page would be cleared at once, which stalls the call, mostly in vain. */
     madvise(base, bytes, MADV_NOHUGEPAGE);
     *array = (struct host_array){.base = base, .reserved = bytes};
     return true;

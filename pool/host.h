@@ -2,17 +2,19 @@
  * Host memory for the pool's own records: arrays that grow in place.
  *
  * An array is a range of addresses, reserved once and backed by memory from its front as it grows,
- * so that elements never move, growing never copies, and an index is all that is needed to find
- * one. Bytes that were never touched or were given back take no memory. Fresh bytes read as zero.
+ * so that elements never move, growing never copies, and an index identifies an element. Bytes that
+ * were never touched or were given back take no memory. Fresh bytes read as zero.
  *
- * Not thread-safe: the pool's lock guards each array. Beside the lock, this is all that the pool
- * asks of the operating system.
+ * Not thread-safe: the pool's lock guards each array. Apart from the lock, this is all that the
+ * pool needs from the operating system.
  */
 #ifndef BFC_POOL_HOST_H
 #define BFC_POOL_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
 
 struct host_array {
     unsigned char *base;
@@ -26,14 +28,14 @@ bool host_array_reserve(struct host_array *array, uint64_t bytes);
 /* Gives back the whole. */
 void host_array_drop(struct host_array *array);
 
-/* Makes the first `bytes` usable, and some more, in steps. */
+/* Makes at least the first `bytes` usable, in steps. */
 bool host_array_commit_slowly(struct host_array *array, uint64_t bytes);
 
 static inline bool host_array_commit(struct host_array *array, uint64_t bytes) {
-    return __builtin_expect(bytes <= array->committed, 1) || host_array_commit_slowly(array, bytes);
+    return LIKELY(bytes <= array->committed) || host_array_commit_slowly(array, bytes);
 }
 
-/* Gives back the memory behind all bytes from `bytes` on. They stay usable, and read as zero. */
+/* Gives back the memory of all bytes from `bytes` on. They stay usable, and read as zero. */
 void host_array_give_back(struct host_array *array, uint64_t bytes);
 
 #endif

@@ -1,8 +1,11 @@
 /*
- * Idle regions: wholly free and clean ones. Giving them back above a threshold, by how long nobody
+ * Idle regions: wholly free and ready ones. Giving them back above a threshold, by how long nobody
  * wanted them; by need; and by the clock.
  */
-#include "pool/internal.h"
+#include "pool/idle.h"
+
+#include "pool/regions.h"
+#include "pool/settle.h"
 
 static bool is_idle(const struct bfc_pool *pool, region_index r) {
     return region_idle_block(pool, &pool->regions[r]) != 0;
@@ -73,12 +76,14 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
     if (most == UINT64_MAX)
         return false;
     region_index r = smallest_idle(pool, key);
-    if (r) {
-        region_release(pool, r);
-        return true;
+    if (r)
+        return region_release(pool, r) != 0;
+    while (released < key && (r = largest_idle(pool, most))) {
+        uint64_t went = region_release(pool, r);
+        if (!went)
+            break;
+        released += went;
     }
-    while (released < key && (r = largest_idle(pool, most)))
-        released += region_release(pool, r);
     return released >= key;
 }
 
@@ -92,9 +97,10 @@ static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
 }
 
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
-    uint64_t released = 0, now = pool->source.now ? pool->source.now(pool->source.context) : 0;
+    uint64_t released = 0,
+             now = pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
     pool_enter(pool);
-    marks_settle(pool, MARKS_ALL);
+    fences_settle(pool, FENCES_ALL);
     for (region_index r = 1; r < pool->region_high; r++) {
         if (!is_idle(pool, r))
             pool->regions[r].seen_ns = 0;

@@ -1,16 +1,21 @@
 /*
- * The pool's inside: its struct, and what its files know of each other.
+ * The inside of the pool: its struct, and what its files share.
  *
- * core.c     splitting, merging, changing state: the surgery, and the two hot calls
- * marks.c    dirty and limbo blocks, and how they become clean
- * regions.c  taking regions in and giving them back
+ * calls.c    allocate, free, carve: the hot calls
  * serve.c    what an allocation does when nothing fits: poll, wait, grow, and the last resorts
- * slots.c    block records: taking, vacating, moving them together
- * query.c    what is asked about blocks and counters
- * policy.c   what the policies differ in
  * idle.c     giving idle regions back: by age, by threshold, by need
+ * regions.c  taking regions in and giving them back
+ * take.c     searching free blocks for a request
+ * settle.c   completed blocks become ready
+ * surgery.c  splitting, merging, changing state
+ * fences.c    the lists of pending and deferred blocks
+ * slots.c    block records: taking, vacating, moving them together
+ * query.c    answers about blocks and counters; find.c finds the block of an address
+ * policy.c   the differences between the policies
+ * create.c   creating and destroying
  * check.c    the invariants
  *
+ * Each file may call those below it in this list, and none above (tests/lint/arrows.py).
  * Everything here is called under the lock unless it says otherwise.
  */
 #ifndef BFC_POOL_INTERNAL_H
@@ -18,17 +23,18 @@
 
 #include <pthread.h>
 
-#include "pool/anchor.h"
+#include "base/compiler.h"
 #include "pool/bins.h"
 #include "pool/block.h"
 #include "pool/host.h"
+#include "pool/index.h"
 #include "pool/lock.h"
 #include "pool/map.h"
-#include "pool/policy.h"
 #include "pool/pool.h"
+#include "pool/rules.h"
 
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* To whole granules. */
+#define ROUND_DOWN(bytes) ((bytes) & ~(BFC_GRANULE - 1))
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -38,7 +44,7 @@ struct region {
     bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
     uint64_t size;
     block_index head;    /* the record before its first block */
-    bool shared;         /* was shown to others: its dirty blocks are in no bin */
+    bool shared;         /* was exported: its pending blocks are in no bin */
     bool held;           /* never given back */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
@@ -48,21 +54,19 @@ struct region {
 /*
  * Invariants (checked by bfc_pool_check):
  *   blocks tile their region without gap or overlap;
- *   no two neighbours of a region are both clean, both limbo, or both dirty with one mark;
- *   in_use + clean + dirty + limbo = reserved, each the sum over its blocks;
- *   each clean block is in the one bin of its size, as is each dirty one, with reuse_dirty, but
- *   those of shared regions;
- *   each dirty block is in the list of marks, which rises; each limbo block is in its list;
- *   each live block is in the map once; each region has a head, which leads its blocks;
- *   each head, and each block that should be one, is an anchor;
- *   each record is a block's, a head or vacant.
+ *   no two neighbours of a region are both ready, both deferred, or both pending with one fence;
+ *   in_use + ready + pending + deferred = reserved, each the sum over its blocks, where pending
+ * counts the awaited ones; each ready block is in the one bin of its size, as is each pending one,
+ * with reuse_pending, but those of shared regions; each pending block is in the list of fences,
+ * in rising order; each deferred block is in its list; each live block is in the map once; each
+ * region has a head before its first block; each head, and each block that its hash selects, is an
+ * anchor; each record is a block's, a head or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
     struct bfc_pool_stats *stats;
     struct block *blocks;
     struct block_detail *details;
-    unsigned granule_bits; /* of rules.unit: what sizes are counted in */
     struct map map;
     block_index vacant;   /* list of vacant records, doubly linked by their neighbour links; the
                              `previous` of its first is not in use */
@@ -70,12 +74,14 @@ struct bfc_pool {
     uint32_t records;     /* ...and they are so many, without record 0... */
     uint32_t few_records; /* ...which, if they are fewer, are moved together */
     uint64_t next_id, last_id;
-    bfc_mark completed;
-    bfc_mark oldest_mark; /* of any dirty block; UINT64_MAX: there is none */
+    bfc_fence completed;
+    bfc_fence oldest_fence; /* of any pending block; UINT64_MAX: there is none */
     block_index oldest, newest;
-    block_index limbo;       /* list of limbo blocks, who came last first */
-    uint64_t limbo_arrivals; /* blocks that ever came there */
-    struct bins clean, dirty;
+    block_index deferred;       /* list of deferred blocks, who came last first */
+    uint64_t deferred_arrivals; /* blocks that ever came there */
+    uint64_t awaited;           /* a count of blocks */
+    uint64_t readied;           /* blocks that ever ceased to be awaited */
+    struct bins ready, pending;
     struct anchors anchors;
     struct region *regions;
     region_index region_high, vacant_region;
@@ -84,21 +90,17 @@ struct bfc_pool {
     struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
     struct rules rules;
-    struct bfc_source source;
+    struct bfc_upstream upstream;
     pthread_mutex_t
-        growth_turn;    /* not the pool's lock: who has it may ask the source for a region */
+        growth_turn;    /* not the pool's lock: its holder may ask the upstream for a region */
     uint64_t step;      /* bytes of the next region by growth double */
     bool step_raised;   /* tf: for the region that is being asked for */
-    uint64_t releasing; /* bytes of regions on their way back to the source */
+    uint64_t releasing; /* bytes of regions on their way back to the upstream */
     bool preallocated;
     uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too, but for
                          those that were to be hits only */
     struct bfc_pool_stats own_stats;
 };
-
-static inline uint64_t block_size(const struct bfc_pool *pool, const struct block *b) {
-    return block_granules(b) << pool->granule_bits;
-}
 
 /* Of a live block: the bytes that were asked for. */
 static inline uint64_t block_requested(const struct bfc_pool *pool, block_index b) {
@@ -106,43 +108,62 @@ static inline uint64_t block_requested(const struct bfc_pool *pool, block_index 
     uint64_t slack = block_slack(at);
     if (UNLIKELY(slack == MUCH_SLACK))
         slack = pool->details[b].slack;
-    return block_size(pool, at) - slack;
+    return block_size(at) - slack;
 }
 
-/* Of a live block: the mark under which it was handed out. */
-static inline bfc_mark block_handed_out(const struct bfc_pool *pool, block_index b) {
-    return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_MARK;
+/* Of a live block: the fence under which it was handed out. */
+static inline bfc_fence block_handed_out(const struct bfc_pool *pool, block_index b) {
+    return block_slack(&pool->blocks[b]) == MUCH_SLACK ? pool->details[b].handed_out : BFC_NO_FENCE;
 }
 
 /* Of a live block. */
 static inline void block_identify(struct bfc_pool *pool, block_index b, uint64_t id,
-                                  uint64_t requested, bfc_mark handed_out) {
+                                  uint64_t requested, bfc_fence handed_out) {
     struct block *at = &pool->blocks[b];
-    uint64_t slack = block_size(pool, at) - requested;
-    if (UNLIKELY(slack >= MUCH_SLACK || handed_out != BFC_NO_MARK)) {
+    uint64_t slack = block_size(at) - requested;
+    if (UNLIKELY(slack >= MUCH_SLACK || handed_out != BFC_NO_FENCE)) {
         pool->details[b] = (struct block_detail){.slack = slack, .handed_out = handed_out};
         slack = MUCH_SLACK;
     }
     at->identity = id << SLACK_BITS | slack;
 }
 
-static inline bfc_addr block_end(const struct bfc_pool *pool, const struct block *b) {
-    return block_start(b) + block_size(pool, b);
+/* The fewest granules that hold this many bytes, at least 1. */
+static inline uint64_t granules_to_hold(uint64_t bytes) {
+    return ((bytes - 1) >> BFC_GRANULE_BITS) + 1;
 }
 
-static inline uint64_t largest_block(const struct bfc_pool *pool) {
-    return MOST_GRANULES << pool->granule_bits;
+/* Large sizes are rounded up, so that the rest of a block also starts where a large block may. */
+static inline uint64_t round_large(uint64_t granules) {
+    return granules < LARGE_GRANULES ? granules : (granules + MOST_LEAD) & ~MOST_LEAD;
 }
 
-/* What one allocation wants. */
+/*
+ * The granules of b that lie before a block of this size in it: for a large block, those up to the
+ * next address where it may start; except that a region's first block starts where the upstream put
+ * it.
+ */
+static inline uint64_t block_lead(const struct bfc_pool *pool, block_index b, uint64_t granules) {
+    const struct block *at = &pool->blocks[b];
+    uint64_t lead = -block_start(at) & (BFC_LARGE - 1);
+    if (granules < LARGE_GRANULES || block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
+        return 0;
+    return lead >> BFC_GRANULE_BITS;
+}
+
+static inline bool block_has_room(const struct bfc_pool *pool, block_index b, uint64_t granules) {
+    return block_granules(&pool->blocks[b]) >= granules + block_lead(pool, b, granules);
+}
+
+/* One allocation: what is requested, and where the answer goes. */
 struct request {
     uint64_t bytes, granules;
     unsigned flags;
     struct bfc_block_info *out;
 };
 
-static inline uint64_t request_size(const struct bfc_pool *pool, const struct request *request) {
-    return request->granules << pool->granule_bits;
+static inline uint64_t request_size(const struct request *request) {
+    return request->granules << BFC_GRANULE_BITS;
 }
 
 static inline void pool_enter(struct bfc_pool *pool) {
@@ -160,55 +181,20 @@ static inline void pool_leave(struct bfc_pool *pool) {
     pool_unlock(&pool->lock);
 }
 
-/* core.c */
-/* Takes a block that is there, by whatever search and settling it needs; false: there is none. */
-bool pool_take(struct bfc_pool *pool, const struct request *request);
-/* Hands out a block that is clean and in a bin. */
-void pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
-/* Joins neighbouring clean and dirty blocks, marks too, and takes of them. */
-bool pool_take_run(struct bfc_pool *pool, const struct request *request);
-void pool_make_free(struct bfc_pool *pool, block_index b, bfc_mark mark);
-void pool_unbin(struct bfc_pool *pool, block_index b);
-
-/* marks.c */
-#define MARKS_ALL UINT64_MAX
-#define MARKS_A_CALL 64
-/* Makes clean what is known to be complete, `most` blocks at most. */
-void marks_settle(struct bfc_pool *pool, uint64_t most);
-void marks_complete(struct bfc_pool *pool, bfc_mark mark);
-void marks_add(struct bfc_pool *pool, block_index b, bfc_mark mark);
-void marks_remove(struct bfc_pool *pool, block_index b);
-/* Puts `with` into the place of b, with its mark. */
-void marks_replace(struct bfc_pool *pool, block_index b, block_index with);
-void limbo_add(struct bfc_pool *pool, block_index b);
-void limbo_remove(struct bfc_pool *pool, block_index b);
+/* fences.c */
+void fences_add(struct bfc_pool *pool, block_index b, bfc_fence fence);
+void fences_remove(struct bfc_pool *pool, block_index b);
+/* Replaces b by `with`, with its fence. */
+void fences_replace(struct bfc_pool *pool, block_index b, block_index with);
+void deferred_add(struct bfc_pool *pool, block_index b);
+void deferred_remove(struct bfc_pool *pool, block_index b);
 /*
- * A run of neighbouring clean and dirty blocks of so many granules, with the lowest highest mark of
- * all such runs; one that suffices without its dirty blocks is none. Returns its first block, or 0;
- * O(dirty blocks). `for_reuse`: none of a shared region.
+ * Finds a run of neighbouring ready and pending blocks of this many granules whose highest fence is
+ * the lowest of all such runs; a run whose ready blocks suffice does not count. Returns its first
+ * block, or 0; O(pending blocks). `for_reuse`: none of a shared region.
  */
-block_index marks_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
-                           bfc_mark *mark);
-
-/* regions.c */
-enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
-                           enum block_zone zone);
-/* The block that is the whole region, free and clean; or 0. */
-block_index region_idle_block(const struct bfc_pool *pool, const struct region *region);
-/* Gives an idle region back; drops the lock meanwhile. Returns its size. */
-uint64_t region_release(struct bfc_pool *pool, region_index r);
-uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes); /* drops the lock meanwhile */
-uint64_t regions_releasable(const struct bfc_pool *pool);
-bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
-void regions_forget(struct bfc_pool *pool, bool release);
-
-/* idle.c */
-void idle_collect(struct bfc_pool *pool);
-/* As RUNG_RELEASE_LARGE says. False: it cannot help, though something may have gone. */
-bool idle_release_large(struct bfc_pool *pool, uint64_t size);
-
-/* serve.c */
-enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
+block_index fences_find_run(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
+                            bfc_fence *fence);
 
 /* slots.c */
 #define SLOTS_KEPT 4096 /* records that are never given back */
@@ -232,7 +218,7 @@ static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
     pool->records--;
 }
 
-/* A record, whose contents are anything; or 0: the host has no memory for it. */
+/* Returns a record with arbitrary contents; or 0: the host has no memory for it. */
 static inline block_index slot_take(struct bfc_pool *pool) {
     block_index b = pool->vacant;
     pool->records++;
@@ -242,7 +228,7 @@ static inline block_index slot_take(struct bfc_pool *pool) {
     return b;
 }
 
-/* Moves records together, a few a call: no index kept by the caller holds afterwards. */
+/* Compacts the records, a few a call: indices that the caller kept are invalid afterwards. */
 static inline void slots_settle(struct bfc_pool *pool) {
     if (UNLIKELY(pool->records < pool->few_records))
         slots_move_together(pool);
@@ -250,9 +236,6 @@ static inline void slots_settle(struct bfc_pool *pool) {
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
 void slots_close(struct bfc_pool *pool);
-
-/* query.c */
-block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
 
 /* O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
@@ -265,13 +248,14 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
 }
 
-/* Is this block, when it is dirty, in a bin? */
-static inline bool is_reused_dirty(const struct bfc_pool *pool, block_index b) {
-    return pool->config.reuse_dirty && !is_shared(pool, b);
+/* Is this block, when it is pending, in a bin? */
+static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
+    return pool->config.reuse_pending && !is_shared(pool, b);
 }
 
-/* As bfc_pool_create, with room for so many block records only. */
+/* create.c */
+/* As bfc_pool_create, with room for only this many block records. */
 enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
-                                  const struct bfc_source *source, uint64_t most_blocks);
+                                  const struct bfc_upstream *upstream, uint64_t most_blocks);
 
 #endif

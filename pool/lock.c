@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "base/cancel.h"
 #include "pool/pause.h"
 
 /* What a turn costs is moving the pool's records from one core's cache to another's: so the one
@@ -13,7 +14,9 @@
 #define LONGEST_NAP_NS 1600000
 
 static void nap(long ns) {
+    int cancel = bfc_cancel_disable();
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    bfc_cancel_restore(cancel);
 }
 
 void pool_lock_slowly(struct pool_lock *lock) {

@@ -8,12 +8,13 @@
 #ifndef BFC_POOL_MAP_H
 #define BFC_POOL_MAP_H
 
+#include "base/compiler.h"
 #include "pool/block.h"
 #include "pool/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
-#define MAP_HASH_SHIFT 8 /* starts are multiples of BFC_GRANULE, and may be tagged below it */
-/* A table of eight pages or less is not worth shrinking, to be grown again soon after. */
+#define MAP_HASH_SHIFT BFC_GRANULE_BITS /* starts may be tagged below it */
+/* A table of at most eight pages is not worth shrinking, since it may soon grow again. */
 #define MAP_FEWEST_KEPT 8192
 
 struct map {
@@ -32,7 +33,7 @@ static inline uint32_t map_hash(bfc_addr start) {
 
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t bucket = map_hash(start) & map->mask;
-    /* No branch: which it is cannot be foreseen. */
+    /* No branch: it could not be predicted. */
     return bucket & (map->mask >> 1 | -(uint32_t)(bucket < map->bucket_count));
 }
 
@@ -58,11 +59,11 @@ static inline void map_insert(struct map *map, struct block *blocks, block_index
     block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
     blocks[b].chain = *bucket;
     *bucket = b;
-    if (__builtin_expect(++map->count > map->most, 0))
+    if (UNLIKELY(++map->count > map->most))
         map_grow(map, blocks);
 }
 
-/* Puts `with` into the place of `b` in its chain; `with` may be what follows b. */
+/* Replaces `b` by `with` in its chain; `with` may follow b there. */
 static inline void map_replace(struct map *map, struct block *blocks, block_index b,
                                block_index with) {
     block_index *at = &map->buckets[map_bucket(map, blocks[b].tagged)];
@@ -71,17 +72,17 @@ static inline void map_replace(struct map *map, struct block *blocks, block_inde
     *at = with;
 }
 
-/* Takes out the block that starts at `start`. Returns its record, or 0: there is none. */
+/* Removes the block that starts at `start`. Returns its record, or 0: there is none. */
 static inline block_index map_take(struct map *map, struct block *blocks, bfc_addr start) {
     block_index *at = &map->buckets[map_bucket(map, start)], b = *at;
     while (b && !map_is_at(&blocks[b], start)) {
         at = &blocks[b].chain;
         b = *at;
     }
-    if (__builtin_expect(!b, 0))
+    if (UNLIKELY(!b))
         return 0;
     *at = blocks[b].chain;
-    if (__builtin_expect(--map->count < map->fewest, 0))
+    if (UNLIKELY(--map->count < map->fewest))
         map_shrink(map, blocks);
     return b;
 }

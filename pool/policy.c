@@ -1,14 +1,18 @@
 /*
  * The three policies: rounding, zones, fitting, splitting, growing, and their last resorts.
  *
- * `bfc`'s growth `double`: the step doubles with each region as long as that is worth it, namely up
- * to RAMP_TOP, and then stays a small part of what is reserved already, so that what is reserved in
- * vain is a small part too (figures in docs/pool-experiments.md). A request above the step gets a
- * region of its own size: more could be what a later large request lacks.
+ * `bfc`'s growth `double`: the step doubles with each region up to RAMP_TOP, and then stays a small
+ * part of what is reserved already, so that little is reserved in vain (figures in
+ * docs/pool-experiments.md). A request above the step gets a region of its own size, because a
+ * larger one might take what a later large request needs.
  */
 #include "pool/policy.h"
 
-#include "pool/internal.h"
+#include "base/numbers.h"
+
+#include "pool/policy.h"
+
+#include "base/numbers.h"
 
 /* `double` reaches this step by doubling alone... */
 #define RAMP_TOP ((uint64_t)32 * MIB)
@@ -18,12 +22,8 @@
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
-#define TF_GRANULE_BITS 8
 #define TF_RATIO 2.0
 #define TF_SLACK (128 * MIB)
-
-/* 512 bytes, as cudaMalloc aligns blocks, and PyTorch rounds them. */
-#define GRANULE_BITS 9
 
 #define PYTORCH_SMALL (1 * MIB)
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
@@ -47,19 +47,7 @@ static const enum rung *const rungs_of[] = {
     [BFC_POLICY_PYTORCH] = pytorch_rungs,
 };
 
-static uint64_t smaller(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
-static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
-    return bytes & ~(pool->rules.unit - 1);
-}
-
-/* The least multiple of `step` that is not below `bytes`, which is far from the end of numbers. */
+/* The least multiple of `step` that is not below `bytes`, which is far from overflow. */
 static uint64_t round_to(uint64_t bytes, uint64_t step) {
     return (bytes + step - 1) / step * step;
 }
@@ -72,10 +60,8 @@ void policy_make(struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool unsplit = config->max_split != UINT64_MAX;
     bool bfc = config->policy == BFC_POLICY_BFC;
-    pool->granule_bits = config->policy == BFC_POLICY_TF ? TF_GRANULE_BITS : GRANULE_BITS;
     pool->rules = (struct rules){
         .rungs = rungs_of[config->policy],
-        .unit = (uint64_t)1 << pool->granule_bits,
         .exact = !bfc || unsplit,
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
@@ -95,10 +81,12 @@ static uint64_t round_to_division(uint64_t bytes, uint64_t divisions) {
 }
 
 uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t unit = pool->rules.unit, divisions = pool->config.roundup;
-    if (divisions > 1 && bytes > unit * divisions)
+    uint64_t divisions = pool->config.roundup;
+    if (divisions > 1 && bytes > BFC_GRANULE * divisions)
         bytes = round_to_division(bytes, divisions);
-    return round_to(bytes, unit);
+    uint64_t granules = granules_to_hold(bytes);
+    return (pool->config.policy == BFC_POLICY_BFC ? round_large(granules) : granules)
+           << BFC_GRANULE_BITS;
 }
 
 enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size) {
@@ -135,19 +123,25 @@ bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block) {
 
 /* The step of bfc's `double`, raised until it holds the block or has reached its top. */
 static uint64_t raised_step(const struct bfc_pool *pool, uint64_t size) {
-    uint64_t step = pool->step, top = smaller(RAMP_TOP, pool->config.growth_max);
+    uint64_t step = pool->step, top = bfc_min(RAMP_TOP, pool->config.growth_max);
     while (step < size && step < top)
         step *= 2;
     return step;
 }
 
-static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
+static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
     uint64_t reserved = pool->stats->reserved;
-    uint64_t step = larger(pool->step, reserved / STEP_PART);
+    uint64_t step = bfc_max(pool->step, reserved / STEP_PART);
     if (size > step)
         return size;
-    step = larger(step, smaller(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
-    return larger(size, smaller(step, pool->config.growth_max));
+    step = bfc_max(step, bfc_min(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
+    return bfc_max(size, bfc_min(step, pool->config.growth_max));
+}
+
+static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t step = wanted_step(pool, size);
+    bool shares_page = step <= POLICY_PAGE / 2;
+    return shares_page || step == pool->config.growth_max ? step : round_to(step, POLICY_PAGE);
 }
 
 static uint64_t tf_growth(struct bfc_pool *pool, uint64_t size) {
@@ -163,7 +157,7 @@ static uint64_t pytorch_growth(uint64_t size) {
     return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : round_to(size, 2 * MIB);
 }
 
-/* By the policy's own rule, which is what `double` asks for. */
+/* By the policy's own rule, which `double` selects. */
 static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     if (pool->config.policy == BFC_POLICY_TF)
         return tf_growth(pool, size);
@@ -172,7 +166,7 @@ static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
     return bfc_growth(pool, size);
 }
 
-/* pytorch's small blocks have segments of their own: those are not what is preallocated. */
+/* pytorch's small blocks have segments of their own, which are not preallocated. */
 static bool preallocates(const struct bfc_pool *pool, uint64_t size) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
            policy_zone(pool, size) == ZONE_LARGE;
@@ -183,9 +177,9 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     if (config->growth == BFC_GROWTH_EXACT)
         return size;
     if (config->growth == BFC_GROWTH_FIXED)
-        return larger(size, config->growth_size);
+        return bfc_max(size, config->growth_size);
     if (preallocates(pool, size))
-        return larger(size, config->preallocate);
+        return bfc_max(size, config->preallocate);
     return own_growth(pool, size);
 }
 
@@ -194,12 +188,12 @@ static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint
     uint64_t most = pool->config.max_split;
     if (pool->config.policy == BFC_POLICY_PYTORCH || size >= most || bytes < most)
         return bytes;
-    return larger(size, most - pool->rules.unit);
+    return bfc_max(size, most - BFC_GRANULE);
 }
 
 uint64_t policy_growth(struct bfc_pool *pool, uint64_t size) {
-    uint64_t bytes = smaller(wanted_growth(pool, size), largest_block(pool));
-    return larger(size, round_down(pool, below_max_split(pool, size, bytes)));
+    uint64_t bytes = bfc_min(wanted_growth(pool, size), LARGEST_BLOCK);
+    return bfc_max(size, ROUND_DOWN(below_max_split(pool, size, bytes)));
 }
 
 enum back_off policy_back_off(const struct bfc_pool *pool, uint64_t size) {
@@ -211,7 +205,7 @@ enum back_off policy_back_off(const struct bfc_pool *pool, uint64_t size) {
 }
 
 static void raise_step(struct bfc_pool *pool, uint64_t size) {
-    uint64_t top = smaller(RAMP_TOP, pool->config.growth_max);
+    uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
     pool->step = raised_step(pool, size);
     if (pool->step < top)
         pool->step *= 2;

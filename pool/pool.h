@@ -3,21 +3,22 @@
  *
  * The pool deals in addresses and sizes alone. It never touches the memory that it manages, and
  * knows neither CUDA nor the operating system: whatever it needs from outside comes through
- * struct bfc_source, so tests put made-up addresses and a hand-moved clock there.
+ * struct bfc_upstream, so tests put made-up addresses and a hand-moved clock there.
  *
- * Regions (taken from the source) are cut into blocks, which tile them without gap or overlap. A
+ * Regions (taken from the upstream) are cut into blocks, which tile them without gap or overlap. A
  * block is live (the program holds it) or free; a free one is
- *   clean   safe to hand out at once,
- *   dirty   freed under a mark that is not known to be complete: work under way may still use it,
- *   limbo   freed, but not marked yet (bfc_pool_mark_limbo gives all such blocks a mark).
+ * - ready: safe to hand out at once,
+ * - pending: freed under a fence that is not known to be complete: work may still use it,
+ * - deferred: freed without a fence yet (bfc_pool_fence_deferred gives all such blocks one),
+ * - awaited: freed in the order of a stream, under no fence; the caller says when it is ready
+ *   (bfc_pool_ready).
  *
- * Marks are numbers that the caller draws in rising order, one pool apart from another; 0 is no
- * mark. Completion is of a prefix: once mark m is complete, so is every mark below it. So joining
- * the marks of two merged blocks is taking the higher one, and one number says which blocks are
- * clean.
+ * Fences are numbers that the caller draws in rising order, for each pool by itself; 0 is no fence.
+ * They complete in order: once fence m is complete, so is every fence below it. So a merged block
+ * takes the higher of two fences, and one number says which blocks are ready.
  *
  * Thread-safety: every function may be called from any thread at any time, except create and
- * destroy. The pool has one lock, held for list surgery only: no function of the source is called
+ * destroy. The pool has one lock, held for list surgery only: no function of the upstream is called
  * under it.
  */
 #ifndef BFC_POOL_POOL_H
@@ -31,17 +32,27 @@
 /* An address on the device. Opaque: the pool only adds to it and compares it. */
 typedef uint64_t bfc_addr;
 
-typedef uint64_t bfc_mark;
-#define BFC_NO_MARK ((bfc_mark)0)
-#define BFC_LIMBO_MARK UINT64_MAX
+typedef uint64_t bfc_fence;
+#define BFC_NO_FENCE ((bfc_fence)0)
+#define BFC_DEFERRED_FENCE UINT64_MAX
 
-/* Sizes and addresses of all pools are multiples of this many bytes: the least granule. */
-#define BFC_GRANULE ((uint64_t)256)
+/* Sizes and addresses are multiples of this many bytes, as cudaMalloc's are; textures need this
+ * alignment.
+ */
+#define BFC_GRANULE_BITS 9
+#define BFC_GRANULE ((uint64_t)1 << BFC_GRANULE_BITS)
+
+/*
+ * Blocks of this many bytes and more start at a multiple of it, which is a whole number of pages on
+ * every host, since a dma-buf consists of pages. Only the first block of a region starts where the
+ * upstream put the region.
+ */
+#define BFC_LARGE ((uint64_t)1 << 16)
 
 enum bfc_status {
     BFC_OK = 0,
     BFC_OUT_OF_MEMORY,   /* nothing fits and the device has no more to give */
-    BFC_SOURCE_FAILED,   /* the source failed for another reason than a lack of memory */
+    BFC_UPSTREAM_FAILED, /* the upstream failed for another reason than a lack of memory */
     BFC_INVALID_POINTER, /* inside one of the pool's regions, but not the start of a live block */
     BFC_UNKNOWN_POINTER, /* in none of the pool's regions */
     BFC_INVALID_SIZE,    /* zero */
@@ -56,23 +67,27 @@ enum bfc_reserve_result {
 
 /*
  * The outside world. Every function gets `context` first, may block, and is called without the
- * pool's lock, possibly by several threads at once. poll, wait and ask_neighbours may be NULL.
+ * pool's lock, possibly by several threads at once. poll, wait and ask_other_jobs may be NULL.
  */
-struct bfc_source {
+struct bfc_upstream {
     void *context;
     /* Takes `bytes` (a multiple of the granule) from the device; the start must be one too. */
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start);
-    /* Gives back a whole region, exactly as it was reserved. */
-    void (*release)(void *context, bfc_addr start, uint64_t bytes);
-    /* The highest mark known to be complete, without blocking, at a bounded cost. NULL: all are. */
-    bfc_mark (*poll)(void *context);
-    /*
-     * Blocks until `mark` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
-     * the highest mark known to be complete.
+    /* Gives back a whole region, exactly as it was reserved. False: it did not go, and is the
+     * pool's as before. */
+    bool (*release)(void *context, bfc_addr start, uint64_t bytes);
+    /* The highest fence known to be complete, without blocking, at a bounded cost. NULL: all are.
      */
-    bfc_mark (*wait)(void *context, bfc_mark mark, uint64_t timeout_ns);
+    bfc_fence (*poll)(void *context);
+    /*
+     * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
+     * the highest fence known to be complete. With BFC_DEFERRED_FENCE it makes the deferred blocks
+     * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE it blocks until an
+     * awaited block has become ready.
+     */
+    bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
     /* Asks others on the device to give back `bytes`; returns how many came. */
-    uint64_t (*ask_neighbours)(void *context, uint64_t bytes);
+    uint64_t (*ask_other_jobs)(void *context, uint64_t bytes);
     /* Nanoseconds on a clock that never goes back. */
     uint64_t (*now)(void *context);
 };
@@ -95,119 +110,130 @@ struct bfc_pool_config {
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
     bool track_idle;       /* bfc_pool_trim_idle will be called */
-    bool reuse_dirty;      /* allocations may be BFC_ALLOCATE_DIRTY; else that flag means nothing */
-    uint64_t dirty_budget; /* lazy: dirty bytes up to which the pool grows rather than waits */
+    bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
+    uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
     struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */
 };
 
 /* The defaults: policy bfc, growth double from 2 MiB to steps of 1 GiB, no limit. */
 void bfc_pool_config_default(struct bfc_pool_config *config);
 
-/* What is known of a block. */
+/* A block, as the pool describes it to the caller. */
 struct bfc_block_info {
     bfc_addr start;
     uint64_t size;        /* rounded, in bytes */
-    uint64_t requested;   /* as asked, in bytes; 0 when the block is free */
+    uint64_t requested;   /* as asked, in bytes; 0 when the block is free, or the rest of a carved
+                             one */
     uint64_t id;          /* unique among all blocks that the process ever allocated; 0 when free */
     uint64_t free_before; /* free bytes just before the block, in its region */
     uint64_t free_after;  /* and just after it */
     bfc_addr region_start;
     uint64_t region_size;
-    bfc_mark mark; /* allocate: the mark under which it was handed out dirty, or BFC_NO_MARK */
+    bfc_fence
+        fence; /* allocate: the fence under which it was handed out pending, or BFC_NO_FENCE */
     bool live;
 };
 
 /* How one allocation may be served. */
 enum bfc_allocate_flags {
-    BFC_ALLOCATE_HIT_ONLY = 1, /* never call the source, nor search for long; if nothing fits,
-                                  nothing is counted */
-    BFC_ALLOCATE_DIRTY = 2, /* dirty blocks may be handed out; the caller orders later work behind
-                               the mark that comes back (ordered mode) */
+    BFC_ALLOCATE_HIT_ONLY =
+        1, /* neither call the upstream nor search for long; a miss is not counted */
+    BFC_ALLOCATE_PENDING = 2, /* pending blocks may be handed out; the caller orders later work
+                                 behind the fence returned (ordered mode) */
 };
 
 struct bfc_pool;
 
 /*
- * The pool's granule in bytes: sizes are rounded up to it, and blocks aligned to it, if the
- * source's regions are. 256 for policy `tf`, else 512, as cudaMalloc does. A block or region has
- * 2^32 granules at most: 1 TiB for `tf`, else 2 TiB.
- */
-uint64_t bfc_pool_granule(const struct bfc_pool *pool);
-
-/*
- * Makes an empty pool; nothing is reserved before the first allocation. A `config` of NULL stands
- * for the defaults; it and the source's functions are copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
+ * Makes an empty pool; nothing is reserved before the first allocation. A NULL `config` means the
+ * defaults; it and the upstream's functions are copied. Returns BFC_OK or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
-                                const struct bfc_source *source);
+                                const struct bfc_upstream *upstream);
 
 /*
- * Forgets the pool and frees its host memory. With `release`, every region goes back to the source
- * first, live blocks or not; without, the device is not told (its context has ended). NULL is fine.
+ * Forgets the pool and frees its host memory. With `release`, every region goes back to the
+ * upstream first, live blocks or not; without, the device is not told (its context has ended). NULL
+ * is fine.
  */
 void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 
 /*
  * Hands out a block of at least `bytes` (1 to UINT64_MAX; rounding is checked for overflow). On
- * success `block` (never NULL) tells about it: start, size, requested, id, mark; else it is
- * untouched. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_SOURCE_FAILED or
+ * success `block` (never NULL) tells about it: start, size, requested, id, fence; else it is
+ * untouched. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED or
  * BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block);
 
 /*
- * Takes back the live block that starts at `start`: clean with BFC_NO_MARK (or a mark that is known
- * to be complete), in limbo with BFC_LIMBO_MARK, else dirty.
- * Returns BFC_OK, BFC_INVALID_POINTER or BFC_UNKNOWN_POINTER; in the last two nothing has changed.
+ * Takes back the live block that starts at `start`: ready with BFC_NO_FENCE (or a fence that is
+ * known to be complete), deferred with BFC_DEFERRED_FENCE, else pending. Returns BFC_OK,
+ * BFC_INVALID_POINTER or BFC_UNKNOWN_POINTER; in the last two nothing has changed.
  */
-enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_mark mark);
+enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
- * Cuts a live block in two: the one at `start` is as if `bytes` had been asked for, what is behind
- * it becomes a live block of its own, handed out under the same mark; there is none if the size
- * fits exactly. Counts as an allocation. Returns BFC_OK, BFC_INVALID_SIZE (0, or more than the
- * block has), BFC_INVALID_POINTER, BFC_UNKNOWN_POINTER or BFC_NO_HOST_MEMORY; but for BFC_OK
- * nothing has changed.
+ * Takes the block back under no fence: it is awaited until bfc_pool_ready is called for it.
+ */
+enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
+
+/* Treats the awaited block that starts at `start` as if it had been freed with this fence. */
+void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
+
+/*
+ * Splits a live block in two: the one at `start` becomes as if `bytes` had been requested, the rest
+ * becomes a live block of its own, handed out under the same fence. If the size fits exactly there
+ * is no rest. Counts as an allocation. Returns BFC_OK, BFC_INVALID_SIZE (0, more than the block
+ * has, or BFC_LARGE and more where such a block may not start), BFC_INVALID_POINTER,
+ * BFC_UNKNOWN_POINTER or BFC_NO_HOST_MEMORY; except for BFC_OK nothing has changed.
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* How many blocks ever came into limbo. To be asked for before a mark for them is recorded. */
-uint64_t bfc_pool_limbo_arrivals(struct bfc_pool *pool);
+/* How many blocks have ever been deferred. Read it before recording a fence for them. */
+uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool);
 
 /*
- * Gives this mark to the limbo blocks that had come when there were so many arrivals; not to those
- * that came later, whose last work may be later than the mark. UINT64_MAX: to all. O(limbo blocks)
+ * Gives this fence to the deferred blocks that had arrived when the count was `arrivals`; not to
+ * later ones, whose last work may be later than the fence. UINT64_MAX: to all. O(deferred blocks)
  * under the lock.
  */
-void bfc_pool_mark_limbo(struct bfc_pool *pool, bfc_mark mark, uint64_t arrivals);
+void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t arrivals);
 
-/* Says that all marks up to `mark` are complete. */
-void bfc_pool_complete(struct bfc_pool *pool, bfc_mark mark);
+/* Says that all fences up to `fence` are complete. */
+void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence);
 
 /* The block, live or free, that holds `address`. False: it is in none of the pool's regions. */
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block);
 
 /*
- * Says that the region of `address` was shown to others (IPC, dma-buf, registration): its dirty
- * blocks are never handed out by BFC_ALLOCATE_DIRTY, and while `held` it is never given back.
+ * Says that the region of `address` was shown to others (IPC, dma-buf, registration): its pending
+ * blocks are never handed out by BFC_ALLOCATE_PENDING, and while `held` it is never given back.
  */
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 
 /*
- * Gives wholly free and clean regions back to the source, largest first, until at least `bytes`
+ * Gives wholly free and ready regions back to the upstream, largest first, until at least `bytes`
  * went or none is left; returns how many bytes went. UINT64_MAX: all.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /*
- * Gives back the regions that have been wholly free and clean for `idle_ns`, as far as calls of
- * this function could see: call it at intervals, in a pool made with track_idle. Returns how many
- * bytes went.
+ * The same for regions that are wholly free, ready or not, without an awaited block: only for an
+ * upstream whose release waits for the work that may still use them. If a region does not go back,
+ * all its blocks are deferred.
+ */
+uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
+
+/*
+ * Gives back the regions that have been wholly free and ready for `idle_ns`, as seen by the calls
+ * of this function: call it at intervals, in a pool made with track_idle. Returns how many bytes
+ * went.
  */
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 
-/* A consistent copy of the counters, largest_free brought up to date. */
+/* Returns a consistent copy of the counters, with largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 
 /*

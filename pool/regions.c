@@ -1,22 +1,17 @@
 /*
  * Regions: taking them in, growing, giving them back.
  *
- * The source is never called under the pool's lock. One thread at a time asks for a region: another
- * that misses meanwhile waits for its turn and looks again before it asks for more.
+ * The upstream is never called under the pool's lock. One thread at a time asks for a region:
+ * another that misses meanwhile waits for its turn and looks again before it asks for more.
  */
-#include "pool/internal.h"
+#include "pool/regions.h"
 
-static uint64_t smaller(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
-static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
-    return bytes & ~(pool->rules.unit - 1);
-}
+#include "base/numbers.h"
+#include "pool/find.h"
+#include "pool/policy.h"
+#include "pool/settle.h"
+#include "pool/surgery.h"
+#include "pool/take.h"
 
 static region_index take_region_record(struct bfc_pool *pool) {
     region_index r = pool->vacant_region;
@@ -35,8 +30,11 @@ static void vacate_region_record(struct bfc_pool *pool, region_index r) {
     pool->vacant_region = r;
 }
 
-enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
-                           enum block_zone zone) {
+/* A region that is one free block under this fence. */
+static enum bfc_status add_region(struct bfc_pool *pool, const struct region *region,
+                                  enum block_zone zone, bfc_fence fence) {
+    bfc_addr start = region->start;
+    uint64_t size = region->size;
     block_index head = slot_take(pool), b = head ? slot_take(pool) : 0;
     region_index r = b ? take_region_record(pool) : 0;
     if (r) {
@@ -52,18 +50,25 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
             slot_vacate(pool, head);
         return BFC_NO_HOST_MEMORY;
     }
-    pool->regions[r] = (struct region){.start = start, .size = size, .head = head};
+    pool->regions[r] =
+        (struct region){.start = start, .size = size, .head = head, .shared = region->shared};
+    pool->shared_regions += region->shared;
     pool->blocks[b] = (struct block){
-        .tagged = start, .last = (uint32_t)((size >> pool->granule_bits) - 1), .previous = head};
+        .tagged = start, .last = (uint32_t)((size >> BFC_GRANULE_BITS) - 1), .previous = head};
     block_set_zone(&pool->blocks[b], zone);
     if (is_anchor(b))
         anchors_add(&pool->anchors, &pool->blocks[b], b, r);
     struct bfc_pool_stats *stats = pool->stats;
     stats->regions++;
     stats->reserved += size;
-    stats->peak_reserved = larger(stats->peak_reserved, stats->reserved);
-    pool_make_free(pool, b, BFC_NO_MARK);
+    stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
+    pool_make_free(pool, b, fence);
     return BFC_OK;
+}
+
+enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
+                           enum block_zone zone) {
+    return add_region(pool, &(struct region){.start = start, .size = size}, zone, BFC_NO_FENCE);
 }
 
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
@@ -71,7 +76,7 @@ block_index region_idle_block(const struct bfc_pool *pool, const struct region *
         return 0;
     block_index b = pool->blocks[region->head].next;
     const struct block *at = &pool->blocks[b];
-    return block_state(at) == BLOCK_CLEAN && block_size(pool, at) == region->size ? b : 0;
+    return block_state(at) == BLOCK_READY && block_size(at) == region->size ? b : 0;
 }
 
 uint64_t regions_releasable(const struct bfc_pool *pool) {
@@ -108,7 +113,7 @@ static void detach(struct bfc_pool *pool, region_index r) {
     slot_vacate(pool, b);
     slot_vacate(pool, region->head);
     pool->shared_regions -= region->shared;
-    pool->stats->clean -= region->size;
+    pool->stats->ready -= region->size;
     pool->stats->reserved -= region->size;
     pool->stats->regions--;
     pool->stats->release_calls++;
@@ -117,28 +122,72 @@ static void detach(struct bfc_pool *pool, region_index r) {
         forget_region_records(pool);
 }
 
-uint64_t region_release(struct bfc_pool *pool, region_index r) {
+/*
+ * Gives an idle region back. Should it not go, it is the pool's again, under this fence; but for
+ * one that the host has no memory to note any more. Returns how much went.
+ */
+static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
+    enum block_zone zone = block_zone(&pool->blocks[pool->blocks[gone.head].next]);
     detach(pool, r);
     slots_settle(pool);
     pool->releasing += gone.size;
     pool_leave(pool);
-    pool->source.release(pool->source.context, gone.start, gone.size);
+    bool went = pool->upstream.release(pool->upstream.context, gone.start, gone.size);
     pool_enter(pool);
     pool->releasing -= gone.size;
-    return gone.size;
+    if (!went)
+        add_region(pool, &gone, zone, fence);
+    return went ? gone.size : 0;
+}
+
+uint64_t region_release(struct bfc_pool *pool, region_index r) {
+    return release_or_keep(pool, r, BFC_NO_FENCE);
 }
 
 uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
     uint64_t released = 0;
     region_index r;
-    while (released < bytes && (r = largest_idle(pool)))
-        released += region_release(pool, r);
+    while (released < bytes && (r = largest_idle(pool))) {
+        uint64_t went = region_release(pool, r);
+        if (!went)
+            break;
+        released += went;
+    }
+    return released;
+}
+
+/* Makes a region ready of which nothing is live or awaited. False: it is not such a one. */
+static bool ready_up(struct bfc_pool *pool, const struct region *region) {
+    block_index first = region->size && !region->held ? pool->blocks[region->head].next : 0;
+    const struct block *blocks = pool->blocks;
+    if (!first)
+        return false;
+    for (block_index b = first; b; b = blocks[b].next)
+        if (!block_is_free(&blocks[b]) || block_state(&blocks[b]) == BLOCK_AWAITED)
+            return false;
+    /* Records merge meanwhile: from the first block on after each. */
+    for (block_index b = first; b;) {
+        bool was_ready = block_state(&blocks[b]) == BLOCK_READY;
+        if (!was_ready)
+            pool_ready(pool, b);
+        b = was_ready ? blocks[b].next : blocks[region->head].next;
+    }
+    return true;
+}
+
+uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = 0;
+    pool_enter(pool);
+    for (region_index r = 1; released < bytes && r < pool->region_high; r++)
+        if (ready_up(pool, &pool->regions[r]))
+            released += release_or_keep(pool, r, BFC_DEFERRED_FENCE);
+    pool_leave(pool);
     return released;
 }
 
 static uint64_t room_below_limit(const struct bfc_pool *pool) {
-    uint64_t limit = round_down(pool, pool->config.limit);
+    uint64_t limit = ROUND_DOWN(pool->config.limit);
     uint64_t taken = pool->stats->reserved + pool->releasing;
     return limit > taken ? limit - taken : 0;
 }
@@ -146,30 +195,36 @@ static uint64_t room_below_limit(const struct bfc_pool *pool) {
 struct growth {
     uint64_t size;  /* least that is of use */
     uint64_t bytes; /* that are asked for */
-    uint64_t unit;
     enum back_off back_off;
     bfc_addr start;
     uint64_t calls;
 };
 
-/* After a refusal: 0.9 of what was asked for, at least a unit less. False: give up. */
+/* 0.9 of it, and at least a granule less. tf's rule knows no pages. */
+static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
+    bool paged = back_off == BACK_OFF_TO_SIZE && bytes > POLICY_PAGE;
+    uint64_t unit = paged ? POLICY_PAGE : BFC_GRANULE;
+    uint64_t less = (bytes - bytes / 10 + unit - 1) / unit * unit;
+    return bfc_min(less, (bytes - 1) / unit * unit);
+}
+
+/* After a refusal. False: give up. */
 static bool ask_for_less(struct growth *growth) {
     if (growth->back_off == BACK_OFF_NONE || growth->bytes <= growth->size)
         return false;
-    uint64_t less = growth->bytes - growth->bytes / 10 + growth->unit - 1;
-    less = smaller(less / growth->unit * growth->unit, growth->bytes - growth->unit);
+    uint64_t less = less_than(growth->bytes, growth->back_off);
     if (growth->back_off == BACK_OFF_ABOVE_SIZE && less < growth->size)
         return false;
-    growth->bytes = larger(growth->size, less);
+    growth->bytes = bfc_max(growth->size, less);
     return true;
 }
 
-/* Asks the source, as often as the back-off says. Without the lock. */
-static enum bfc_reserve_result reserve(const struct bfc_source *source, struct growth *growth) {
+/* Asks the upstream, as often as the back-off says. Without the lock. */
+static enum bfc_reserve_result reserve(const struct bfc_upstream *upstream, struct growth *growth) {
     enum bfc_reserve_result result;
     do {
         growth->calls++;
-        result = source->reserve(source->context, growth->bytes, &growth->start);
+        result = upstream->reserve(upstream->context, growth->bytes, &growth->start);
     } while (result == BFC_REFUSED && ask_for_less(growth));
     return result;
 }
@@ -179,12 +234,12 @@ static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *gro
     uint64_t room = room_below_limit(pool);
     if (size > room)
         return false;
-    *growth = (struct growth){.size = size, .unit = pool->rules.unit};
+    *growth = (struct growth){.size = size};
     growth->back_off = policy_back_off(pool, size);
     growth->bytes = policy_growth(pool, size);
     if (growth->back_off == BACK_OFF_NONE)
         return growth->bytes <= room;
-    growth->bytes = smaller(growth->bytes, room);
+    growth->bytes = bfc_min(growth->bytes, room);
     return true;
 }
 
@@ -195,7 +250,7 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
     if (status == BFC_OK)
         return BFC_OK;
     pool_leave(pool);
-    pool->source.release(pool->source.context, growth->start, growth->bytes);
+    pool->upstream.release(pool->upstream.context, growth->start, growth->bytes);
     pool_enter(pool);
     pool->stats->release_calls++;
     return status;
@@ -207,12 +262,12 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
     if (!plan_growth(pool, size, &growth))
         return BFC_OUT_OF_MEMORY;
     pool_leave(pool);
-    enum bfc_reserve_result result = reserve(&pool->source, &growth);
+    enum bfc_reserve_result result = reserve(&pool->upstream, &growth);
     pool_enter(pool);
     pool->stats->reserve_calls += growth.calls;
     pool->stats->refusals += growth.calls - (result != BFC_REFUSED);
     if (result != BFC_RESERVED)
-        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_SOURCE_FAILED;
+        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
     policy_grown(pool, size);
     *start = growth.start;
     return take_in(pool, &growth);
@@ -222,8 +277,7 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact)
         return pool_take(pool, request);
-    pool_take_block(pool, pool_find_holding(pool, start), request);
-    return true;
+    return pool_take_block(pool, pool_find_holding(pool, start), request);
 }
 
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
@@ -235,7 +289,7 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
     /* More than once round only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
         bfc_addr start;
-        *status = add_for(pool, request_size(pool, request), &start);
+        *status = add_for(pool, request_size(request), &start);
         taken = *status == BFC_OK && take_new(pool, start, request);
     }
     pthread_mutex_unlock(&pool->growth_turn);
@@ -245,13 +299,13 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
 void regions_forget(struct bfc_pool *pool, bool release) {
     for (region_index r = 1; release && r < pool->region_high; r++)
         if (pool->regions[r].size)
-            pool->source.release(pool->source.context, pool->regions[r].start,
-                                 pool->regions[r].size);
+            pool->upstream.release(pool->upstream.context, pool->regions[r].start,
+                                   pool->regions[r].size);
 }
 
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
-    marks_settle(pool, MARKS_ALL);
+    fences_settle(pool, FENCES_ALL);
     uint64_t released = regions_release(pool, bytes);
     pool_leave(pool);
     return released;

@@ -1,24 +1,42 @@
 /*
  * What an allocation does when nothing that fits lies there.
  *
- * 1 poll: what the device has meanwhile finished is clean;
- * 2 ordered: neighbouring clean and dirty blocks are joined;
- * 3 dirty bytes above the budget: wait, for a bounded time, for the oldest marks that suffice;
+ * 1 poll: what the device has meanwhile finished is ready;
+ * 2 ordered: neighbouring ready and pending blocks are joined;
+ * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
  * 4 above the threshold: give back idle regions that nobody has wanted for long;
  * 5 grow;
  * and, the device having refused, the policy's last resorts (policy.c), with another look after
  * each. For `bfc`:
- * 6 wait, without bound, for the marks that suffice;
+ * 6 give what is deferred a fence, and wait, without bound, for the fences that suffice;
  * 7 give back wholly free regions, one by one, and grow;
- * 8 wait for all marks, since what they free may make regions wholly free, and again 7;
- * 9 ask the neighbours, and grow.
+ * 8 wait for all fences, since what they free may make regions wholly free, then for awaited
+ *   blocks, one by one, and again 7;
+ * 9 ask others on the device, and grow;
+ * and last, for any policy, grow if a region went meanwhile, and the same size without its
+ * rounding.
  *
- * The lock is dropped around every call of the source.
+ * The lock is dropped around every call of the upstream.
  */
-#include "pool/internal.h"
+#include "pool/serve.h"
+
+#include <time.h>
+
+#include "pool/idle.h"
+#include "pool/regions.h"
+#include "pool/settle.h"
+#include "pool/take.h"
 
 /* How long step 3 waits at most, in all. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
+/*
+ * And how long step 8 waits for an awaited block to become ready: not for ever, since its stream
+ * may need what this thread does next.
+ */
+#define AWAITED_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+/* And for regions that other threads are giving back; and between two looks. */
+#define RELEASE_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+#define NAP_NS 20000L
 
 static bool took_hit(struct bfc_pool *pool, const struct request *request) {
     if (!pool_take(pool, request))
@@ -28,40 +46,44 @@ static bool took_hit(struct bfc_pool *pool, const struct request *request) {
 }
 
 static void poll(struct bfc_pool *pool) {
-    if (!pool->oldest && !pool->limbo) /* the source may mark what is in limbo now */
+    /* The upstream may give what is deferred a fence now, and say that what was awaited is ready.
+     */
+    if (!pool->oldest && !pool->deferred && !pool->awaited)
         return;
     pool_leave(pool);
-    bfc_mark mark = pool->source.poll ? pool->source.poll(pool->source.context) : UINT64_MAX;
+    bfc_fence fence =
+        pool->upstream.poll ? pool->upstream.poll(pool->upstream.context) : UINT64_MAX;
     pool_enter(pool);
-    marks_complete(pool, mark);
+    fences_complete(pool, fence);
 }
 
 static uint64_t now(const struct bfc_pool *pool) {
-    return pool->source.now ? pool->source.now(pool->source.context) : 0;
+    return pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
 }
 
-/* Waits for one mark; returns how long, or UINT64_MAX when the mark was not complete after all. */
-static uint64_t wait_for(struct bfc_pool *pool, bfc_mark mark, uint64_t timeout_ns) {
+/* Waits for one fence; returns how long, or UINT64_MAX when the fence was not complete after all.
+ */
+static uint64_t wait_for(struct bfc_pool *pool, bfc_fence fence, uint64_t timeout_ns) {
     pool_leave(pool);
     uint64_t began = now(pool);
-    bfc_mark complete = pool->source.wait(pool->source.context, mark, timeout_ns);
+    bfc_fence complete = pool->upstream.wait(pool->upstream.context, fence, timeout_ns);
     uint64_t spent = now(pool) - began;
     pool_enter(pool);
     pool->stats->waits++;
     pool->stats->wait_ns += spent;
-    marks_complete(pool, complete);
-    return complete >= mark ? spent : UINT64_MAX;
+    fences_complete(pool, complete);
+    return complete >= fence ? spent : UINT64_MAX;
 }
 
-/* Waits for the oldest marks that suffice. Another thread may get there first: then again. */
+/* Waits for the oldest fences that suffice. Another thread may get there first: then again. */
 static bool wait_and_take(struct bfc_pool *pool, const struct request *request,
                           uint64_t timeout_ns) {
-    bfc_mark mark;
+    bfc_fence fence;
     uint64_t spent = 0;
-    while (pool->source.wait && spent < timeout_ns &&
-           marks_find_run(pool, request->granules, false, &mark)) {
+    while (pool->upstream.wait && spent < timeout_ns &&
+           fences_find_run(pool, request->granules, false, &fence)) {
         uint64_t rest = timeout_ns == UINT64_MAX ? timeout_ns : timeout_ns - spent;
-        uint64_t took = wait_for(pool, mark, rest);
+        uint64_t took = wait_for(pool, fence, rest);
         if (pool_take(pool, request))
             return true;
         if (took == UINT64_MAX)
@@ -81,7 +103,7 @@ static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
 /* Gives regions back as long as that can help, and grows. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
-    if (!releasing_can_help(pool, request_size(pool, request)))
+    if (!releasing_can_help(pool, request_size(request)))
         return false;
     while (regions_release(pool, 1)) {
         if (regions_grow(pool, request, status))
@@ -94,8 +116,8 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
 
 static bool release_idle(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
-    return releasing_can_help(pool, request_size(pool, request)) &&
-           regions_release(pool, UINT64_MAX) && regions_grow(pool, request, status);
+    return releasing_can_help(pool, request_size(request)) && regions_release(pool, UINT64_MAX) &&
+           regions_grow(pool, request, status);
 }
 
 static bool release_all(struct bfc_pool *pool, const struct request *request,
@@ -106,24 +128,53 @@ static bool release_all(struct bfc_pool *pool, const struct request *request,
 
 static bool release_large(struct bfc_pool *pool, const struct request *request,
                           enum bfc_status *status) {
-    return idle_release_large(pool, request_size(pool, request)) &&
-           regions_grow(pool, request, status);
+    return idle_release_large(pool, request_size(request)) && regions_grow(pool, request, status);
 }
 
-static bool wait_for_all(struct bfc_pool *pool, const struct request *request) {
-    if (!pool->oldest || !pool->source.wait)
+/* Waits for one awaited block after another, as long as they become ready. */
+static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
+                             enum bfc_status *status) {
+    uint64_t readied;
+    do {
+        if (!pool->awaited)
+            return false;
+        readied = pool->readied;
+        wait_for(pool, BFC_NO_FENCE, AWAITED_WAIT_NS);
+        if (pool_take(pool, request) || release_each(pool, request, status))
+            return true;
+    } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
+    return false;
+}
+
+static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    if (!pool->upstream.wait)
         return false;
-    wait_for(pool, pool->details[pool->newest].mark, UINT64_MAX);
-    return pool_take(pool, request);
+    if (pool->oldest) {
+        wait_for(pool, pool->details[pool->newest].fence, UINT64_MAX);
+        if (pool_take(pool, request))
+            return true;
+    }
+    return wait_for_awaited(pool, request, status);
 }
 
-static bool ask_neighbours(struct bfc_pool *pool, const struct request *request,
+/* Gives what is deferred its fences first. */
+static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
+    if (pool->deferred && pool->upstream.wait) {
+        wait_for(pool, BFC_DEFERRED_FENCE, UINT64_MAX);
+        if (pool_take(pool, request))
+            return true;
+    }
+    return wait_and_take(pool, request, UINT64_MAX);
+}
+
+static bool ask_other_jobs(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
-    uint64_t size = request_size(pool, request), limit = pool->config.limit;
-    if (!pool->source.ask_neighbours || size > limit || pool->stats->reserved > limit - size)
+    uint64_t size = request_size(request), limit = pool->config.limit;
+    if (!pool->upstream.ask_other_jobs || size > limit || pool->stats->reserved > limit - size)
         return false;
     pool_leave(pool);
-    uint64_t came = pool->source.ask_neighbours(pool->source.context, size);
+    uint64_t came = pool->upstream.ask_other_jobs(pool->upstream.context, size);
     pool_enter(pool);
     return pool_take(pool, request) || (came && regions_grow(pool, request, status));
 }
@@ -132,53 +183,81 @@ static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request
                      enum bfc_status *status) {
     switch (rung) {
     case RUNG_WAIT_ENOUGH:
-        return wait_and_take(pool, request, UINT64_MAX);
+        return wait_for_enough(pool, request);
     case RUNG_RELEASE_EACH:
         return release_each(pool, request, status);
     case RUNG_RELEASE_LARGE:
         return release_large(pool, request, status);
     case RUNG_WAIT_ALL:
-        return wait_for_all(pool, request);
+        return wait_for_all(pool, request, status);
     case RUNG_RELEASE_IDLE:
         return release_idle(pool, request, status);
     case RUNG_RELEASE_ALL:
         return release_all(pool, request, status);
     case RUNG_ASK:
-        return ask_neighbours(pool, request, status);
+        return ask_other_jobs(pool, request, status);
     case RUNG_END:
         break;
     }
     return false;
 }
 
-static bool last_resorts(struct bfc_pool *pool, const struct request *request,
+/*
+ * A wait may have given regions back, and other threads do: what went meanwhile may be enough. What
+ * they are giving back is natively free already; but no longer than for a while, since the call may
+ * wait for work that needs what this thread does next.
+ */
+static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
+                                uint64_t released, enum bfc_status *status) {
+    for (uint64_t began = now(pool); pool->releasing && now(pool) - began < RELEASE_WAIT_NS;) {
+        pool_leave(pool);
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        pool_enter(pool);
+    }
+    return *status == BFC_OUT_OF_MEMORY && pool->stats->release_calls != released &&
+           regions_grow(pool, request, status);
+}
+
+static bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t released,
                          enum bfc_status *status) {
     for (const enum rung *rung = pool->rules.rungs;
          *rung != RUNG_END && *status == BFC_OUT_OF_MEMORY; rung++)
         if (try_rung(pool, *rung, request, status))
             return true;
-    return false;
+    return grow_after_releases(pool, request, released, status);
+}
+
+/* What lacks less than was added by rounding is not refused. */
+static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
+                           enum bfc_status *status) {
+    struct request least = *request;
+    least.granules = granules_to_hold(request->bytes);
+    return *status == BFC_OUT_OF_MEMORY && least.granules < request->granules &&
+           (pool_take(pool, &least) || regions_grow(pool, &least, status));
 }
 
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
     poll(pool);
     if (took_hit(pool, request))
         return BFC_OK;
-    if ((request->flags & BFC_ALLOCATE_DIRTY) && pool_take_run(pool, request)) {
+    if ((request->flags & BFC_ALLOCATE_PENDING) && pool_take_run(pool, request)) {
         pool->stats->hits++;
         return BFC_OK;
     }
     struct bfc_pool_stats *stats = pool->stats;
-    if (stats->dirty > pool->config.dirty_budget && wait_and_take(pool, request, BOUNDED_WAIT_NS)) {
+    if (stats->pending > pool->config.pending_budget &&
+        wait_and_take(pool, request, BOUNDED_WAIT_NS)) {
         stats->hits++;
         return BFC_OK;
     }
     if (stats->reserved > pool->config.gc_threshold)
         idle_collect(pool);
     enum bfc_status status;
+    uint64_t released = stats->release_calls;
     bool taken = regions_grow(pool, request, &status);
     if (!taken && status == BFC_OUT_OF_MEMORY) {
-        taken = last_resorts(pool, request, &status);
+        taken = last_resorts(pool, request, released, &status) ||
+                take_unrounded(pool, request, &status);
         stats->retries += taken;
     }
     stats->misses += taken;

@@ -1,9 +1,9 @@
 /*
- * Block records: taken from the lowest free indices that come to hand, vacated into a list.
+ * Block records: taken from a list of vacated ones, or from the end of those in use.
  *
- * When less than half of the records below the high mark are in use, each one vacated also moves
- * two from the top into vacant places, so that the arrays shrink from their end and their memory
- * goes back to the host, without a pause. O(1) a call.
+ * When less than half of the records below the high-water mark are in use, each one vacated also
+ * moves two from the top into vacant places, so that the arrays shrink from their end and their
+ * memory goes back to the host without a pause. O(1) a call.
  */
 #include "pool/internal.h"
 
@@ -40,7 +40,7 @@ static void move_links(struct bfc_pool *pool, block_index to) {
     blocks[blocks[to].next].previous = to; /* record 0 takes what is for none */
 }
 
-static void move_mark_links(struct bfc_pool *pool, block_index from, block_index to) {
+static void move_fence_links(struct bfc_pool *pool, block_index from, block_index to) {
     struct block_detail *details = pool->details;
     block_index older = details[to].older, newer = details[to].newer;
     if (older)
@@ -51,15 +51,16 @@ static void move_mark_links(struct bfc_pool *pool, block_index from, block_index
         pool->oldest = to;
     if (pool->newest == from)
         pool->newest = to;
-    if (pool->limbo == from)
-        pool->limbo = to;
+    if (pool->deferred == from)
+        pool->deferred = to;
 }
 
 static bool is_anchored(const struct bfc_pool *pool, block_index b) {
     return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_anchor(b);
 }
 
-/* As the anchors go by index, the record may be one at the one place and not at the other. */
+/* Anchors are selected by index, so the record may be an anchor at one index and not at the other.
+ */
 static void move_anchor(struct bfc_pool *pool, block_index from, block_index to,
                         region_index region) {
     anchors_remove(&pool->anchors, &pool->blocks[from]);
@@ -78,12 +79,12 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     if (is_anchored(pool, from) || is_anchor(to))
         move_anchor(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
     move_links(pool, to);
-    if (state == BLOCK_CLEAN)
-        bins_replace(&pool->clean, blocks, from, to);
-    else if (state == BLOCK_DIRTY && is_reused_dirty(pool, to))
-        bins_replace(&pool->dirty, blocks, from, to);
-    if (state == BLOCK_DIRTY || state == BLOCK_LIMBO)
-        move_mark_links(pool, from, to);
+    if (state == BLOCK_READY)
+        bins_replace(&pool->ready, blocks, from, to);
+    else if (state == BLOCK_PENDING && is_reused_pending(pool, to))
+        bins_replace(&pool->pending, blocks, from, to);
+    if (state == BLOCK_PENDING || state == BLOCK_DEFERRED)
+        move_fence_links(pool, from, to);
 }
 
 static void give_back(struct bfc_pool *pool) {

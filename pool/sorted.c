@@ -62,20 +62,32 @@ void sorted_replace(block_index *root, struct block *blocks, block_index from, b
     *link_to(root, blocks, from, &blocks[to]) = to;
 }
 
-block_index sorted_find(block_index root, const struct block *blocks, enum block_zone zone,
-                        uint64_t granules) {
-    const struct block key = {.tagged = (uint64_t)zone << BLOCK_ZONE_BIT,
-                              .last = (uint32_t)(granules - 1)};
+/* The first block of the key's zone that does not precede the key, or 0. */
+static block_index first_from(block_index root, const struct block *blocks,
+                              const struct block *key) {
     block_index found = 0;
     for (block_index b = root; b;) {
-        if (precedes(&blocks[b], &key)) {
+        if (precedes(&blocks[b], key)) {
             b = blocks[b].after;
         } else {
             found = b;
             b = blocks[b].before;
         }
     }
-    return found && block_zone(&blocks[found]) == zone ? found : 0;
+    return found && block_zone(&blocks[found]) == block_zone(key) ? found : 0;
+}
+
+block_index sorted_find(block_index root, const struct block *blocks, enum block_zone zone,
+                        uint64_t granules) {
+    const struct block key = {.tagged = (uint64_t)zone << BLOCK_ZONE_BIT,
+                              .last = (uint32_t)(granules - 1)};
+    return first_from(root, blocks, &key);
+}
+
+block_index sorted_next(block_index root, const struct block *blocks, block_index b) {
+    struct block key = blocks[b];
+    key.tagged += BFC_GRANULE;
+    return first_from(root, blocks, &key);
 }
 
 block_index sorted_last(block_index root, const struct block *blocks) {

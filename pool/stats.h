@@ -1,5 +1,5 @@
 /*
- * What a pool counts, as it stands in memory that other processes may read.
+ * The counters of a pool, in memory that other processes may read.
  *
  * One writer, under the pool's lock; any number of readers, without it. The writer makes `sequence`
  * odd before it changes a field and even after (a sequence lock, with the fences that weakly
@@ -12,16 +12,17 @@
 
 #include <stdint.h>
 
-/* All sizes in bytes. in_use + clean + dirty + limbo = reserved. */
+/* All sizes in bytes. in_use + ready + pending + deferred = reserved. */
 struct bfc_pool_stats {
     uint64_t sequence;
     /* now */
     uint64_t reserved;     /* taken from the device */
     uint64_t in_use;       /* blocks that the program holds, padding included */
     uint64_t requested;    /* what the program asked for in those blocks */
-    uint64_t clean;        /* free, and safe to hand out at once */
-    uint64_t dirty;        /* free, but work that may use it is not known to be complete */
-    uint64_t limbo;        /* free, not marked yet (freed while a capture was under way) */
+    uint64_t ready;        /* free, and safe to hand out at once */
+    uint64_t pending;      /* free, but work that may use it is not known to be complete;
+                            awaited blocks too */
+    uint64_t deferred;     /* free, without a fence yet (freed while a capture was under way) */
     uint64_t largest_free; /* the largest free block; refreshed off the hot path */
     uint64_t regions;      /* a count */
     uint64_t blocks;       /* a count: blocks that the program holds */
@@ -39,12 +40,12 @@ struct bfc_pool_stats {
     uint64_t reserve_calls; /* asked of the device, refused ones included */
     uint64_t refusals;      /* of those, refused */
     uint64_t release_calls;
-    uint64_t waits; /* for marks, by the pool itself */
+    uint64_t waits; /* for fences, by the pool itself */
     uint64_t wait_ns;
-    uint64_t retries;       /* allocations that succeeded only after something was given back */
-    uint64_t out_of_memory; /* allocations that failed */
-    uint64_t invalid_frees; /* double or interior */
-    uint64_t dirty_reuses;  /* dirty blocks handed out (ordered mode) */
+    uint64_t retries;        /* allocations that succeeded only after something was given back */
+    uint64_t out_of_memory;  /* allocations that failed */
+    uint64_t invalid_frees;  /* double or interior */
+    uint64_t pending_reuses; /* pending blocks handed out (ordered mode) */
 };
 
 _Static_assert(sizeof(struct bfc_pool_stats) == 28 * 8, "part of the segment's layout");

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The running part of scripts/demo: demo.py BUILD [ITERATIONS].
 
-Runs tests/demo's programs natively and preloaded, looks at the preloaded ones with bfcstat while
-they run, compares, and prints a table and one line of JSON. Exit status 0 when the contents were
-equal and the preloaded runs, once warm, made no driver allocation, no driver free and at most one
-host wait a free.
+Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, looks at the
+preloaded ones with bfcstat while they run, compares, and prints a table of what was saved and one line
+of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
+those in `sync`, once warm, made no driver allocation and no driver free.
 
 Counts are differences between the end of the warm-up and the end of the run. Over the stand-in GPU
 they are the stand-in driver's own; on a real one the native counts are the program's calls and the
@@ -21,6 +21,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WARM_UP = 24
+MODES = ("sync", "lazy", "ordered")  # of BFC_FREE
 
 # In a process of its own: which GPU does the driver give, and does this runtime get along with it?
 PROBE = """
@@ -77,10 +78,10 @@ def cuda_include(build):
 
 def compile_for(build, library):
     """train.c linked to the machine's own runtime."""
-    program = os.path.join(build, "tests", "demo", "train-gpu")
+    program = os.path.join(build, "tests", "integration", "demo", "train-gpu")
     subprocess.run(
         ["cc", "-O2", "-std=c17", "-D_GNU_SOURCE", "-isystem", cuda_include(build),
-         os.path.join(ROOT, "tests", "demo", "train.c"), "-o", program,
+         os.path.join(ROOT, "tests", "integration", "demo", "train.c"), "-o", program,
          library if "/" in library else "-l:" + library, "-ldl"],
         check=True,
     )
@@ -92,14 +93,18 @@ class Place:
 
     def __init__(self, build):
         self.build = build
+        self.library = os.path.join(build, "interpose", "libbfcpreload.so")
+        if re.search(r"[\s:$]", self.library):
+            fail(f"{self.library} cannot be preloaded: LD_PRELOAD takes no path with blanks or colons")
         self.device, library = find_gpu(build)
         self.simulated = self.device is None
         if self.simulated:
             self.device = "simulated"
-            self.program = os.path.join(build, "tests", "demo", "train")
-            folder = os.path.join(build, "tests", "sim")
+            self.program = os.path.join(build, "tests", "integration", "demo", "train")
+            folder = os.path.join(build, "sim")
             # The latencies and delays are the stand-in's model; see its README page.
-            self.changes = {"SIM_LATENCY": "typical", "SIM_SEED": "1", "SIM_DELAY_US": "50"}
+            # Other simulated devices are other devices, whatever their names: nothing to yield to them.
+            self.changes = {"SIM_LATENCY": "typical", "SIM_SEED": "1", "SIM_DELAY_US": "50", "BFC_YIELD": "0"}
         else:
             self.program = compile_for(build, library)
             folder = os.path.dirname(library)
@@ -107,39 +112,37 @@ class Place:
         paths = [folder, os.environ.get("LD_LIBRARY_PATH", "")]
         self.changes["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
 
-    def environment(self, library=None):
+    def environment(self, mode=None):
+        """Of a native run, or of a preloaded one in a mode of BFC_FREE."""
         env = {k: v for k, v in os.environ.items() if not re.match("BFC_|SIM_|LD_PRELOAD$", k)}
         env.update(self.changes)
-        if library:
-            env["LD_PRELOAD"] = library
+        if mode:
+            env.update({"LD_PRELOAD": self.library, "BFC_FREE": mode})
         return env
 
 
 class Run:
-    """One run of one program: its marks, and what bfcstat saw of it."""
+    """One run of one program, natively or in a mode: its marks, and what bfcstat saw of it."""
 
-    def __init__(self, place, command, iterations, preloaded, show):
+    def __init__(self, place, command, iterations, mode, show=False):
         self.bfcstat = os.path.join(place.build, "tools", "bfcstat")
         self.snapshots = []
-        library = os.path.join(place.build, "interpose", "libbfcpreload.so")
-        if preloaded and re.search(r"[\s:$]", library):
-            fail(f"{library} cannot be preloaded: LD_PRELOAD takes no path with blanks or colons")
         self.process = subprocess.Popen(
             [*command, str(iterations), str(WARM_UP), "pause"],
-            env=place.environment(library if preloaded else None),
+            env=place.environment(mode),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         self.middle = None
-        self.warm = self.mark("warm", preloaded)
-        if preloaded:
+        self.warm = self.mark("warm", mode)
+        if mode:
             time.sleep(0.2)
             self.middle = self.look()
             if show:
                 self.show()
-        self.done = self.mark("done", preloaded)
+        self.done = self.mark("done", mode)
         self.status = self.process.wait()
 
-    def mark(self, name, preloaded):
+    def mark(self, name, mode):
         line = self.process.stdout.readline()
         try:
             mark = json.loads(line)
@@ -147,7 +150,7 @@ class Run:
                 raise ValueError
         except (ValueError, KeyError):
             fail(f"{' '.join(self.process.args)} ended early with status {self.process.wait()}")
-        if preloaded:
+        if mode:
             self.snapshots.append(self.look())
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -194,48 +197,49 @@ def per_iteration(run):
     return run.done["us"] / run.done["iterations"]
 
 
-def compare(native, preloaded, simulated):
-    """All figures of one program."""
-    calls = preloaded.seen_difference
-    frees = preloaded.difference("frees")
+def driver_calls(run, simulated, preloaded):
+    """Allocations and frees that reached the driver."""
     if simulated:
-        native_waits = native.difference("driver_waits")
-        waits = preloaded.difference("driver_waits")
-        driver = [
-            (run.difference("driver_allocations"), run.difference("driver_frees"))
-            for run in (native, preloaded)
-        ]
-    else:
-        native_waits, waits = None, calls(over_pools("host_waits")) + calls(over_pools("waits"))
-        driver = [
-            (native.difference("allocations"), native.difference("frees")),
-            (calls(over_pools("reserve_calls")), calls(over_pools("release_calls"))),
-        ]
-    waits_for_frees = calls(over_pools("host_waits")) + calls(over_pools("waits"))
-    last, middle = preloaded.snapshots[1], preloaded.middle
+        return run.difference("driver_allocations"), run.difference("driver_frees")
+    if preloaded:
+        return tuple(run.seen_difference(over_pools(key)) for key in ("reserve_calls", "release_calls"))
+    return run.difference("allocations"), run.difference("frees")
+
+
+def figures_of_native(run, simulated):
+    allocations, frees = driver_calls(run, simulated, False)
     return {
-        "native_us_per_iter": round(per_iteration(native), 1),
-        "preloaded_us_per_iter": round(per_iteration(preloaded), 1),
-        "native_driver_calls": sum(driver[0]),
-        "preloaded_driver_calls": sum(driver[1]) + (0 if simulated else calls(forwarded)),
-        "native_driver_allocations": driver[0][0],
-        "preloaded_driver_allocations": driver[1][0],
-        "native_driver_frees": driver[0][1],
-        "preloaded_driver_frees": driver[1][1],
-        "native_all_driver_calls": native.difference("driver_calls"),
-        "preloaded_all_driver_calls": preloaded.difference("driver_calls"),
-        "native_host_waits": native_waits,
-        "preloaded_host_waits": waits,
-        "preloaded_host_waits_for_frees": waits_for_frees,
-        "frees": frees,
+        "us_per_iter": round(per_iteration(run), 1),
+        "driver_calls": allocations + frees,
+        "driver_allocations": allocations,
+        "driver_frees": frees,
+        "all_driver_calls": run.difference("driver_calls"),
+        "host_waits": run.difference("driver_waits"),
+    }
+
+
+def figures_of_preloaded(run, native, simulated):
+    calls = run.seen_difference
+    allocations, frees = driver_calls(run, simulated, True)
+    waits_for_frees = calls(over_pools("host_waits")) + calls(over_pools("waits"))
+    last = run.snapshots[1]
+    return {
+        "us_per_iter": round(per_iteration(run), 1),
+        "driver_calls": allocations + frees + (0 if simulated else calls(forwarded)),
+        "driver_allocations": allocations,
+        "driver_frees": frees,
+        "all_driver_calls": run.difference("driver_calls"),
+        "host_waits": run.difference("driver_waits") if simulated else waits_for_frees,
+        "host_waits_for_frees": waits_for_frees,
+        "frees": run.difference("frees"),
         "pooled": calls(pooled),
         "forwarded": calls(forwarded),
         "peak_in_use": over_pools("peak_in_use")(last),
         "peak_reserved": over_pools("peak_reserved")(last),
-        "fragmentation": fragmentation(middle),
-        "contents_equal": native.done["checksum"] == preloaded.done["checksum"]
-        and native.done["mismatches"] == preloaded.done["mismatches"] == 0
-        and native.status == preloaded.status == 0,
+        "fragmentation": fragmentation(run.middle),
+        "contents_equal": native.done["checksum"] == run.done["checksum"]
+        and native.done["mismatches"] == run.done["mismatches"] == 0
+        and native.status == run.status == 0,
     }
 
 
@@ -253,33 +257,30 @@ def mib(value):
     return f"{value / (1 << 20):,.1f} MiB"
 
 
-def print_table(name, f):
-    ratio = f["preloaded_us_per_iter"] / f["native_us_per_iter"]
-    rows = [
-        (name, "native", "preloaded"),
-        ("time per iteration", figure(f["native_us_per_iter"], " us"),
-         f"{figure(f['preloaded_us_per_iter'], ' us')} (x {ratio:.2f})"),
-        ("driver allocations", figure(f["native_driver_allocations"]),
-         figure(f["preloaded_driver_allocations"])),
-        ("driver frees", figure(f["native_driver_frees"]), figure(f["preloaded_driver_frees"])),
-        ("host waits", figure(f["native_host_waits"]), figure(f["preloaded_host_waits"])),
-        ("all driver calls", figure(f["native_all_driver_calls"]),
-         figure(f["preloaded_all_driver_calls"])),
-        ("calls pooled", "-", figure(f["pooled"])),
-        ("calls passed on", "-", figure(f["forwarded"])),
-        ("most in use", "-", mib(f["peak_in_use"])),
-        ("most reserved", "-", mib(f["peak_reserved"])),
-        ("fragmentation, mid-run", "-", percent(f["fragmentation"])),
-        ("contents", "equal" if f["contents_equal"] else "DIFFERENT", ""),
-    ]
+def print_row(label, *cells):
+    print((f"{label:<26}" + "".join(f"{cell:>13}" for cell in cells)).rstrip())
+
+
+def print_table(name, native, modes):
+    """What is saved first, then what it costs."""
+    every = [native, *modes.values()]
     print()
-    for label, native, preloaded in rows:
-        print(f"{label:<24}{native:>16}{preloaded:>26}".rstrip())
+    print_row(name, "native", *modes)
+    print_row("time an iteration", *(figure(f["us_per_iter"], " us") for f in every))
+    print_row("  share of native", "", *(percent(f["us_per_iter"] / native["us_per_iter"]) for f in modes.values()))
+    for label, key in (("allocations by driver", "driver_allocations"), ("frees by driver", "driver_frees"),
+                       ("host waits", "host_waits"), ("all driver calls", "all_driver_calls")):
+        print_row(label, *(figure(f[key]) for f in every))
+    print_row("calls passed on", "", *(figure(f["forwarded"]) for f in modes.values()))
+    print_row("most in use", "", *(mib(f["peak_in_use"]) for f in modes.values()))
+    print_row("most reserved", "", *(mib(f["peak_reserved"]) for f in modes.values()))
+    print_row("fragmentation, mid-run", "", *(percent(f["fragmentation"]) for f in modes.values()))
+    print_row("contents", "", *("equal" if f["contents_equal"] else "DIFFERENT" for f in modes.values()))
 
 
 def announce(place):
     if place.simulated:
-        print("demo: no GPU found. The device is SIMULATED (tests/sim): the counts are real, the"
+        print("demo: no GPU found. The device is SIMULATED (sim): the counts are real, the"
               " times are those of a model.")
         print("demo: counts are the stand-in driver's own, after the warm-up.")
     else:
@@ -288,18 +289,46 @@ def announce(place):
               " segment, after the warm-up.")
 
 
-def sound(figures):
+def sound(modes):
     """What the demo shows must hold."""
     complaints = []
-    if not figures["contents_equal"]:
-        complaints.append("the contents differ from each other or from what they must be")
-    if figures["preloaded_driver_calls"]:
-        complaints.append("the preloaded run still called the driver's allocator when warm")
-    if figures["preloaded_host_waits_for_frees"] > figures["frees"]:
-        complaints.append("the preloaded run waited more than once a free")
+    for mode, figures in modes.items():
+        if not figures["contents_equal"]:
+            complaints.append(f"{mode}: the contents differ from the native ones or from what they must be")
+        if figures["host_waits_for_frees"] > figures["frees"]:
+            complaints.append(f"{mode}: the preloaded run waited more than once a free")
+    if modes["sync"]["driver_calls"]:
+        complaints.append("sync: the preloaded run still called the driver's allocator when warm")
     for complaint in complaints:
         print(f"demo: {complaint}", file=sys.stderr)
     return not complaints
+
+
+def measure(place, name, command, iterations, show):
+    """Figures of one program: of the native run, and of each mode. With `show`, bfcstat's page of the first."""
+    print(f"\ndemo: {name}, {iterations} iterations: native ...", flush=True)
+    native = Run(place, command, iterations, None)
+    modes = {}
+    for mode in MODES:
+        print(f"demo: {name}, {iterations} iterations: preloaded, BFC_FREE={mode} ...", flush=True)
+        run = Run(place, command, iterations, mode, show=show and not modes)
+        modes[mode] = figures_of_preloaded(run, native, place.simulated)
+    return figures_of_native(native, place.simulated), modes
+
+
+def keys_of(program, native, modes):
+    """
+    Of the line of JSON: `native_`, `preloaded_` (sync), `lazy_` and `ordered_` before each figure; those of
+    sync that the native run has no counterpart of, and whether all contents were equal, have no prefix.
+    """
+    keys = {"native_" + key: value for key, value in native.items()}
+    for key, value in modes["sync"].items():
+        compared = key in native or key == "host_waits_for_frees"
+        keys["preloaded_" + key if compared else key] = value
+    for mode in MODES[1:]:
+        keys.update({f"{mode}_{key}": value for key, value in modes[mode].items()})
+    keys["contents_equal"] = all(figures["contents_equal"] for figures in modes.values())
+    return {program + key: value for key, value in keys.items()}
 
 
 def main(arguments):
@@ -308,25 +337,21 @@ def main(arguments):
     place = Place(os.path.abspath(arguments[0]))
     iterations = int(arguments[1]) if len(arguments) > 1 else 300
     announce(place)
-    script = os.path.join(ROOT, "tests", "demo", "train.py")
+    script = os.path.join(ROOT, "tests", "integration", "demo", "train.py")
     programs = {
         "train (C)": [place.program],
         "train.py (Python)": [sys.executable, script],
     }
-    results = []
+    results = {}
     for name, command in programs.items():
-        print(f"\ndemo: {name}, {iterations} iterations: native ...", flush=True)
-        native = Run(place, command, iterations, preloaded=False, show=False)
-        print(f"demo: {name}, {iterations} iterations: preloaded ...", flush=True)
-        preloaded = Run(place, command, iterations, preloaded=True, show=not results)
-        results.append(compare(native, preloaded, place.simulated))
-    for name, figures in zip(programs, results):
-        print_table(name, figures)
-    in_order = [sound(figures) for figures in results]
+        results[name] = measure(place, name, command, iterations, show=not results)
+    for name, (native, modes) in results.items():
+        print_table(name, native, modes)
+    in_order = [sound(modes) for _, modes in results.values()]
     print()
     summary = {"device": place.device, "simulated": place.simulated, "iterations": iterations}
-    summary.update(results[0])
-    summary.update({f"python_{key}": value for key, value in results[1].items()})
+    for program, (native, modes) in zip(("", "python_"), results.values()):
+        summary.update(keys_of(program, native, modes))
     print(json.dumps(summary), flush=True)
     return 0 if all(in_order) else 1
 

@@ -5,16 +5,18 @@
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
  * bfcopts flags           bfcrun's options for them, one a line
+ * bfcopts former          bfcrun's options of former names, one a line
  * bfcopts version
  * bfcopts check NAME=VALUE…
- *                         exit status 0 when all are accepted; else 1 and one line that names the
- *                         first that is not, and what is accepted
+ *                         prints each with the variable's present name; exit status 0 when all are
+ *                         accepted; else 1 and one line that names the first that is not, and what
+ *                         is accepted
  */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "interpose/options.h"
+#include "interpose/config/options.h"
 
 /* BFC_GROWTH_SIZE to --growth-size */
 static void print_flag(const char *name, char *text, size_t size) {
@@ -23,14 +25,22 @@ static void print_flag(const char *name, char *text, size_t size) {
         *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
 }
 
+/* The meaning, as the table has it, and the former name if there is one. */
+static void print_meaning(const struct bfc_option *option) {
+    fputs(option->meaning, stdout);
+    if (option->former)
+        printf(" The former name %s is accepted too.", option->former);
+}
+
 static void print_help(void) {
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
         char flag[64], accepted[256];
         print_flag(option->name, flag, sizeof flag);
         bfc_option_describe(option, accepted, sizeof accepted);
-        printf("  %s=VALUE\n      %s\n      VALUE: %s; default %s\n", flag, option->meaning,
-               accepted, option->standard);
+        printf("  %s=VALUE\n      ", flag);
+        print_meaning(option);
+        printf("\n      VALUE: %s; default %s\n", accepted, option->standard);
     }
 }
 
@@ -40,8 +50,9 @@ static void print_markdown(void) {
         const struct bfc_option *option = &bfc_option_table[i];
         char accepted[256];
         bfc_option_describe(option, accepted, sizeof accepted);
-        printf("| `%s` | `%s` | %s | %s |\n", option->name, option->standard, accepted,
-               option->meaning);
+        printf("| `%s` | `%s` | %s | ", option->name, option->standard, accepted);
+        print_meaning(option);
+        puts(" |");
     }
 }
 
@@ -56,6 +67,15 @@ static void print_flags(void) {
         print_flag(bfc_option_table[i].name, flag, sizeof flag);
         puts(flag);
     }
+}
+
+static void print_former_flags(void) {
+    char flag[64];
+    for (size_t i = 0; i < bfc_option_count; i++)
+        if (bfc_option_table[i].former) {
+            print_flag(bfc_option_table[i].former, flag, sizeof flag);
+            puts(flag);
+        }
 }
 
 static void complain_unknown(const char *assignment, int name_length) {
@@ -76,8 +96,10 @@ static int check(const char *assignment) {
         return 1;
     }
     bfc_options_init(&options);
-    if (bfc_option_set(&options, option, assignment + name_length + 1))
+    if (bfc_option_set(&options, option, assignment + name_length + 1)) {
+        printf("%s%s\n", option->name, assignment + name_length);
         return 0;
+    }
     bfc_option_describe(option, accepted, sizeof accepted);
     fprintf(stderr, "%s is not accepted: expected %s\n", assignment, accepted);
     return 1;
@@ -93,6 +115,8 @@ int main(int count, char **arguments) {
         print_names();
     else if (count == 2 && strcmp(command, "flags") == 0)
         print_flags();
+    else if (count == 2 && strcmp(command, "former") == 0)
+        print_former_flags();
     else if (count == 2 && strcmp(command, "version") == 0)
         puts(BFC_VERSION);
     else if (strcmp(command, "check") == 0) {
@@ -101,7 +125,8 @@ int main(int count, char **arguments) {
             status = check(arguments[i]);
         return status;
     } else {
-        fputs("usage: bfcopts help | markdown | names | flags | version | check NAME=VALUE...\n",
+        fputs("usage: bfcopts help | markdown | names | flags | former | version |"
+              " check NAME=VALUE...\n",
               stderr);
         return 2;
     }

@@ -15,8 +15,7 @@ items = ""
 table = subprocess.run([bfcopts, "markdown"], stdout=subprocess.PIPE, text=True, check=True).stdout
 for line in table.splitlines()[2:]:
     name, default, accepted, meaning = (roff(cell) for cell in line.strip("|").split("|"))
-    meaning = meaning[0].upper() + meaning[1:]
-    items += f".TP\n.B {name}\n{meaning}. Default: {default}; accepted: {accepted}.\n"
+    items += f".TP\n.B {name}\n{meaning} Default: {default}; accepted: {accepted}.\n"
 with open(template, encoding="utf-8") as file:
     text = file.read().replace("@VARIABLES@", items)
 with open(page, "w", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 /*
  * The pool's benchmark: ns a pair, tail of single calls, packing, threads, scaling, host memory.
  *
- * No device: the source hands out made-up addresses. Prints a table, or JSON with --json. Nothing
+ * No device: the upstream hands out made-up addresses. Prints a table, or JSON with --json. Nothing
  * is asserted: a benchmark is not a test.
  */
 #include <inttypes.h>
@@ -67,17 +67,18 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static void release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes) {
     struct device *device = context;
     (void)start;
     device->left += bytes;
+    return true;
 }
 
 static struct bfc_pool *open_pool(struct device *device, const struct bfc_pool_config *config) {
     *device = (struct device){.next = UINT64_C(1) << 40, .left = UINT64_MAX};
-    struct bfc_source source = {.context = device, .reserve = reserve, .release = release};
+    struct bfc_upstream upstream = {.context = device, .reserve = reserve, .release = release};
     struct bfc_pool *pool;
-    if (bfc_pool_create(&pool, config, &source) != BFC_OK)
+    if (bfc_pool_create(&pool, config, &upstream) != BFC_OK)
         abort();
     return pool;
 }
@@ -96,7 +97,7 @@ static void run(struct bfc_pool *pool, const struct op *ops, size_t count, bfc_a
     for (size_t i = 0; i < count; i++) {
         struct bfc_block_info block;
         if (!ops[i].bytes)
-            bfc_pool_free(pool, at[ops[i].slot], BFC_NO_MARK);
+            bfc_pool_free(pool, at[ops[i].slot], BFC_NO_FENCE);
         else if (bfc_pool_allocate(pool, ops[i].bytes, 0, &block) == BFC_OK)
             at[ops[i].slot] = block.start;
         else

@@ -15,8 +15,9 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static void release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes) {
     (void)context, (void)start, (void)bytes;
+    return true;
 }
 
 static void run(struct bfc_pool *pool, const struct workload *w, bfc_addr *at) {
@@ -24,7 +25,7 @@ static void run(struct bfc_pool *pool, const struct workload *w, bfc_addr *at) {
         const struct op *op = &w->ops[i];
         struct bfc_block_info block;
         if (!op->bytes)
-            bfc_pool_free(pool, at[op->slot], BFC_NO_MARK);
+            bfc_pool_free(pool, at[op->slot], BFC_NO_FENCE);
         else if (bfc_pool_allocate(pool, op->bytes, 0, &block) == BFC_OK)
             at[op->slot] = block.start;
     }
@@ -43,7 +44,7 @@ int main(int argc, char **argv) {
     struct workload w;
     struct bfc_pool *pool;
     struct bfc_pool_config config;
-    struct bfc_source source = {.reserve = reserve, .release = release};
+    struct bfc_upstream upstream = {.reserve = reserve, .release = release};
     unsigned scale = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 50;
     if (argc < 2 || !scale || !make(&w, argv[1], scale)) {
         fputs("usage: pool-hot WORKLOAD|churn@LIVE [SCALE]\n", stderr);
@@ -53,7 +54,7 @@ int main(int argc, char **argv) {
     config.growth = BFC_GROWTH_PREALLOCATE;
     config.preallocate = config.limit = HEAP;
     bfc_addr *at = calloc(w.slots, sizeof *at);
-    if (!at || bfc_pool_create(&pool, &config, &source) != BFC_OK)
+    if (!at || bfc_pool_create(&pool, &config, &upstream) != BFC_OK)
         return 1;
     run(pool, &w, at);
     printf("%zu\n", w.count / 2);

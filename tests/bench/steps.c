@@ -3,9 +3,10 @@
  * not depend on how busy the machine is. The pool is compiled with -fsanitize-coverage=trace-pc, so
  * that each step comes by here.
  *
- * Calls that asked the source are told apart: "max_asking". One line of JSON a workload: the five;
- * `grow`, 10^6 blocks from nothing (records, the map and the regions grow); `fall`, all of them
- * freed in random order (and shrink); `marks`, frees under marks that complete 10,000 at a time.
+ * Calls that asked the upstream are told apart: "max_asking". One line of JSON a workload: the
+ * five; `grow`, 10^6 blocks from nothing (records, the map and the regions grow); `fall`, all of
+ * them freed in random order (and shrink); `fences`, frees under fences that complete 10,000 at a
+ * time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,9 +41,9 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static void release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes) {
     (void)context, (void)start, (void)bytes;
-    asked = true;
+    return asked = true;
 }
 
 static void begin(void) {
@@ -74,9 +75,9 @@ static bfc_addr allocate(struct bfc_pool *pool, uint64_t bytes, struct count *co
     return block.start;
 }
 
-static void give_back(struct bfc_pool *pool, bfc_addr start, bfc_mark mark, struct count *count) {
+static void give_back(struct bfc_pool *pool, bfc_addr start, bfc_fence fence, struct count *count) {
     begin();
-    bfc_pool_free(pool, start, mark);
+    bfc_pool_free(pool, start, fence);
     end(count, "free");
 }
 
@@ -89,7 +90,7 @@ static void show(const char *name, const struct count *count) {
 
 static struct bfc_pool *open_pool(bfc_addr *next, bool grown) {
     struct bfc_pool_config config;
-    struct bfc_source source = {.context = next, .reserve = reserve, .release = release};
+    struct bfc_upstream upstream = {.context = next, .reserve = reserve, .release = release};
     struct bfc_pool *pool;
     *next = UINT64_C(1) << 40;
     bfc_pool_config_default(&config);
@@ -97,7 +98,7 @@ static struct bfc_pool *open_pool(bfc_addr *next, bool grown) {
         config.growth = BFC_GROWTH_PREALLOCATE;
         config.preallocate = config.limit = HEAP;
     }
-    if (bfc_pool_create(&pool, &config, &source) != BFC_OK)
+    if (bfc_pool_create(&pool, &config, &upstream) != BFC_OK)
         abort();
     return pool;
 }
@@ -115,7 +116,7 @@ static void run_workload(const char *name, unsigned scale) {
         if (op->bytes)
             at[op->slot] = allocate(pool, op->bytes, &count);
         else
-            give_back(pool, at[op->slot], BFC_NO_MARK, &count);
+            give_back(pool, at[op->slot], BFC_NO_FENCE, &count);
     }
     show(name, &count);
     bfc_pool_destroy(pool, true);
@@ -135,7 +136,7 @@ static void rise_and_fall(void) {
         unsigned j = (unsigned)(next_random(&seed) % (i + 1));
         bfc_addr gone = at[j];
         at[j] = at[i];
-        give_back(pool, gone, BFC_NO_MARK, &fall);
+        give_back(pool, gone, BFC_NO_FENCE, &fall);
     }
     show("fall", &fall);
     bfc_pool_destroy(pool, true);
@@ -145,22 +146,22 @@ static void rise_and_fall(void) {
 static void complete_many(void) {
     enum { LIVE = 100000, AT_ONCE = 10000 };
     bfc_addr next, *at = calloc(LIVE, sizeof *at);
-    uint64_t seed = 1, mark = 0;
+    uint64_t seed = 1, fence = 0;
     struct bfc_pool *pool = open_pool(&next, true);
     struct count count = {.which = ""};
     for (unsigned i = 0; i < LIVE; i++)
         at[i] = allocate(pool, UINT64_C(512) << next_random(&seed) % 8, &count);
     for (unsigned i = 0; i < 5 * LIVE; i++) {
         unsigned j = (unsigned)(next_random(&seed) % LIVE);
-        give_back(pool, at[j], ++mark, &count);
+        give_back(pool, at[j], ++fence, &count);
         if (i % AT_ONCE == 0) {
             begin();
-            bfc_pool_complete(pool, mark - 1);
+            bfc_pool_complete(pool, fence - 1);
             end(&count, "complete");
         }
         at[j] = allocate(pool, UINT64_C(512) << next_random(&seed) % 8, &count);
     }
-    show("marks", &count);
+    show("fences", &count);
     bfc_pool_destroy(pool, true);
     free(at);
 }

@@ -1,6 +1,7 @@
 /*
  * An importer that is started without the preload: right bytes or a failed open, never wrong bytes.
- * (Natively it is as any importer.) tests/ipc shows that it fails where the exporter is preloaded.
+ * (Natively it is as any importer.) tests/integration/ipc shows that it fails where the exporter is
+ * preloaded.
  */
 #include "tests/conformance/processes.h"
 

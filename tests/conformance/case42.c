@@ -1,6 +1,7 @@
 /*
  * dma-buf descriptors, as UCX asks for them: the allocation's pages, its start rounded down and its
- * end up to pages. Ranges that are no allocation's, or not of whole pages, are refused [D].
+ * end up to pages; and as NCCL does: as allocated. Ranges that are no allocation's, or not of whole
+ * pages, are refused [D].
  */
 #include <fcntl.h>
 
@@ -13,6 +14,18 @@ static void ask(const char *what, CUdeviceptr start, size_t bytes) {
     if (file >= 0) {
         tell("a descriptor", fcntl(file, F_GETFD) >= 0);
         close(file);
+    }
+}
+
+/* Not below 1 MiB, where the driver's own allocations need not start at a page [F]. */
+static void ask_as_allocated(void) {
+    static const size_t sizes[] = {2 * MIB, MIB + 4096, 5 * MIB + 65536, 3 * MIB + 512, 20 * MIB};
+    for (int i = 0; i < 5; i++) {
+        void *small = new_block(700), *block = new_block(sizes[i]);
+        printf("%zu bytes: ", sizes[i]);
+        ask("as allocated", address(block), sizes[i]);
+        if (i % 2)
+            MUST(release(small));
     }
 }
 
@@ -38,5 +51,6 @@ int main(void) {
     ask("freed", start + MIB, page);
     MUST(release(small));
     MUST(release(after));
+    ask_as_allocated();
     return 0;
 }

@@ -4,7 +4,7 @@
  *
  * A program is built once a route: ROUTE_DRIVER calls the driver, else the runtime (shared or
  * static). What only the driver offers is called through DRIVER() on every route. The kernels are
- * tests/sim/kernels.ptx, which runs on real devices and, by entry name, on the simulated one.
+ * sim/kernels.ptx, which runs on real devices and, by entry name, on the simulated one.
  *
  * A line that begins with "~ " is compared between native and preloaded only; all others also with
  * the expected output, which says what is documented or was seen on real devices.
@@ -84,7 +84,9 @@ static UNUSED void must_(int code, const char *call, const char *file, int line)
     fflush(stdout);
     _exit(1);
 }
+#ifndef MUST /* random programs, whose calls may be refused, make them again */
 #define MUST(call) must_((int)(call), #call, __FILE__, __LINE__)
+#endif
 
 /* The case needs what this machine does not have. */
 static UNUSED void skip(const char *needs) {

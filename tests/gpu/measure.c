@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "interpose/token.h"
+#include "interpose/ipc/token.h"
 
 enum { TIMES = 401, SPIN_US = 50000 };
 
@@ -91,7 +91,7 @@ static void find_newer(void *libcuda) {
 }
 
 // The rest needs them.
-static void need_marks(void) {
+static void need_fences(void) {
     if (record_context && wait_context)
         return;
     say("cuCtxRecordEvent and cuCtxWaitEvent are there", "", 0);
@@ -114,7 +114,7 @@ static void begin(const char *kernels) {
 
 // ---- what waiting and recording cost ----
 
-static void measure_marks(int streams) {
+static void measure_fences(int streams) {
     char detail[64];
     CUevent event;
     MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -123,8 +123,9 @@ static void measure_marks(int streams) {
     if (record_context) {
         say("cuCtxRecordEvent, ns", detail, MEDIAN(record_context(context, event)));
         MUST(cuEventSynchronize(event));
-        say("cuEventQuery of a complete mark, ns", detail, MEDIAN(cuEventQuery(event)));
-        say("cuEventSynchronize of a complete mark, ns", detail, MEDIAN(cuEventSynchronize(event)));
+        say("cuEventQuery of a complete fence, ns", detail, MEDIAN(cuEventQuery(event)));
+        say("cuEventSynchronize of a complete fence, ns", detail,
+            MEDIAN(cuEventSynchronize(event)));
         if (wait_context)
             say("cuCtxWaitEvent, ns", detail, MEDIAN(wait_context(context, event)));
     }
@@ -132,8 +133,8 @@ static void measure_marks(int streams) {
     MUST(cuEventDestroy(event));
 }
 
-// A mark and a wait while every stream is busy: what a free costs in `lazy` and `ordered`.
-static void measure_busy_marks(CUstream *streams, int count) {
+// A fence and a wait while every stream is busy: what a free costs in `lazy` and `ordered`.
+static void measure_busy_fences(CUstream *streams, int count) {
     static uint64_t recording[51], waiting[51];
     CUevent event;
     char detail[64];
@@ -167,8 +168,8 @@ static void measure_by_streams(void) {
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         while (made < counts[i])
             streams[made++] = new_stream();
-        measure_marks(made);
-        measure_busy_marks(streams, made);
+        measure_fences(made);
+        measure_busy_fences(streams, made);
     }
     while (made > 0)
         MUST(cuStreamDestroy(streams[--made]));
@@ -308,7 +309,7 @@ static void measure_capture(CUstreamCaptureMode mode, const char *name) {
     MUST(cuMemFree(kept));
 }
 
-// ---- whom a mark covers, and whose handles are taken ----
+// ---- whom a fence covers, and whose handles are taken ----
 
 struct answers {
     CUresult allocate, free, info;
@@ -339,13 +340,13 @@ static void measure_callback(void) {
 
 static void measure_destroyed_stream(void) {
     CUevent event;
-    need_marks();
+    need_fences();
     CUstream stream = new_stream();
     MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     start_spin(stream);
     MUST(cuStreamDestroy(stream));
     MUST(record_context(context, event));
-    say("a mark covers work of a destroyed stream", "",
+    say("a fence covers work of a destroyed stream", "",
         cuEventQuery(event) == CUDA_ERROR_NOT_READY);
     MUST(cuEventSynchronize(event));
     MUST(cuEventDestroy(event));
@@ -459,7 +460,7 @@ static const struct {
     const char *name;
     void (*measure)(void);
 } sections[] = {
-    {"entries", measure_entries},         {"marks", measure_by_streams},
+    {"entries", measure_entries},         {"fences", measure_by_streams},
     {"allocations", measure_allocations}, {"alignment", measure_alignment},
     {"waiting", measure_waiting_frees},   {"destroyed stream", measure_destroyed_stream},
     {"captures", measure_captures},       {"pitches", measure_pitches},

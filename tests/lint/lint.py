@@ -75,30 +75,21 @@ def check_headers(root, *compiler):
             yield f"{name} does not compile alone:\n{result.stdout}"
 
 
-LAYERS = {
-    "pool": (r"pool/",),
-    "interpose": (r"interpose/", r"pool/"),
-    "tools": (r"tools/", r"pool/", r"interpose/(\w+_layout|options)\.h$"),
-}
 POOL_HEADERS = {
     "assert.h", "errno.h", "limits.h", "pthread.h", "stdalign.h", "stdatomic.h", "stdbool.h",
     "stddef.h", "stdint.h", "stdlib.h", "string.h", "time.h", "sys/mman.h", "unistd.h", "sched.h",
 }
 
 
-def check_layers(root):
-    """Includes point one way: pool to nothing, interpose to pool, tools to pool and the layouts."""
+def check_includes(root):
+    """Includes are relative to the root, and the pool's are few: it knows neither CUDA nor the system."""
     for name in c_sources(root):
-        layer = name.split("/")[0]
         for quoted, system in re.findall(
             r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', read(root, name), re.MULTILINE
         ):
-            if layer in LAYERS and "/" in quoted:  # without: made by the build, beside its user
-                if not any(re.match(allowed, quoted) for allowed in LAYERS[layer]):
-                    yield f'{name} includes "{quoted}"'
-            if layer == "pool" and system and system not in POOL_HEADERS:
+            if name.startswith("pool/") and system and system not in POOL_HEADERS:
                 yield f"{name} includes <{system}>: the pool knows neither CUDA nor the system"
-            if quoted and "/" in quoted and not os.path.exists(os.path.join(root, quoted)):
+            if "/" in quoted and not os.path.exists(os.path.join(root, quoted)):
                 yield f'{name} includes "{quoted}", which is not relative to the root'
 
 
@@ -154,6 +145,14 @@ def check_update(root, bfcopts):
     with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
         file.write(before + begin + table + end + rest.split(end, 1)[1])
     return []
+
+
+def check_segment(root, parts):
+    """docs/segment.md has the header's sizes."""
+    page = read(root, "docs/segment.md").splitlines()
+    for line in run(parts).stdout.splitlines():
+        if not any(line in there for there in page):
+            yield f"docs/segment.md does not hold: {line}"
 
 
 def check_help(root, bfcopts):

@@ -63,7 +63,7 @@ enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-void device_release(void *context, bfc_addr start, uint64_t bytes) {
+bool device_release(void *context, bfc_addr start, uint64_t bytes) {
     struct device *device = context;
     device->calls++;
     device->taken -= bytes;
@@ -73,15 +73,16 @@ void device_release(void *context, bfc_addr start, uint64_t bytes) {
                                             .bytes = bytes,
                                             .call = device->call,
                                             .region = device_region_of(device, start)});
+    return true;
 }
 
-/* Marks rise with the calls, so what is complete by now is found by bisection. */
-static bfc_mark poll(void *context) {
+/* Fences rise with the calls, so what is complete by now is found by bisection. */
+static bfc_fence poll(void *context) {
     const struct device *device = context;
-    uint64_t low = device->waited, high = device->marks;
+    uint64_t low = device->waited, high = device->fences;
     while (low < high) {
         uint64_t middle = high - (high - low) / 2;
-        if ((uint64_t)device->marked[middle] + device->lag <= device->call)
+        if ((uint64_t)device->drawn_at[middle] + device->lag <= device->call)
             low = middle;
         else
             high = middle - 1;
@@ -89,17 +90,17 @@ static bfc_mark poll(void *context) {
     return low;
 }
 
-static bfc_mark wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
+static bfc_fence wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     struct device *device = context;
     (void)timeout_ns;
-    if (mark > device->waited)
-        device->waited = mark;
+    if (fence > device->waited)
+        device->waited = fence;
     return poll(device);
 }
 
-bfc_mark device_mark(struct device *device) {
-    device->marked[++device->marks] = device->call;
-    return device->marks;
+bfc_fence device_fence(struct device *device) {
+    device->drawn_at[++device->fences] = device->call;
+    return device->fences;
 }
 
 uint32_t device_region_of(const struct device *device, bfc_addr address) {
@@ -114,16 +115,16 @@ uint32_t device_region_of(const struct device *device, bfc_addr address) {
     return low;
 }
 
-struct bfc_source device_source(struct device *device) {
-    return (struct bfc_source){.context = device,
-                               .reserve = device_reserve,
-                               .release = device_release,
-                               .poll = poll,
-                               .wait = wait};
+struct bfc_upstream device_upstream(struct device *device) {
+    return (struct bfc_upstream){.context = device,
+                                 .reserve = device_reserve,
+                                 .release = device_release,
+                                 .poll = poll,
+                                 .wait = wait};
 }
 
 void device_close(struct device *device) {
-    free(device->marked);
+    free(device->drawn_at);
     free(device->regions);
     *device = (struct device){0};
 }

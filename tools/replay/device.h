@@ -40,12 +40,13 @@ struct device {
     uint64_t capacity; /* bytes */
     uint64_t taken;
     bfc_addr next;
-    uint64_t calls;   /* made to the device */
-    uint32_t call;    /* of the input: the device's clock */
-    uint32_t lag;     /* calls until freed memory's work is complete */
-    uint64_t marks;   /* drawn so far */
-    uint64_t waited;  /* all marks up to it are complete since the host waited */
-    uint32_t *marked; /* by mark, from 1: the call under which it was drawn; room for all frees */
+    uint64_t calls;  /* made to the device */
+    uint32_t call;   /* of the input: the device's clock */
+    uint32_t lag;    /* calls until freed memory's work is complete */
+    uint64_t fences; /* drawn so far */
+    uint64_t waited; /* all fences up to it are complete since the host waited */
+    uint32_t
+        *drawn_at; /* by fence, from 1: the call under which it was drawn; room for all frees */
     struct device_region *regions; /* all that ever were, by number, from 1; addresses rise */
     uint32_t region_count, region_room;
     uint64_t *reserved; /* of all devices together, and */
@@ -53,15 +54,15 @@ struct device {
     struct log *log;    /* or NULL */
 };
 
-/* The source of a pool over this device. */
-struct bfc_source device_source(struct device *device);
+/* The upstream of a pool over this device. */
+struct bfc_upstream device_upstream(struct device *device);
 
-/* What the source's functions are, for requests that pass the pool by. */
+/* What the upstream's functions are, for requests that pass the pool by. */
 enum bfc_reserve_result device_reserve(void *device, uint64_t bytes, bfc_addr *start);
-void device_release(void *device, bfc_addr start, uint64_t bytes);
+bool device_release(void *device, bfc_addr start, uint64_t bytes);
 
-/* A new mark, complete `lag` calls from now. */
-bfc_mark device_mark(struct device *device);
+/* A new fence, complete `lag` calls from now. */
+bfc_fence device_fence(struct device *device);
 
 /* The number of the region that holds an address. */
 uint32_t device_region_of(const struct device *device, bfc_addr address);

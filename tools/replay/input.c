@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/plan/csv.h"
-#include "tools/plan/plan_file.h"
-#include "tools/plan/trace.h"
+#include "tools/plan/io/csv.h"
+#include "tools/plan/io/plan_file.h"
+#include "tools/plan/trace/trace.h"
 
 /* As many pools as CUDA has devices at most, or a CSV has spaces. */
 #define MOST_DEVICES 64

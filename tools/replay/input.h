@@ -5,7 +5,7 @@
 #ifndef BFC_REPLAY_INPUT_H
 #define BFC_REPLAY_INPUT_H
 
-#include "tools/plan/events.h"
+#include "tools/plan/trace/events.h"
 
 struct input {
     struct events events;

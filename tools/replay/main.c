@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/plan/number.h"
+#include "base/compiler.h"
+#include "tools/plan/common/number.h"
 #include "tools/replay/show.h"
 
 static const char help[] =
@@ -42,7 +43,7 @@ struct arguments {
     struct settings settings;
 };
 
-static int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int misuse(const char *format, ...) PRINTF_LIKE(1, 2);
 
 static int misuse(const char *format, ...) {
     va_list list;

@@ -2,7 +2,8 @@
 #include "tools/replay/replay.h"
 
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define FRACTIONS_OF (UINT64_C(80) << 30) /* where the device has no end */
 #define TIMED_NS UINT64_C(60000000)
@@ -38,11 +39,11 @@ static bool open_device(struct player *p, uint32_t i) {
                                     .reserved = &p->reserved,
                                     .peak = &p->peak_reserved,
                                     .log = p->log};
-    p->devices[i].marked = malloc(((size_t)p->input->events.count + 1) * sizeof(uint32_t));
+    p->devices[i].drawn_at = malloc(((size_t)p->input->events.count + 1) * sizeof(uint32_t));
     bfc_pool_config_default(&config);
     bfc_options_configure(&settings->options, total_of(settings), &config);
-    struct bfc_source source = device_source(&p->devices[i]);
-    return p->devices[i].marked && bfc_pool_create(&p->pools[i], &config, &source) == BFC_OK;
+    struct bfc_upstream upstream = device_upstream(&p->devices[i]);
+    return p->devices[i].drawn_at && bfc_pool_create(&p->pools[i], &config, &upstream) == BFC_OK;
 }
 
 static void close_player(struct player *p) {
@@ -85,7 +86,7 @@ static bool allocate_past(struct device *device, struct bfc_pool *pool, uint64_t
 static bool allocate_from(const struct player *p, uint32_t device, uint64_t bytes,
                           bfc_addr *start) {
     struct bfc_block_info block;
-    unsigned flags = p->settings->options.free_mode == BFC_FREE_ORDERED ? BFC_ALLOCATE_DIRTY : 0;
+    unsigned flags = p->settings->options.free_mode == BFC_FREE_ORDERED ? BFC_ALLOCATE_PENDING : 0;
     if (bypasses(p, bytes))
         return allocate_past(&p->devices[device], p->pools[device], bytes, start);
     if (bfc_pool_allocate(p->pools[device], bytes, flags, &block) != BFC_OK)
@@ -142,7 +143,7 @@ static void release(struct player *p, uint32_t allocation) {
         return;
     }
     bool waits = p->settings->options.free_mode == BFC_FREE_SYNC;
-    bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_MARK : device_mark(device));
+    bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
 static void play(struct player *p) {
@@ -174,25 +175,19 @@ static void sum_up(const struct player *p, struct result *result) {
         result->waste = 1 - (double)result->peak_live / (double)p->peak_reserved;
 }
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* The best of several runs: what disturbs a run only ever makes it longer. */
 static bool measure(const struct input *input, const struct settings *settings,
                     struct result *result) {
-    uint64_t best = UINT64_MAX, began = now();
-    for (int i = 0; i < TIMED_RUNS && (i < 2 || now() - began < TIMED_NS); i++) {
+    uint64_t best = UINT64_MAX, began = bfc_now_ns();
+    for (int i = 0; i < TIMED_RUNS && (i < 2 || bfc_now_ns() - began < TIMED_NS); i++) {
         struct result unused = {0};
         struct player p;
         if (!open_player(&p, input, settings, NULL))
             return false;
         p.result = &unused;
-        uint64_t start = now();
+        uint64_t start = bfc_now_ns();
         play(&p);
-        uint64_t took = now() - start;
+        uint64_t took = bfc_now_ns() - start;
         best = took < best ? took : best;
         close_player(&p);
     }

@@ -2,7 +2,7 @@
 #ifndef BFC_REPLAY_REPLAY_H
 #define BFC_REPLAY_REPLAY_H
 
-#include "interpose/options.h"
+#include "interpose/config/options.h"
 #include "tools/replay/device.h"
 #include "tools/replay/input.h"
 

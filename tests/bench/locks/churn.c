@@ -55,18 +55,19 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static void release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes) {
     (void)context, (void)start, (void)bytes;
+    return true;
 }
 
 static struct bfc_pool *open_pool(void) {
     struct bfc_pool_config config;
-    struct bfc_source source = {.reserve = reserve, .release = release};
+    struct bfc_upstream upstream = {.reserve = reserve, .release = release};
     struct bfc_pool *pool;
     bfc_pool_config_default(&config);
     config.growth = BFC_GROWTH_PREALLOCATE;
     config.preallocate = config.limit = HEAP;
-    if (bfc_pool_create(&pool, &config, &source) != BFC_OK)
+    if (bfc_pool_create(&pool, &config, &upstream) != BFC_OK)
         abort();
     return pool;
 }
@@ -97,7 +98,7 @@ static void *work(void *context) {
     /* Relaxed: it only has to be seen some time. */
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         uint64_t slot = next_random(&w->seed) % w->live;
-        bfc_pool_free(w->pool, w->at[slot], BFC_NO_MARK);
+        bfc_pool_free(w->pool, w->at[slot], BFC_NO_FENCE);
         w->at[slot] = allocate(w->pool);
         w->pairs++;
         uint64_t now = ticks(), took = now - began;

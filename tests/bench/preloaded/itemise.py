@@ -19,12 +19,13 @@ PAIRS = 100000  # pair.c's, a round
 
 # Which layer a source file is of. What is inlined counts for the file that it stands in.
 LAYERS = {
-    "entry": "hooks.c memory.c memory.h driver.h process.h exports.h notes.h group.h record.h",
-    "context": "domain.c domain.h region_map.c region_map.h",
-    "capture, peers": "capture.c capture.h peers.c peers.h",
-    "mode of free": "reuse.c reuse.h",
-    "marks": "marks.c marks.h",
-    "segment": "observe.c observe.h segment_layout.h",
+    "entry": "hooks.c memory.c memory.h open.h driver.h process.h export_handle.h block_attributes.h "
+             "group.h trace_writer.h",
+    "context": "arena.c arena.h region_map.c region_map.h",
+    "capture, peers": "capture.c capture.h contexts.c contexts.h peers.c peers.h",
+    "mode of free": "free_modes.c free_modes.h",
+    "fences": "fences.c fences.h fence_event.c fence_event.h",
+    "segment": "events.c events.h segment.h",
     "driver (empty)": "null_driver.c",
     "program": "pair.c",
 }
@@ -99,8 +100,8 @@ def measure(library, pair, counts):
         result[mode]["over_pool_ns_without_segment"] = time_pair(library, pair, mode,
                                                                  "0")["over_pool_ns"]
         if counts:
-            clean = mode == "sync"
-            own = count(None, pair, mode, "clean" if clean else "pool")
+            ready = mode == "sync"
+            own = count(None, pair, mode, "ready" if ready else "pool")
             result[mode]["pool_instructions"] = own.get("pool", 0)
             result[mode]["instructions"] = count(library, pair, mode, "preloaded")
     return result
@@ -117,7 +118,7 @@ def show(result, counts):
     row("preloaded", [result[m]["ns_per_pair"] for m in MODES])
     row("over the pool's", [result[m]["over_pool_ns"] for m in MODES])
     row("over the pool's, no segment", [result[m]["over_pool_ns_without_segment"] for m in MODES])
-    row("over the pool's, clean blocks", [result[m]["over_clean_pool_ns"] for m in MODES])
+    row("over the pool's, ready blocks", [result[m]["over_ready_pool_ns"] for m in MODES])
     row("native (the empty driver)", [result["native"]["ns_per_pair"]] * 3)
     if not counts:
         return

@@ -36,6 +36,20 @@ EXPORT int cuCtxGetDevice(int *device) {
     *device = 0;
     return 0;
 }
+EXPORT int cuDeviceGetCount(int *count) {
+    *count = 1;
+    return 0;
+}
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+    (void)device;
+    *flags = 0;
+    *active = 1;
+    return 0;
+}
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
+    (void)device;
+    return cuCtxGetCurrent(context);
+}
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
     (void)device;
     *bytes = (size_t)64 << 30;
@@ -56,6 +70,7 @@ EXPORT int cuEventCreate(void **event, unsigned flags) {
     EXPORT int name(void) {                                                                        \
         return 0;                                                                                  \
     }
+NOTHING(cuDevicePrimaryCtxRelease_v2)
 NOTHING(cuCtxPushCurrent_v2)
 NOTHING(cuCtxPopCurrent_v2)
 NOTHING(cuCtxSynchronize)

@@ -1,14 +1,14 @@
 /*
- * Threads on one pool: 8 of them allocate, free what they or others allocated, look up, complete
- * marks and trim, over a device that refuses now and then. Each block carries its owner's word in a
- * shadow of the device's memory, so a block that two hold at once shows. A plain program, for
- * ThreadSanitizer.
+ * Threads on one pool: 8 of them allocate, free what they or others allocated, in one step or in
+ * two, look up, complete fences and trim, over a device that refuses now and then. Each block
+ * carries its owner's word in a shadow of the device's memory, so a block that two hold at once
+ * shows. A plain program, for ThreadSanitizer.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/unit/pool/fake_source.h"
+#include "tests/unit/pool/fake_upstream.h"
 
 #define THREADS 8
 #define SLOTS 256
@@ -16,12 +16,12 @@
 #define CAPACITY (UINT64_C(64) << 20)
 #define SHADOW (1 << 25) /* granules of made-up addresses, by their low bits */
 
-static struct fake_source fake;
+static struct fake_upstream fake;
 static struct bfc_pool *pool;
 static uint64_t shadow[SHADOW];
 static struct bfc_block_info slots[SLOTS]; /* start 0: empty */
 static uint64_t slot_busy[SLOTS];
-static uint64_t last_mark, faults;
+static uint64_t last_fence, faults;
 
 static uint64_t next(uint64_t *seed) {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -42,16 +42,20 @@ static void claim(const struct bfc_block_info *b, uint64_t from, uint64_t to) {
 static void exchange(unsigned slot, uint64_t *seed) {
     struct bfc_block_info *b = &slots[slot];
     if (b->start) {
-        bfc_mark mark =
-            next(seed) % 3 ? BFC_NO_MARK : __atomic_add_fetch(&last_mark, 1, __ATOMIC_RELAXED);
+        bfc_fence fence =
+            next(seed) % 3 ? BFC_NO_FENCE : __atomic_add_fetch(&last_fence, 1, __ATOMIC_RELAXED);
         claim(b, b->id, 0);
-        if (bfc_pool_free(pool, b->start, mark) != BFC_OK)
+        if (next(seed) % 8 == 0) {
+            if (bfc_pool_free_awaited(pool, b->start) != BFC_OK)
+                __atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED);
+            bfc_pool_ready(pool, b->start, fence);
+        } else if (bfc_pool_free(pool, b->start, fence) != BFC_OK)
             __atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED);
         b->start = 0;
         return;
     }
     uint64_t bytes = 1 + next(seed) % (next(seed) % 16 ? 16384 : 4 << 20);
-    unsigned flags = next(seed) % 4 ? 0 : BFC_ALLOCATE_DIRTY;
+    unsigned flags = next(seed) % 4 ? 0 : BFC_ALLOCATE_PENDING;
     if (bfc_pool_allocate(pool, bytes, flags, b) == BFC_OK)
         claim(b, 0, b->id);
 }
@@ -64,9 +68,12 @@ static void look_around(uint64_t *seed) {
         bfc_pool_trim(pool, next(seed) << 10);
         break;
     case 1:
-        bfc_pool_complete(pool, __atomic_load_n(&last_mark, __ATOMIC_RELAXED));
+        bfc_pool_complete(pool, __atomic_load_n(&last_fence, __ATOMIC_RELAXED));
         break;
     case 2:
+        bfc_pool_trim_used(pool, next(seed) << 10);
+        break;
+    case 3:
         bfc_pool_read_stats(pool, &stats);
         break;
     default:
@@ -88,15 +95,15 @@ static void *work(void *context) {
     return NULL;
 }
 
-static bfc_mark poll(void *context) {
+static bfc_fence poll(void *context) {
     (void)context;
-    return __atomic_load_n(&last_mark, __ATOMIC_RELAXED);
+    return __atomic_load_n(&last_fence, __ATOMIC_RELAXED);
 }
 
-static bfc_mark wait(void *context, bfc_mark mark, uint64_t timeout_ns) {
+static bfc_fence wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     (void)context;
     (void)timeout_ns;
-    return mark;
+    return fence;
 }
 
 /* What is left to the end: the next pool begins afresh. */
@@ -109,17 +116,17 @@ static void let_go(void) {
 }
 
 static int run(enum bfc_policy policy) {
-    last_mark = 0;
-    fake_source_init(&fake, CAPACITY);
-    struct bfc_source source = fake_source_table(&fake);
-    source.poll = poll;
-    source.wait = wait;
-    source.ask_neighbours = NULL;
+    last_fence = 0;
+    fake_upstream_init(&fake, CAPACITY);
+    struct bfc_upstream upstream = fake_upstream_table(&fake);
+    upstream.poll = poll;
+    upstream.wait = wait;
+    upstream.ask_other_jobs = NULL;
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
     config.policy = policy;
-    config.dirty_budget = 1 << 20;
-    if (bfc_pool_create(&pool, &config, &source) != BFC_OK)
+    config.pending_budget = 1 << 20;
+    if (bfc_pool_create(&pool, &config, &upstream) != BFC_OK)
         return 1;
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)

@@ -3,102 +3,38 @@
  * allocate, fill, add, copy, capture, pass blocks to each other and free them with work under way.
  * Many have two sides, the thread's usual context and one on another device: blocks of one side are
  * used from the other's stream (with peer access on, also by kernels), and contexts are lost with
- * blocks in them. It prints one digest a thread of all the bytes that it read, and of the codes of
- * calls that are to fail.
+ * blocks in them. Captures stay open, going on or invalidated, while all that goes on; kernels wait
+ * for the host; now and then one context takes most of the device. It prints one digest a thread of
+ * all the bytes that it read, and how many operations it made: allocations, frees and pieces of
+ * work.
  *
  * What a seed computes does not depend on timing: a block is used in the order of the program's
  * text, since work in another stream first waits for the block's last use; nothing is read that was
  * not written; threads pass blocks, switch peer access and lose contexts only at barriers; a block
- * is freed only once its last use is work of its own device, which is what a free waits for. So two
- * runs of a seed print the same, unless a block was handed out while work could still touch it.
+ * is freed only once its last use is work of its own device, which is what a free waits for, or in
+ * the stream that used it last. So two runs of a seed print the same, unless a block was handed out
+ * while work could still touch it. Nor does it depend on refusals (RANDOM_REFUSED=1, to be set with
+ * SIM_FAIL=random): what was refused is asked for again.
  *
- * usage: random_program SEED [STEPS]
+ * usage: random_program SEED [STEPS [small]]
+ * RANDOM_WITHOUT=copy,hold,open,most,async,barrier leaves scenes out.
  */
-#include "tests/conformance/gpu.h"
+#include "tests/stress/programs/worker.h"
 
-enum { MOST_THREADS = 4, STREAMS = 3, FAR = STREAMS, BLOCKS = 12, ROUND = 40 };
-
-struct block {
-    void *start;
-    size_t bytes; /* a multiple of 4 */
-    int stream;   /* that used it last */
-    int side;     /* whose memory it is */
-};
-
-struct worker {
-    unsigned index;
-    uint64_t state, digest;
-    CUcontext own;             /* NULL: the primary one */
-    CUcontext sides[2];        /* the usual context, and that of another device */
-    CUstream streams[FAR + 1]; /* the last one is the other device's */
-    CUevent events[2];         /* of each side */
-    bool peers_on;             /* kernels of each side reach the other's memory */
-    struct block blocks[BLOCKS];
-    unsigned count;
-};
+enum { MOST_THREADS = 4 };
 
 static uint64_t seed;
-static unsigned steps = 240, thread_count;
+static unsigned steps = 240, round_steps = 40, thread_count;
 static bool share;     /* threads have one context, and pass blocks */
 static bool has_far;   /* there is another device to use */
 static bool has_peers; /* and the two can reach each other's memory */
+static bool is_tight;  /* devices have little memory */
+static bool crosses;   /* blocks are freed in streams of the other device, too */
 static pthread_barrier_t barrier;
 static struct worker workers[MOST_THREADS];
 static struct block mailbox[MOST_THREADS];
 
-/* ---- chance ---- */
-
-static uint64_t draw(uint64_t *state) {
-    uint64_t mixed = *state += 0x9e3779b97f4a7c15u;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    return mixed ^ (mixed >> 31);
-}
-
-static unsigned below(struct worker *worker, unsigned limit) {
-    return (unsigned)(draw(&worker->state) % limit);
-}
-
-/* Mostly small, some of megabytes. */
-static size_t draw_size(struct worker *worker) {
-    unsigned kind = below(worker, 10);
-    unsigned words = kind < 6   ? below(worker, 4000)
-                     : kind < 9 ? below(worker, 60000)
-                                : below(worker, 900000);
-    return 4 * (size_t)(1 + words);
-}
-
-/* ---- order ---- */
-
-static int side_of(int stream) {
-    return stream == FAR;
-}
-
-static void enter(struct worker *worker, int side) {
-    MUST(cuCtxSetCurrent(worker->sides[side]));
-}
-
-/* Later work of stream `to` comes after earlier work of stream `from`. */
-static void follow(struct worker *worker, int to, int from) {
-    if (to == from)
-        return;
-    CUevent event = worker->events[side_of(from)];
-    MUST(cuEventRecord(event, worker->streams[from]));
-    MUST(cuStreamWaitEvent(worker->streams[to], event, 0));
-}
-
-/* Makes the block usable in a stream, which is its last user from now on, and whose context is
- * current. */
-static CUstream use(struct worker *worker, struct block *block, int stream) {
-    follow(worker, stream, block->stream);
-    block->stream = stream;
-    enter(worker, side_of(stream));
-    return worker->streams[stream];
-}
-
-static int draw_stream(struct worker *worker, int side) {
-    return side ? FAR : (int)below(worker, STREAMS);
-}
+/* ---- blocks ---- */
 
 /* A stream whose kernels reach the block. */
 static int draw_user(struct worker *worker, const struct block *block) {
@@ -106,103 +42,136 @@ static int draw_user(struct worker *worker, const struct block *block) {
     return draw_stream(worker, block->side ^ other);
 }
 
-/* ---- what a program does ---- */
-
-static void digest(struct worker *worker, unsigned value) {
-    worker->digest = (worker->digest ^ value) * 1099511628211u;
+static int draw_any_stream(struct worker *worker) {
+    return draw_stream(worker, has_far && below(worker, 2));
 }
 
-static struct block *any(struct worker *worker) {
-    return worker->count ? &worker->blocks[below(worker, worker->count)] : NULL;
-}
-
-static void write_all(struct worker *worker, struct block *block, CUstream stream) {
-    unsigned value = below(worker, 256);
-    switch (below(worker, 3)) {
-    case 0:
-        MUST(cuMemsetD8Async(address(block->start), (unsigned char)value, block->bytes, stream));
-        break;
-    case 1:
-        fill(stream, block->start, block->bytes, value);
-        break;
-    default: {
-        unsigned long long at = address(block->start), bytes = block->bytes,
-                           us = 1 + below(worker, 1500);
-        MUST(launch(stream, "slow_fill", (void *[]){&at, &bytes, &value, &us}));
-    }
-    }
-}
-
-static void add_words(struct worker *worker, struct block *block, CUstream stream) {
-    unsigned long long at = address(block->start), words = block->bytes / 4;
-    unsigned addend = below(worker, UINT32_MAX);
-    MUST(launch(stream, "add", (void *[]){&at, &words, &addend}));
-}
-
-static void copy_between(struct worker *worker, struct block *to, struct block *from,
-                         CUstream stream) {
-    unsigned long long bytes = to->bytes < from->bytes ? to->bytes : from->bytes;
-    unsigned long long target = address(to->start), source = address(from->start);
-    bool reached = worker->peers_on || to->side == from->side;
-    if (below(worker, 2) || !reached)
-        MUST(cuMemcpyDtoDAsync(target, source, bytes, stream));
-    else
-        MUST(launch(stream, "copy", (void *[]){&target, &source, &bytes}));
-}
-
-static void make_block(struct worker *worker) {
+/* A block whose first use is in the stream of its own side. */
+static void make_block_in(struct worker *worker, int stream) {
     if (worker->count == BLOCKS)
         return;
     struct block *block = &worker->blocks[worker->count++];
-    block->bytes = draw_size(worker);
-    block->side = has_far && below(worker, 4) == 0;
+    *block = (struct block){.bytes = draw_size(worker), .stream = stream, .side = side_of(stream)};
     enter(worker, block->side);
-    block->start = new_block(block->bytes);
-    block->stream = draw_stream(worker, block->side);
-    write_all(worker, block, worker->streams[block->stream]);
+    block->start = take(worker, block->bytes);
+    write_all(worker, block, stream);
+}
+
+/* A block whose first use is a copy from another one, in a stream of either side. */
+static void make_copy(struct worker *worker, struct block *from) {
+    if (worker->count == BLOCKS)
+        return;
+    struct block *block = &worker->blocks[worker->count++];
+    int stream = draw_any_stream(worker);
+    *block =
+        (struct block){.bytes = from->bytes, .stream = stream, .side = has_far && below(worker, 2)};
+    enter(worker, block->side);
+    block->start = take(worker, block->bytes);
+    use(worker, from, stream);
+    copy_words(worker, block, from, stream);
+}
+
+static void make_block(struct worker *worker) {
+    struct block *from = any(worker);
+    if (from && below(worker, 4) == 0 && has_scene("copy"))
+        make_copy(worker, from);
+    else
+        make_block_in(worker, draw_stream(worker, has_far && below(worker, 4) == 0));
 }
 
 /* A free waits for work of the block's own device only. */
 static void bring_home(struct worker *worker, struct block *block) {
-    if (side_of(block->stream) != block->side)
-        add_words(worker, block, use(worker, block, draw_stream(worker, block->side)));
+    if (side_of(block->stream) == block->side)
+        return;
+    use(worker, block, draw_stream(worker, block->side));
+    add_words(worker, block, block->stream);
 }
 
-static void end_block(struct worker *worker, struct block *block) {
-    bring_home(worker, block);
-    if (has_far)
-        enter(worker, (int)below(worker, 2)); /* frees go by pointer */
-    if (below(worker, 4) == 0)
-        MUST(release_async(block->start, worker->streams[block->stream]));
-    else
-        MUST(release(block->start));
+/* Frees a block in a stream that comes after its last use. */
+static void give_in_stream(struct worker *worker, struct block *block, int stream) {
+    CUstream last = use(worker, block, stream);
+    worker->operations++;
+    MUST(release_async(block->start, last));
     *block = worker->blocks[--worker->count];
 }
 
-static void read_block(struct worker *worker, struct block *block) {
-    CUstream stream = use(worker, block, block->stream);
-    unsigned char *bytes = malloc(block->bytes);
-    MUST(cuMemcpyDtoHAsync(bytes, address(block->start), block->bytes, stream));
-    MUST(cuStreamSynchronize(stream));
-    for (size_t i = 0; i < block->bytes; i++)
-        digest(worker, bytes[i]);
-    free(bytes);
+static void end_block(struct worker *worker, struct block *block) {
+    if (below(worker, 4) == 0 && has_scene("async")) {
+        bool stays = below(worker, 2) && (crosses || side_of(block->stream) == block->side);
+        give_in_stream(worker, block, stays ? block->stream : draw_stream(worker, block->side));
+        return;
+    }
+    bring_home(worker, block);
+    if (has_far)
+        enter(worker, (int)below(worker, 2)); /* frees go by pointer */
+    give(worker, block->start, block->side);
+    *block = worker->blocks[--worker->count];
+}
+
+/*
+ * A kernel waits for the host, which goes on in another stream meanwhile. Not where memory is
+ * tight, nor where out of memory comes at random: before that an allocation gives memory back,
+ * which waits.
+ */
+static void hold(struct worker *worker) {
+    int held = (int)below(worker, STREAMS);
+    if (is_tight || are_refused || !has_scene("hold"))
+        return;
+    int other = (held + 1 + (int)below(worker, STREAMS - 1)) % STREAMS;
+    close_gate(worker, held);
+    for (unsigned i = below(worker, 4); i > 0; i--) {
+        struct block *block = any(worker);
+        if (block && block->stream == other && block->side == 0 && has_scene("async"))
+            give_in_stream(worker, block, other);
+        else
+            make_block_in(worker, other);
+    }
+    open_gate(worker);
+}
+
+/* Some blocks are freed, and others of their sizes allocated at once. */
+static void renew(struct worker *worker) {
+    struct block gone[BLOCKS];
+    unsigned count = 0;
+    for (unsigned i = below(worker, worker->count + 1); i > 0; i--) {
+        struct block *block = any(worker);
+        bring_home(worker, block);
+        gone[count++] = *block;
+        give(worker, block->start, block->side);
+        *block = worker->blocks[--worker->count];
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct block *block = &worker->blocks[worker->count++];
+        *block = (struct block){.bytes = gone[i].bytes,
+                                .stream = draw_stream(worker, gone[i].side),
+                                .side = gone[i].side};
+        enter(worker, block->side);
+        block->start = take(worker, block->bytes);
+        write_all(worker, block, block->stream);
+    }
 }
 
 /* ---- captures ---- */
 
+/* A mode in which the thread may allocate while it captures. */
 static CUstreamCaptureMode draw_mode(struct worker *worker) {
-    static const CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+    static const CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_RELAXED,
                                                 CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-                                                CU_STREAM_CAPTURE_MODE_RELAXED};
-    return modes[below(worker, 3)];
+                                                CU_STREAM_CAPTURE_MODE_GLOBAL};
+    return modes[worker->relaxed ? below(worker, has_global ? 3 : 2) : 0];
 }
 
-/* Allocates and frees while the thread captures, as a relaxed thread may in any mode. */
+static CUgraph finish_capture(CUstream captured) {
+    CUgraph graph = NULL;
+    MUST(end_capture(captured, &graph));
+    return graph;
+}
+
+/* Allocates and frees while the thread captures. */
 static void replace_block(struct worker *worker, struct block *block, struct block *fresh) {
     struct block *victim = any(worker);
     if (victim != block && side_of(victim->stream) == victim->side) {
-        MUST(release(victim->start));
+        give(worker, victim->start, victim->side);
         *victim = *fresh;
     } else {
         worker->blocks[worker->count++] = *fresh;
@@ -211,55 +180,104 @@ static void replace_block(struct worker *worker, struct block *block, struct blo
 
 /* Work on one block becomes a graph; blocks are allocated and freed meanwhile. */
 static void capture(struct worker *worker, struct block *block) {
-    CUgraph graph;
     CUgraphExec ready;
     if (block->side != 0 || worker->count == BLOCKS)
         return;
     int stream = (int)below(worker, STREAMS);
     CUstream captured = use(worker, block, stream);
-    MUST(begin_capture(captured, draw_mode(worker)));
+    CUstreamCaptureMode mode = draw_mode(worker);
+    MUST(begin_capture(captured, mode));
     struct block fresh = {.bytes = draw_size(worker), .stream = stream};
-    fresh.start = new_block(fresh.bytes);
-    add_words(worker, block, captured);
-    write_all(worker, &fresh, captured);
-    add_words(worker, &fresh, captured);
+    fresh.start = take(worker, fresh.bytes);
+    add_words(worker, block, stream);
+    write_all(worker, &fresh, stream);
+    add_words(worker, &fresh, stream);
     replace_block(worker, block, &fresh);
-    MUST(end_capture(captured, &graph));
+    CUgraph graph = finish_capture(captured);
+    enter(worker, 0);
     MUST(cuGraphInstantiateWithFlags(&ready, graph, 0));
-    for (unsigned i = 0; i <= below(worker, 2); i++)
+    for (unsigned i = 1 + below(worker, 2); i > 0; i--)
         MUST(cuGraphLaunch(ready, captured));
     MUST(cuGraphExecDestroy(ready));
     MUST(cuGraphDestroy(graph));
 }
 
+static void set_mode(CUstreamCaptureMode mode) {
+    MUST(cuThreadExchangeStreamCaptureMode(&mode));
+}
+
 /* An allocation or a free that the thread's own capture bars: it fails, and the capture with it. */
-static void break_capture(struct worker *worker, struct block *block) {
+static void break_capture(struct worker *worker, struct block *block, CUstream captured) {
     void *unwanted = NULL;
-    CUgraph graph = NULL;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    bool global = has_global && below(worker, 2);
     bring_home(worker, block);
     enter(worker, 0);
-    CUstream captured = worker->streams[below(worker, STREAMS)];
-    MUST(begin_capture(captured, below(worker, 2) ? CU_STREAM_CAPTURE_MODE_GLOBAL
-                                                  : CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    MUST(cuThreadExchangeStreamCaptureMode(&mode));
+    MUST(begin_capture(captured, global ? CU_STREAM_CAPTURE_MODE_GLOBAL
+                                        : CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    set_mode(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    size_t bytes = draw_size(worker);
     if (below(worker, 2))
-        digest(worker, (unsigned)allocate(&unwanted, draw_size(worker)));
+        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, allocate(&unwanted, bytes));
     else
-        digest(worker, (unsigned)release(block->start));
-    digest(worker, (unsigned)end_capture(captured, &graph));
-    MUST(cuThreadExchangeStreamCaptureMode(&mode));
+        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, release(block->start));
+}
+
+static void break_and_end(struct worker *worker, struct block *block) {
+    CUgraph graph;
+    CUstream captured = worker->streams[below(worker, STREAMS)];
+    if (!worker->relaxed || worker->open != NONE)
+        return;
+    break_capture(worker, block, captured);
+    ANSWERS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, end_capture(captured, &graph));
+    set_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+/* A capture stays open: it goes on, or was invalidated. */
+static void begin_open(struct worker *worker, struct block *block) {
+    CUstream captured = worker->streams[CAPTURER];
+    unsigned kind = below(worker, 3);
+    if (kind == 1 && !worker->relaxed)
+        kind = 2;
+    worker->open = kind ? SPOILT : GOING;
+    if (kind == 1) {
+        break_capture(worker, block, captured);
+        set_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
+        return;
+    }
+    CUstreamCaptureMode mode = draw_mode(worker);
+    enter(worker, 0);
+    MUST(begin_capture(captured, mode));
+    if (kind == 2)
+        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(captured));
+}
+
+/* It is ended, or ends with its stream. */
+static void end_open(struct worker *worker) {
+    CUgraph graph = NULL;
+    CUstream captured = worker->streams[CAPTURER];
+    enter(worker, 0);
+    if (below(worker, 2)) {
+        MUST(cuStreamDestroy(captured));
+        worker->streams[CAPTURER] = new_stream();
+    } else if (worker->open == GOING) {
+        graph = finish_capture(captured);
+        MUST(cuGraphDestroy(graph));
+    } else {
+        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, end_capture(captured, &graph));
+    }
+    worker->open = NONE;
+}
+
+static void change_open(struct worker *worker, struct block *block) {
+    if (!has_scene("open"))
+        return;
+    if (worker->open == NONE)
+        begin_open(worker, block);
+    else
+        end_open(worker);
 }
 
 /* ---- streams and contexts ---- */
-
-static void open_side(struct worker *worker, int side) {
-    enter(worker, side);
-    kernel("fill");
-    for (int i = side ? FAR : 0; i <= (side ? FAR : STREAMS - 1); i++)
-        worker->streams[i] = new_stream();
-    MUST(cuEventCreate(&worker->events[side], CU_EVENT_DISABLE_TIMING));
-}
 
 static int own_device(const struct worker *worker) {
     return share ? 0 : (int)(worker->index % 2) % device_count();
@@ -269,47 +287,48 @@ static int own_device(const struct worker *worker) {
 static void open_contexts(struct worker *worker, unsigned mask) {
     if (mask & 2) {
         use_device(1 - own_device(worker));
-        MUST(cuCtxGetCurrent(&worker->sides[1]));
+        MUST(cuCtxGetCurrent(&worker->sides[1].context));
     }
     if (!(mask & 1))
         return;
     use_device(0);
     if (!share)
         MUST(CREATE_CONTEXT(&worker->own, own_device(worker)));
-    MUST(cuCtxGetCurrent(&worker->sides[0]));
+    MUST(cuCtxGetCurrent(&worker->sides[0].context));
 }
 
 static void open_worker(struct worker *worker) {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    MUST(cuThreadExchangeStreamCaptureMode(&mode));
+    unsigned kind = below(worker, 3);
+    worker->relaxed = kind == 0 || (kind == 1 && !has_global);
+    set_mode(worker->relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED
+             : has_global    ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+                             : CU_STREAM_CAPTURE_MODE_GLOBAL);
+    worker->bytes = malloc(4 * (size_t)MOST_WORDS);
     open_contexts(worker, has_far ? 3 : 1);
     for (int side = 0; side <= has_far; side++)
         open_side(worker, side);
 }
 
-static void finish_work(struct worker *worker) {
-    for (int i = 0; i < STREAMS + has_far; i++)
-        MUST(cuStreamSynchronize(worker->streams[i]));
-}
-
 /* A stream may be destroyed with work under way; another one takes its place. */
 static void change_stream(struct worker *worker) {
-    int stream = (int)below(worker, (unsigned)(STREAMS + has_far)), side = side_of(stream);
+    int stream = draw_any_stream(worker), side = side_of(stream);
     enter(worker, side);
+    CUevent event = worker->sides[side].event;
     CUstream fresh = new_stream();
-    MUST(cuEventRecord(worker->events[side], worker->streams[stream]));
-    MUST(cuStreamWaitEvent(fresh, worker->events[side], 0));
+    MUST(cuEventRecord(event, worker->streams[stream]));
+    MUST(cuStreamWaitEvent(fresh, event, 0));
     MUST(cuStreamDestroy(worker->streams[stream]));
     worker->streams[stream] = fresh;
 }
 
 static void switch_peers(struct worker *worker, bool on) {
     for (int side = 0; side < 2; side++) {
+        CUcontext other = worker->sides[1 - side].context;
         enter(worker, side);
         if (on)
-            MUST(cuCtxEnablePeerAccess(worker->sides[1 - side], 0));
+            MUST(cuCtxEnablePeerAccess(other, 0));
         else
-            MUST(cuCtxDisablePeerAccess(worker->sides[1 - side]));
+            MUST(cuCtxDisablePeerAccess(other));
     }
 }
 
@@ -330,7 +349,7 @@ static void free_lost(struct worker *worker, unsigned mask) {
         block->stream = block->side ? FAR : 0;
         if (!(mask >> block->side & 1))
             continue;
-        digest(worker, (unsigned)release(block->start));
+        ANSWERS(CUDA_ERROR_INVALID_VALUE, release(block->start));
         *block = worker->blocks[--worker->count];
     }
 }
@@ -354,6 +373,74 @@ static void lose_contexts(struct worker *worker, unsigned mask) {
             open_side(worker, side);
 }
 
+/* ---- most of the device ---- */
+
+static size_t most_of(int device) {
+    size_t total;
+    MUST(cuDeviceTotalMem(&total, device));
+    return total / 10 * 6;
+}
+
+/* Fills the two ends, and looks at them. */
+static void try_ends(struct worker *worker, void *start, size_t bytes, int stream) {
+    struct block ends[] = {{start, 4096, stream, side_of(stream)},
+                           {(char *)start + bytes - 4096, 4096, stream, side_of(stream)}};
+    for (int i = 0; i < 2; i++) {
+        write_all(worker, &ends[i], stream);
+        read_block(worker, &ends[i]);
+    }
+}
+
+static void take_most(struct worker *worker, unsigned kind, int stream) {
+    size_t bytes = most_of(side_of(stream) ? 1 - own_device(worker) : own_device(worker));
+    CUstream handle = worker->streams[stream];
+    enter(worker, side_of(stream));
+    void *start = take(worker, bytes);
+    try_ends(worker, start, bytes, stream);
+    /* Freed in one stream, while another one is held (not where it may have to be given back: limit
+     * 5); or freed memory is the device's. */
+    bool may_hold = !are_refused && !is_tight && has_scene("async");
+    if (kind == 0 && stream < STREAMS - 1 && may_hold) {
+        close_gate(worker, STREAMS - 1);
+        MUST(release_async(start, handle));
+        MUST(cuStreamSynchronize(handle));
+        start = take(worker, bytes);
+        open_gate(worker);
+    } else if (kind == 1) {
+        give(worker, start, side_of(stream));
+        MUST(allocate_async(&start, bytes, handle));
+        try_ends(worker, start, bytes, stream);
+        MUST(release_async(start, handle));
+        MUST(cuStreamSynchronize(handle));
+        return;
+    }
+    try_ends(worker, start, bytes, stream);
+    give(worker, start, side_of(stream));
+}
+
+/* All give back what they have, and one takes most of a device; something may capture. */
+static void squeeze(struct worker *worker, uint64_t *state) {
+    unsigned chosen = (unsigned)(draw(state) % thread_count);
+    unsigned kind = (unsigned)(draw(state) % 3),
+             capturer = (unsigned)(draw(state) % (thread_count + 1));
+    int stream = has_far && draw(state) % 3 == 0 ? FAR : (int)(draw(state) % STREAMS);
+    while (worker->count)
+        end_block(worker, &worker->blocks[worker->count - 1]);
+    finish_work(worker);
+    if (worker->index == capturer && worker->open == NONE && has_scene("open")) {
+        CUstreamCaptureMode mode = draw_mode(worker);
+        enter(worker, 0);
+        MUST(begin_capture(worker->streams[CAPTURER], mode));
+        worker->open = GOING;
+    }
+    pthread_barrier_wait(&barrier);
+    /* Contexts of one small device: what one has cached then lies in pieces, and is not the others'
+     * (docs/safety.md, limit 7). */
+    if (worker->index == chosen && has_scene("most") && (share || !is_tight))
+        take_most(worker, kind, stream);
+    pthread_barrier_wait(&barrier);
+}
+
 /* ---- threads ---- */
 
 /* Gives a block to the next thread, which goes on with it where its last use ended. */
@@ -362,8 +449,8 @@ static void pass_block(struct worker *worker) {
     mailbox[worker->index] = (struct block){0};
     if (given) {
         MUST(cuStreamSynchronize(worker->streams[given->stream]));
-        slow_fill(use(worker, given, given->side ? FAR : given->stream % STREAMS), given->start,
-                  given->bytes, below(worker, 256), 1);
+        use(worker, given, given->side ? FAR : given->stream % STREAMS);
+        write_all(worker, given, given->stream);
         mailbox[worker->index] = *given;
         *given = worker->blocks[--worker->count];
     }
@@ -371,7 +458,7 @@ static void pass_block(struct worker *worker) {
     struct worker *giver = &workers[(worker->index + 1) % thread_count];
     struct block taken = mailbox[giver->index];
     if (taken.start) {
-        CUevent event = worker->events[taken.side];
+        CUevent event = worker->sides[taken.side].event;
         int stream = taken.side ? FAR : 0;
         MUST(cuEventRecord(event, giver->streams[taken.stream]));
         MUST(cuStreamWaitEvent(worker->streams[stream], event, 0));
@@ -379,7 +466,7 @@ static void pass_block(struct worker *worker) {
         if (worker->count < BLOCKS)
             worker->blocks[worker->count++] = taken;
         else
-            MUST(release(taken.start));
+            give(worker, taken.start, taken.side);
     }
     pthread_barrier_wait(&barrier);
 }
@@ -387,32 +474,45 @@ static void pass_block(struct worker *worker) {
 /* What all threads do together between rounds is drawn for all of them. */
 static void meet(struct worker *worker, unsigned round) {
     uint64_t state = seed * 7919 + round;
-    unsigned kind = (unsigned)(draw(&state) % 6);
+    unsigned kind = (unsigned)(draw(&state) % 8);
     unsigned mask = share && has_far ? 1 + (unsigned)(draw(&state) % 3) : 1;
     if (kind == 0)
         lose_contexts(worker, mask);
     else if (kind < 3 && has_peers)
         change_peers(worker);
-    else
+    else if (kind < 6)
         pass_block(worker);
+    else
+        squeeze(worker, &state);
 }
 
 static void work_on(struct worker *worker, struct block *block, struct block *other) {
-    unsigned kind = below(worker, 48);
-    if (kind < 10)
-        write_all(worker, block, use(worker, block, draw_user(worker, block)));
-    else if (kind < 22)
-        add_words(worker, block, use(worker, block, draw_user(worker, block)));
-    else if (kind < 34 && block != other) {
-        int stream = draw_user(worker, block);
+    unsigned kind = below(worker, 54);
+    if (kind < 10) {
+        use(worker, block, draw_user(worker, block));
+        write_all(worker, block, block->stream);
+    } else if (kind < 22) {
+        use(worker, block, draw_user(worker, block));
+        add_words(worker, block, block->stream);
+    } else if (kind < 34 && block != other) {
+        int stream = worker->peers_on ? draw_user(worker, block) : draw_any_stream(worker);
         use(worker, other, stream);
-        copy_between(worker, block, other, use(worker, block, stream));
+        use(worker, block, stream);
+        copy_words(worker, block, other, stream);
     } else if (kind < 40)
         read_block(worker, block);
-    else if (kind < 45)
+    else if (kind < 44)
         capture(worker, block);
+    else if (kind < 45)
+        break_and_end(worker, block);
     else if (kind < 46)
-        break_capture(worker, block);
+        change_open(worker, block);
+    else if (kind < 47)
+        hold(worker);
+    else if (kind < 49)
+        raise_flag(worker);
+    else if (kind < 52)
+        renew(worker);
     else
         MUST(cuStreamSynchronize(worker->streams[block->stream]));
 }
@@ -433,8 +533,8 @@ static void *work(void *argument) {
     open_worker(worker);
     for (unsigned i = 0; i < steps; i++) {
         step(worker);
-        if (i % ROUND == ROUND - 1) {
-            meet(worker, i / ROUND);
+        if (i % round_steps == round_steps - 1) {
+            meet(worker, i / round_steps);
             change_stream(worker);
         }
     }
@@ -444,41 +544,61 @@ static void *work(void *argument) {
     }
     enter(worker, 0);
     for (int i = 0; i < 3 && worker->own; i++)
-        new_block((size_t)1000 << i); /* ends with its context */
+        take(worker, (size_t)1000 << i); /* ends with its context */
     finish_work(worker);
     pthread_barrier_wait(&barrier);
     if (worker->own)
         MUST(cuCtxDestroy(worker->own));
+    free(worker->bytes);
     return NULL;
+}
+
+static bool are_peers(void) {
+    int here = 0, there = 0;
+    MUST(cuDeviceCanAccessPeer(&here, 0, 1));
+    MUST(cuDeviceCanAccessPeer(&there, 1, 0));
+    return here && there;
+}
+
+static void draw_program(void) {
+    const char *mode = getenv("BFC_FREE");
+    uint64_t state = seed;
+    thread_count = 1 + (unsigned)(draw(&state) % MOST_THREADS);
+    share = draw(&state) % 3 != 0;
+    has_far = draw(&state) % 2 && device_count() > 1;
+    has_peers = has_far && are_peers();
+    has_global = draw(&state) % 2;
+    crosses = draw(&state) % 2;
+    has_barrier = !mode || strcmp(mode, "sync") == 0;
+    without = getenv("RANDOM_WITHOUT");
+    are_refused = getenv("RANDOM_REFUSED") != NULL;
 }
 
 int main(int count, char **arguments) {
     pthread_t threads[MOST_THREADS];
+    uint64_t operations = 0;
     if (count < 2) {
-        fprintf(stderr, "usage: random_program SEED [STEPS]\n");
+        fprintf(stderr, "usage: random_program SEED [STEPS [small]]\n");
         return 2;
     }
     seed = strtoull(arguments[1], NULL, 10);
     if (count > 2)
         steps = (unsigned)strtoul(arguments[2], NULL, 10);
-    uint64_t state = seed;
-    thread_count = 1 + (unsigned)(draw(&state) % MOST_THREADS);
-    share = draw(&state) % 3 != 0;
-    has_far = draw(&state) % 2 && device_count() > 1;
-    for (int device = 0; has_far && device < 2; device++) {
-        int can = 0;
-        MUST(cuDeviceCanAccessPeer(&can, device, 1 - device));
-        has_peers = can && (device == 0 || has_peers);
-    }
+    is_small = count > 3;
+    round_steps = is_small ? 400 : 40;
+    draw_program();
     use_device(0);
+    is_tight = most_of(0) < ((size_t)1 << 29);
     pthread_barrier_init(&barrier, NULL, thread_count);
     for (unsigned i = 0; i < thread_count; i++) {
         workers[i] = (struct worker){.index = i, .state = seed * 1000 + i, .digest = 1469598103u};
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }
-    for (unsigned i = 0; i < thread_count; i++)
+    for (unsigned i = 0; i < thread_count; i++) {
         pthread_join(threads[i], NULL);
-    for (unsigned i = 0; i < thread_count; i++)
         printf("thread %u: %016llx\n", i, (unsigned long long)workers[i].digest);
+        operations += workers[i].operations;
+    }
+    printf("operations: %llu\n", (unsigned long long)operations);
     return 0;
 }

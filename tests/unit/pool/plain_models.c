@@ -56,28 +56,46 @@ static uint64_t release(struct plain *p, unsigned i) {
     return size;
 }
 
+/* Where the published rules would have it start, a large block may not: so much is left before it.
+ */
+static uint64_t lead(const struct plain *p, unsigned i, uint64_t size) {
+    const struct plain_chunk *c = &p->chunks[i];
+    bool first = i == 0 || c[-1].segment != c->segment;
+    return first || size < 65536 ? 0 : up(c->start, 65536) - c->start;
+}
+
 /* The smallest free chunk of the pool that is large enough, the lowest among equals; -1: none. */
 static int smallest(const struct plain *p, uint64_t size, bool small) {
     int best = -1;
     for (unsigned i = 0; i < p->count; i++) {
         const struct plain_chunk *c = &p->chunks[i];
-        if (!c->used && c->small == small && c->size >= size &&
+        if (!c->used && c->small == small && c->size >= size + lead(p, i, size) &&
             (best < 0 || c->size < p->chunks[best].size))
             best = (int)i;
     }
     return best;
 }
 
+static void cut_after(struct plain *p, unsigned i, uint64_t size) {
+    struct plain_chunk rest = p->chunks[i];
+    rest.start += size;
+    rest.size -= size;
+    rest.inserted_at = p->lookups;
+    p->chunks[i].size = size;
+    insert(p, i + 1, rest);
+}
+
+/* The chunk from where the block may start on. */
+static unsigned without_lead(struct plain *p, unsigned i, uint64_t size) {
+    uint64_t before = lead(p, i, size);
+    if (before)
+        cut_after(p, i++, before);
+    return i;
+}
+
 static uint64_t use(struct plain *p, unsigned i, uint64_t size, bool cut) {
-    struct plain_chunk *c = &p->chunks[i];
-    if (cut) {
-        struct plain_chunk rest = *c;
-        rest.start += size;
-        rest.size -= size;
-        rest.inserted_at = p->lookups;
-        c->size = size;
-        insert(p, i + 1, rest);
-    }
+    if (cut)
+        cut_after(p, i, size);
     p->chunks[i].used = true;
     p->in_use += p->chunks[i].size;
     return p->chunks[i].start;
@@ -107,12 +125,13 @@ static uint64_t tf_find(struct plain *p, uint64_t size) {
     int i = smallest(p, size, false);
     if (i < 0)
         return PLAIN_NONE;
-    uint64_t have = p->chunks[i].size;
-    return use(p, (unsigned)i, size, have > size && (have >= 2 * size || have - size >= 128 * MIB));
+    unsigned from = without_lead(p, (unsigned)i, size);
+    uint64_t have = p->chunks[from].size;
+    return use(p, from, size, have > size && (have >= 2 * size || have - size >= 128 * MIB));
 }
 
 static bool tf_extend(struct plain *p, uint64_t size) {
-    uint64_t available = (p->limit - p->taken) / 256 * 256;
+    uint64_t available = (p->limit - p->taken) / 512 * 512;
     bool increased = false;
     if (size > available)
         return false;
@@ -122,9 +141,9 @@ static bool tf_extend(struct plain *p, uint64_t size) {
     }
     uint64_t bytes = p->cur < available ? p->cur : available;
     while (!take_region(p, bytes, false)) {
-        uint64_t less = up((bytes / 10) * 9 + (bytes % 10 * 9 + 9) / 10, 256);
+        uint64_t less = up((bytes / 10) * 9 + (bytes % 10 * 9 + 9) / 10, 512);
         if (less >= bytes)
-            less = bytes - 256;
+            less = bytes - 512;
         bytes = less;
         if (bytes < size)
             return false;
@@ -147,7 +166,7 @@ static bool tf_collect(struct plain *p, uint64_t size) {
 }
 
 uint64_t plain_tf_allocate(struct plain *p, uint64_t bytes) {
-    uint64_t size = up(bytes, 256), found = tf_find(p, size);
+    uint64_t size = up(bytes, 512), found = tf_find(p, size);
     p->lookups++;
     if (found == PLAIN_NONE && tf_extend(p, size))
         found = tf_find(p, size);
@@ -165,6 +184,7 @@ static uint64_t torch_segment(uint64_t size) {
 }
 
 static uint64_t torch_use(struct plain *p, unsigned i, uint64_t size) {
+    i = without_lead(p, i, size);
     uint64_t rest = p->chunks[i].size - size;
     bool cut = p->chunks[i].small ? rest >= 512 : size < p->max_split && rest > MIB;
     return use(p, i, size, cut);

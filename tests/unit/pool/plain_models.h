@@ -1,5 +1,6 @@
 /*
- * Plain models of two published policies, written from their rules alone: arrays, linear searches,
+ * Plain models of two published policies, written from their rules alone (but that no block is of
+ * less than 512 bytes, and that large ones are aligned): arrays, linear searches,
  * no sharing of code or of ideas with pool/. One chunk array a model, in order of address.
  */
 #ifndef TESTS_UNIT_POOL_PLAIN_MODELS_H

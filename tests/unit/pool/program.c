@@ -1,6 +1,6 @@
 /*
  * Programs against a model. The model is a plain array of the blocks that are live, and one of the
- * bytes that were freed under marks: it knows nothing of bins, maps or merging.
+ * bytes that were freed under fences: it knows nothing of bins, maps or merging.
  */
 #include "tests/unit/pool/program.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/pool/fake_source.h"
+#include "tests/unit/pool/fake_upstream.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define BLOCKS 256
@@ -16,25 +16,24 @@
 
 struct freed {
     bfc_addr start, end;
-    bfc_mark mark;
-    uint64_t arrivals; /* in limbo, when it was freed */
+    bfc_fence fence;
+    uint64_t arrivals; /* deferred, when it was freed */
 };
 
 struct machine {
-    struct fake_source fake;
+    struct fake_upstream fake;
     struct bfc_pool *pool;
     struct bfc_block_info live[BLOCKS];
     unsigned count;
-    struct freed freed[FREED]; /* ranges that may not be handed out before their mark */
+    struct freed freed[FREED]; /* ranges that may not be handed out before their fence */
     unsigned freed_count;
-    bfc_mark last_mark; /* drawn so far */
-    bfc_mark completed; /* that bfc_pool_complete told the pool of */
-    uint64_t arrivals;  /* in limbo, when that was asked for; 0: it was not */
+    bfc_fence last_fence; /* drawn so far */
+    bfc_fence completed;  /* that bfc_pool_complete told the pool of */
+    uint64_t arrivals;    /* deferred, when that was asked for; 0: it was not */
     uint64_t last_id;
     uint64_t requested;
-    bool cuts_all;     /* every larger block is split */
-    bool reuses_dirty; /* config.reuse_dirty */
-    uint64_t unit;     /* that sizes are rounded up to */
+    bool cuts_all;       /* every larger block is split */
+    bool reuses_pending; /* config.reuse_pending */
     const char *fault;
 };
 
@@ -52,16 +51,17 @@ static bool overlaps(bfc_addr a, bfc_addr a_end, bfc_addr b, bfc_addr b_end) {
     return a < b_end && b < a_end;
 }
 
-/* The ranges under [start, end) must be complete, or the mark that was reported must cover them. */
-static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_mark reported) {
+/* The ranges under [start, end) must be complete, or the fence that was reported must cover them.
+ */
+static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_fence reported) {
     for (unsigned i = 0; i < m->freed_count;) {
         struct freed *f = &m->freed[i];
         if (!overlaps(start, end, f->start, f->end)) {
             i++;
             continue;
         }
-        if (f->mark > m->fake.told && f->mark > m->completed && f->mark > reported)
-            fail(m, "memory was handed out before its mark was complete");
+        if (f->fence > m->fake.told && f->fence > m->completed && f->fence > reported)
+            fail(m, "memory was handed out before its fence was complete");
         struct freed below = *f, above = *f;
         below.end = start;
         above.start = end;
@@ -73,15 +73,26 @@ static void reuse(struct machine *m, bfc_addr start, bfc_addr end, bfc_mark repo
     }
 }
 
+/* A multiple of 64 KiB, or where a region starts. */
+static bool may_start_large(const struct machine *m, bfc_addr start) {
+    bool starts_region = false;
+    for (unsigned i = 0; i < m->fake.count; i++)
+        starts_region |= m->fake.regions[i].start == start;
+    return starts_region || start % 65536 == 0;
+}
+
 static void check_new_block(struct machine *m, const struct bfc_block_info *b, uint64_t bytes,
                             unsigned flags) {
+    uint64_t rounding = bytes > BFC_LARGE - BFC_GRANULE ? BFC_LARGE : BFC_GRANULE;
     if (b->size < bytes || b->size % BFC_GRANULE || b->start % BFC_GRANULE ||
-        b->requested != bytes || (m->cuts_all && b->size - bytes >= 512))
+        b->requested != bytes || (m->cuts_all && b->size - bytes >= rounding))
         fail(m, "a block's size or place is wrong");
+    if (bytes >= BFC_LARGE && !may_start_large(m, b->start))
+        fail(m, "a large block is not aligned");
     if (b->id <= m->last_id)
         fail(m, "a block's id is not new");
-    if (b->mark && !(m->reuses_dirty && (flags & BFC_ALLOCATE_DIRTY)))
-        fail(m, "a dirty block was handed out unasked");
+    if (b->fence && !(m->reuses_pending && (flags & BFC_ALLOCATE_PENDING)))
+        fail(m, "a pending block was handed out unasked");
     bool inside = false;
     for (unsigned i = 0; i < m->fake.count; i++)
         inside |= b->start >= m->fake.regions[i].start &&
@@ -99,7 +110,7 @@ static void allocate(struct machine *m, uint64_t bytes, unsigned flags) {
     if (m->count == BLOCKS)
         return;
     enum bfc_status status = bfc_pool_allocate(m->pool, bytes, flags, &block);
-    if (status == BFC_OUT_OF_MEMORY || status == BFC_SOURCE_FAILED) {
+    if (status == BFC_OUT_OF_MEMORY || status == BFC_UPSTREAM_FAILED) {
         if (block.id)
             fail(m, "a failed allocation touched its output");
         return;
@@ -109,41 +120,41 @@ static void allocate(struct machine *m, uint64_t bytes, unsigned flags) {
         return;
     }
     check_new_block(m, &block, bytes, flags);
-    reuse(m, block.start, block.start + block.size, block.mark);
+    reuse(m, block.start, block.start + block.size, block.fence);
     m->last_id = block.id;
     m->requested += bytes;
     m->live[m->count++] = block;
 }
 
-static void note_freed(struct machine *m, const struct bfc_block_info *b, bfc_mark mark) {
-    if (mark && m->freed_count < FREED)
-        m->freed[m->freed_count++] =
-            (struct freed){b->start, b->start + b->size, mark, bfc_pool_limbo_arrivals(m->pool)};
+static void note_freed(struct machine *m, const struct bfc_block_info *b, bfc_fence fence) {
+    if (fence && m->freed_count < FREED)
+        m->freed[m->freed_count++] = (struct freed){b->start, b->start + b->size, fence,
+                                                    bfc_pool_deferred_arrivals(m->pool)};
 }
 
-static void release_block(struct machine *m, unsigned which, bfc_mark mark) {
+static void release_block(struct machine *m, unsigned which, bfc_fence fence) {
     if (!m->count)
         return;
     struct bfc_block_info *b = &m->live[which % m->count];
-    if (bfc_pool_free(m->pool, b->start, mark) != BFC_OK)
+    if (bfc_pool_free(m->pool, b->start, fence) != BFC_OK)
         fail(m, "a live block could not be freed");
     m->requested -= b->requested;
-    note_freed(m, b, mark);
+    note_freed(m, b, fence);
     struct bfc_block_info gone = *b;
     *b = m->live[--m->count];
-    if (bfc_pool_free(m->pool, gone.start, mark) != BFC_INVALID_POINTER)
+    if (bfc_pool_free(m->pool, gone.start, fence) != BFC_INVALID_POINTER)
         fail(m, "a block could be freed twice");
 }
 
 static void free_badly(struct machine *m, unsigned which, uint8_t by) {
-    if (bfc_pool_free(m->pool, 8, BFC_NO_MARK) != BFC_UNKNOWN_POINTER)
+    if (bfc_pool_free(m->pool, 8, BFC_NO_FENCE) != BFC_UNKNOWN_POINTER)
         fail(m, "a foreign pointer was not answered as unknown");
     if (!m->count)
         return;
     struct bfc_block_info *b = &m->live[which % m->count];
     uint64_t offset = 1 + ((uint64_t)by << 9) % b->size;
     offset = offset < b->size ? offset : b->size - 1;
-    if (bfc_pool_free(m->pool, b->start + offset, BFC_NO_MARK) != BFC_INVALID_POINTER)
+    if (bfc_pool_free(m->pool, b->start + offset, BFC_NO_FENCE) != BFC_INVALID_POINTER)
         fail(m, "an interior pointer was not answered as invalid");
 }
 
@@ -159,18 +170,19 @@ static void look_up(struct machine *m, unsigned which, uint8_t by) {
         fail(m, "an address was not found in its block");
 }
 
-/* Of those that had come at some moment before: of two calls, the one draws it, the other marks. */
-static void mark_limbo(struct machine *m, bool all) {
+/* Of those that had come at some moment before: of two calls, the one draws it, the other fences.
+ */
+static void fence_deferred(struct machine *m, bool all) {
     if (!all && !m->arrivals) {
-        m->arrivals = bfc_pool_limbo_arrivals(m->pool);
+        m->arrivals = bfc_pool_deferred_arrivals(m->pool);
         return;
     }
-    bfc_mark mark = ++m->last_mark;
+    bfc_fence fence = ++m->last_fence;
     uint64_t arrivals = all ? UINT64_MAX : m->arrivals;
-    bfc_pool_mark_limbo(m->pool, mark, arrivals);
+    bfc_pool_fence_deferred(m->pool, fence, arrivals);
     for (unsigned i = 0; i < m->freed_count; i++)
-        if (m->freed[i].mark == BFC_LIMBO_MARK && m->freed[i].arrivals <= arrivals)
-            m->freed[i].mark = mark;
+        if (m->freed[i].fence == BFC_DEFERRED_FENCE && m->freed[i].arrivals <= arrivals)
+            m->freed[i].fence = fence;
     m->arrivals = 0;
 }
 
@@ -182,11 +194,14 @@ static void carve(struct machine *m, unsigned which, uint8_t by) {
     uint64_t bytes = 1 + (uint64_t)by * b->size / 256, size = b->size;
     if (bfc_pool_carve(m->pool, b->start, size + 1) != BFC_INVALID_SIZE)
         fail(m, "more than the whole was carved off");
-    if (bfc_pool_carve(m->pool, b->start, bytes) != BFC_OK)
-        fail(m, "a live block could not be cut");
+    bool may = bytes <= BFC_LARGE - BFC_GRANULE || may_start_large(m, b->start);
+    if (bfc_pool_carve(m->pool, b->start, bytes) != (may ? BFC_OK : BFC_INVALID_SIZE))
+        fail(m, "a live block could not be cut, or one that may not be was");
+    if (!may)
+        return;
     m->requested += bytes - b->requested;
     b->requested = bytes;
-    b->size = (bytes + m->unit - 1) / m->unit * m->unit;
+    b->size = (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
     if (b->size == size)
         return;
     if (!bfc_pool_find(m->pool, b->start + b->size, &rest) || !rest.live ||
@@ -205,13 +220,13 @@ static void trim(struct machine *m, const uint8_t *s) {
 }
 
 static void complete(struct machine *m, uint8_t back) {
-    bfc_mark mark = m->last_mark > back % 8 ? m->last_mark - back % 8 : 0;
-    m->completed = mark > m->completed ? mark : m->completed;
-    bfc_pool_complete(m->pool, mark);
+    bfc_fence fence = m->last_fence > back % 8 ? m->last_fence - back % 8 : 0;
+    m->completed = fence > m->completed ? fence : m->completed;
+    bfc_pool_complete(m->pool, fence);
 }
 
 static void upset_device(struct machine *m, uint8_t how, uint8_t by) {
-    struct fake_source *fake = &m->fake;
+    struct fake_upstream *fake = &m->fake;
     switch (how % 4) {
     case 0:
         fake->refuse_reserve = by % 8;
@@ -220,7 +235,7 @@ static void upset_device(struct machine *m, uint8_t how, uint8_t by) {
         fake->fail_reserve = 1 + by % 3;
         break;
     case 2:
-        fake->completed = m->last_mark;
+        fake->completed = m->last_fence;
         fake->clock += by * UINT64_C(1000000);
         break;
     default:
@@ -229,10 +244,10 @@ static void upset_device(struct machine *m, uint8_t how, uint8_t by) {
 }
 
 static void step(struct machine *m, const uint8_t *s) {
-    static const unsigned flags[] = {0, 0, BFC_ALLOCATE_DIRTY, BFC_ALLOCATE_HIT_ONLY};
+    static const unsigned flags[] = {0, 0, BFC_ALLOCATE_PENDING, BFC_ALLOCATE_HIT_ONLY};
     switch (s[0] % 16) {
     case 0:
-        mark_limbo(m, s[1] & 1);
+        fence_deferred(m, s[1] & 1);
         break;
     case 1:
         complete(m, s[1]);
@@ -253,18 +268,18 @@ static void step(struct machine *m, const uint8_t *s) {
             bfc_pool_share_region(m->pool, m->live[s[1] % m->count].start, s[2] & 1);
         break;
     case 6:
-        release_block(m, s[1], BFC_LIMBO_MARK);
+        release_block(m, s[1], BFC_DEFERRED_FENCE);
         break;
     case 7:
     case 8:
-        release_block(m, s[1], ++m->last_mark);
+        release_block(m, s[1], ++m->last_fence);
         break;
     case 9:
-        release_block(m, s[1], m->last_mark > s[2] % 4 ? m->last_mark - s[2] % 4 : 1);
+        release_block(m, s[1], m->last_fence > s[2] % 4 ? m->last_fence - s[2] % 4 : 1);
         break;
     case 10:
     case 11:
-        release_block(m, s[1], BFC_NO_MARK);
+        release_block(m, s[1], BFC_NO_FENCE);
         break;
     default:
         allocate(m, size_of(s[1], s[2]), flags[s[3] % 4]);
@@ -287,17 +302,16 @@ static void check(struct machine *m) {
 }
 
 static void open_machine(struct machine *m, uint8_t kind, struct fake_fault fault) {
-    fake_source_init(&m->fake, 64 * MIB);
+    fake_upstream_init(&m->fake, 64 * MIB);
     m->fake.fault = fault;
     m->fake.gap = kind & 1 ? MIB : 0;
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
     config.growth = kind & 2 ? BFC_GROWTH_EXACT : BFC_GROWTH_DOUBLE;
-    config.dirty_budget = kind & 4 ? 0 : 8 * MIB;
+    config.pending_budget = kind & 4 ? 0 : 8 * MIB;
     config.limit = kind & 8 ? 48 * MIB : UINT64_MAX;
     config.policy = (enum bfc_policy)((kind >> 5) % 3);
     m->cuts_all = config.policy == BFC_POLICY_BFC;
-    m->unit = config.policy == BFC_POLICY_TF ? BFC_GRANULE : 2 * BFC_GRANULE;
     if (kind % 7 == 1) {
         config.max_split = 4 * MIB;
         m->cuts_all = false;
@@ -305,11 +319,11 @@ static void open_machine(struct machine *m, uint8_t kind, struct fake_fault faul
     if (kind % 5 == 1)
         config.gc_threshold = 16 * MIB;
     config.track_idle = kind % 3 == 1;
-    config.reuse_dirty = m->reuses_dirty = kind % 5 != 3;
-    struct bfc_source source = fake_source_table(&m->fake);
+    config.reuse_pending = m->reuses_pending = kind % 5 != 3;
+    struct bfc_upstream upstream = fake_upstream_table(&m->fake);
     if (kind & 16)
-        source.ask_neighbours = NULL;
-    if (bfc_pool_create(&m->pool, &config, &source) != BFC_OK)
+        upstream.ask_other_jobs = NULL;
+    if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
         abort();
 }
 

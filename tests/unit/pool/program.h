@@ -2,7 +2,7 @@
  * Programs: sequences of calls on a pool, made of bytes, run against a plain model of what they
  * must do.
  *
- * One step is 4 bytes: what to do, to which block, how large, under which mark. Any bytes are a
+ * One step is 4 bytes: what to do, to which block, how large, under which fence. Any bytes are a
  * program, so that the same runner serves random programs, shrunk ones, and a fuzzer.
  */
 #ifndef TESTS_UNIT_POOL_PROGRAM_H
@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/unit/pool/fake_source.h"
+#include "tests/unit/pool/fake_upstream.h"
 
 #define STEP_BYTES 4
 
 /* Runs a program. Returns NULL, or what went wrong (static storage); *step says where. */
 const char *program_run(const uint8_t *bytes, size_t count, size_t *step);
 
-/* The same over a source one of whose calls goes wrong; *calls, unless NULL, gets the FAKE_CALLS
- * numbers of calls that the source got. */
+/* The same over an upstream one of whose calls goes wrong; *calls, unless NULL, gets the FAKE_CALLS
+ * numbers of calls that the upstream got. */
 const char *program_run_with(const uint8_t *bytes, size_t count, struct fake_fault fault,
                              unsigned *calls, size_t *step);
 

@@ -1,21 +1,21 @@
 /* The pool's interface, call by call, over a made-up device. */
 #include <criterion/criterion.h>
 
-#include "tests/unit/pool/fake_source.h"
+#include "tests/unit/pool/fake_upstream.h"
 
 #define MIB (UINT64_C(1) << 20)
 
-static struct fake_source fake;
+static struct fake_upstream fake;
 static struct bfc_pool *pool;
 static struct bfc_pool_config config;
 
 static void open_pool(void) {
-    struct bfc_source source = fake_source_table(&fake);
-    cr_assert_eq(bfc_pool_create(&pool, &config, &source), BFC_OK);
+    struct bfc_upstream upstream = fake_upstream_table(&fake);
+    cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
 }
 
 static void set_up(void) {
-    fake_source_init(&fake, 1024 * MIB);
+    fake_upstream_init(&fake, 1024 * MIB);
     bfc_pool_config_default(&config);
 }
 
@@ -43,8 +43,8 @@ static struct bfc_block_info get(uint64_t bytes) {
     return get_with(bytes, 0);
 }
 
-static void give(struct bfc_block_info block, bfc_mark mark) {
-    cr_assert_eq(bfc_pool_free(pool, block.start, mark), BFC_OK);
+static void give(struct bfc_block_info block, bfc_fence fence) {
+    cr_assert_eq(bfc_pool_free(pool, block.start, fence), BFC_OK);
     const char *fault = bfc_pool_check(pool);
     cr_assert_null(fault, "%s", fault);
 }
@@ -56,7 +56,7 @@ Test(pool, tells_about_the_block) {
     struct bfc_block_info block = get(1000);
     cr_assert_eq(block.size, 1024);
     cr_assert_eq(block.requested, 1000);
-    cr_assert_eq(block.mark, BFC_NO_MARK);
+    cr_assert_eq(block.fence, BFC_NO_FENCE);
     cr_assert_eq(block.start % BFC_GRANULE, 0);
     struct bfc_block_info found;
     cr_assert(bfc_pool_find(pool, block.start + 1023, &found));
@@ -66,7 +66,7 @@ Test(pool, tells_about_the_block) {
     cr_assert_eq(found.free_after, 2 * MIB - 1024);
     cr_assert_eq(found.region_size, 2 * MIB);
     cr_assert_not(bfc_pool_find(pool, block.start - 1, &found));
-    give(block, BFC_NO_MARK);
+    give(block, BFC_NO_FENCE);
     cr_assert_gt(get(1000).id, block.id);
 }
 
@@ -88,9 +88,9 @@ Test(pool, answers_bad_pointers) {
     cr_assert_eq(bfc_pool_free(pool, a.start + 512, 0), BFC_INVALID_POINTER);
     cr_assert_eq(bfc_pool_free(pool, a.start + 1, 0), BFC_INVALID_POINTER);
     cr_assert_eq(bfc_pool_free(pool, 4096, 0), BFC_UNKNOWN_POINTER);
-    give(a, BFC_NO_MARK);
+    give(a, BFC_NO_FENCE);
     cr_assert_eq(bfc_pool_free(pool, a.start, 0), BFC_INVALID_POINTER);
-    give(b, BFC_NO_MARK);
+    give(b, BFC_NO_FENCE);
     cr_assert_eq(bfc_pool_free(pool, b.start, 0), BFC_INVALID_POINTER);
     cr_assert_eq(stats().invalid_frees, 4);
 }
@@ -116,13 +116,12 @@ Test(pool, grows_by_doubling) {
 }
 
 Test(pool, backs_off_when_refused) {
-    fake.capacity = 3 * MIB;
-    config.growth_size = 4 * MIB;
+    fake.capacity = 7 * MIB;
+    config.growth_size = 8 * MIB;
     open_pool();
     get(MIB);
     struct bfc_pool_stats s = stats();
-    cr_assert_gt(s.reserved, 5 * MIB / 2);
-    cr_assert_leq(s.reserved, 3 * MIB);
+    cr_assert_eq(s.reserved, 6 * MIB);
     cr_assert_eq(s.refusals, s.reserve_calls - 1);
 }
 
@@ -136,20 +135,20 @@ Test(pool, keeps_the_limit) {
     cr_assert_eq(bfc_pool_allocate(pool, 3 * MIB, 0, &block), BFC_OUT_OF_MEMORY);
 }
 
-Test(pool, reports_a_failing_source) {
+Test(pool, reports_a_failing_upstream) {
     fake.fail_reserve = 1;
     open_pool();
     struct bfc_block_info block;
-    cr_assert_eq(bfc_pool_allocate(pool, 1, 0, &block), BFC_SOURCE_FAILED);
+    cr_assert_eq(bfc_pool_allocate(pool, 1, 0, &block), BFC_UPSTREAM_FAILED);
     cr_assert_eq(fake.reserves, 1);
     get(1);
 }
 
-Test(pool, keeps_dirty_blocks_from_lazy_allocations) {
+Test(pool, keeps_pending_blocks_from_lazy_allocations) {
     open_pool();
     struct bfc_block_info a = get(2 * MIB);
     give(a, 1);
-    cr_assert_eq(stats().dirty, 2 * MIB);
+    cr_assert_eq(stats().pending, 2 * MIB);
     struct bfc_block_info b = get(2 * MIB);
     cr_assert_neq(b.start, a.start);
     cr_assert_eq(fake.waits, 0);
@@ -159,8 +158,8 @@ Test(pool, keeps_dirty_blocks_from_lazy_allocations) {
     cr_assert_eq(get(2 * MIB).start, a.start);
 }
 
-Test(pool, waits_above_the_dirty_budget) {
-    config.dirty_budget = MIB;
+Test(pool, waits_above_the_pending_budget) {
+    config.pending_budget = MIB;
     open_pool();
     struct bfc_block_info a = get(2 * MIB);
     give(a, 1);
@@ -173,72 +172,126 @@ Test(pool, waits_above_the_dirty_budget) {
     cr_assert_eq(stats().waits, 2);
 }
 
-Test(pool, hands_out_dirty_blocks_in_order) {
+Test(pool, hands_out_pending_blocks_in_order) {
     open_pool();
     struct bfc_block_info a = get(2 * MIB);
     give(a, 7);
-    struct bfc_block_info b = get_with(MIB, BFC_ALLOCATE_DIRTY);
+    struct bfc_block_info b = get_with(MIB, BFC_ALLOCATE_PENDING);
     cr_assert_eq(b.start, a.start);
-    cr_assert_eq(b.mark, 7);
-    cr_assert_eq(stats().dirty_reuses, 1);
+    cr_assert_eq(b.fence, 7);
+    cr_assert_eq(stats().pending_reuses, 1);
     bfc_pool_share_region(pool, a.start, false);
-    cr_assert_neq(get_with(MIB, BFC_ALLOCATE_DIRTY).region_start, a.start);
+    cr_assert_neq(get_with(MIB, BFC_ALLOCATE_PENDING).region_start, a.start);
 }
 
-Test(pool, keeps_limbo_apart_until_marked) {
+Test(pool, keeps_deferred_apart_until_fenced) {
     open_pool();
     struct bfc_block_info a = get(2 * MIB);
-    give(a, BFC_LIMBO_MARK);
+    give(a, BFC_DEFERRED_FENCE);
     bfc_pool_complete(pool, UINT64_MAX);
-    cr_assert_eq(stats().limbo, 2 * MIB);
-    cr_assert_neq(get_with(MIB, BFC_ALLOCATE_DIRTY).start, a.start);
-    bfc_pool_mark_limbo(pool, UINT64_MAX - 1, UINT64_MAX);
-    cr_assert_eq(stats().limbo, 0);
+    cr_assert_eq(stats().deferred, 2 * MIB);
+    cr_assert_neq(get_with(MIB, BFC_ALLOCATE_PENDING).start, a.start);
+    bfc_pool_fence_deferred(pool, UINT64_MAX - 1, UINT64_MAX);
+    cr_assert_eq(stats().deferred, 0);
 }
 
-Test(pool, marks_only_the_limbo_that_had_come) {
+Test(pool, keeps_pending_blocks_apart_until_they_are_ready) {
+    open_pool();
+    struct bfc_block_info a = get(MIB), b = get(MIB), c = get(2 * MIB), found;
+    cr_assert_eq(bfc_pool_free_awaited(pool, a.start), BFC_OK);
+    cr_assert_eq(bfc_pool_free_awaited(pool, b.start), BFC_OK);
+    cr_assert_eq(bfc_pool_free_awaited(pool, b.start), BFC_INVALID_POINTER);
+    cr_assert_eq(bfc_pool_free(pool, a.start, BFC_NO_FENCE), BFC_INVALID_POINTER);
+    cr_assert_null(bfc_pool_check(pool));
+    cr_assert_eq(stats().pending, 2 * MIB);
+    cr_assert(bfc_pool_find(pool, b.start, &found) && !found.live && found.size == MIB);
+    bfc_pool_complete(pool, UINT64_MAX);
+    bfc_pool_fence_deferred(pool, 1, UINT64_MAX);
+    cr_assert_gt(get_with(MIB, BFC_ALLOCATE_PENDING).start, c.start);
+    bfc_pool_ready(pool, b.start, BFC_NO_FENCE);
+    bfc_pool_ready(pool, b.start, BFC_NO_FENCE); /* it is no more */
+    bfc_pool_ready(pool, c.start, BFC_NO_FENCE); /* nor is a live block one */
+    cr_assert_eq(stats().pending, MIB);
+    cr_assert_eq(get(MIB).start, b.start);
+    bfc_pool_ready(pool, a.start, BFC_DEFERRED_FENCE);
+    cr_assert_eq(stats().deferred, MIB);
+    cr_assert_eq(stats().pending, 0);
+}
+
+/* Not by the fences of others, and not for ever. */
+Test(pool, waits_for_pending_blocks_before_it_gives_up) {
+    open_pool();
+    fake.capacity = 2 * MIB;
+    struct bfc_block_info a = get(2 * MIB), out;
+    cr_assert_eq(bfc_pool_free_awaited(pool, a.start), BFC_OK);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, 0, &out), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(fake.waits, 1);
+    cr_assert_neq(fake.last_wait_timeout, UINT64_MAX);
+    bfc_pool_ready(pool, a.start, BFC_NO_FENCE);
+    cr_assert_eq(get(MIB).start, a.start);
+}
+
+Test(pool, trims_regions_that_are_not_ready) {
+    open_pool();
+    struct bfc_block_info a = get(MIB), b = get(MIB), c = get(2 * MIB), d = get(64 * MIB), kept;
+    give(a, BFC_DEFERRED_FENCE);
+    give(b, 7);
+    give(c, 8);
+    cr_assert_eq(bfc_pool_free_awaited(pool, d.start), BFC_OK);
+    cr_assert(bfc_pool_find(pool, d.start, &kept));
+    cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 0);
+    uint64_t rest = stats().reserved - kept.region_size;
+    cr_assert_eq(bfc_pool_trim_used(pool, UINT64_MAX), rest);
+    cr_assert_eq(stats().reserved, kept.region_size);
+    cr_assert_eq(stats().deferred, 0);
+    cr_assert_null(bfc_pool_check(pool));
+    bfc_pool_ready(pool, d.start, 9);
+    cr_assert_eq(bfc_pool_trim_used(pool, 1), kept.region_size);
+}
+
+Test(pool, fences_only_the_deferred_that_had_come) {
     open_pool();
     struct bfc_block_info a = get(MIB), between = get(MIB), b = get(MIB), c = get(MIB), found;
-    give(a, BFC_LIMBO_MARK);
-    uint64_t arrivals = bfc_pool_limbo_arrivals(pool);
-    give(b, BFC_LIMBO_MARK);
-    bfc_pool_mark_limbo(pool, 5, arrivals);
-    cr_assert(bfc_pool_find(pool, a.start, &found) && found.mark == 5);
-    cr_assert(bfc_pool_find(pool, b.start, &found) && found.mark == BFC_LIMBO_MARK);
-    arrivals = bfc_pool_limbo_arrivals(pool);
-    give(c, BFC_LIMBO_MARK); /* joins b, which is then as late as c */
-    bfc_pool_mark_limbo(pool, 6, arrivals);
-    cr_assert_eq(stats().limbo, 2 * MIB);
-    bfc_pool_mark_limbo(pool, 7, UINT64_MAX);
-    cr_assert(bfc_pool_find(pool, b.start, &found) && found.mark == 7 && found.size == 2 * MIB);
-    give(between, BFC_NO_MARK);
+    give(a, BFC_DEFERRED_FENCE);
+    uint64_t arrivals = bfc_pool_deferred_arrivals(pool);
+    give(b, BFC_DEFERRED_FENCE);
+    bfc_pool_fence_deferred(pool, 5, arrivals);
+    cr_assert(bfc_pool_find(pool, a.start, &found) && found.fence == 5);
+    cr_assert(bfc_pool_find(pool, b.start, &found) && found.fence == BFC_DEFERRED_FENCE);
+    arrivals = bfc_pool_deferred_arrivals(pool);
+    give(c, BFC_DEFERRED_FENCE); /* joins b, which is then as late as c */
+    bfc_pool_fence_deferred(pool, 6, arrivals);
+    cr_assert_eq(stats().deferred, 2 * MIB);
+    bfc_pool_fence_deferred(pool, 7, UINT64_MAX);
+    cr_assert(bfc_pool_find(pool, b.start, &found) && found.fence == 7 && found.size == 2 * MIB);
+    give(between, BFC_NO_FENCE);
     cr_assert_null(bfc_pool_check(pool));
 }
 
-Test(pool, a_live_block_keeps_its_mark) {
+Test(pool, a_live_block_keeps_its_fence) {
     open_pool();
     give(get(4 * MIB), 7);
-    struct bfc_block_info a = get_with(3 * MIB, BFC_ALLOCATE_DIRTY), found;
-    cr_assert_eq(a.mark, 7);
+    struct bfc_block_info a = get_with(3 * MIB, BFC_ALLOCATE_PENDING), found;
+    cr_assert_eq(a.fence, 7);
     cr_assert_eq(bfc_pool_carve(pool, a.start, MIB), BFC_OK);
-    cr_assert(bfc_pool_find(pool, a.start, &found) && found.live && found.mark == 7);
+    cr_assert(bfc_pool_find(pool, a.start, &found) && found.live && found.fence == 7);
     cr_assert(found.id == a.id && found.requested == MIB);
-    cr_assert(bfc_pool_find(pool, a.start + MIB, &found) && found.live && found.mark == 7);
-    cr_assert_eq(found.requested, 2 * MIB);
+    cr_assert(bfc_pool_find(pool, a.start + MIB, &found) && found.live && found.fence == 7);
+    cr_assert(found.requested == 0 && found.size == 2 * MIB);
 }
 
-/* What is left of a run has its highest mark, and may lie beside a block that had that before. */
+/* What is left of a run has its highest fence, and may lie beside a block that had that before. */
 Test(pool, what_is_left_of_a_run_merges) {
     open_pool();
-    give(get(11 * MIB), BFC_NO_MARK); /* so that they lie side by side */
+    give(get(11 * MIB), BFC_NO_FENCE); /* so that they lie side by side */
     struct bfc_block_info a = get(8 * MIB), b = get(MIB), c = get(MIB), d = get(MIB), found;
-    while (stats().clean >= MIB)
+    while (stats().ready >= MIB)
         get(MIB);
     give(a, 1);
     give(b, 2);
-    give(c, BFC_NO_MARK);
+    give(c, BFC_NO_FENCE);
     give(d, 2);
-    cr_assert_eq(get_with(19 * MIB / 2, BFC_ALLOCATE_DIRTY).start, a.start);
+    cr_assert_eq(get_with(19 * MIB / 2, BFC_ALLOCATE_PENDING).start, a.start);
     cr_assert_null(bfc_pool_check(pool));
     cr_assert(bfc_pool_find(pool, d.start, &found) && found.size == 3 * MIB / 2);
 }
@@ -252,7 +305,7 @@ Test(pool, hit_only_never_asks) {
     cr_assert_eq(bfc_pool_allocate(pool, 2 * MIB, BFC_ALLOCATE_HIT_ONLY, &block),
                  BFC_OUT_OF_MEMORY);
     cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY).start, a.start + MIB);
-    cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_DIRTY).mark, 3);
+    cr_assert_eq(get_with(MIB, BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_PENDING).fence, 3);
     cr_assert_eq(fake.polls + fake.waits, 0);
     cr_assert_eq(stats().out_of_memory, 0);
     cr_assert_eq(stats().misses, 1);
@@ -290,28 +343,28 @@ Test(pool, trims_as_much_as_asked) {
     cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 8 * MIB);
 }
 
-/* The promise of `lazy`: live + dirty never above the most live, the budget and one request. */
-Test(pool, keeps_dirty_bytes_within_the_budget) {
-    config.dirty_budget = 8 * MIB;
+/* The promise of `lazy`: live + pending never above the most live, the budget and one request. */
+Test(pool, keeps_pending_bytes_within_the_budget) {
+    config.pending_budget = 8 * MIB;
     config.growth = BFC_GROWTH_EXACT;
     open_pool();
-    for (bfc_mark mark = 1; mark <= 200; mark++) {
+    for (bfc_fence fence = 1; fence <= 200; fence++) {
         struct bfc_block_info a = get(MIB), b = get(MIB);
-        give(a, 2 * mark);
-        give(b, 2 * mark + 1);
+        give(a, 2 * fence);
+        give(b, 2 * fence + 1);
         struct bfc_pool_stats s = stats();
-        cr_assert_leq(s.in_use + s.dirty, (2 + 8 + 1) * MIB);
+        cr_assert_leq(s.in_use + s.pending, (2 + 8 + 1) * MIB);
     }
     cr_assert_leq(fake.reserves, 11);
     cr_assert_eq(fake.polls > 0, true);
 }
 
-Test(pool, never_waits_while_a_clean_block_fits) {
-    config.dirty_budget = 0;
+Test(pool, never_waits_while_a_ready_block_fits) {
+    config.pending_budget = 0;
     open_pool();
     struct bfc_block_info a = get(MIB), b = get(64 * MIB);
     give(a, 1);
-    give(b, BFC_NO_MARK);
+    give(b, BFC_NO_FENCE);
     for (int i = 0; i < 60; i++)
         get(MIB);
     cr_assert_eq(fake.waits, 0);
@@ -321,7 +374,7 @@ Test(pool, counts_in_memory_of_the_caller) {
     static struct bfc_pool_stats shown;
     config.stats = &shown;
     open_pool();
-    give(get(4096), BFC_NO_MARK);
+    give(get(4096), BFC_NO_FENCE);
     cr_assert_eq(shown.sequence % 2, 0);
     cr_assert_gt(shown.sequence, 0);
     cr_assert_eq(shown.allocations, 1);
@@ -335,12 +388,11 @@ Test(pool, holds_a_region_of_two_tebibytes) {
     config.growth = BFC_GROWTH_PREALLOCATE;
     config.preallocate = 2 * tib;
     open_pool();
-    cr_expect_eq(bfc_pool_granule(pool), 512);
     struct bfc_block_info large = get(2 * tib - MIB), small = get(1);
     cr_expect_eq(stats().regions, 1);
     cr_expect_eq(small.start, large.start + large.size);
-    give(large, BFC_NO_MARK);
-    give(small, BFC_NO_MARK);
+    give(large, BFC_NO_FENCE);
+    give(small, BFC_NO_FENCE);
     cr_expect_eq(stats().largest_free, 2 * tib);
     cr_expect_eq(bfc_pool_allocate(pool, 2 * tib + 1, 0, &large), BFC_OUT_OF_MEMORY);
 }

@@ -6,24 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/pool/fake_source.h"
+#include "tests/unit/pool/fake_upstream.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 
-static struct fake_source fake;
+static struct fake_upstream fake;
 static struct bfc_pool *pool;
 static struct bfc_pool_config config;
 
 static void set_up(void) {
-    fake_source_init(&fake, 4096 * MIB);
+    fake_upstream_init(&fake, 4096 * MIB);
     bfc_pool_config_default(&config);
 }
 
 static void open_pool(enum bfc_policy policy) {
-    struct bfc_source source = fake_source_table(&fake);
+    struct bfc_upstream upstream = fake_upstream_table(&fake);
     config.policy = policy;
-    cr_assert_eq(bfc_pool_create(&pool, &config, &source), BFC_OK);
+    cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
 }
 
 static void tear_down(void) {
@@ -52,7 +52,7 @@ static bool fails(uint64_t bytes) {
 }
 
 static void give(bfc_addr start) {
-    cr_assert_eq(bfc_pool_free(pool, start, BFC_NO_MARK), BFC_OK);
+    cr_assert_eq(bfc_pool_free(pool, start, BFC_NO_FENCE), BFC_OK);
 }
 
 static int by_address(const void *a, const void *b) {
@@ -60,7 +60,36 @@ static int by_address(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Small ones between large ones, split, merged and taken again. */
+static void take_and_give(enum bfc_policy policy) {
+    static const uint64_t sizes[] = {300, 65536, 100, 100000, 1, 3 << 20, 513, 64 << 10, 200 << 10};
+    enum { SIZES = sizeof sizes / sizeof *sizes, ROUNDS = 50 };
+    bfc_addr blocks[SIZES] = {0};
+    open_pool(policy);
+    for (int i = 0; i < ROUNDS * SIZES; i++) {
+        int which = i * 7 % SIZES;
+        uint64_t size = sizes[(i + i / SIZES) % SIZES];
+        if (blocks[which])
+            give(blocks[which]);
+        blocks[which] = get(size);
+        cr_assert_eq(blocks[which] % (size < 65536 ? 512 : 65536), 0, "%d", i);
+    }
+}
+
 TestSuite(policy, .init = set_up, .fini = tear_down);
+
+/* 512 is what textures want, 64 KiB are whole pages on any host. */
+Test(policy, bfc_aligns_as_the_driver_does_and_large_blocks_to_pages) {
+    take_and_give(BFC_POLICY_BFC);
+}
+
+Test(policy, tf_does_too) {
+    take_and_give(BFC_POLICY_TF);
+}
+
+Test(policy, pytorch_does_too) {
+    take_and_give(BFC_POLICY_PYTORCH);
+}
 
 Test(policy, tf_sizes_from_1_to_1023) {
     static bfc_addr blocks[1024], sorted[1024];
@@ -73,8 +102,9 @@ Test(policy, tf_sizes_from_1_to_1023) {
         cr_assert(bfc_pool_find(pool, sorted[i - 1], &below));
         cr_assert_geq(sorted[i], below.start + below.size);
     }
-    cr_assert_eq(stats().in_use, 654336);
-    cr_assert_eq(stats().peak_in_use, 654336);
+    /* Its own granule is 256, by which it would be 654,336. */
+    cr_assert_eq(stats().in_use, 512 * 512 + 511 * 1024);
+    cr_assert_eq(stats().peak_in_use, 512 * 512 + 511 * 1024);
     for (int i = 1; i < 1024; i++)
         give(blocks[i]);
     cr_assert_eq(stats().in_use, 0);
@@ -123,7 +153,7 @@ Test(policy, tf_gives_back_all_idle_regions) {
     get(8 * MIB);
     cr_assert_eq(stats().regions, 2);
     give(blocks[127]);
-    cr_assert_eq(stats().clean, 4 * MIB);
+    cr_assert_eq(stats().ready, 4 * MIB);
 }
 
 Test(policy, shuffles) {
@@ -261,9 +291,65 @@ Test(policy, rung_1_waits_for_what_suffices) {
     bfc_pool_free(pool, a, 1);
     bfc_pool_free(pool, b, 2);
     cr_assert_eq(get(2 * MIB), a);
-    cr_assert_eq(fake.completed, 1, "the younger mark is not waited for");
+    cr_assert_eq(fake.completed, 1, "the younger fence is not waited for");
     cr_assert_eq(fake.releases + fake.asks, 0);
     cr_assert_eq(stats().retries, 1);
+}
+
+/* ---- what does not go, and what goes meanwhile ---- */
+
+Test(policy, a_region_that_does_not_go_stays) {
+    fill_device(BFC_POLICY_BFC, 8);
+    bfc_addr a = get(4 * MIB), b = get(4 * MIB);
+    give(a);
+    fake.refuse_release = 1;
+    cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 0);
+    cr_assert_null(bfc_pool_check(pool));
+    cr_assert_eq(stats().reserved, 8 * MIB);
+    cr_assert_eq(get(4 * MIB), a, "it is ready, as it was");
+    give(b);
+    cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 4 * MIB);
+}
+
+Test(policy, a_used_region_that_does_not_go_is_deferred) {
+    struct bfc_block_info block;
+    fill_device(BFC_POLICY_BFC, 4);
+    bfc_addr a = get(4 * MIB);
+    bfc_pool_free(pool, a, 1);
+    fake.refuse_release = 1;
+    cr_assert_eq(bfc_pool_trim_used(pool, UINT64_MAX), 0);
+    cr_assert_null(bfc_pool_check(pool));
+    cr_assert_eq(stats().deferred, 4 * MIB);
+    cr_assert_eq(bfc_pool_allocate(pool, 4 * MIB, BFC_ALLOCATE_HIT_ONLY, &block), BFC_OUT_OF_MEMORY,
+                 "nothing has waited for its work");
+    bfc_pool_fence_deferred(pool, 2, UINT64_MAX);
+    bfc_pool_complete(pool, 2);
+    cr_assert_eq(get(4 * MIB), a);
+}
+
+/* Of which waits give memory back, as those of a context with peers do. */
+static bfc_fence trim_in_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
+    (void)context, (void)fence, (void)timeout_ns;
+    bfc_pool_trim_used(pool, UINT64_MAX);
+    return BFC_NO_FENCE;
+}
+
+Test(policy, grows_by_what_a_wait_gave_back) {
+    static const enum bfc_policy policies[] = {BFC_POLICY_BFC, BFC_POLICY_TF, BFC_POLICY_PYTORCH};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct bfc_upstream upstream = fake_upstream_table(&fake);
+        fake.capacity = 8 * MIB;
+        config.growth = BFC_GROWTH_EXACT;
+        config.policy = policies[i];
+        upstream.wait = trim_in_wait;
+        if (pool)
+            bfc_pool_destroy(pool, true);
+        cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
+        bfc_addr a = get(4 * MIB), b = get(4 * MIB);
+        bfc_pool_free(pool, a, BFC_DEFERRED_FENCE);
+        bfc_pool_free(pool, b, BFC_DEFERRED_FENCE);
+        give(get(8 * MIB));
+    }
 }
 
 Test(policy, rung_2_gives_back_only_what_is_needed) {
@@ -383,7 +469,7 @@ Test(policy, idle_regions_go_back_by_the_clock) {
     cr_assert_eq(bfc_pool_trim_idle(pool, 100), 4 * MIB);
 }
 
-/* Beside each dirty block lies a clean one that is long enough, but too large to be cut: no mark
+/* Beside each pending block lies a ready one that is long enough, but too large to be cut: no fence
  * that could be waited for changes that, and the regions have to go back first. */
 Test(policy, what_max_split_refuses_is_not_waited_for) {
     fake.capacity = 40 * MIB;

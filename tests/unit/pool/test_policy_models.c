@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/unit/pool/fake_source.h"
+#include "tests/unit/pool/fake_upstream.h"
 #include "tests/unit/pool/plain_models.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -16,7 +16,7 @@
 
 struct run {
     enum bfc_policy policy;
-    struct fake_source fake;
+    struct fake_upstream fake;
     struct bfc_pool *pool;
     struct plain plain;
     uint64_t live[LIVE];
@@ -52,15 +52,15 @@ static void open_run(struct run *r, uint64_t seed) {
     r->count = 0;
     r->policy = seed & 1 ? BFC_POLICY_TF : BFC_POLICY_PYTORCH;
     capacity = (64 + draw(r, 1500)) * MIB + draw(r, 4000) * 512;
-    fake_source_init(&r->fake, capacity);
+    fake_upstream_init(&r->fake, capacity);
     r->fake.gap = draw(r, 2) * MIB;
     configure(r, &config);
     plain_open(&r->plain, capacity, r->fake.gap, config.limit);
     r->plain.max_split = config.max_split;
     r->plain.threshold = config.gc_threshold;
-    struct bfc_source source = fake_source_table(&r->fake);
-    source.ask_neighbours = NULL;
-    if (bfc_pool_create(&r->pool, &config, &source) != BFC_OK)
+    struct bfc_upstream upstream = fake_upstream_table(&r->fake);
+    upstream.ask_other_jobs = NULL;
+    if (bfc_pool_create(&r->pool, &config, &upstream) != BFC_OK)
         abort();
 }
 
@@ -83,7 +83,7 @@ static bool free_both(struct run *r, unsigned which) {
     uint64_t start = r->live[which];
     r->live[which] = r->live[--r->count];
     plain_free(&r->plain, start);
-    return bfc_pool_free(r->pool, start, BFC_NO_MARK) == BFC_OK;
+    return bfc_pool_free(r->pool, start, BFC_NO_FENCE) == BFC_OK;
 }
 
 static bool same_totals(struct run *r) {

@@ -1,0 +1,28 @@
+/* Naps and bounded waits. */
+#include "base/clock.h"
+
+#include <errno.h>
+
+#include "base/cancel.h"
+
+void bfc_nap(long ns) {
+    struct timespec left = {.tv_nsec = ns};
+    int reason = errno, cancel = bfc_cancel_disable();
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+    bfc_cancel_restore(cancel);
+    errno = reason;
+}
+
+struct bfc_patience bfc_patience_until(uint64_t until_ns, uint64_t now_ns, long nap_ns) {
+    uint64_t length = until_ns > now_ns ? until_ns - now_ns : 0;
+    return (struct bfc_patience){until_ns, length / (uint64_t)nap_ns + 1, nap_ns};
+}
+
+bool bfc_patience_nap(struct bfc_patience *patience) {
+    if (patience->naps == 0 || bfc_now_ns() >= patience->until_ns)
+        return false;
+    patience->naps--;
+    bfc_nap(patience->nap_ns);
+    return true;
+}

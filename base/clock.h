@@ -1,0 +1,52 @@
+/* The system's clocks, and times in nanoseconds. */
+#ifndef BFC_BASE_CLOCK_H
+#define BFC_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define BFC_NS_PER_SECOND UINT64_C(1000000000)
+
+/* A clock that cannot be read stands still. */
+static inline uint64_t bfc_read_clock(clockid_t clock) {
+    struct timespec time = {0};
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * BFC_NS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* The monotonic clock, for durations. */
+static inline uint64_t bfc_now_ns(void) {
+    return bfc_read_clock(CLOCK_MONOTONIC);
+}
+
+static inline double bfc_now_seconds(void) {
+    return (double)bfc_now_ns() / (double)BFC_NS_PER_SECOND;
+}
+
+/* The time of day, for other processes and people. */
+static inline uint64_t bfc_wall_clock_ns(void) {
+    return bfc_read_clock(CLOCK_REALTIME);
+}
+
+static inline struct timespec bfc_timespec(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / BFC_NS_PER_SECOND),
+                             .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
+}
+
+/* Sleeps at least this long whatever clocks say, including the time of the program's signal
+ * handlers; not a cancellation point. */
+void bfc_nap(long ns);
+
+/*
+ * A bounded wait. It ends by the clock or by the number of naps, since a program's clock may stand
+ * still (libfaketime). Each nap takes at least `nap_ns`, so by count it never ends earlier.
+ */
+struct bfc_patience {
+    uint64_t until_ns, naps;
+    long nap_ns;
+};
+struct bfc_patience bfc_patience_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
+bool bfc_patience_nap(struct bfc_patience *patience); /* false, at once: it is over */
+
+#endif

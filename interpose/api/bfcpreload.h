@@ -1,0 +1,106 @@
+/*
+ * bfcpreload's interface for programs that inspect their device memory, or place it.
+ *
+ * A program needs no library for it and runs without bfcpreload: it looks the functions up by name,
+ * with dlsym(RTLD_DEFAULT, "bfc_stats") or ctypes.CDLL(None), or declares BFCPRELOAD_WEAK before it
+ * includes this header and tests whether a function is there: if (bfc_stats) ...
+ *
+ * Structs grow at their ends only: the caller passes the size of its own, and the library omits
+ * fields beyond it and zeroes fields that it does not know itself. bfc_interface tells which
+ * functions exist: it rises by one when some are added. Sizes and addresses in bytes.
+ *
+ * Functions may be called from any thread. They return 0 or a count; a negative number is one of
+ * enum bfcpreload_error. None of them is async-signal-safe.
+ */
+#ifndef BFCPRELOAD_H
+#define BFCPRELOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BFCPRELOAD_INTERFACE 1
+
+#ifdef BFCPRELOAD_WEAK
+#define BFCPRELOAD_FUNCTION __attribute__((weak, visibility("default")))
+#else
+#define BFCPRELOAD_FUNCTION __attribute__((visibility("default")))
+#endif
+
+enum bfcpreload_error {
+    BFCPRELOAD_NOT_POOLED = -1,    /* the address is in none of the pools */
+    BFCPRELOAD_NO_CONTEXT = -2,    /* no CUDA context is current, or it has no pool */
+    BFCPRELOAD_OUT_OF_MEMORY = -3, /* of the device, or of the host */
+    BFCPRELOAD_BAD_ARGUMENT = -4,  /* a null pointer, a size of zero */
+    BFCPRELOAD_IN_GROUP = -5,      /* this thread has begun a group already, or has none to end */
+};
+
+struct bfcpreload_block {
+    uint64_t start, size;  /* size: as rounded up */
+    uint64_t requested;    /* as asked for; 0: the block is free */
+    uint64_t free_before;  /* free bytes just before the block, in its region */
+    uint64_t free_after;   /* and just after it */
+    uint64_t region_start; /* what was taken from the device in one piece */
+    uint64_t region_size;
+    uint64_t id; /* unique among all blocks of the process; 0: the block is free */
+    int32_t device;
+    int32_t state; /* 0: in use, 1: free, 2: free, but work under way may still use it */
+};
+
+struct bfcpreload_stats {
+    uint64_t reserved;  /* taken from the device: in_use + ready + pending + deferred */
+    uint64_t in_use;    /* blocks that the program holds, padding included */
+    uint64_t requested; /* what it asked for in them */
+    uint64_t ready;     /* free, and safe to hand out at once */
+    uint64_t pending;   /* free, but work under way may still use it */
+    uint64_t deferred;  /* freed during a stream capture */
+    uint64_t largest_free;
+    uint64_t regions, blocks; /* counts */
+    uint64_t peak_reserved, peak_in_use, peak_requested;
+    /* Since the pools began; counts. */
+    uint64_t allocations, frees, hits, misses;
+    uint64_t reserve_calls, refusals, release_calls;
+    uint64_t retries, out_of_memory;
+};
+
+/* The library's BFCPRELOAD_INTERFACE. */
+BFCPRELOAD_FUNCTION unsigned bfc_interface(void);
+
+/* The block, in use or free, that holds `address`: O(1). `size`: sizeof *block. */
+BFCPRELOAD_FUNCTION int bfc_block_info(const void *address, struct bfcpreload_block *block,
+                                       size_t size);
+
+/* Sums over the pools of a device, -1: of all. `size`: sizeof *stats. */
+BFCPRELOAD_FUNCTION int bfc_stats(int device, struct bfcpreload_stats *stats, size_t size);
+
+/* Gives wholly free regions back until `bytes` have gone (SIZE_MAX: all); returns how many bytes
+ * went. */
+BFCPRELOAD_FUNCTION size_t bfc_trim(size_t bytes);
+
+/*
+ * Lists all blocks of a device (-1: of all devices), each pool's in address order. Writes at most
+ * `most` (`blocks` may be NULL if that is 0), each `size` bytes long. Returns how many blocks there
+ * are: other threads may change that from one call to the next. Holds each pool's lock while it
+ * walks the pool.
+ */
+BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *blocks, size_t most,
+                                      size_t size);
+
+/*
+ * The blocks that this thread allocates in the current context until bfc_group_end are neighbours,
+ * in the order of the calls, in one range of `bytes`, which is reserved now; each is freed on its
+ * own. Sizes are rounded up to 512 bytes, and from 64 KiB on a block starts at the next multiple of
+ * 64 KiB: `bytes` should be the sum with both. An allocation for which the range has no room is
+ * served like any other. bfc_group_end gives back what is left.
+ */
+BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
+BFCPRELOAD_FUNCTION int bfc_group_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

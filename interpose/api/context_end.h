@@ -1,0 +1,25 @@
+/*
+ * The ends of contexts: the real call is made, and then everything that the library knew of the
+ * context is forgotten.
+ *
+ * Each function returns the driver's result. Which contexts a call ends is determined before the
+ * real call, since afterwards another thread may have made a new context with the same handle.
+ */
+#ifndef BFC_INTERPOSE_CONTEXT_END_H
+#define BFC_INTERPOSE_CONTEXT_END_H
+
+#include "interpose/driver/driver.h"
+
+CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
+                             CUresult (*real)(CUcontext));
+CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
+                           CUresult (*real)(CUdevice));
+CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
+                             CUresult (*real)(CUdevice));
+
+/* A context of this id has the handle now: the one that had it before has ended, and no hook saw
+ * it.
+ */
+void bfc_context_ended_unseen(CUcontext context, unsigned long long id);
+
+#endif

@@ -1,0 +1,98 @@
+/* Groups, and what the program calls to begin and end one. */
+#include "interpose/api/group.h"
+
+#include "base/compiler.h"
+#include "interpose/api/bfcpreload.h"
+#include "interpose/api/open.h"
+#include "interpose/arena/free_modes.h"
+#include "interpose/context/capture.h"
+#include "interpose/host/thread_exit.h"
+
+__thread struct bfc_group bfc_group INITIAL_EXEC;
+
+static uint64_t round_up(uint64_t bytes) {
+    return (bytes + BFC_GRANULE - 1) / BFC_GRANULE * BFC_GRANULE;
+}
+
+/* Cuts the group's next bytes off. */
+static bool cut(size_t bytes) {
+    if (bytes > bfc_group.left ||
+        bfc_pool_carve(bfc_group.arena->pool, bfc_group.next, bytes) != BFC_OK)
+        return false;
+    bfc_group.next += round_up(bytes);
+    bfc_group.left -= round_up(bytes);
+    return true;
+}
+
+/* What was never the program's: it goes back under the fence that it came with. */
+static void give_back(CUdeviceptr start) {
+    struct bfc_block_info block;
+    struct bfc_pool *pool = bfc_group.arena->pool;
+    if (bfc_pool_find(pool, start, &block))
+        bfc_pool_free(pool, start, block.fence);
+}
+
+/* What lies before the next address where a large block may start is not used. */
+static bool skip_lead(size_t bytes) {
+    CUdeviceptr lead = bfc_group.next;
+    size_t lead_bytes = bytes < BFC_LARGE ? 0 : -lead & (BFC_LARGE - 1);
+    if (!lead_bytes)
+        return true;
+    if (lead_bytes > bfc_group.left || bytes > bfc_group.left - lead_bytes || !cut(lead_bytes))
+        return false;
+    give_back(lead);
+    return true;
+}
+
+bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer) {
+    if (arena != bfc_group.arena || !skip_lead(bytes))
+        return false;
+    *pointer = bfc_group.next;
+    return cut(bytes);
+}
+
+static __thread bool ends_at_exit INITIAL_EXEC;
+
+static void end_at_exit(void *unused) {
+    (void)unused;
+    ends_at_exit = false;
+    bfc_group_end();
+}
+
+int bfc_group_begin(size_t bytes) {
+    const struct bfc_driver *driver = bfc_driver();
+    enum bfc_forward_reason reason;
+    enum bfc_status status;
+    CUdeviceptr start;
+    if (bfc_group.arena)
+        return BFCPRELOAD_IN_GROUP;
+    if (bytes == 0 || bytes > SIZE_MAX / 2)
+        return BFCPRELOAD_BAD_ARGUMENT;
+    struct bfc_arena *arena = driver && driver->can_pool && bfc_process() && bfc_process_serves()
+                                  ? bfc_current_arena(driver, &reason)
+                                  : NULL;
+    if (!arena)
+        return BFCPRELOAD_NO_CONTEXT;
+    enum bfc_capture_state captures = bfc_capture_state(driver);
+    if (captures == BFC_CAPTURE_BARRED ||
+        bfc_reuse_allocate(driver, arena, round_up(bytes),
+                           captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY, &start,
+                           &status) != CUDA_SUCCESS)
+        return BFCPRELOAD_OUT_OF_MEMORY;
+    bfc_arena_keep(arena);
+    bfc_at_thread_exit(&ends_at_exit, end_at_exit);
+    bfc_group = (struct bfc_group){.left = round_up(bytes), .next = start, .arena = arena};
+    return 0;
+}
+
+int bfc_group_end(void) {
+    if (!bfc_group.arena)
+        return BFCPRELOAD_IN_GROUP;
+    if (bfc_process_if_made()) {
+        if (bfc_group.left)
+            give_back(bfc_group.next);
+        bfc_arena_drop(bfc_group.arena);
+    }
+    bfc_group = (struct bfc_group){.arena = NULL};
+    return 0;
+}

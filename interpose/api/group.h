@@ -1,0 +1,24 @@
+/*
+ * Groups: blocks that one thread allocates in a row, as neighbours in one range.
+ *
+ * The range is a block of the pool from which each allocation cuts its own off the front; so each
+ * is freed like any other. A group belongs to its thread and its arena.
+ */
+#ifndef BFC_INTERPOSE_GROUP_H
+#define BFC_INTERPOSE_GROUP_H
+
+#include "base/compiler.h"
+#include "interpose/arena/arena.h"
+
+struct bfc_group {
+    uint64_t left;           /* bytes left of the range; 0: no group, or used up */
+    CUdeviceptr next;        /* where they begin */
+    struct bfc_arena *arena; /* with a reference; NULL: no group */
+};
+extern __thread struct bfc_group bfc_group INITIAL_EXEC;
+
+/* Allocates from the calling thread's group. False: it has none, or no room; allocate as usual
+ * then. */
+bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer);
+
+#endif

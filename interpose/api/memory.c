@@ -1,0 +1,342 @@
+/* Allocating, freeing and asking, for the program. */
+#include "interpose/api/memory.h"
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "interpose/api/checked.h"
+#include "interpose/api/group.h"
+#include "interpose/api/open.h"
+#include "interpose/arena/free_modes.h"
+#include "interpose/arena/give_back.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/driver/driver.h"
+#include "interpose/ipc/block_attributes.h"
+#include "interpose/ipc/export_handle.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/segment.h"
+#include "interpose/stats/trace_writer.h"
+#include "interpose/watch/explain.h"
+
+/* ---- forwarding ---- */
+
+/* What the pools only cache must not be what the driver lacks. */
+static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                            size_t bytes, enum bfc_forward_reason reason) {
+    bfc_count_forwarded_allocation(reason);
+    CUresult result = driver->cuMemAlloc_v2(pointer, bytes);
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && reason != BFC_FORWARD_TOO_LARGE &&
+           bfc_arena_relieve(driver, BFC_HERE))
+        result = driver->cuMemAlloc_v2(pointer, bytes);
+    return result;
+}
+
+/* ---- allocating ---- */
+
+static CUresult explain_failure(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                CUresult result, size_t bytes) {
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        bfc_observe_landmark(&arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+        bfc_explain_out_of_memory(driver, arena, bytes);
+    }
+    return result;
+}
+
+/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
+static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status status,
+                               CUdeviceptr *pointer, size_t bytes) {
+    if (status == BFC_NO_HOST_MEMORY)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
+    static unsigned seen;
+    CUresult result = bfc_upstream_take_error();
+    if (result != CUDA_SUCCESS)
+        return result;
+    bfc_log_repeated(BFC_LOG_INFO, &seen, "the pool did not grow for %s: BFC_LIMIT leaves no room",
+                     BFC_BYTES(bytes));
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* More than the device has: nothing that the pool could give back would help. */
+static NOINLINE CUresult refuse_too_large(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+    return explain_failure(driver, arena, result, bytes);
+}
+
+static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
+    enum bfc_status status;
+    uint64_t start = bfc_observe_allocate_start();
+    if (bytes > arena->device_total)
+        return refuse_too_large(driver, arena, pointer, bytes);
+    if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {
+        bfc_observe_allocation(&arena->stats, *pointer, bytes, start);
+        return CUDA_SUCCESS;
+    }
+    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
+    BFC_CHECK_POOL(arena->pool);
+    if (status != BFC_OK) {
+        result = answer_failure(driver, status, pointer, bytes);
+        return explain_failure(driver, arena, result, bytes);
+    }
+    if (result == CUDA_SUCCESS)
+        bfc_observe_allocation(&arena->stats, *pointer, bytes, start);
+    return result;
+}
+
+static CUresult allocate_of(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            CUdeviceptr *pointer, size_t bytes, enum bfc_capture_state captures) {
+    if (bytes > arena->bypass_above)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BYPASSED);
+    return allocate_in(driver, arena, pointer, bytes,
+                       captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY);
+}
+
+/* From the pool of the current context, unless a capture or the want of a context forbids it. */
+static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                size_t bytes) {
+    enum bfc_forward_reason reason = BFC_FORWARD_CAPTURE;
+    enum bfc_capture_state captures = bfc_capture_state(driver);
+    struct bfc_arena *arena =
+        captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_arena(driver, &reason);
+    if (!arena)
+        return forward_allocation(driver, pointer, bytes, reason);
+    return allocate_of(driver, arena, pointer, bytes, captures);
+}
+
+static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                 size_t bytes) {
+    const struct bfc_process *process = bfc_process();
+    if (process && process->refuse)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!process || !process->serves)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_DISABLED);
+    if (!pointer || bytes == 0)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
+    if (!driver->can_pool)
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    if (bfc_exports_need_own())
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_EXPORTS);
+    return allocate_pooled(driver, pointer, bytes);
+}
+
+/*
+ * What is not as usual: the first call, a disabled process or forked child, one that records,
+ * arguments not for us, a capture.
+ */
+static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
+    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
+    CUresult result = ask_and_allocate(driver, pointer, bytes);
+    if (!bfc_records())
+        return result;
+    if (result == CUDA_SUCCESS)
+        bfc_record_allocation(*pointer, bytes);
+    else if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        bfc_record_out_of_memory(bytes);
+    return result;
+}
+
+/* Nor are these: no arena, a group, an odd size, a failed context, mode ordered. */
+static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
+                                                    struct bfc_arena *arena, CUdeviceptr *pointer,
+                                                    size_t bytes, enum bfc_forward_reason reason) {
+    return arena ? allocate_of(driver, arena, pointer, bytes, BFC_CAPTURE_NONE)
+                 : forward_allocation(driver, pointer, bytes, reason);
+}
+
+static NOINLINE CUresult refuse(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
+    CUresult result = answer_failure(driver, status, pointer, bytes);
+    return explain_failure(driver, arena, result, bytes);
+}
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+    struct bfc_block_info block;
+    enum bfc_forward_reason reason;
+    if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
+        return allocate_with_all_checks(pointer, bytes);
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
+    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
+        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
+    uint64_t start = bfc_observe_allocate_start();
+    enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, 0, &block);
+    BFC_CHECK_POOL(arena->pool);
+    if (UNLIKELY(status != BFC_OK))
+        return refuse(driver, arena, status, pointer, bytes);
+    *pointer = block.start;
+    bfc_observe_allocation(&arena->stats, block.start, bytes, start);
+    return CUDA_SUCCESS;
+}
+
+/* Where requests must be looked at before they are put to the pool. */
+static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
+                                                      struct bfc_arena *arena, size_t bytes,
+                                                      struct bfc_block_info *block) {
+    enum bfc_status status;
+    CUdeviceptr start;
+    if (bytes > arena->bypass_above || bytes > arena->device_total ||
+        bfc_reuse_allocate(driver, arena, bytes, BFC_REUSE_THERE, &start, &status) != CUDA_SUCCESS)
+        return BFC_OUT_OF_MEMORY;
+    block->start = start;
+    return BFC_OK;
+}
+
+bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context) {
+    struct bfc_block_info block;
+    if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_arena_again(driver, context);
+    if (!arena)
+        return false;
+    uint64_t start = bfc_observe_allocate_start();
+    enum bfc_status status =
+        bytes <= bfc_arena_plain_most(arena)
+            ? bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_HIT_ONLY, &block)
+            : hit_with_arena_checks(driver, arena, bytes, &block);
+    BFC_CHECK_POOL(arena->pool);
+    if (status != BFC_OK)
+        return false;
+    *pointer = block.start;
+    bfc_observe_allocation(&arena->stats, block.start, bytes, start);
+    return true;
+}
+
+/* ---- freeing ---- */
+
+/* A free that has failed, whose answer the runtime is to hear from its driver. */
+static __thread struct {
+    CUdeviceptr pointer; /* 0: none */
+    CUresult result;
+} answered INITIAL_EXEC;
+
+/* Whose block it is; NULL: not ours, or not ours to touch. */
+static struct bfc_arena *owner_of(CUdeviceptr pointer) {
+    return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
+}
+
+/* What a free of ours leaves to do: a freed block's notes go with it, and the segment is told. */
+static CUresult note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                          uint64_t noted, uint64_t start) {
+    if (result == CUDA_SUCCESS) {
+        if (noted)
+            bfc_exports_freed(noted);
+        bfc_observe_free(&arena->stats, pointer, start);
+        return result;
+    }
+    if (noted)
+        bfc_exports_kept(arena, noted);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_observe_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
+    return result;
+}
+
+/* Whatever may have to be recorded, be noted, or be the driver's. */
+static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
+    BFC_FIND_DRIVER(driver, cuMemFree_v2);
+    if (answered.pointer && answered.pointer == pointer)
+        return answered.result;
+    if (bfc_records())
+        bfc_record_free(pointer, NULL);
+    struct bfc_arena *arena = owner_of(pointer);
+    if (arena) {
+        uint64_t start = bfc_observe_free_start();
+        uint64_t noted = bfc_exports_noted(arena, pointer);
+        return note_free(arena, pointer, bfc_reuse_free(driver, arena, pointer), noted, start);
+    }
+    bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
+    return driver->cuMemFree_v2(pointer);
+}
+
+CUresult bfc_free(CUdeviceptr pointer) {
+    struct bfc_arena *arena;
+    if (UNLIKELY(!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist() ||
+                 answered.pointer || !(arena = bfc_arena_of(pointer))))
+        return free_with_all_checks(pointer);
+    return bfc_reuse_free_by_mode(bfc_driver_found, arena, pointer);
+}
+
+bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
+    if (!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist())
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_arena_again_of(driver, context, pointer);
+    if (!arena)
+        return false;
+    *result = bfc_reuse_free_in_current(driver, arena, pointer);
+    return true;
+}
+
+void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
+    answered.pointer = pointer;
+    answered.result = result;
+}
+
+CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
+                        bool per_thread) {
+    if (bfc_records())
+        bfc_record_free(pointer, stream);
+    struct bfc_arena *arena = owner_of(pointer);
+    if (arena) {
+        uint64_t start = bfc_observe_free_start();
+        uint64_t noted = bfc_exports_noted(arena, pointer);
+        CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
+        return note_free(arena, pointer, result, noted, start);
+    }
+    return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
+                      : driver->cuMemFreeAsync(pointer, stream);
+}
+
+/* ---- asking ---- */
+
+/* A wholly free region is one free block. */
+static void add_releasable(void *context, const struct bfc_block_info *block) {
+    uint64_t *releasable = context;
+    if (!block->live && block->size == block->region_size)
+        *releasable += block->size;
+}
+
+/*
+ * What the program could still get: the driver's free memory and the wholly free regions of all its
+ * pools on the device, within the limit. Other cached memory does not count: it lies in pieces.
+ */
+static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t *total_bytes) {
+    uint64_t releasable = 0, reserved = 0;
+    struct bfc_arena *one = NULL;
+    while ((one = bfc_arena_next_on(arena->device, one))) {
+        struct bfc_pool_stats stats;
+        bfc_reuse_settle(one);
+        bfc_pool_read_stats(one->pool, &stats);
+        bfc_pool_visit(one->pool, add_releasable, &releasable);
+        reserved += stats.reserved;
+    }
+    uint64_t others = arena->left_to_others;
+    uint64_t free_to_us = *free_bytes > others ? *free_bytes - others : 0;
+    uint64_t available = free_to_us + releasable;
+    uint64_t held = reserved > releasable ? reserved - releasable : 0;
+    uint64_t room = arena->limit > held ? arena->limit - held : 0;
+    *free_bytes = available < room ? available : room;
+    if (*total_bytes > arena->limit)
+        *total_bytes = arena->limit;
+}
+
+CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
+    size_t device_free, device_total;
+    const struct bfc_process *process = bfc_process_if_made();
+    enum bfc_forward_reason reason;
+    if (!process || !process->active || !driver->can_pool)
+        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+    CUresult result = driver->cuMemGetInfo_v2(&device_free, &device_total);
+    if (result != CUDA_SUCCESS)
+        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
+    if (arena)
+        add_cached(arena, &device_free, &device_total);
+    if (free_bytes)
+        *free_bytes = device_free;
+    if (total_bytes)
+        *total_bytes = device_total;
+    return CUDA_SUCCESS;
+}

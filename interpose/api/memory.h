@@ -1,0 +1,32 @@
+/*
+ * A program's memory calls: answered by the pool where possible, by the driver where necessary.
+ *
+ * Each function has the driver's own signature, result and thread-safety. The first two find the
+ * driver themselves when they need it; the others get it as an argument, which is never NULL.
+ */
+#ifndef BFC_INTERPOSE_MEMORY_H
+#define BFC_INTERPOSE_MEMORY_H
+
+#include "interpose/driver/driver.h"
+
+#include <stdbool.h>
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes);
+CUresult bfc_free(CUdeviceptr pointer);
+/*
+ * Hits alone, for callers that are above the driver: from the pool of the current context, if that
+ * is `context` (an arena's id) and the thread's last call was served from there too. False: not so,
+ * or nothing fits, or anything else is as it seldom is; then nothing has happened, and nothing was
+ * counted. bfc_free_hit also tells of a free of ours that failed, in `result`.
+ */
+bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context);
+bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result);
+
+/* What this thread's bfc_free of `pointer` is to answer, without doing anything; 0: nothing. */
+void bfc_free_answered(CUdeviceptr pointer, CUresult result);
+
+CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
+                        bool per_thread);
+CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);
+
+#endif

@@ -1,0 +1,31 @@
+/* Calls past the pool that need device memory: counted. */
+#include "interpose/api/pass_through.h"
+
+#include "interpose/api/open.h"
+#include "interpose/config/process.h"
+#include "interpose/stats/segment.h"
+
+/*
+ * The segment is made here too, at the first allocation of whatever kind: a job that never comes to
+ * the pool is to be explained as well.
+ */
+void bfc_count_past_pool(enum bfc_bypass_kind kind, size_t bytes) {
+    const struct bfc_process *process = bfc_process();
+    if (!process || !process->active)
+        return;
+    bfc_open_segment(process);
+    bfc_count_bypassed(kind, bytes);
+}
+
+size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,
+                          size_t depth) {
+    size_t element = 1;
+    if (format == CU_AD_FORMAT_UNSIGNED_INT16 || format == CU_AD_FORMAT_SIGNED_INT16 ||
+        format == CU_AD_FORMAT_HALF)
+        element = 2;
+    else if (format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32 ||
+             format == CU_AD_FORMAT_FLOAT)
+        element = 4;
+    return element * (channels ? channels : 1) * width * (height ? height : 1) *
+           (depth ? depth : 1);
+}

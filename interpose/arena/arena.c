@@ -1,0 +1,269 @@
+/*
+ * Arenas: references to them, the table of living ones, and who is at work in them.
+ *
+ * `table_lock` guards the list, and is held across no driver call; the pool's own lock is never
+ * held here.
+ */
+#include "interpose/arena/arena.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "interpose/arena/device.h"
+#include "interpose/arena/fences.h"
+#include "interpose/arena/region_map.h"
+#include "interpose/arena/stream_frees.h"
+#include "interpose/config/process.h"
+#include "interpose/context/contexts.h"
+#include "interpose/host/thread_exit.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/segment.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
+static uint64_t begun;           /* guarded by table_lock: how many arenas there ever were */
+
+__thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
+
+/* ---- references ---- */
+
+static void free_arena(struct bfc_arena *arena) {
+    bfc_pool_destroy(arena->pool, false);
+    bfc_device_refund(arena, UINT64_MAX);
+    bfc_fences_destroy(arena->fences);
+    bfc_stream_frees_destroy(arena->stream_frees);
+    if (arena->stats.section != &arena->own_section)
+        bfc_segment_return_section(arena->stats.section);
+    free(arena);
+}
+
+void bfc_arena_drop(struct bfc_arena *arena) {
+    if (arena && __atomic_sub_fetch(&arena->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free_arena(arena);
+}
+
+void bfc_arena_keep(struct bfc_arena *arena) {
+    __atomic_add_fetch(&arena->references, 1, __ATOMIC_RELAXED);
+}
+
+static void forget_thread(void *unused) {
+    (void)unused;
+    struct bfc_arena *arena = bfc_thread_arena.arena;
+    bfc_thread_arena.arena = NULL;
+    bfc_thread_arena.releases_at_exit = false;
+    if (bfc_process_if_made())
+        bfc_arena_drop(arena);
+}
+
+struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena) {
+    bfc_at_thread_exit(&bfc_thread_arena.releases_at_exit, forget_thread);
+    bfc_arena_drop(bfc_thread_arena.arena);
+    bfc_thread_arena.arena = arena;
+    return arena;
+}
+
+/* ---- the table ---- */
+
+/* The table goes from the youngest to the oldest, and `previous` may have left it. */
+struct bfc_arena *bfc_arena_next(struct bfc_arena *previous) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena *arena = living;
+    while (arena && previous && arena->sequence >= previous->sequence)
+        arena = arena->next;
+    if (arena)
+        bfc_arena_keep(arena);
+    pthread_mutex_unlock(&table_lock);
+    bfc_arena_drop(previous);
+    return arena;
+}
+
+struct bfc_arena *bfc_arena_next_on(CUdevice device, struct bfc_arena *previous) {
+    struct bfc_arena *arena = bfc_arena_next(previous);
+    while (arena && arena->device != device)
+        arena = bfc_arena_next(arena);
+    return arena;
+}
+
+/* ---- use and end ---- */
+
+enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
+
+/* Entered, then looked; a closer does the two the other way round. */
+bool bfc_arena_enter(struct bfc_arena *arena) {
+    __atomic_fetch_add(&arena->visitors, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&arena->closers, __ATOMIC_SEQ_CST) == 0)
+        return true;
+    bfc_arena_leave(arena);
+    return false;
+}
+
+void bfc_arena_leave(struct bfc_arena *arena) {
+    __atomic_fetch_sub(&arena->visitors, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Waits until `count` is 0, or for a while. */
+static void wait_for_none(const unsigned *count, const bool *ended) {
+    uint64_t start = 0;
+    while (__atomic_load_n(count, __ATOMIC_SEQ_CST) != 0 &&
+           !__atomic_load_n(ended, __ATOMIC_ACQUIRE)) {
+        uint64_t now = bfc_now_ns();
+        start = start ? start : now;
+        if (now - start >= LONGEST_WAIT_NS)
+            return;
+        bfc_nap(NAP_NS);
+    }
+}
+
+bool bfc_arena_await(struct bfc_arena *arena) {
+    wait_for_none(&arena->closers, &arena->ended);
+    return bfc_arena_enter(arena);
+}
+
+void bfc_arena_close(struct bfc_arena *arena) {
+    __atomic_fetch_add(&arena->closers, 1, __ATOMIC_SEQ_CST);
+    wait_for_none(&arena->visitors, &arena->ended);
+}
+
+void bfc_arena_reopen(struct bfc_arena *arena) {
+    __atomic_fetch_sub(&arena->closers, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- coming and going ---- */
+
+static struct bfc_arena *find_living(CUcontext context, unsigned long long id) {
+    for (struct bfc_arena *arena = living; arena; arena = arena->next)
+        if (arena->context == context && (!id || arena->id == id))
+            return arena;
+    return NULL;
+}
+
+static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) {
+    __atomic_store_n(&arena->stats.section->state, (uint64_t)state, __ATOMIC_RELEASE);
+}
+
+/* Ends the living arena `*link`; the caller has table_lock and gets the table's reference. */
+static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
+    struct bfc_arena *arena = *link;
+    *link = arena->next;
+    __atomic_store_n(&arena->ended, true, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&arena->closers, 1, __ATOMIC_SEQ_CST); /* for good */
+    set_state(arena, BFC_POOL_ENDED);
+    return arena;
+}
+
+struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id, bool other) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena **link = &living;
+    while (*link && ((*link)->context != context || ((*link)->id == id) == other))
+        link = &(*link)->next;
+    struct bfc_arena *ended = *link ? unlink_arena(link) : NULL;
+    pthread_mutex_unlock(&table_lock);
+    return ended;
+}
+
+/* What was decided for it. */
+static void log_begin(const struct bfc_arena *arena) {
+    char growth[16], policy[16], mode[16], limit[BFC_BYTES_TEXT] = "none";
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !bfc_log_shows(BFC_LOG_INFO))
+        return;
+    bfc_option_print(&process->options, "BFC_POLICY", policy, sizeof policy);
+    bfc_option_print(&process->options, "BFC_GROWTH", growth, sizeof growth);
+    bfc_option_print(&process->options, "BFC_FREE", mode, sizeof mode);
+    if (arena->limit != UINT64_MAX)
+        bfc_bytes_text(arena->limit, limit, sizeof limit);
+    const char *as = "";
+    if (arena->free_mode != process->options.free_mode)
+        as = " as sync (no host memory for fences)";
+    else if (arena->free_mode == BFC_FREE_ORDERED && bfc_contexts_are_several())
+        as = " as lazy (there are several contexts)";
+    bfc_log(BFC_LOG_INFO,
+            "device %d, context %llu: a pool begins: policy %s, growth %s, limit %s, "
+            "free %s%s",
+            (int)arena->device, arena->id, policy, growth, limit, mode, as);
+}
+
+struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena *first = find_living(arena->context, id);
+    if (!first) {
+        arena->sequence = ++begun;
+        arena->next = living;
+        living = arena;
+        set_state(arena, BFC_POOL_ACTIVE);
+    }
+    struct bfc_arena *result = first ? first : arena;
+    __atomic_add_fetch(&result->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    if (first)
+        free_arena(arena);
+    else {
+        bfc_observe_landmark(&arena->stats, BFC_EVENT_BEGIN, 0, 0);
+        log_begin(arena);
+    }
+    return result;
+}
+
+struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena *arena = find_living(context, id);
+    if (arena)
+        __atomic_add_fetch(&arena->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    return arena;
+}
+
+/* ---- finding one ---- */
+
+/* The thread's last arena, if its context is the current one. */
+static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
+    CUcontext context = NULL;
+    return driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS &&
+                   bfc_arena_is_of(bfc_thread_arena.arena, context, 0)
+               ? bfc_thread_arena.arena
+               : NULL;
+}
+
+/* A context may have ended unseen, and its handle been given to this one. */
+static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    unsigned long long id = arena->id;
+    return !driver->cuCtxGetId ||
+           (driver->cuCtxGetId(arena->context, &id) == CUDA_SUCCESS && id == arena->id);
+}
+
+bool bfc_arena_was(unsigned long long id) {
+    const struct bfc_arena *arena = bfc_thread_arena.arena;
+    return id && arena && arena->id == id && !__atomic_load_n(&arena->ended, __ATOMIC_ACQUIRE);
+}
+
+struct bfc_arena *bfc_arena_again(const struct bfc_driver *driver, unsigned long long id) {
+    struct bfc_arena *arena = bfc_arena_was(id) ? last_if_current(driver) : NULL;
+    return arena && is_still_itself(driver, arena) ? arena : NULL;
+}
+
+struct bfc_arena *bfc_arena_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                     CUdeviceptr address) {
+    return bfc_arena_was(id) && bfc_region_owner(address) == bfc_thread_arena.arena
+               ? last_if_current(driver)
+               : NULL;
+}
+
+unsigned long long bfc_arena_now(const struct bfc_driver *driver) {
+    const struct bfc_arena *arena = bfc_thread_arena.arena ? last_if_current(driver) : NULL;
+    return arena && is_still_itself(driver, arena) ? arena->id : 0;
+}
+
+/* Only an arena that still lives in the table may be referred to anew. */
+struct bfc_arena *bfc_arena_take(struct bfc_arena *owner) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena *arena = living;
+    while (arena && arena != owner)
+        arena = arena->next;
+    if (arena)
+        __atomic_add_fetch(&arena->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&table_lock);
+    return arena ? bfc_arena_set_last(arena) : NULL;
+}

@@ -1,0 +1,102 @@
+/*
+ * Arenas: one for each CUDA context in which this process allocates, with its pool.
+ *
+ * A context is known by its handle and, where the driver has cuCtxGetId, by its id, which is never
+ * used again. An arena ends with its context: its regions are forgotten, not freed. Its struct
+ * lives on until no thread refers to it: a thread keeps a reference to the one that it used last,
+ * so that the usual call touches no counter.
+ */
+#ifndef BFC_INTERPOSE_ARENA_H
+#define BFC_INTERPOSE_ARENA_H
+
+#include "base/compiler.h"
+#include "interpose/arena/region_map.h"
+#include "interpose/arena/state.h"
+
+/* What the calling thread used last, with a reference held; for the functions below. */
+struct bfc_thread_arena {
+    struct bfc_arena *arena;
+    bool releases_at_exit;
+};
+extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
+
+struct bfc_arena *bfc_arena_take(struct bfc_arena *owner);
+
+/* Makes `arena`, of which the caller has a reference to give, the thread's last; returns it. */
+struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena);
+
+/* Whether it is the living one of the context with this id (0: not known); it may be NULL. */
+static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext context,
+                                   unsigned long long id) {
+    return arena && arena->context == context && (!id || arena->id == id) &&
+           !__atomic_load_n(&arena->ended, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
+    return __atomic_load_n(&arena->plain_most, __ATOMIC_RELAXED);
+}
+
+/*
+ * The arena of the current context, if it is the one that this thread used last and its id is `id`,
+ * which is not 0; else NULL, and nothing has changed. bfc_arena_again_of: and if `address` lies in
+ * its regions. bfc_arena_now: the id of the one that this thread used last, if its context is
+ * current; else 0. bfc_arena_was: whether `id` is that of the one that this thread used last,
+ * current or not.
+ */
+struct bfc_arena *bfc_arena_again(const struct bfc_driver *driver, unsigned long long id);
+struct bfc_arena *bfc_arena_again_of(const struct bfc_driver *driver, unsigned long long id,
+                                     CUdeviceptr address);
+unsigned long long bfc_arena_now(const struct bfc_driver *driver);
+bool bfc_arena_was(unsigned long long id);
+
+/* The arena whose regions hold `address`, or NULL: not ours. Valid as above. */
+static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {
+    struct bfc_arena *owner = bfc_region_owner(address);
+    return LIKELY(owner == bfc_thread_arena.arena || !owner) ? owner : bfc_arena_take(owner);
+}
+
+/* The living arena of a context, whatever its id is if that is 0, with a reference to drop; NULL:
+ * none. */
+struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id);
+void bfc_arena_drop(struct bfc_arena *arena);
+
+/*
+ * Goes through the living arenas: the one after `previous`, whose reference it takes over (NULL:
+ * the first), with a reference to drop; NULL: there is none left. Each arena that lives all the
+ * while is met once, whatever others begin and end meanwhile. bfc_arena_next_on: those of a
+ * device.
+ */
+struct bfc_arena *bfc_arena_next(struct bfc_arena *previous);
+struct bfc_arena *bfc_arena_next_on(CUdevice device, struct bfc_arena *previous);
+
+/*
+ * Around calls of ours in the arena's context that the program does not know of: of the helper, or
+ * of a thread that works in another context. False: the context has ended, or is about to. The
+ * program may end it at any time, but by the driver's rules not while others use it: so the end,
+ * between bfc_arena_close and bfc_arena_end or, if it does not come to that, bfc_arena_reopen,
+ * waits for those inside, a second at most. Who comes meanwhile is turned away; bfc_arena_await
+ * waits for the outcome, a second at most too, since the end may need what its thread does next.
+ */
+bool bfc_arena_enter(struct bfc_arena *arena);
+bool bfc_arena_await(struct bfc_arena *arena);
+void bfc_arena_leave(struct bfc_arena *arena);
+void bfc_arena_close(struct bfc_arena *arena);
+void bfc_arena_reopen(struct bfc_arena *arena);
+
+/* One more reference, to drop. */
+void bfc_arena_keep(struct bfc_arena *arena);
+
+/*
+ * Puts a new arena, of which the caller has the only reference, into the table, unless another
+ * thread was first: then that one comes back, and the new one is freed. `id` may be 0, as above.
+ * What comes back has a reference to drop.
+ */
+struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
+
+/*
+ * Takes the arena of a context that has ended out of the table, if its id is `id`; or, if `other`,
+ * whatever it is but `id`. It comes back with the table's reference; NULL: there is none.
+ */
+struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id, bool other);
+
+#endif

@@ -1,0 +1,16 @@
+/* Devices: what all pools on one have reserved, and BFC_LIMIT. Thread-safe. */
+#ifndef BFC_INTERPOSE_DEVICE_H
+#define BFC_INTERPOSE_DEVICE_H
+
+#include "interpose/arena/state.h"
+
+/* The process's record of a device, made now if it is new; NULL: the host has no memory. */
+struct bfc_device *bfc_device_find(CUdevice ordinal);
+
+/* Counts bytes that are about to be reserved. False: they would exceed the limit. */
+bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
+
+/* So many bytes of the arena's are no longer reserved; at most all. */
+void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
+
+#endif

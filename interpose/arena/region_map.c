@@ -1,0 +1,184 @@
+/* The map of regions: a sorted array under a sequence lock. */
+#include "interpose/arena/region_map.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+
+/* Fields are read while they may be written: always by atomic loads, discarded if the number moved.
+ */
+struct region {
+    uint64_t start, end;
+    void *owner;
+};
+
+/* Its own count goes with each array, so that a reader never mixes one's with the other's. */
+struct table {
+    size_t count, capacity;
+    struct table *outgrown; /* kept: a reader may still be in it */
+    struct region regions[];
+};
+
+static struct table no_regions;
+
+uint64_t bfc_region_sequence; /* odd while a writer changes the map */
+static struct {
+    pthread_mutex_t lock; /* of writers */
+    struct table *table;
+} map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
+
+#define READ(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define WRITE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+/* ---- reading ---- */
+
+/* The first region that ends above `address`. */
+static size_t find_slot(const struct table *table, uint64_t address) {
+    size_t low = 0, high = READ(table->count);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (READ(table->regions[middle].end) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The region that holds `address`; none: its owner is NULL. */
+static struct region search(uint64_t address) {
+    const struct table *table = __atomic_load_n(&map.table, __ATOMIC_ACQUIRE);
+    size_t slot = find_slot(table, address);
+    if (slot >= READ(table->count) || READ(table->regions[slot].start) > address)
+        return (struct region){0};
+    return (struct region){READ(table->regions[slot].start), READ(table->regions[slot].end),
+                           READ(table->regions[slot].owner)};
+}
+
+__thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIAL_EXEC;
+
+void *bfc_region_find(uint64_t address) {
+    for (;;) {
+        uint64_t before = __atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE);
+        if (before & 1)
+            continue;
+        struct region found = search(address);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (READ(bfc_region_sequence) != before)
+            continue;
+        if (found.owner)
+            bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN] =
+                (struct bfc_region_seen){before, found.start, found.end - found.start, found.owner};
+        return found.owner;
+    }
+}
+
+/* ---- writing, under the lock ---- */
+
+static void begin_write(void) {
+    pthread_mutex_lock(&map.lock);
+    WRITE(bfc_region_sequence, bfc_region_sequence + 1);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void end_write(void) {
+    __atomic_store_n(&bfc_region_sequence, bfc_region_sequence + 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&map.lock);
+}
+
+static void put(struct table *table, size_t slot, struct region region) {
+    WRITE(table->regions[slot].start, region.start);
+    WRITE(table->regions[slot].end, region.end);
+    WRITE(table->regions[slot].owner, region.owner);
+}
+
+/* All outgrown tables together are smaller than the present one. */
+static bool make_room(void) {
+    struct table *old = map.table;
+    if (old->count < old->capacity)
+        return true;
+    size_t capacity = old->capacity ? 2 * old->capacity : 64;
+    struct table *table = calloc(1, sizeof *table + capacity * sizeof table->regions[0]);
+    if (!table)
+        return false;
+    for (size_t i = 0; i < old->count; i++)
+        table->regions[i] = old->regions[i];
+    table->count = old->count;
+    table->capacity = capacity;
+    table->outgrown = old;
+    __atomic_store_n(&map.table, table, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void remove_slots(size_t first, size_t after) {
+    struct table *table = map.table;
+    for (size_t i = after; i < table->count; i++)
+        put(table, first + i - after, table->regions[i]);
+    WRITE(table->count, table->count - (after - first));
+}
+
+static void drop_overlaps(uint64_t start, uint64_t end) {
+    size_t first = find_slot(map.table, start);
+    size_t after = first;
+    while (after < map.table->count && map.table->regions[after].start < end)
+        after++;
+    if (after > first)
+        remove_slots(first, after);
+}
+
+static void insert(struct region region) {
+    struct table *table = map.table;
+    size_t slot = find_slot(table, region.start);
+    for (size_t i = table->count; i > slot; i--)
+        put(table, i, table->regions[i - 1]);
+    put(table, slot, region);
+    WRITE(table->count, table->count + 1);
+}
+
+bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner) {
+    begin_write();
+    drop_overlaps(start, start + bytes);
+    bool room = make_room();
+    if (room)
+        insert((struct region){start, start + bytes, owner});
+    end_write();
+    return room;
+}
+
+void bfc_region_remove(uint64_t start, const void *owner) {
+    begin_write();
+    const struct table *table = map.table;
+    size_t slot = find_slot(table, start);
+    if (slot < table->count && table->regions[slot].start == start &&
+        table->regions[slot].owner == owner)
+        remove_slots(slot, slot + 1);
+    end_write();
+}
+
+bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes) {
+    pthread_mutex_lock(&map.lock);
+    const struct table *table = map.table;
+    size_t slot = find_slot(table, address);
+    while (slot < table->count && table->regions[slot].owner != owner)
+        slot++;
+    bool found = slot < table->count;
+    if (found) {
+        *start = table->regions[slot].start;
+        *bytes = table->regions[slot].end - *start;
+    }
+    pthread_mutex_unlock(&map.lock);
+    return found;
+}
+
+void bfc_region_remove_owner(const void *owner) {
+    begin_write();
+    struct table *table = map.table;
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->regions[i].owner != owner)
+            put(table, kept++, table->regions[i]);
+    WRITE(table->count, kept);
+    end_write();
+}

@@ -1,0 +1,56 @@
+/*
+ * Which arena an address belongs to: a map of all regions that pools hold.
+ *
+ * A sorted array, searched without a lock under a sequence number; changed under a lock, which
+ * happens only when a pool grows, shrinks or ends. O(log regions) to look up.
+ */
+#ifndef BFC_INTERPOSE_REGION_MAP_H
+#define BFC_INTERPOSE_REGION_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+extern uint64_t bfc_region_sequence; /* odd while the map changes, never 0 once it holds anything */
+
+/* A thread's last results, valid while the map does not change; indexed by the address, coarsely.
+ */
+struct bfc_region_seen {
+    uint64_t sequence, start, bytes;
+    void *owner;
+};
+enum { BFC_REGIONS_SEEN = 16, BFC_REGION_SEEN_BITS = 21 };
+extern __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIAL_EXEC;
+
+void *bfc_region_find(uint64_t address);
+
+/* The owner of the region that holds `address`, or NULL. Thread-safe, never blocks for long. */
+static inline void *bfc_region_owner(uint64_t address) {
+    const struct bfc_region_seen *seen =
+        &bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN];
+    if (LIKELY(address - seen->start < seen->bytes) &&
+        LIKELY(__atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE) == seen->sequence))
+        return seen->owner;
+    return bfc_region_find(address);
+}
+
+/*
+ * Adds [start, start + bytes). An overlapping entry belonged to a context that has ended unseen,
+ * since the driver has just given the range out: it is dropped. False: the host has no memory.
+ */
+bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner);
+
+/* Removes the region that starts at `start` and has this owner, if it is there. */
+void bfc_region_remove(uint64_t start, const void *owner);
+
+/*
+ * The owner's first region that ends above `address`. False: there is none. Blocks writers for as
+ * long as the search takes.
+ */
+bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes);
+
+/* Removes all regions of an owner. */
+void bfc_region_remove_owner(const void *owner);
+
+#endif

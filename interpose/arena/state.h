@@ -1,0 +1,53 @@
+/* What an arena is made of: one pool of one context, with all that belongs to it. */
+#ifndef BFC_INTERPOSE_STATE_H
+#define BFC_INTERPOSE_STATE_H
+
+#include "interpose/driver/driver.h"
+#include "interpose/stats/events.h"
+#include "layout/segment.h"
+#include "pool/pool.h"
+
+/* A device, for as long as the process lives. */
+struct bfc_device {
+    CUdevice ordinal;
+    uint64_t reserved; /* atomic: bytes that all its arenas' pools have reserved */
+    struct bfc_device *next;
+};
+
+struct bfc_arena {
+    struct bfc_pool *pool;
+    struct bfc_fences *fences; /* NULL: the driver cannot record fences, and frees wait */
+    struct bfc_stream_frees *stream_frees; /* frees in the order of streams */
+    bool frees_in_streams; /* atomic: blocks were ever freed so; then a double one may not wait */
+    int free_mode;         /* enum bfc_free_mode, as the driver allows */
+    int fatal;         /* atomic: a CUresult after which the context answers nothing else, or 0 */
+    bool has_deferred; /* atomic: blocks may be deferred */
+    CUdeviceptr spare_page; /* atomic: of a wait (upstream.c) whose free was refused; 0: none */
+    bfc_fence lazy_until;   /* atomic: until it is complete no pending block is handed out */
+    CUcontext context;
+    unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
+    CUdevice device;
+    struct bfc_device *on; /* the same */
+    uint64_t reserved;     /* atomic: its part of the device's, in bytes */
+    bool ended;            /* atomic: its context has ended */
+    unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
+    unsigned closers;      /* atomic: threads that are about to end its context */
+    unsigned references;   /* atomic: the table's, and the threads' */
+    uint64_t device_total; /* bytes */
+    uint64_t
+        limit; /* most that the device's pools may reserve in all, in bytes; UINT64_MAX: none */
+    uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */
+    uint64_t pending_budget; /* BFC_PENDING_BUDGET */
+    uint64_t bypass_above;   /* larger requests go to the driver, in bytes */
+    /*
+     * Atomic: requests up to it may be put to the pool without another look: 0 after a fatal error,
+     * and in mode ordered; else what neither the device nor bypass_above rule out.
+     */
+    uint64_t plain_most;
+    struct bfc_stats_sink stats;
+    struct bfc_segment_pool own_section; /* where it counts without a segment */
+    uint64_t sequence;                   /* rises from each arena to the next one */
+    struct bfc_arena *next;              /* in the table of living arenas: the one before it */
+};
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * The pools' upstream: the driver, which they take regions from.
+ *
+ * Called by the pool without its lock. Regions enter the map before the pool cuts them, and leave
+ * it before the driver has them back.
+ */
+#include "interpose/arena/upstream.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/device.h"
+#include "interpose/arena/region_map.h"
+#include "interpose/config/log.h"
+#include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
+#include "interpose/host/background.h"
+#include "interpose/stats/events.h"
+
+static __thread CUresult last_error INITIAL_EXEC;
+
+CUresult bfc_upstream_take_error(void) {
+    CUresult error = last_error;
+    last_error = CUDA_SUCCESS;
+    return error;
+}
+
+/* ---- reserving and releasing ---- */
+
+/* BFC_RESERVE: would the device still have so much for others? */
+static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                          uint64_t bytes) {
+    size_t free_bytes, total;
+    if (!arena->left_to_others || !driver->cuMemGetInfo_v2 ||
+        driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+        return true;
+    return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
+}
+
+/* What the device has left, for the segment; its context is current. */
+static void note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    size_t free_bytes, total_bytes;
+    if (!driver->cuMemGetInfo_v2 ||
+        driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) != CUDA_SUCCESS)
+        return;
+    __atomic_store_n(&arena->stats.section->device_free, free_bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&arena->stats.section->device_free_ns, bfc_wall_clock_ns(), __ATOMIC_RELAXED);
+}
+
+static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
+                                const char **why) {
+    const struct bfc_driver *driver = bfc_driver();
+    bool pushed;
+    *why = "its context cannot be entered";
+    CUresult result = bfc_enter_context(driver, arena->context, &pushed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    bool enough = leaves_enough(driver, arena, bytes);
+    *why = enough ? "the driver refused it" : "less than BFC_RESERVE would be left to others";
+    result = enough ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, arena)) {
+        driver->cuMemFree_v2(*pointer);
+        *why = "the host has no memory for its record";
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    note_device_free(driver, arena);
+    bfc_leave_context(driver, pushed);
+    return result;
+}
+
+/* On an error `why` says what refused. */
+static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
+                               const char **why) {
+    *why = "BFC_LIMIT would be exceeded";
+    if (!bfc_device_charge(arena, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = reserve_charged(arena, bytes, pointer, why);
+    if (result != CUDA_SUCCESS)
+        bfc_device_refund(arena, bytes);
+    return result;
+}
+
+static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
+                        CUresult result) {
+    static unsigned seen;
+    bfc_log_repeated(BFC_LOG_INFO, &seen,
+                     "device %d: the pool did not grow by %s: %s (CUresult %d)", (int)arena->device,
+                     BFC_BYTES(bytes), why, (int)result);
+}
+
+static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t bytes,
+                       const char *what) {
+    bfc_log(BFC_LOG_DEBUG, "device %d, context %llu: region 0x%llx of %s %s", (int)arena->device,
+            arena->id, (unsigned long long)start, BFC_BYTES(bytes), what);
+}
+
+enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_addr *start) {
+    struct bfc_arena *arena = context;
+    CUdeviceptr pointer = 0;
+    const char *why;
+    CUresult result = reserve_region(arena, bytes, &pointer, &why);
+    if (result != CUDA_SUCCESS) {
+        last_error = result;
+        log_refused(arena, bytes, why, result);
+        bfc_observe_landmark(&arena->stats, BFC_EVENT_REFUSED, 0, bytes);
+        return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
+    }
+    *start = pointer;
+    bfc_observe_landmark(&arena->stats, BFC_EVENT_GROW, pointer, bytes);
+    log_region(arena, pointer, bytes, "was reserved");
+    return BFC_RESERVED;
+}
+
+/* What the driver said when this thread last gave a region back; OUT_OF_MEMORY: it was not asked.
+ */
+static __thread CUresult last_release INITIAL_EXEC;
+
+/*
+ * Whether the driver still has memory that it did not take back. An error that ends the context is
+ * that of earlier work, found while the call waited; no block of it is handed out any more.
+ */
+static bool is_kept(CUresult result) {
+    return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
+           !bfc_is_fatal(result);
+}
+
+/*
+ * The thread is relaxed even where no capture was seen yet: a capture that begins while the call
+ * waits would bar it, and be invalidated by it. A relaxed thread's calls are allowed whatever
+ * captures.
+ */
+static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
+                        CUdeviceptr start) {
+    bool pushed;
+    if ((last_release = bfc_enter_context(driver, arena->context, &pushed)) != CUDA_SUCCESS)
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    last_release = driver->cuMemFree_v2(start);
+    note_device_free(driver, arena);
+    bfc_capture_restore(driver, mode);
+    bfc_leave_context(driver, pushed);
+}
+
+/* What a real free refused is deferred as long as it was not ready: somebody must fence it. */
+static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t bytes) {
+    __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+    return bfc_region_add(start, bytes, arena);
+}
+
+/*
+ * Possibly from another thread than the context's: the helper, or one that lacks memory in another
+ * context. Once the context has ended, so has its memory; and a process that exits needs none back.
+ */
+bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    bool kept = false;
+    bfc_region_remove(start, arena);
+    bool back = !bfc_background_is_stopped() && bfc_arena_await(arena);
+    if (back) {
+        free_region(bfc_driver(), arena, start);
+        kept = is_kept(last_release) && keep_region(arena, start, bytes);
+        bfc_arena_leave(arena);
+    }
+    if (kept)
+        return false;
+    bfc_observe_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);
+    log_region(arena, start, bytes, back ? "was given back" : "has gone with its context");
+    bfc_device_refund(arena, bytes);
+    return true;
+}
+
+/* ---- waiting ---- */
+
+/* Of its own in the driver, not cut from memory that the driver keeps. */
+enum { WAIT_BYTES = 2 << 20 };
+
+/* What a free refused is there for the next wait; a second such one goes astray. */
+static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          CUdeviceptr page) {
+    CUdeviceptr none = 0;
+    CUresult result = driver->cuMemFree_v2(page);
+    if (is_kept(result))
+        __atomic_compare_exchange_n(&arena->spare_page, &none, page, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED);
+    return result;
+}
+
+static CUresult allocate_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUdeviceptr page = __atomic_exchange_n(&arena->spare_page, 0, __ATOMIC_ACQ_REL);
+    CUresult result = page ? CUDA_SUCCESS : driver->cuMemAlloc_v2(&page, WAIT_BYTES);
+    return result == CUDA_SUCCESS ? free_page(driver, arena, page) : result;
+}
+
+/* Pinned memory of the host: its free waits too, as is seen but nowhere promised. */
+static CUresult pin_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    void *memory;
+    (void)arena;
+    if (!driver->cuMemHostAlloc || !driver->cuMemFreeHost)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = driver->cuMemHostAlloc(&memory, 1, 0);
+    return result == CUDA_SUCCESS ? driver->cuMemFreeHost(memory) : result;
+}
+
+static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUresult (*wait)(const struct bfc_driver *driver,
+                                                    struct bfc_arena *arena)) {
+    bool pushed;
+    CUresult result = bfc_enter_context(driver, arena->context, &pushed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    result = wait(driver, arena);
+    bfc_capture_restore(driver, mode);
+    bfc_leave_context(driver, pushed);
+    return result;
+}
+
+/* Whether a region goes or not, its real free tells how the wait was. */
+static CUresult free_own_region(struct bfc_arena *arena) {
+    last_release = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!bfc_pool_trim(arena->pool, 1))
+        bfc_pool_trim_used(arena->pool, 1);
+    return last_release;
+}
+
+CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
+    /* The device is full: then memory of ours goes. */
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(arena) : result;
+}
+
+CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    return relaxed_in_context(driver, arena, pin_and_free);
+}
+
+uint64_t bfc_upstream_free_spare_page(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    uint64_t freed = 0;
+    if (__atomic_load_n(&arena->spare_page, __ATOMIC_RELAXED) && bfc_arena_enter(arena)) {
+        CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
+        freed = result == CUDA_SUCCESS ? WAIT_BYTES : 0;
+        bfc_arena_leave(arena);
+    }
+    return freed;
+}

@@ -1,0 +1,31 @@
+/* The upstream of the pools: they take regions from the driver. */
+#ifndef BFC_INTERPOSE_UPSTREAM_H
+#define BFC_INTERPOSE_UPSTREAM_H
+
+#include "interpose/arena/state.h"
+
+/* Functions of struct bfc_upstream; `arena` is a struct bfc_arena. */
+enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_addr *start);
+bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes);
+
+/*
+ * Waits for the arena's context as the driver's own free does, whatever captures: by a free of the
+ * driver's own. Returns its error, which may be of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there is
+ * nothing that could be freed. The caller must be allowed to free.
+ */
+CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/* The same without device memory, by a call that is only seen to wait: good for a barrier, not for
+ * handing a block out. CUDA_ERROR_OUT_OF_MEMORY: not possible. */
+CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/* Frees what an earlier such wait could not; returns how many bytes went. */
+uint64_t bfc_upstream_free_spare_page(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/*
+ * Why growing last failed in this thread: the driver's own answer, which is then forgotten;
+ * CUDA_SUCCESS if there is none.
+ */
+CUresult bfc_upstream_take_error(void);
+
+#endif

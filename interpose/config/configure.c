@@ -1,0 +1,31 @@
+/* From options to a pool's configuration. */
+#include "base/numbers.h"
+#include "interpose/config/options.h"
+#include "pool/pool.h"
+
+uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total) {
+    return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
+}
+
+static void configure_splitting(const struct bfc_options *options, uint64_t total,
+                                struct bfc_pool_config *config) {
+    config->split_ratio = options->split_ratio > 0 ? options->split_ratio : 0;
+    config->split_slack = bfc_amount_bytes(&options->split_slack, total);
+    config->max_split = options->max_split;
+    config->roundup = options->roundup > 0 ? UINT64_C(1) << (options->roundup - 1) : 0;
+}
+
+void bfc_options_configure(const struct bfc_options *options, uint64_t device_total,
+                           struct bfc_pool_config *config) {
+    config->policy = (enum bfc_policy)options->policy;
+    config->growth = (enum bfc_growth)options->growth;
+    config->growth_size = options->growth_size;
+    config->growth_max = options->growth_max;
+    config->preallocate = bfc_amount_bytes(&options->preallocate, device_total);
+    config->limit = bfc_amount_bytes(&options->limit, device_total);
+    config->pending_budget = options->pending_budget;
+    config->gc_threshold =
+        bfc_amount_bytes(&options->gc_threshold, bfc_min(config->limit, device_total));
+    config->track_idle = options->trim_idle >= 0;
+    configure_splitting(options, device_total, config);
+}

@@ -1,0 +1,60 @@
+/* Messages on standard error, by level; those that a loop may repeat are thinned out. */
+#include "interpose/config/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "interpose/host/quiet.h"
+
+enum { LINE = 512, ALL_UP_TO = 8 };
+
+static const int *in_force; /* atomic; NULL: there are no options yet */
+
+void bfc_log_begin(const int *level) {
+    __atomic_store_n(&in_force, level, __ATOMIC_RELEASE);
+}
+
+bool bfc_log_shows(enum bfc_log_level level) {
+    const int *most = __atomic_load_n(&in_force, __ATOMIC_ACQUIRE);
+    return most && *most >= (int)level;
+}
+
+/* Ends it where its text ends, or its room. */
+void bfc_log_line(char *line, size_t size) {
+    size_t length = strnlen(line, size - 1);
+    line[length] = '\n';
+    bfc_say(line, length + 1);
+}
+
+/* `number`: of a repeated message that is shown for many; 0: it stands for itself. */
+static void log_text(const char *format, va_list arguments, unsigned number) {
+    char line[LINE] = "bfcpreload: ";
+    size_t used = strlen(line);
+    int length = vsnprintf(line + used, sizeof line - used, format, arguments);
+    used += length > 0 ? (size_t)length : 0;
+    if (number && used < sizeof line)
+        snprintf(line + used, sizeof line - used, " (number %u of this kind)", number);
+    bfc_log_line(line, sizeof line);
+}
+
+void bfc_log(int level, const char *format, ...) {
+    va_list arguments;
+    if (!bfc_log_shows((enum bfc_log_level)level))
+        return;
+    va_start(arguments, format);
+    log_text(format, arguments, 0);
+    va_end(arguments);
+}
+
+void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) {
+    va_list arguments;
+    if (!bfc_log_shows((enum bfc_log_level)level))
+        return;
+    unsigned number = __atomic_add_fetch(seen, 1, __ATOMIC_RELAXED);
+    if (number > ALL_UP_TO && (number & (number - 1)) != 0)
+        return;
+    va_start(arguments, format);
+    log_text(format, arguments, number > ALL_UP_TO ? number : 0);
+    va_end(arguments);
+}

@@ -1,0 +1,34 @@
+/*
+ * Messages: one line each on standard error, for whoever set BFC_LOG (docs/log.md lists them).
+ *
+ * Nothing is written before the process's state is made, in a forked child, or where descriptor 2
+ * is no longer standard error (interpose/host/quiet.h). Thread-safe; not for hot paths.
+ */
+#ifndef BFC_INTERPOSE_LOG_H
+#define BFC_INTERPOSE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "interpose/config/options.h"
+
+/* From now on messages up to `*level` are written. It lies where a forked child finds 0. */
+void bfc_log_begin(const int *level);
+
+/* Whether a message of this level would be written: what only serves it need not be done else. */
+bool bfc_log_shows(enum bfc_log_level level);
+
+/* No newline in `format`. */
+void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * The same for what a loop may repeat: of all messages that count in `*seen` the first 8 are
+ * written, then the 16th, 32nd, 64th and so on, each of these with its number.
+ */
+void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* A line of text without a newline at its end, cut off before `size`; at any level. */
+void bfc_log_line(char *line, size_t size);
+
+#endif

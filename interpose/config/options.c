@@ -1,0 +1,561 @@
+/* The BFC_ variables: table, parser, printer. */
+#include "interpose/config/options.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define TIB (UINT64_C(1) << 40)
+
+#define AT(field) offsetof(struct bfc_options, field)
+
+const struct bfc_option bfc_option_table[] = {
+    {"BFC_DISABLE", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(disable),
+     "At 1 every call is forwarded to the driver and no pool is made; at 0 allocations"
+     " are pooled.",
+     NULL},
+    {"BFC_POLICY", BFC_OPTION_CHOICE, "bfc", "bfc, tf, pytorch", 0, 0, AT(policy),
+     "Chooses how blocks are placed and split: bfc is best fit with coalescing, tf "
+     "follows the rules of TensorFlow's BFC allocator, pytorch those of PyTorch's "
+     "caching allocator.",
+     NULL},
+    {"BFC_FREE", BFC_OPTION_CHOICE, "sync", "sync, lazy, ordered", 0, 0, AT(free_mode),
+     "Sets what a free guarantees. sync: the host waits for the context, as cudaFree "
+     "does. lazy: the free returns at once and the memory is reused only after the "
+     "work that was under way has completed. ordered: the memory is reused at once and"
+     " the device makes later work wait.",
+     NULL},
+    {"BFC_PENDING_BUDGET", BFC_OPTION_SIZE, "256M", NULL, 0, TIB, AT(pending_budget),
+     "With lazy, bytes of freed memory that the device may still be using, up to which"
+     " the pool grows; above it an allocation waits for such memory instead.",
+     "BFC_DIRTY_BUDGET"},
+    {"BFC_IPC", BFC_OPTION_CHOICE, "pooled", "pooled, off", 0, 0, AT(ipc),
+     "Sets what other processes get of pooled memory. pooled: a token that importers "
+     "which are preloaded too understand. off: from the first export on, allocations "
+     "come from the driver and their handles are the driver's own.",
+     NULL},
+    {"BFC_GROWTH", BFC_OPTION_CHOICE, "double", "double, fixed, exact, preallocate", 0, 0,
+     AT(growth),
+     "Sets the size of the next region that the pool takes from the driver. double: "
+     "each step is twice the last (bfc: up to 32M, from there a 256th of what is "
+     "reserved or more). fixed: always BFC_GROWTH_SIZE. exact: what the request needs. "
+     "preallocate: BFC_PREALLOCATE at the first allocation.",
+     NULL},
+    {"BFC_GROWTH_SIZE", BFC_OPTION_SIZE, "2M", NULL, 4 * KIB, TIB, AT(growth_size),
+     "Size in bytes of the first region (double) or of every region (fixed); a larger "
+     "request gets a larger region.",
+     NULL},
+    {"BFC_GROWTH_MAX", BFC_OPTION_SIZE, "1G", NULL, 4 * KIB, TIB, AT(growth_max),
+     "Size in bytes of the largest step of double; a larger request still gets a "
+     "larger region.",
+     NULL},
+    {"BFC_PREALLOCATE", BFC_OPTION_SHARE, "0.75", NULL, 0, 0, AT(preallocate),
+     "Bytes that preallocate takes from the driver at the first allocation.", NULL},
+    {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
+     "Most bytes that this process may reserve on one device; an allocation beyond it "
+     "fails with out of memory.",
+     NULL},
+    {"BFC_RESERVE", BFC_OPTION_SHARE, "0", NULL, 0, 0, AT(reserve),
+     "Bytes of device memory that the pool leaves free for others whenever it grows.", NULL},
+    {"BFC_SPLIT_RATIO", BFC_OPTION_NUMBER, "none", NULL, 1, 1000000, AT(split_ratio),
+     "A free block at least this many times as large as the request is split; at none "
+     "the policy decides (tf: 2).",
+     NULL},
+    {"BFC_SPLIT_SLACK", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(split_slack),
+     "A free block that would leave at least this many bytes unused is split, whatever"
+     " its ratio; at none the policy decides (tf: 128M).",
+     NULL},
+    {"BFC_MAX_SPLIT", BFC_OPTION_SIZE, "none", NULL, 20 * MIB, TIB, AT(max_split),
+     "Free blocks of this size or larger are never split and serve requests of nearly "
+     "their own size only.",
+     NULL},
+    {"BFC_ROUNDUP", BFC_OPTION_CHOICE, "0", "0, 1, 2, 4, 8, 16, 32, 64", 0, 0, AT(roundup),
+     "Each power of two is divided into this many equal steps, and requests are "
+     "rounded up to the next step; at 0 the policy decides (bfc: to 512 bytes and, from 64K on, "
+     "to 64K).",
+     NULL},
+    {"BFC_BYPASS_ABOVE", BFC_OPTION_SIZE, "none", NULL, 0, TIB, AT(bypass_above),
+     "Requests larger than this many bytes go to the driver and are not pooled.", NULL},
+    {"BFC_GC_THRESHOLD", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(gc_threshold),
+     "When the pool has reserved more bytes than this, it gives idle regions back "
+     "before it grows; a fraction is of BFC_LIMIT, or of the device where there is none.",
+     NULL},
+    {"BFC_TRIM_IDLE", BFC_OPTION_NUMBER, "none", NULL, 0, 31536000, AT(trim_idle),
+     "A region that has been wholly free for this many seconds is given back to the "
+     "driver.",
+     NULL},
+    {"BFC_YIELD", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(yield),
+     "At 1 this process gives cached memory back when another preloaded process of the"
+     " user runs out on the same device, and asks the others when it runs out itself; "
+     "at 0 it does neither.",
+     NULL},
+    {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
+     "strip removes RTLD_DEEPBIND from dlopen's flags, since a library opened with it "
+     "would bypass the pool; keep leaves the flags alone.",
+     NULL},
+    {"BFC_RUNTIME", BFC_OPTION_CHOICE, "auto", "auto, on, off", 0, 0, AT(runtime),
+     "Sets whether cudaMalloc and cudaFree of a shared CUDA 12 or 13 runtime are "
+     "answered before the runtime is entered. on: always. off: never. auto: unless a "
+     "profiler may be watching.",
+     NULL},
+    {"BFC_RECORD", BFC_OPTION_FILE, "none", NULL, 0, 0, AT(record),
+     "Writes a trace of all allocations and frees to this file, for bfcreplay and "
+     "bfcplan; %p in the name becomes the process id.",
+     NULL},
+    {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats),
+     "At 1 live counters are published in /dev/shm for bfcstat; at 0 there is no such "
+     "segment, and the process neither yields memory nor trims idle regions.",
+     NULL},
+    {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
+     "Sets which messages go to standard error: each level includes those before it. "
+     "warn: what works less well than it could. info: what was decided, and memory that "
+     "goes back. debug: each region and hook.",
+     NULL},
+    {"BFC_SUMMARY", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(summary),
+     "At 1 the process prints a few lines at exit: calls, hit rate, driver calls "
+     "saved, and peaks.",
+     NULL},
+    {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
+     "At 1 a malformed or unknown variable makes every allocation fail; at 0 it is "
+     "reported and its default holds.",
+     NULL},
+    {"BFC_ONLY", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(only),
+     "Names of executables in which pooling is on; it is off in all others "
+     "(python*:train).",
+     NULL},
+    {"BFC_NOT", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(not_in),
+     "Names of executables in which pooling is off.", NULL},
+};
+const size_t bfc_option_count = sizeof bfc_option_table / sizeof bfc_option_table[0];
+
+void bfc_options_init(struct bfc_options *options) {
+    memset(options, 0, sizeof *options);
+    for (size_t i = 0; i < bfc_option_count; i++)
+        bfc_option_set(options, &bfc_option_table[i], bfc_option_table[i].standard);
+}
+
+static bool is_former_name(const struct bfc_option *option, const char *name) {
+    return option->former && strcmp(option->former, name) == 0;
+}
+
+const struct bfc_option *bfc_option_find(const char *name) {
+    for (size_t i = 0; i < bfc_option_count; i++)
+        if (strcmp(bfc_option_table[i].name, name) == 0 ||
+            is_former_name(&bfc_option_table[i], name))
+            return &bfc_option_table[i];
+    return NULL;
+}
+
+/* Sizes as a user writes them: in the largest unit that divides them. */
+static void print_size(uint64_t bytes, char *text, size_t size) {
+    static const char units[] = "KMGT";
+    int unit = -1;
+    while (unit < 3 && bytes != 0 && bytes % KIB == 0) {
+        bytes /= KIB;
+        unit++;
+    }
+    snprintf(text, size, unit < 0 ? "%llu" : "%llu%c", (unsigned long long)bytes,
+             unit < 0 ? 0 : units[unit]);
+}
+
+static bool may_be_none(const struct bfc_option *option) {
+    return strcmp(option->standard, "none") == 0;
+}
+
+void bfc_option_describe(const struct bfc_option *option, char *text, size_t size) {
+    char least[32], most[32];
+    switch (option->kind) {
+    case BFC_OPTION_FLAG:
+        snprintf(text, size, "0 or 1");
+        break;
+    case BFC_OPTION_CHOICE:
+        snprintf(text, size, "%s%s", strchr(option->choices, ',') ? "one of " : "",
+                 option->choices);
+        break;
+    case BFC_OPTION_SIZE:
+        print_size(option->least, least, sizeof least);
+        print_size(option->most, most, sizeof most);
+        snprintf(text, size, "%sa size from %s to %s, in bytes or with K, M, G, T",
+                 may_be_none(option) ? "none or " : "", least, most);
+        break;
+    case BFC_OPTION_NUMBER:
+        snprintf(text, size, "none or a number from %llu to %llu, such as 1.5",
+                 (unsigned long long)option->least, (unsigned long long)option->most);
+        break;
+    case BFC_OPTION_SHARE:
+        snprintf(text, size,
+                 "a size in bytes or with K, M, G, T, or a fraction of the device's memory above 0 "
+                 "and below 1");
+        break;
+    case BFC_OPTION_AMOUNT:
+        snprintf(text, size,
+                 "none, a size in bytes or with K, M, G, T, or a fraction of the device's memory "
+                 "above 0 and below 1");
+        break;
+    case BFC_OPTION_FILE:
+        snprintf(text, size, "none, or a file's path of 1 to 250 characters");
+        break;
+    case BFC_OPTION_PATTERNS:
+        snprintf(text, size,
+                 "none, or file names of up to 255 characters in all, joined by colons,"
+                 " with * and ?");
+        break;
+    }
+}
+
+static bool parse_flag(const char *value, bool *flag) {
+    if ((value[0] != '0' && value[0] != '1') || value[1] != '\0')
+        return false;
+    *flag = value[0] == '1';
+    return true;
+}
+
+static bool parse_choice(const char *choices, const char *value, int *index) {
+    size_t length = strlen(value);
+    int i = 0;
+    for (const char *word = choices; word; i++) {
+        const char *comma = strchr(word, ',');
+        size_t word_length = comma ? (size_t)(comma - word) : strlen(word);
+        if (length == word_length && memcmp(word, value, length) == 0) {
+            *index = i;
+            return true;
+        }
+        word = comma ? comma + 2 : NULL;
+    }
+    return false;
+}
+
+static bool parse_size(const char *value, uint64_t *bytes) {
+    if (value[0] < '0' || value[0] > '9')
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    if (errno)
+        return false;
+    int shift = 0;
+    switch (*end) {
+    case 'K':
+    case 'k':
+        shift = 10;
+        break;
+    case 'M':
+    case 'm':
+        shift = 20;
+        break;
+    case 'G':
+    case 'g':
+        shift = 30;
+        break;
+    case 'T':
+    case 't':
+        shift = 40;
+        break;
+    default:
+        break;
+    }
+    end += shift != 0;
+    if (*end != '\0' || number > UINT64_MAX >> shift)
+        return false;
+    *bytes = (uint64_t)number << shift;
+    return true;
+}
+
+/* A decimal fraction below 1, whatever the program's locale: digits after "0." or ".". */
+static bool parse_fraction(const char *value, double *fraction) {
+    const char *digit = value + (value[0] == '0');
+    if (*digit++ != '.')
+        return false;
+    double result = 0, place = 1;
+    const char *first = digit;
+    for (; *digit >= '0' && *digit <= '9'; digit++)
+        result += (*digit - '0') * (place /= 10);
+    if (digit == first || *digit != '\0' || result <= 0)
+        return false;
+    *fraction = result;
+    return true;
+}
+
+static bool parse_amount(const char *value, struct bfc_amount *amount) {
+    struct bfc_amount parsed = {.bytes = UINT64_MAX};
+    if (strcmp(value, "none") != 0 && !parse_fraction(value, &parsed.fraction) &&
+        (!parse_size(value, &parsed.bytes) || parsed.bytes == 0))
+        return false;
+    *amount = parsed;
+    return true;
+}
+
+/* A size or a fraction, 0 too. */
+static bool parse_share(const char *value, struct bfc_amount *amount) {
+    struct bfc_amount parsed = {.bytes = UINT64_MAX};
+    if (!parse_fraction(value, &parsed.fraction) && !parse_size(value, &parsed.bytes))
+        return false;
+    *amount = parsed;
+    return true;
+}
+
+/* A decimal number, whatever the program's locale, with at most nine digits before the point. */
+static bool parse_number(const char *value, const struct bfc_option *option, double *number) {
+    double result = 0, place = 1;
+    const char *digit = value;
+    if (strcmp(value, "none") == 0) {
+        *number = -1;
+        return true;
+    }
+    for (; *digit >= '0' && *digit <= '9' && digit - value < 9; digit++)
+        result = result * 10 + (*digit - '0');
+    if (digit == value)
+        return false;
+    if (*digit == '.')
+        for (digit++; *digit >= '0' && *digit <= '9'; digit++)
+            result += (*digit - '0') * (place /= 10);
+    if (*digit != '\0' || result < (double)option->least || result > (double)option->most)
+        return false;
+    *number = result;
+    return true;
+}
+
+static bool parse_patterns(const char *value, char *patterns, size_t size) {
+    if (strlen(value) >= size)
+        return false;
+    strcpy(patterns, strcmp(value, "none") == 0 ? "" : value);
+    return true;
+}
+
+bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
+                    const char *value) {
+    void *field = (char *)options + option->offset;
+    uint64_t bytes;
+    switch (option->kind) {
+    case BFC_OPTION_FLAG:
+        return parse_flag(value, field);
+    case BFC_OPTION_CHOICE:
+        return parse_choice(option->choices, value, field);
+    case BFC_OPTION_NUMBER:
+        return parse_number(value, option, field);
+    case BFC_OPTION_SHARE:
+        return parse_share(value, field);
+    case BFC_OPTION_SIZE:
+        if (may_be_none(option) && strcmp(value, "none") == 0) {
+            *(uint64_t *)field = UINT64_MAX;
+            return true;
+        }
+        if (!parse_size(value, &bytes) || bytes < option->least || bytes > option->most)
+            return false;
+        *(uint64_t *)field = bytes;
+        return true;
+    case BFC_OPTION_AMOUNT:
+        return parse_amount(value, field);
+    case BFC_OPTION_FILE:
+        return value[0] && parse_patterns(value, field, 251);
+    case BFC_OPTION_PATTERNS:
+        return parse_patterns(value, field, sizeof options->only);
+    }
+    return false;
+}
+
+struct complaint {
+    void (*complain)(void *context, const char *line);
+    void *context;
+    char line[512];
+};
+
+static void complain_malformed(struct complaint *complaint, const struct bfc_option *option,
+                               const char *value) {
+    char accepted[160];
+    bfc_option_describe(option, accepted, sizeof accepted);
+    snprintf(complaint->line, sizeof complaint->line,
+             "bfcpreload: %s=%.128s is not accepted: expected %s; the default %s holds",
+             option->name, value, accepted, option->standard);
+    complaint->complain(complaint->context, complaint->line);
+}
+
+static void complain_unknown(struct complaint *complaint, const char *name, const char *value) {
+    size_t used =
+        (size_t)snprintf(complaint->line, sizeof complaint->line,
+                         "bfcpreload: %.64s=%.64s: no such variable; known are", name, value);
+    for (size_t i = 0; i < bfc_option_count && used < sizeof complaint->line; i++)
+        used += (size_t)snprintf(complaint->line + used, sizeof complaint->line - used, " %s",
+                                 bfc_option_table[i].name);
+    complaint->complain(complaint->context, complaint->line);
+}
+
+/*
+ * Reads one NAME=value that begins with BFC_, if NAME is a former name (`former`) or is none
+ * (otherwise). False when it is unknown or malformed.
+ */
+static bool read_variable(struct bfc_options *options, const char *variable, bool former,
+                          struct complaint *complaint) {
+    const char *equals = strchr(variable, '=');
+    if (!equals)
+        return true;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(equals - variable), variable);
+    const struct bfc_option *option = bfc_option_find(name);
+    if (former != (option && is_former_name(option, name)))
+        return true;
+    if (option && bfc_option_set(options, option, equals + 1))
+        return true;
+    if (complaint->complain) {
+        if (option)
+            complain_malformed(complaint, option, equals + 1);
+        else
+            complain_unknown(complaint, name, equals + 1);
+    }
+    return false;
+}
+
+static unsigned read_variables(struct bfc_options *options, char *const *environment, bool former,
+                               struct complaint *complaint) {
+    unsigned errors = 0;
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, "BFC_", 4) == 0 &&
+            !read_variable(options, *environment, former, complaint))
+            errors++;
+    return errors;
+}
+
+/* ---- settings that contradict each other ---- */
+
+static uint64_t bytes_if_size(const struct bfc_amount *amount) {
+    return amount->fraction > 0 ? UINT64_MAX : amount->bytes;
+}
+
+static const char *find_contradiction(const struct bfc_options *options) {
+    const struct bfc_amount *limit = &options->limit, *first = &options->preallocate;
+    bool preallocates = options->growth == 3, doubles = options->growth == 0;
+    if (doubles && options->policy == 0 && options->growth_size > options->growth_max)
+        return "BFC_GROWTH_SIZE is above BFC_GROWTH_MAX: accepted is a first step that is not "
+               "above "
+               "the largest; steps stay at BFC_GROWTH_MAX";
+    if (preallocates && bytes_if_size(first) != UINT64_MAX &&
+        bytes_if_size(first) > bytes_if_size(limit))
+        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is one that is not; BFC_LIMIT is "
+               "taken";
+    if (preallocates && first->fraction > limit->fraction && limit->fraction > 0)
+        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is one that is not; BFC_LIMIT is "
+               "taken";
+    if (options->trim_idle >= 0 && !options->stats)
+        return "BFC_TRIM_IDLE needs the helper thread that comes with BFC_STATS=1: with "
+               "BFC_STATS=0 "
+               "no region goes back by itself";
+    if (options->max_split <= options->growth_size && options->growth == 1)
+        return "BFC_GROWTH_SIZE is not below BFC_MAX_SPLIT: accepted with BFC_GROWTH=fixed is one "
+               "that is; regions for smaller blocks stay below BFC_MAX_SPLIT";
+    return NULL;
+}
+
+static unsigned complain_contradiction(const struct bfc_options *options,
+                                       struct complaint *complaint) {
+    const char *contradiction = find_contradiction(options);
+    if (!contradiction)
+        return 0;
+    snprintf(complaint->line, sizeof complaint->line, "bfcpreload: %s", contradiction);
+    if (complaint->complain)
+        complaint->complain(complaint->context, complaint->line);
+    return 1;
+}
+
+unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
+                          void (*complain)(void *context, const char *line), void *context) {
+    struct complaint complaint = {.complain = complain, .context = context};
+    unsigned errors = read_variables(options, environment, true, &complaint);
+    errors += read_variables(options, environment, false, &complaint);
+    return errors + complain_contradiction(options, &complaint);
+}
+
+static void print_choice(const char *choices, int index, char *text, size_t size) {
+    while (index-- > 0)
+        choices = strchr(choices, ',') + 2;
+    snprintf(text, size, "%.*s", (int)strcspn(choices, ","), choices);
+}
+
+static void print_size_or_none(uint64_t bytes, char *text, size_t size) {
+    if (bytes == UINT64_MAX)
+        snprintf(text, size, "none");
+    else
+        print_size(bytes, text, size);
+}
+
+/* To a millionth, without the locale's point. */
+static void print_number(double number, char *text, size_t size) {
+    if (number < 0) {
+        snprintf(text, size, "none");
+        return;
+    }
+    uint64_t millionths = (uint64_t)(number * 1e6 + 0.5);
+    int length = snprintf(text, size, "%llu.%06llu", (unsigned long long)(millionths / 1000000),
+                          (unsigned long long)(millionths % 1000000));
+    while (text[length - 1] == '0')
+        text[--length] = '\0';
+    if (text[length - 1] == '.')
+        text[length - 1] = '\0';
+}
+
+static void print_amount(const struct bfc_amount *amount, char *text, size_t size) {
+    if (amount->fraction > 0)
+        snprintf(text, size, "%g", amount->fraction);
+    else if (amount->bytes == UINT64_MAX)
+        snprintf(text, size, "none");
+    else
+        print_size(amount->bytes, text, size);
+}
+
+static void print_value(const struct bfc_options *options, const struct bfc_option *option,
+                        char *text, size_t size) {
+    const void *field = (const char *)options + option->offset;
+    switch (option->kind) {
+    case BFC_OPTION_FLAG:
+        snprintf(text, size, "%d", *(const bool *)field);
+        break;
+    case BFC_OPTION_CHOICE:
+        print_choice(option->choices, *(const int *)field, text, size);
+        break;
+    case BFC_OPTION_SIZE:
+        print_size_or_none(*(const uint64_t *)field, text, size);
+        break;
+    case BFC_OPTION_NUMBER:
+        print_number(*(const double *)field, text, size);
+        break;
+    case BFC_OPTION_SHARE:
+    case BFC_OPTION_AMOUNT:
+        print_amount(field, text, size);
+        break;
+    case BFC_OPTION_FILE:
+    case BFC_OPTION_PATTERNS:
+        snprintf(text, size, "%s", *(const char *)field ? (const char *)field : "none");
+        break;
+    }
+}
+
+void bfc_option_print(const struct bfc_options *options, const char *name, char *text,
+                      size_t size) {
+    print_value(options, bfc_option_find(name), text, size);
+}
+
+void bfc_options_print(const struct bfc_options *options, char *text, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < bfc_option_count && used < size; i++) {
+        char value[256];
+        print_value(options, &bfc_option_table[i], value, sizeof value);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s=%s\n", bfc_option_table[i].name, value);
+    }
+}
+
+bool bfc_patterns_match(const char *patterns, const char *name) {
+    char pattern[256];
+    while (*patterns) {
+        size_t length = strcspn(patterns, ":");
+        snprintf(pattern, sizeof pattern, "%.*s", (int)length, patterns);
+        if (fnmatch(pattern, name, 0) == 0)
+            return true;
+        patterns += length + (patterns[length] == ':');
+    }
+    return false;
+}

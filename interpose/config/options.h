@@ -1,0 +1,121 @@
+/*
+ * The BFC_ variables: one table of names, kinds, ranges and meanings, and what was read from them.
+ *
+ * The table is the only source: parsing, bfcrun's --help and the README's table come from it.
+ * No function here allocates, prints or reads the environment by itself.
+ */
+#ifndef BFC_INTERPOSE_OPTIONS_H
+#define BFC_INTERPOSE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
+enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
+enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
+enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
+
+/* An amount of device memory: bytes, or a fraction of the device's total memory. */
+struct bfc_amount {
+    uint64_t bytes;  /* UINT64_MAX: none */
+    double fraction; /* used when above 0 */
+};
+
+struct bfc_options {
+    bool disable;
+    int policy;    /* enum bfc_policy */
+    int free_mode; /* enum bfc_free_mode */
+    uint64_t pending_budget;
+    int ipc;    /* enum bfc_ipc_mode */
+    int growth; /* enum bfc_growth */
+    uint64_t growth_size;
+    uint64_t growth_max;
+    struct bfc_amount preallocate;
+    struct bfc_amount limit;
+    struct bfc_amount reserve;
+    double split_ratio; /* below 0: none */
+    struct bfc_amount split_slack;
+    uint64_t max_split; /* UINT64_MAX: none */
+    int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
+    uint64_t bypass_above;
+    struct bfc_amount gc_threshold; /* a fraction is one of the limit */
+    bool yield;
+    double trim_idle; /* seconds; below 0: none */
+    int deepbind;     /* 0: strip, 1: keep; read by itself in resolve.c */
+    int runtime;      /* enum bfc_runtime_mode */
+    char record[256]; /* a file, or empty */
+    bool stats;
+    int log; /* enum bfc_log_level */
+    bool strict;
+    bool summary;
+    char only[256];
+    char not_in[256];
+};
+
+enum bfc_option_kind {
+    BFC_OPTION_FLAG,     /* 0 or 1 */
+    BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
+    BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary); none where that is the default */
+    BFC_OPTION_NUMBER,   /* a decimal number, or none */
+    BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
+    BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
+    BFC_OPTION_FILE,     /* a path, or none */
+    BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
+};
+
+struct bfc_option {
+    const char *name;
+    enum bfc_option_kind kind;
+    const char *standard; /* the default, as a user would write it */
+    const char *choices;  /* for BFC_OPTION_CHOICE: the words, separated by ", " */
+    uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
+    size_t offset;        /* of the value in struct bfc_options */
+    const char *meaning;
+    const char *former; /* the variable's former name, which is still accepted; or NULL */
+};
+
+extern const struct bfc_option bfc_option_table[];
+extern const size_t bfc_option_count;
+
+/* All defaults. */
+void bfc_options_init(struct bfc_options *options);
+
+/* The table's row by the variable's name or former name, or NULL. */
+const struct bfc_option *bfc_option_find(const char *name);
+
+/* What `option` accepts, in words, into `text`; cut off at `size` bytes. */
+void bfc_option_describe(const struct bfc_option *option, char *text, size_t size);
+
+/* Reads one value. False, and nothing has changed, when it is malformed or out of range. */
+bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
+                    const char *value);
+
+/*
+ * Reads every variable that begins with BFC_; a former name counts only where the present name is
+ * not set. Calls `complain`, which may be NULL, with one
+ * finished line (no newline) for each that is unknown or malformed, and returns how many there
+ * were.
+ */
+unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
+                          void (*complain)(void *context, const char *line), void *context);
+
+struct bfc_pool_config;
+
+/* Bytes that an amount comes to on a device of `total` bytes; UINT64_MAX: none. */
+uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total);
+
+/* What the options say of a pool on a device of `device_total` bytes; all else as by default. */
+void bfc_options_configure(const struct bfc_options *options, uint64_t device_total,
+                           struct bfc_pool_config *config);
+
+/* Writes the value in force of the variable `name`, which the table has; cut off. */
+void bfc_option_print(const struct bfc_options *options, const char *name, char *text, size_t size);
+
+/* Writes NAME=value lines for all options, as they are in force; cut off at `size` bytes. */
+void bfc_options_print(const struct bfc_options *options, char *text, size_t size);
+
+/* Whether `name` (a file name without folders) matches one of the patterns, joined by colons. */
+bool bfc_patterns_match(const char *patterns, const char *name);
+
+#endif

@@ -1,0 +1,177 @@
+/* The process's options and whether we may act. */
+#include "interpose/config/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "interpose/config/roads.h"
+#include "interpose/driver/driver.h"
+#include "interpose/host/c_library.h"
+#include "interpose/host/scratch.h"
+
+/*
+ * A variable of the C library, found when it is first needed: a reference would cost every process
+ * a look-up at its start.
+ */
+static void *libc_variable(const char *name) {
+    static void *nothing;
+    void *variable = bfc_bound_function(name);
+    return variable ? variable : (void *)&nothing;
+}
+
+/*
+ * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
+ * memory, raw clone included, which an atfork handler would not see.
+ */
+struct bfc_process *bfc_process_made;
+
+struct complaints {
+    unsigned kept;
+    char lines[8][512];
+};
+
+static void keep_complaint(void *context, const char *line) {
+    struct complaints *complaints = context;
+    if (complaints->kept < 8)
+        snprintf(complaints->lines[complaints->kept++], sizeof complaints->lines[0], "%s", line);
+}
+
+static void store_complaints(struct bfc_process *process, const struct complaints *complaints) {
+    size_t used = 0, size = sizeof process->complaints;
+    for (unsigned i = 0; i < complaints->kept && used < size; i++)
+        used +=
+            (size_t)snprintf(process->complaints + used, size - used, "%s\n", complaints->lines[i]);
+}
+
+static void print_complaints(const struct bfc_process *process, struct complaints *complaints) {
+    if (process->options.log < BFC_LOG_ERROR)
+        return;
+    for (unsigned i = 0; i < complaints->kept; i++)
+        bfc_log_line(complaints->lines[i], sizeof complaints->lines[i]);
+    if (process->refuse)
+        bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the variables are mended");
+}
+
+/* Whether one of the executable's names, its file's or the one it was called by, matches. */
+static bool executable_matches(const char *patterns) {
+    char *path = bfc_scratch_begin(PATH_MAX);
+    bool matches = false;
+    if (path && readlink("/proc/self/exe", path, PATH_MAX - 1) > 0) {
+        const char *slash = strrchr(path, '/');
+        matches = bfc_patterns_match(patterns, slash ? slash + 1 : path);
+    }
+    bfc_scratch_end(path, PATH_MAX);
+    if (matches)
+        return true;
+    const char *called = *(char **)libc_variable("program_invocation_short_name");
+    return called && bfc_patterns_match(patterns, called);
+}
+
+/*
+ * compute-sanitizer watches whole allocations: it would see a pool's regions in their place. Both
+ * of these it sets for the program that it starts (seen of version 12.9).
+ */
+static bool is_watched(void) {
+    const char *injected = getenv("NVTX_INJECTION64_PATH");
+    return getenv("NV_SANITIZER_INJECTION_PORT_BASE") ||
+           (injected && strstr(injected, "sanitizer-collection"));
+}
+
+/* The variable that keeps us from acting, or NULL. */
+static const char *find_objection(const struct bfc_options *options) {
+    if (options->disable)
+        return "BFC_DISABLE";
+    if (options->only[0] && !executable_matches(options->only))
+        return "BFC_ONLY";
+    return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;
+}
+
+static struct bfc_process *map_page(void) {
+    size_t size = sizeof(struct bfc_process);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+        munmap(page, size);
+        return NULL;
+    }
+    return page;
+}
+
+/* Before CUDA 12.5 no fence can be recorded, so every free waits. True: that is not what was asked
+ * for. */
+static bool fall_back_to_sync(struct bfc_options *options) {
+    const struct bfc_driver *driver = bfc_driver();
+    if (options->free_mode == BFC_FREE_SYNC || !driver || driver->can_fence)
+        return false;
+    options->free_mode = BFC_FREE_SYNC;
+    return true;
+}
+
+static void log_decisions(const struct bfc_process *process, bool fell_back, bool watched,
+                          const char *objection) {
+    if (fell_back && process->active)
+        bfc_log(BFC_LOG_ERROR, "this driver is older than CUDA 12.5: BFC_FREE=sync is in force");
+    if (objection)
+        bfc_log(BFC_LOG_INFO, "%s: this process is left alone, every call goes to the driver",
+                objection);
+    else if (watched)
+        bfc_log(BFC_LOG_ERROR, "compute-sanitizer cannot see the blocks of a pool: stepping aside, "
+                               "every call goes to the driver");
+}
+
+/* Several threads may get here at once: each makes its own, the first to publish wins. */
+static struct bfc_process *make_process(struct complaints *complaints) {
+    struct bfc_process *process = map_page();
+    if (!process)
+        return NULL;
+    bfc_options_init(&process->options);
+    process->configuration_errors = bfc_options_read(
+        &process->options, *(char ***)libc_variable("environ"), keep_complaint, complaints);
+    store_complaints(process, complaints);
+    bool watched = is_watched();
+    const char *objection = find_objection(&process->options);
+    process->active = !watched && !objection;
+    bool fell_back = fall_back_to_sync(&process->options);
+    process->refuse = process->active && process->options.strict && process->configuration_errors;
+    process->serves = process->active && !process->refuse;
+    process->alive = true;
+    const struct bfc_driver *driver = bfc_driver();
+    process->usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
+    struct bfc_process *first = NULL;
+    if (!__atomic_compare_exchange_n(&bfc_process_made, &first, process, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST)) {
+        munmap(process, sizeof *process);
+        return first;
+    }
+    bfc_log_begin(&process->options.log);
+    print_complaints(process, complaints);
+    log_decisions(process, fell_back, watched, objection);
+    bfc_roads_begin();
+    return process;
+}
+
+const struct bfc_process *bfc_process(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    if (!process) {
+        int reason = errno;
+        struct complaints *complaints = bfc_scratch_begin(sizeof *complaints);
+        process = complaints ? make_process(complaints) : NULL;
+        bfc_scratch_end(complaints, sizeof *complaints);
+        errno = reason;
+    }
+    return process && process->alive ? process : NULL;
+}
+
+/* In a forked child the page is wiped, and nothing is usual there anyway. */
+void bfc_process_no_longer_usual(void) {
+    struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    if (process)
+        __atomic_store_n(&process->usual, false, __ATOMIC_RELAXED);
+}

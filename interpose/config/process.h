@@ -1,0 +1,59 @@
+/*
+ * The state of the whole process: its options, and whether the library may act in it.
+ *
+ * It is made at the first allocation; a process that never allocates has none. It lies in a page
+ * that the kernel wipes in a forked child, however the child was made (fork, clone): CUDA is
+ * unusable there, and everything is forwarded.
+ */
+#ifndef BFC_INTERPOSE_PROCESS_H
+#define BFC_INTERPOSE_PROCESS_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "interpose/config/log.h"
+#include "interpose/config/options.h"
+
+struct bfc_process {
+    bool alive;  /* false in a forked child */
+    bool active; /* false: disabled by a variable */
+    bool serves; /* alive, active and not refuse: allocations may come from a pool */
+    bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
+    bool usual;  /* atomic: serves, records no trace, and the driver has all that pooling needs: no
+                    further checks */
+    unsigned configuration_errors;
+    char complaints[1024]; /* a line each, cut off */
+    struct bfc_options options;
+};
+
+/* The state once made, forked child or not; for the functions below. */
+extern struct bfc_process *bfc_process_made;
+
+/* Whether the process is as usual, so that only the call at hand remains to be looked at. */
+static inline bool bfc_process_is_usual(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return LIKELY(process && __atomic_load_n(&process->usual, __ATOMIC_RELAXED));
+}
+
+/* From now on each call asks for itself. */
+void bfc_process_no_longer_usual(void);
+
+/* Whether allocations may come from a pool, as far as is known without making the state. */
+static inline bool bfc_process_serves(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && process->serves;
+}
+
+/*
+ * The process's state, made now if this is its first call. NULL in a forked child, or when the host
+ * has no memory. Thread-safe, lock-free.
+ */
+const struct bfc_process *bfc_process(void);
+
+/* The same, but NULL too when it was not made yet. */
+static inline const struct bfc_process *bfc_process_if_made(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && process->alive ? process : NULL;
+}
+
+#endif

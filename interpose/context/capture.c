@@ -1,0 +1,385 @@
+/* The gate, and the record of captures under way. */
+#include "interpose/context/capture.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "interpose/config/process.h"
+#include "interpose/host/thread_exit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct capture {
+    CUstream stream;
+    CUcontext context;  /* the stream's */
+    const void *thread; /* that began it */
+    CUstreamCaptureMode mode;
+    bool default_stream; /* of the thread in the context: named only by it, and while current */
+    struct capture *next;
+};
+
+/* It stands for all of which nothing is known, and is under way for ever. */
+static struct capture unknown_capture = {
+    .stream = (CUstream)&unknown_capture, /* which no call names */
+    .context = (CUcontext)&unknown_capture,
+    .mode = BFC_CAPTURE_MODE_UNKNOWN,
+};
+
+#define CLOSED 0x80000000u
+
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of the list; held while the gate is closed */
+static struct capture *captures;
+unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
+static atomic_uint gate;         /* threads inside, and CLOSED */
+static struct bfc_door *doors;   /* guarded by the lock */
+bool bfc_capture_seen;
+struct bfc_waits bfc_waits[BFC_WAITS];
+
+__thread char bfc_this_thread INITIAL_EXEC;
+
+static unsigned count_under_way(void) {
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
+}
+
+/* In a forked child nothing of ours goes on, and what other threads held is held for ever. */
+static bool is_forked(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && !process->alive;
+}
+
+/* ---- the gate ---- */
+
+/* What a closer counts is seen here: both go through the gate word, which orders them. */
+bool bfc_gate_enter(void) {
+    while (count_under_way() == 0) {
+        if (!(atomic_fetch_add(&gate, 1) & CLOSED)) {
+            if (count_under_way() == 0)
+                return true;
+            bfc_gate_leave();
+            return false;
+        }
+        bfc_gate_leave();
+        pthread_mutex_lock(&lock); /* until it opens */
+        pthread_mutex_unlock(&lock);
+    }
+    return false;
+}
+
+void bfc_gate_hold(void) {
+    while (atomic_fetch_add(&gate, 1) & CLOSED) {
+        bfc_gate_leave();
+        bfc_door_await();
+    }
+}
+
+void bfc_gate_leave(void) {
+    atomic_fetch_sub(&gate, 1);
+}
+
+/* ---- waits by context ---- */
+
+enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
+
+static bool are_waits(void) {
+    unsigned under_way = 0;
+    for (int i = 0; i < BFC_WAITS; i++)
+        under_way += __atomic_load_n(&bfc_waits[i].under_way, __ATOMIC_SEQ_CST);
+    return under_way != 0;
+}
+
+/* Nothing enters any more. */
+static void outlast_waits(void) {
+    /* Counted, not by the clock: one that jumps would end it early, and so break a capture. */
+    for (int naps = LONGEST_WAIT_NS / NAP_NS; naps > 0 && are_waits(); naps--)
+        bfc_nap(NAP_NS);
+}
+
+/* ---- doors ---- */
+
+void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door)) {
+    pthread_mutex_lock(&lock);
+    *door = (struct bfc_door){.is_empty = is_empty, .next = doors};
+    doors = door;
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_door_remove(struct bfc_door *door) {
+    pthread_mutex_lock(&lock);
+    struct bfc_door **link = &doors;
+    while (*link != door)
+        link = &(*link)->next;
+    *link = door->next;
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_door_await(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool shut(struct bfc_door *door) {
+    pool_lock(&door->lock);
+    door->shut = true;
+    bool empty = door->is_empty(door);
+    pool_unlock(&door->lock);
+    return empty;
+}
+
+static void shut_doors(void) {
+    for (struct bfc_door *door = doors; door; door = door->next)
+        while (!shut(door))
+            sched_yield();
+}
+
+static void open_doors(void) {
+    for (struct bfc_door *door = doors; door; door = door->next) {
+        pool_lock(&door->lock);
+        door->shut = false;
+        pool_unlock(&door->lock);
+    }
+}
+
+/* ---- captures ---- */
+
+void bfc_capture_begin(void) {
+    if (is_forked())
+        return;
+    __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
+    outlast_waits();
+    pthread_mutex_lock(&lock);
+    atomic_fetch_or(&gate, CLOSED);
+    while (atomic_load(&gate) != CLOSED)
+        sched_yield(); /* those inside make calls that do not block */
+    shut_doors();
+}
+
+static CUcontext current_context(void) {
+    CUcontext context = NULL;
+    const struct bfc_driver *driver = bfc_driver();
+    return driver && driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+/* A stream may be named while another context than its own is current. */
+static CUcontext context_of(CUstream stream, bool default_stream) {
+    CUcontext context = NULL;
+    const struct bfc_driver *driver = bfc_driver();
+    return !default_stream && driver && driver->cuStreamGetCtx &&
+                   driver->cuStreamGetCtx(stream, &context) == CUDA_SUCCESS
+               ? context
+               : current_context();
+}
+
+/* The calling thread's default stream. */
+static bool is_default(CUstream stream, bool per_thread) {
+    return stream == CU_STREAM_PER_THREAD || (per_thread && !stream);
+}
+
+/* ---- a thread's end ---- */
+
+static void end_thread(void *unused);
+
+/* A thread's default stream ends with it, and its capture too. */
+static void watch_thread(void) {
+    static __thread bool watched INITIAL_EXEC;
+    bfc_at_thread_exit(&watched, end_thread);
+}
+
+/* ---- begins ---- */
+
+/* Under the lock. False: it is in the list already. */
+static bool add_unknown(void) {
+    static bool added;
+    if (added)
+        return false;
+    added = true;
+    unknown_capture.next = captures;
+    captures = &unknown_capture;
+    __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+/* One for whose record the host has no memory is as one of which nothing is known. */
+static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
+    struct capture *capture = malloc(sizeof *capture);
+    if (!capture) {
+        add_unknown();
+        return;
+    }
+    *capture = (struct capture){
+        .stream = stream,
+        .context = context_of(stream, default_stream),
+        .thread = &bfc_this_thread,
+        .mode = mode,
+        .default_stream = default_stream,
+        .next = captures,
+    };
+    captures = capture;
+    if (default_stream)
+        watch_thread();
+    __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
+}
+
+static void open_gate(void) {
+    open_doors();
+    atomic_fetch_and(&gate, ~CLOSED);
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
+                       CUresult result) {
+    if (is_forked())
+        return;
+    if (result == CUDA_SUCCESS)
+        add_capture(stream, is_default(stream, per_thread), mode);
+    open_gate();
+}
+
+bool bfc_capture_began_unknown(CUresult result) {
+    if (is_forked())
+        return false;
+    bool first = result == CUDA_SUCCESS && add_unknown();
+    open_gate();
+    return first;
+}
+
+/* ---- modes ---- */
+
+/* Again if it is refused: calls of a thread that is not relaxed could break captures, as could
+ * later ones of a thread that stays so. */
+enum { MODE_TRIES = 8 };
+
+static void exchange(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
+    for (int tries = 0; tries < MODE_TRIES; tries++)
+        if (driver->cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS)
+            return;
+}
+
+CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (driver->cuThreadExchangeStreamCaptureMode)
+        exchange(driver, &mode);
+    return mode;
+}
+
+/* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
+void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
+    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        exchange(driver, &mode);
+}
+
+/*
+ * The driver's rule: a relaxed thread is never barred; any other by a non-relaxed capture of its
+ * own, and a global one also by a global capture of another thread.
+ */
+static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
+    if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
+        return true; /* as far as is known: so the driver is asked itself */
+    if (capture->thread == &bfc_this_thread)
+        return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!driver->cuThreadExchangeStreamCaptureMode ||
+        driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
+        return BFC_CAPTURE_BARRED; /* not known; so the driver is asked itself */
+    bfc_capture_restore(driver, mode);
+    if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return BFC_CAPTURE_ALLOWED;
+    enum bfc_capture_state state = BFC_CAPTURE_NONE;
+    pthread_mutex_lock(&lock);
+    for (const struct capture *capture = captures; capture; capture = capture->next)
+        state = bars(capture, mode) || state == BFC_CAPTURE_BARRED ? BFC_CAPTURE_BARRED
+                                                                   : BFC_CAPTURE_ALLOWED;
+    pthread_mutex_unlock(&lock);
+    return state;
+}
+
+/* ---- ends ---- */
+
+static bool forget(bool (*ended)(const struct capture *capture, const void *context),
+                   const void *context) {
+    if (count_under_way() == 0 || is_forked())
+        return false;
+    pthread_mutex_lock(&lock);
+    unsigned before = count_under_way();
+    for (struct capture **link = &captures; *link;) {
+        struct capture *capture = *link;
+        if (!ended(capture, context)) {
+            link = &capture->next;
+            continue;
+        }
+        *link = capture->next;
+        free(capture);
+        __atomic_fetch_sub(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
+    }
+    bool last = before && count_under_way() == 0;
+    pthread_mutex_unlock(&lock);
+    return last;
+}
+
+/* Whether this thread would name the capture's stream, if it is a default one, as it stands. */
+static bool is_nameable(const struct capture *capture) {
+    return !capture->default_stream ||
+           (capture->thread == &bfc_this_thread && capture->context == current_context());
+}
+
+/* An invalidated capture is not over: the driver goes on refusing what it bars until it is ended.
+ */
+static bool is_over(const struct capture *capture, const void *context) {
+    const struct bfc_driver *driver = context;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN || !is_nameable(capture))
+        return false;
+    CUstream stream = capture->default_stream ? CU_STREAM_PER_THREAD : capture->stream;
+    return driver->cuStreamIsCapturing &&
+           driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+           status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+struct named_stream {
+    CUstream stream;
+    bool default_stream; /* this thread's */
+};
+
+static bool is_of_stream(const struct capture *capture, const void *context) {
+    const struct named_stream *named = context;
+    if (named->default_stream)
+        return capture->default_stream && is_nameable(capture);
+    return !capture->default_stream && capture->stream == named->stream;
+}
+
+static bool is_of_thread(const struct capture *capture, const void *unused) {
+    (void)unused;
+    return capture->default_stream && capture->thread == &bfc_this_thread;
+}
+
+static bool is_of_context(const struct capture *capture, const void *context) {
+    return capture->context == *(const CUcontext *)context;
+}
+
+/*
+ * The driver is not asked: its own record of the thread may be gone. What is deferred gets its
+ * fence from whoever looks for completed fences next.
+ */
+static void end_thread(void *unused) {
+    (void)unused;
+    forget(is_of_thread, NULL);
+}
+
+bool bfc_capture_review(const struct bfc_driver *driver) {
+    return forget(is_over, driver);
+}
+
+bool bfc_capture_ended(CUstream stream, bool per_thread) {
+    struct named_stream named = {stream, is_default(stream, per_thread)};
+    return forget(is_of_stream, &named);
+}
+
+bool bfc_capture_context_ended(CUcontext context) {
+    return forget(is_of_context, &context);
+}

@@ -1,0 +1,149 @@
+/*
+ * The gate between stream captures and our own driver calls.
+ *
+ * Recording or awaiting by context while any stream of that context captures fails and invalidates
+ * the capture, and a capture can spread from context to context. So there is one gate for the
+ * process: a call that begins a capture passes it alone; our non-blocking calls pass it together,
+ * and only while nothing captures. It is never held across a host wait.
+ */
+#ifndef BFC_INTERPOSE_CAPTURE_H
+#define BFC_INTERPOSE_CAPTURE_H
+
+#include "base/compiler.h"
+#include "interpose/driver/driver.h"
+#include "pool/lock.h"
+
+/* What captures mean for a call of the calling thread that they may bar (an allocation, a free). */
+enum bfc_capture_state {
+    BFC_CAPTURE_NONE,    /* nothing captures */
+    BFC_CAPTURE_ALLOWED, /* something captures, but the call is allowed */
+    BFC_CAPTURE_BARRED,  /* the driver would refuse it */
+};
+enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
+
+/* How many captures are under way; for the function below. */
+extern unsigned bfc_captures_under_way;
+
+/* A caller that must not miss a capture passes the gate; one that sees a capture checked before its
+ * end. */
+static inline bool bfc_captures_exist(void) {
+    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) != 0;
+}
+
+static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
+    return bfc_captures_exist() ? bfc_capture_ask(driver) : BFC_CAPTURE_NONE;
+}
+
+extern bool bfc_capture_seen; /* for the function below; never falls */
+
+/* Whether this process ever began a capture. */
+static inline bool bfc_capture_was_seen(void) {
+    return __atomic_load_n(&bfc_capture_seen, __ATOMIC_RELAXED);
+}
+
+/*
+ * Around a host wait by context, which is allowed only while this process has never begun a
+ * capture. NULL: it has, and there is nothing to leave. The first captures let the waits under way
+ * end before they begin, for a second at most: such a wait may itself need what the capturing
+ * thread does next, and harms a capture only if it had not entered the driver yet. Each publishes
+ * itself before it checks, so of a wait and a capture that begin together one sees the other.
+ */
+#define BFC_WAITS 64 /* most threads count in different ones */
+extern struct bfc_waits {
+    unsigned under_way;
+    char rest[60];
+} bfc_waits[BFC_WAITS];
+
+/* Its address tells threads apart. */
+extern __thread char bfc_this_thread INITIAL_EXEC;
+
+static inline struct bfc_waits *bfc_capture_enter_wait(void) {
+    struct bfc_waits *waits = &bfc_waits[((uintptr_t)&bfc_this_thread >> 12) % BFC_WAITS];
+    __atomic_fetch_add(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    if (LIKELY(!__atomic_load_n(&bfc_capture_seen, __ATOMIC_SEQ_CST)))
+        return waits;
+    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
+    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Passes the gate. False: something captures, and the gate was not passed. Leave it at once after
+ * the calls, which must not block.
+ */
+bool bfc_gate_enter(void);
+void bfc_gate_leave(void);
+
+/* The same whatever captures: it only keeps captures from beginning; for calls that touch none
+ * under way. */
+void bfc_gate_hold(void);
+
+/*
+ * A door is a part of the gate with a lock of its own, for calls that take that lock anyway. A
+ * thread that begins a capture shuts the gate, then each door, and waits until nothing is inside. A
+ * thread must not pass a door while it waits for the gate, nor enter the gate while it is inside a
+ * door.
+ */
+struct bfc_door {
+    struct pool_lock lock; /* guards all but `next`, and what the door's owner puts under it */
+    bool shut;
+    bool (*is_empty)(struct bfc_door *door); /* under the lock: whether no call is inside */
+    struct bfc_door *next;
+};
+void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door));
+void bfc_door_remove(struct bfc_door *door);
+
+/*
+ * Under the door's lock: whether it may be passed. False: if it is `shut`, release the lock, call
+ * bfc_door_await and check again; else something captures.
+ */
+static inline bool bfc_door_is_open(const struct bfc_door *door) {
+    return !door->shut && __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) == 0;
+}
+void bfc_door_await(void);
+
+/*
+ * Whether a call was refused because of a capture: one that no hook saw, or that began since. The
+ * code depends on the state of the capture.
+ */
+static inline bool bfc_is_capture_error(CUresult result) {
+    return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+/* Lets our own calls be made whatever the thread's capture mode is; then puts the mode back. */
+CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver);
+void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode);
+
+/* The same, at no cost in a process that never began a capture. */
+static inline CUstreamCaptureMode bfc_capture_relax(const struct bfc_driver *driver) {
+    return UNLIKELY(bfc_capture_was_seen()) ? bfc_capture_relax_now(driver)
+                                            : CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+static inline void bfc_capture_restore(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
+    if (UNLIKELY(mode != CU_STREAM_CAPTURE_MODE_RELAXED))
+        bfc_capture_restore_now(driver, mode);
+}
+
+/*
+ * Around the real call that begins a capture: between the two, nothing else passes the gate. A
+ * capture of unknown mode may bar anything, and only the call that ends it reveals its end. The end
+ * of a capture that began in an unknown way is never known.
+ */
+#define BFC_CAPTURE_MODE_UNKNOWN ((CUstreamCaptureMode)-1)
+void bfc_capture_begin(void);
+void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode, CUresult result);
+bool bfc_capture_began_unknown(CUresult result); /* true: it is the first one */
+
+/*
+ * Forgets captures that have ended: `bfc_capture_review` asks the driver about each (after an end
+ * of capture), the other two are told (after an end of capture and before the destruction of a
+ * stream, after that of a context). True: there were captures, and now there is none.
+ */
+bool bfc_capture_review(const struct bfc_driver *driver);
+bool bfc_capture_ended(CUstream stream, bool per_thread);
+bool bfc_capture_context_ended(CUcontext context);
+
+#endif

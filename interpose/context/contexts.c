@@ -1,0 +1,138 @@
+/* Known contexts: a short table, changed under a lock and read without one. */
+#include "interpose/context/contexts.h"
+
+#include <pthread.h>
+
+#include "interpose/driver/current.h"
+
+enum { MOST = 64, NO_DEVICE = -1 };
+
+/* Read without the lock: by atomic loads. */
+static struct known {
+    CUcontext context; /* NULL: a free place */
+    bool settled;
+    CUdevice device; /* whose primary context it is known to be, or NO_DEVICE */
+} table[MOST];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned high; /* atomic: places that were ever taken */
+unsigned bfc_contexts_known;
+bool bfc_contexts_may_hide = true;
+
+static struct known *find(CUcontext context) {
+    unsigned places = __atomic_load_n(&high, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < places; i++)
+        if (__atomic_load_n(&table[i].context, __ATOMIC_ACQUIRE) == context)
+            return &table[i];
+    return NULL;
+}
+
+bool bfc_contexts_has(CUcontext context) {
+    const struct known *known = find(context);
+    return known && __atomic_load_n(&known->settled, __ATOMIC_ACQUIRE);
+}
+
+/* Without a place for it, it counts for ever: then there are several, whatever ends. */
+static struct known *add(CUcontext context) {
+    struct known *known = find(context);
+    if (known)
+        return known;
+    __atomic_fetch_add(&bfc_contexts_known, 1, __ATOMIC_SEQ_CST);
+    if (!(known = find(NULL))) {
+        if (high == MOST)
+            return NULL;
+        known = &table[high];
+    }
+    known->settled = false;
+    known->device = NO_DEVICE;
+    __atomic_store_n(&known->context, context, __ATOMIC_RELEASE);
+    if (known == &table[high])
+        __atomic_store_n(&high, high + 1, __ATOMIC_RELEASE);
+    return known;
+}
+
+void bfc_contexts_add(CUcontext context) {
+    pthread_mutex_lock(&lock);
+    add(context);
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_contexts_settle(CUcontext context) {
+    pthread_mutex_lock(&lock);
+    struct known *known = find(context);
+    if (known)
+        __atomic_store_n(&known->settled, true, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_contexts_add_primary(CUcontext context, CUdevice device) {
+    pthread_mutex_lock(&lock);
+    struct known *known = add(context);
+    if (known)
+        known->device = device;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock; NULL: there was none. */
+static void forget(struct known *known) {
+    if (!known)
+        return;
+    if (known->device != NO_DEVICE)
+        __atomic_store_n(&bfc_contexts_may_hide, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&known->context, NULL, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&bfc_contexts_known, 1, __ATOMIC_SEQ_CST);
+}
+
+void bfc_contexts_forget(CUcontext context) {
+    pthread_mutex_lock(&lock);
+    forget(find(context));
+    pthread_mutex_unlock(&lock);
+}
+
+static struct known *find_primary(CUdevice device) {
+    for (unsigned i = 0; i < high; i++)
+        if (table[i].context && table[i].device == device)
+            return &table[i];
+    return NULL;
+}
+
+void bfc_contexts_forget_primary(CUdevice device) {
+    pthread_mutex_lock(&lock);
+    forget(find_primary(device));
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- what no hook saw ---- */
+
+static bool is_primary_known(CUdevice device) {
+    pthread_mutex_lock(&lock);
+    bool known = find_primary(device);
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+CUcontext bfc_contexts_search(const struct bfc_driver *driver, bool *unknown) {
+    int count = 0, active;
+    unsigned flags;
+    *unknown = true;
+    if (!driver->cuDeviceGetCount || !driver->cuDevicePrimaryCtxGetState ||
+        driver->cuDeviceGetCount(&count) != CUDA_SUCCESS)
+        return NULL;
+    for (CUdevice device = 0; device < count; device++) {
+        if (is_primary_known(device))
+            continue;
+        if (driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS)
+            return NULL;
+        CUcontext primary = active ? bfc_primary_context(driver, device) : NULL;
+        if (!primary)
+            continue;
+        bool was_there = bfc_contexts_has(primary);
+        bfc_contexts_add_primary(primary, device);
+        if (!was_there)
+            return primary;
+    }
+    *unknown = false;
+    if (count == 1 && is_primary_known(0))
+        __atomic_store_n(&bfc_contexts_may_hide, false, __ATOMIC_RELEASE);
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* Pairs of contexts with access to each other's memory: a short list under a lock. */
+#include "interpose/context/peers.h"
+
+#include "interpose/context/contexts.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct pair {
+    CUcontext accessor, owner;
+    struct pair *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pair *pairs;
+size_t bfc_peer_pairs; /* most programs have none, and then nothing else is read */
+
+size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
+    size_t count = 0;
+    if (__atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST) == 0)
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (const struct pair *pair = pairs; pair; pair = pair->next)
+        if (pair->owner == owner)
+            accessors[count++] = pair->accessor;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static CUresult add(CUcontext accessor, CUcontext owner) {
+    size_t count = 0;
+    for (const struct pair *pair = pairs; pair; pair = pair->next) {
+        if (pair->owner == owner && pair->accessor == accessor)
+            return CUDA_SUCCESS;
+        count += pair->owner == owner;
+    }
+    if (count == BFC_PEERS_MOST)
+        return CUDA_ERROR_TOO_MANY_PEERS;
+    struct pair *pair = malloc(sizeof *pair);
+    if (!pair)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    bfc_contexts_add(accessor); /* pairs mean several contexts */
+    bfc_contexts_add(owner);
+    *pair = (struct pair){accessor, owner, pairs};
+    pairs = pair;
+    __atomic_fetch_add(&bfc_peer_pairs, 1, __ATOMIC_SEQ_CST);
+    return CUDA_SUCCESS;
+}
+
+CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
+    pthread_mutex_lock(&lock);
+    CUresult result = add(accessor, owner);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void bfc_peers_forget(CUcontext context) {
+    pthread_mutex_lock(&lock);
+    for (struct pair **link = &pairs; *link;) {
+        struct pair *pair = *link;
+        if (pair->accessor != context && pair->owner != context) {
+            link = &pair->next;
+            continue;
+        }
+        *link = pair->next;
+        free(pair);
+        __atomic_fetch_sub(&bfc_peer_pairs, 1, __ATOMIC_SEQ_CST);
+    }
+    pthread_mutex_unlock(&lock);
+}

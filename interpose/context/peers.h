@@ -1,0 +1,34 @@
+/*
+ * Which contexts have, or had, access to another context's memory.
+ *
+ * A pair is kept until one of the two contexts ends, even if access is disabled: work submitted
+ * before may still be under way. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_PEERS_H
+#define BFC_INTERPOSE_PEERS_H
+
+#include "base/compiler.h"
+#include "interpose/driver/driver.h"
+
+/* Most contexts that can have access to one context's memory: more than the driver allows. */
+#define BFC_PEERS_MOST ((size_t)255)
+
+/* CUDA_SUCCESS, also when it was known; CUDA_ERROR_TOO_MANY_PEERS; CUDA_ERROR_OUT_OF_MEMORY
+ * (host's). */
+CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
+
+/* How many pairs there are in all; for the function below. */
+extern size_t bfc_peer_pairs;
+
+/* Whether there are any. */
+static inline bool bfc_peers_known(void) {
+    return UNLIKELY(__atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST));
+}
+
+/* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */
+size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
+
+/* Forgets a context that has ended. */
+void bfc_peers_forget(CUcontext context);
+
+#endif

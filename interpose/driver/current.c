@@ -1,0 +1,41 @@
+/* Entering and leaving contexts. */
+#include "interpose/driver/current.h"
+
+CUresult bfc_enter_context(const struct bfc_driver *driver, CUcontext context, bool *pushed) {
+    CUcontext current = NULL;
+    *pushed = false;
+    CUresult result = driver->cuCtxGetCurrent(&current);
+    if (result != CUDA_SUCCESS || current == context)
+        return result;
+    result = driver->cuCtxPushCurrent_v2(context);
+    *pushed = result == CUDA_SUCCESS;
+    return result;
+}
+
+void bfc_leave_context(const struct bfc_driver *driver, bool pushed) {
+    if (pushed)
+        bfc_pop_context(driver);
+}
+
+CUresult bfc_pop_context(const struct bfc_driver *driver) {
+    CUcontext popped;
+    enum { TRIES = 8 };
+    CUresult result = driver->cuCtxPopCurrent_v2(&popped);
+    for (int i = 1; i < TRIES && result != CUDA_SUCCESS; i++)
+        result = driver->cuCtxPopCurrent_v2(&popped);
+    return result;
+}
+
+CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {
+    unsigned flags;
+    int active = 0;
+    CUcontext primary = NULL;
+    /* Retaining an active context does not create it, and the release undoes it. */
+    if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
+        !driver->cuDevicePrimaryCtxRelease_v2 ||
+        driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||
+        driver->cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS)
+        return NULL;
+    driver->cuDevicePrimaryCtxRelease_v2(device);
+    return primary;
+}

@@ -1,0 +1,93 @@
+/* The real driver: its functions, read once. */
+#include "interpose/driver/driver.h"
+
+#include <stdatomic.h>
+
+#include "interpose/host/c_library.h"
+
+const struct bfc_driver *bfc_driver_found;
+
+static void find_calls(struct bfc_driver *calls, const struct link_map *library) {
+    const char *version;
+#define FIND(name, arguments)                                                                      \
+    *(void **)&calls->name = bfc_object_function(library, #name, &version);
+    BFC_HOOKED_CALLS(FIND)
+    BFC_USED_CALLS(FIND)
+#undef FIND
+#define FIND(name, kind, place, parameters, arguments, bytes)                                      \
+    *(void **)&calls->name = bfc_object_function(library, #name, &version);
+    BFC_BYPASS_CALLS(FIND)
+#undef FIND
+#define FIND(name, place, parameters, arguments)                                                   \
+    *(void **)&calls->name = bfc_object_function(library, #name, &version);
+    BFC_NEEDY_CALLS(FIND)
+#undef FIND
+    calls->can_pool = calls->cuMemAlloc_v2 && calls->cuMemFree_v2 && calls->cuCtxGetCurrent &&
+                      calls->cuCtxPushCurrent_v2 && calls->cuCtxPopCurrent_v2 &&
+                      calls->cuCtxGetDevice && calls->cuCtxSynchronize &&
+                      calls->cuDeviceTotalMem_v2;
+    calls->can_fence = calls->cuCtxRecordEvent && calls->cuCtxWaitEvent && calls->cuEventCreate &&
+                       calls->cuEventQuery && calls->cuEventSynchronize &&
+                       calls->cuThreadExchangeStreamCaptureMode;
+}
+
+static struct bfc_driver driver; /* the one that there is */
+
+/*
+ * Two threads may find it at once: the first to write is right. The later one may have been given
+ * hooks, by a symbol table that leads to them already.
+ */
+static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
+    static atomic_flag writing = ATOMIC_FLAG_INIT;
+    static const struct bfc_driver *written;
+    if (!atomic_flag_test_and_set_explicit(&writing, memory_order_acquire)) {
+        driver = *calls;
+        __atomic_store_n(&written, &driver, __ATOMIC_RELEASE);
+    }
+    const struct bfc_driver *result;
+    while (!(result = __atomic_load_n(&written, __ATOMIC_ACQUIRE)))
+        ;
+    return result;
+}
+
+const struct bfc_driver *bfc_read_driver(const struct link_map *library) {
+    struct bfc_driver calls = {0};
+    find_calls(&calls, library);
+    return write_once(&calls);
+}
+
+void bfc_publish_driver(const struct bfc_driver *read, bool can_pool) {
+    if (!can_pool)
+        __atomic_store_n(&driver.can_pool, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&bfc_driver_found, read, __ATOMIC_RELEASE);
+}
+
+static const struct bfc_driver *(*finder)(void); /* atomic */
+
+void bfc_set_driver_finder(const struct bfc_driver *(*find)(void)) {
+    __atomic_store_n(&finder, find, __ATOMIC_RELEASE);
+}
+
+const struct bfc_driver *bfc_find_driver(void) {
+    const struct bfc_driver *(*find)(void) = __atomic_load_n(&finder, __ATOMIC_ACQUIRE);
+    return find ? find() : NULL;
+}
+
+bool bfc_is_fatal(CUresult result) {
+    switch ((int)result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,173 @@
+/*
+ * The real driver: its functions, found in the libcuda.so.1 that the program itself has loaded.
+ *
+ * Nothing here loads the driver. Calls go straight to it, past our own hooks. Signatures are spelt
+ * out, since the header's macros would turn old variants into new ones.
+ */
+#ifndef BFC_INTERPOSE_DRIVER_H
+#define BFC_INTERPOSE_DRIVER_H
+
+#include <cuda.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interpose/driver/memory_calls.h"
+
+typedef unsigned long long bfc_cuda_flags;
+
+/* NAME, arguments. Calls that we hook (and so must be able to forward) come first. */
+#define BFC_HOOKED_CALLS(X)                                                                        \
+    X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                      \
+    X(cuMemFree_v2, (CUdeviceptr))                                                                 \
+    X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                     \
+    X(cuMemFreeAsync_ptsz, (CUdeviceptr, CUstream))                                                \
+    X(cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
+    X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                             \
+    X(cuMemGetHandleForAddressRange,                                                               \
+      (void *, CUdeviceptr, size_t, CUmemRangeHandleType, bfc_cuda_flags))                         \
+    X(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))                           \
+    X(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))             \
+    X(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))                     \
+    X(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))                                          \
+    X(cuIpcOpenMemHandle, (CUdeviceptr *, CUipcMemHandle, unsigned))                               \
+    X(cuIpcOpenMemHandle_v2, (CUdeviceptr *, CUipcMemHandle, unsigned))                            \
+    X(cuIpcCloseMemHandle, (CUdeviceptr))                                                          \
+    X(cuCtxCreate, (CUcontext *, unsigned, CUdevice))                                              \
+    X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice))                                           \
+    X(cuCtxCreate_v3, (CUcontext *, void *, int, unsigned, CUdevice))                              \
+    X(cuCtxCreate_v4, (CUcontext *, void *, unsigned, CUdevice))                                   \
+    X(cuCtxPushCurrent, (CUcontext))                                                               \
+    X(cuCtxPushCurrent_v2, (CUcontext))                                                            \
+    X(cuCtxSetCurrent, (CUcontext))                                                                \
+    X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                           \
+    X(cuGreenCtxCreate, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned))                     \
+    X(cuCtxDestroy, (CUcontext))                                                                   \
+    X(cuCtxDestroy_v2, (CUcontext))                                                                \
+    X(cuDevicePrimaryCtxRelease, (CUdevice))                                                       \
+    X(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                    \
+    X(cuDevicePrimaryCtxReset, (CUdevice))                                                         \
+    X(cuDevicePrimaryCtxReset_v2, (CUdevice))                                                      \
+    X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))                                                \
+    X(cuCtxEnablePeerAccess, (CUcontext, unsigned))                                                \
+    X(cuStreamBeginCapture, (CUstream))                                                            \
+    X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
+    X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \
+    X(cuStreamBeginCapture_v2_ptsz, (CUstream, CUstreamCaptureMode))                               \
+    X(cuStreamBeginCaptureToGraph, (CUstream, CUgraph, const CUgraphNode *,                        \
+                                    const CUgraphEdgeData *, size_t, CUstreamCaptureMode))         \
+    X(cuStreamBeginCaptureToGraph_ptsz, (CUstream, CUgraph, const CUgraphNode *,                   \
+                                         const CUgraphEdgeData *, size_t, CUstreamCaptureMode))    \
+    X(cuStreamBeginRecaptureToGraph, (CUstream, CUstreamCaptureMode, CUgraph, void *, void *))     \
+    X(cuStreamBeginRecaptureToGraph_ptsz,                                                          \
+      (CUstream, CUstreamCaptureMode, CUgraph, void *, void *))                                    \
+    X(cuStreamBeginCaptureToCig, (CUstream, void *))                                               \
+    X(cuStreamBeginCaptureToCig_ptsz, (CUstream, void *))                                          \
+    X(cuStreamEndCapture, (CUstream, CUgraph *))                                                   \
+    X(cuStreamEndCapture_ptsz, (CUstream, CUgraph *))                                              \
+    X(cuStreamEndCaptureToCig, (CUstream))                                                         \
+    X(cuStreamEndCaptureToCig_ptsz, (CUstream))                                                    \
+    X(cuStreamDestroy, (CUstream))                                                                 \
+    X(cuStreamDestroy_v2, (CUstream))                                                              \
+    X(cuGetProcAddress, (const char *, void **, int, bfc_cuda_flags))                              \
+    X(cuGetProcAddress_v2, (const char *, void **, int, bfc_cuda_flags, int *))
+
+#define BFC_USED_CALLS(X)                                                                          \
+    X(cuCtxGetCurrent, (CUcontext *))                                                              \
+    X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
+    X(cuCtxGetDevice, (CUdevice *))                                                                \
+    X(cuCtxGetId, (CUcontext, unsigned long long *))                                               \
+    X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
+    X(cuCtxSynchronize, (void))                                                                    \
+    X(cuCtxWaitEvent, (CUcontext, CUevent))                                                        \
+    X(cuDeviceGetCount, (int *))                                                                   \
+    X(cuDeviceGetName, (char *, int, CUdevice))                                                    \
+    X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
+    X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                                   \
+    X(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))                                   \
+    X(cuEventQuery, (CUevent))                                                                     \
+    X(cuEventRecord, (CUevent, CUstream))                                                          \
+    X(cuEventRecord_ptsz, (CUevent, CUstream))                                                     \
+    X(cuMemFreeHost, (void *))                                                                     \
+    X(cuEventSynchronize, (CUevent))                                                               \
+    X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
+    X(cuStreamGetCtx_ptsz, (CUstream, CUcontext *))                                                \
+    X(cuStreamGetId, (CUstream, unsigned long long *))                                             \
+    X(cuStreamGetId_ptsz, (CUstream, unsigned long long *))                                        \
+    X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *))                                    \
+    X(cuStreamIsCapturing_ptsz, (CUstream, CUstreamCaptureStatus *))                               \
+    X(cuStreamSynchronize, (CUstream))                                                             \
+    X(cuStreamSynchronize_ptsz, (CUstream))                                                        \
+    X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *))
+
+#undef cuCtxCreate
+#undef cuCtxDestroy
+#undef cuCtxPushCurrent
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuEventRecord
+#undef cuGetProcAddress
+#undef cuIpcOpenMemHandle
+#undef cuMemFreeAsync
+#undef cuStreamBeginCapture
+#undef cuStreamBeginCaptureToCig
+#undef cuStreamBeginCaptureToGraph
+#undef cuStreamBeginRecaptureToGraph
+#undef cuStreamDestroy
+#undef cuStreamEndCapture
+#undef cuStreamEndCaptureToCig
+#undef cuStreamGetCtx
+#undef cuStreamGetId
+#undef cuStreamIsCapturing
+#undef cuStreamSynchronize
+
+struct bfc_driver {
+#define FIELD(name, arguments) CUresult(*name) arguments;
+    BFC_HOOKED_CALLS(FIELD)
+    BFC_USED_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, kind, place, parameters, arguments, bytes) CUresult(*name) parameters;
+    BFC_BYPASS_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, place, parameters, arguments) CUresult(*name) parameters;
+    BFC_NEEDY_CALLS(FIELD)
+#undef FIELD
+    bool can_pool;  /* it has every call that pooling needs */
+    bool can_fence; /* it can record and await all work of a context (CUDA 12.5) */
+};
+
+/* The driver's functions once found, and the slow way to find them. */
+extern const struct bfc_driver *bfc_driver_found;
+const struct bfc_driver *bfc_find_driver(void);
+
+/*
+ * For who finds it: `find` is the slow way. Once the driver's library is loaded its functions are
+ * read, by whoever is first, and then published; `can_pool` may only be lowered.
+ */
+void bfc_set_driver_finder(const struct bfc_driver *(*find)(void));
+const struct bfc_driver *bfc_read_driver(const struct link_map *library);
+void bfc_publish_driver(const struct bfc_driver *driver, bool can_pool);
+
+/*
+ * The driver's functions, or NULL while the program has not loaded libcuda.so.1. A function that
+ * the driver lacks is NULL in it. Thread-safe, lock-free once found.
+ */
+static inline const struct bfc_driver *bfc_driver(void) {
+    const struct bfc_driver *driver = __atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE);
+    return driver ? driver : bfc_find_driver();
+}
+
+/*
+ * For a hook, which may be called without a driver: it can be had from dlvsym by our own version.
+ * Or the driver lacks the call.
+ */
+#define BFC_FIND_DRIVER(driver, call)                                                              \
+    const struct bfc_driver *driver = bfc_driver();                                                \
+    if (!driver || !driver->call)                                                                  \
+    return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
+
+/* Errors after which a context answers nothing else. */
+bool bfc_is_fatal(CUresult result);
+
+#endif

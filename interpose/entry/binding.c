@@ -1,0 +1,310 @@
+/*
+ * Rewriting the driver's symbol table, and the words that the loader has filled from it.
+ *
+ * Both walks are made in dl_iterate_phdr, under the loader's lock of its list: no object is
+ * unloaded meanwhile, and no two threads open and close the same page. A load that goes on in
+ * another thread is no danger: between the two walks we wait until every load has ended that may
+ * have seen the old table, and a later one leaves no word that the second walk would change.
+ */
+#include "interpose/entry/binding.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "interpose/config/process.h"
+#include "interpose/config/roads.h"
+#include "interpose/driver/driver.h"
+#include "interpose/entry/hooks.h"
+#include "interpose/entry/runtime.h"
+#include "interpose/entry/unknown.h"
+#include "interpose/host/c_library.h"
+
+#if defined(__x86_64__)
+enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT };
+#elif defined(__aarch64__)
+enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_JUMP_SLOT };
+#endif
+
+struct binding {
+    const struct bfc_driver *driver;
+    const struct link_map *library; /* the driver's */
+    bool undoes;                    /* from the hooks back to the driver's functions */
+    bool failed;                    /* some word could not be written */
+};
+
+/* An object as dl_iterate_phdr shows it. */
+struct object {
+    const struct dl_phdr_info *info;
+    struct link_map map; /* l_addr and l_ld alone */
+};
+
+static bool describe(const struct dl_phdr_info *info, struct object *object) {
+    *object = (struct object){.info = info, .map.l_addr = info->dlpi_addr};
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            object->map.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return object->map.l_ld;
+}
+
+/* ---- writing ---- */
+
+static uintptr_t page_size(void) {
+    long size = sysconf(_SC_PAGESIZE);
+    return size > 0 ? (uintptr_t)size : 4096;
+}
+
+static int protection_by(ElfW(Word) flags) {
+    return (flags & PF_R ? PROT_READ : 0) | (flags & PF_W ? PROT_WRITE : 0) |
+           (flags & PF_X ? PROT_EXEC : 0);
+}
+
+/* What the loader has left a loaded object's address with: its segment's protection, read-only in
+ * the whole pages of what is read-only after relocation. PROT_NONE: it is in no segment. */
+static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
+    int protection = PROT_NONE;
+    uintptr_t pages = ~(page_size() - 1);
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr, end = start + part->p_memsz;
+        if (part->p_type == PT_LOAD && address >= start && address < end)
+            protection = protection_by(part->p_flags);
+        else if (part->p_type == PT_GNU_RELRO && address >= (start & pages) &&
+                 address < (end & pages))
+            return PROT_READ;
+    }
+    return protection;
+}
+
+/* Other threads may read the word meanwhile: each finds the old value or the new one. */
+static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr) value) {
+    int protection = protection_of(object->info, (uintptr_t)word);
+    bool writable = protection & PROT_WRITE;
+    uintptr_t size = page_size();
+    void *page = (void *)((uintptr_t)word & ~(size - 1));
+    if (protection == PROT_NONE ||
+        (!writable && mprotect(page, size, protection | PROT_WRITE) != 0))
+        return false;
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    if (!writable)
+        mprotect(page, size, protection);
+    return true;
+}
+
+/* ---- the driver's symbol table ---- */
+
+/* The highest symbol of the GNU hash section's chains, and 1. */
+static size_t count_by_gnu_hash(const uint32_t *table) {
+    uint32_t buckets = table[0], first = table[1], bloom_words = table[2], last = 0;
+    const uint32_t *bucket = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = bucket + buckets;
+    for (uint32_t i = 0; i < buckets; i++)
+        if (bucket[i] > last)
+            last = bucket[i];
+    if (last < first)
+        return first;
+    while (!(chain[last - first] & 1))
+        last++;
+    return last + 1;
+}
+
+static size_t count_symbols(const struct bfc_dynamic *dynamic) {
+    if (dynamic->hash)
+        return dynamic->hash[1];
+    return dynamic->gnu_hash ? count_by_gnu_hash(dynamic->gnu_hash) : 0;
+}
+
+/* What an address that a driver's name has led to is to become; 0: it stays. */
+static ElfW(Addr) new_address(const struct binding *binding, const char *name, ElfW(Addr) address) {
+    if (name[0] != 'c' || name[1] != 'u')
+        return 0;
+    const struct bfc_hook *hook = bfc_hook_of_symbol(name);
+    if (!hook)
+        return (ElfW(Addr))(binding->undoes ? bfc_unknown_real((void *)address)
+                                            : bfc_unknown_wrapper((void *)address));
+    ElfW(Addr) real = (ElfW(Addr))bfc_hook_real(binding->driver, hook);
+    ElfW(Addr) ours = (ElfW(Addr))hook->replacement;
+    if (!real || address != (binding->undoes ? ours : real))
+        return 0;
+    if (!binding->undoes)
+        bfc_road_note(hook->symbol, BFC_ROAD_SYMBOL_TABLE);
+    return binding->undoes ? real : ours;
+}
+
+static void lead_symbols(struct binding *binding, const struct object *object) {
+    struct bfc_dynamic dynamic;
+    bfc_read_dynamic(&object->map, &dynamic);
+    size_t count = dynamic.symbols && dynamic.strings ? count_symbols(&dynamic) : 0;
+    for (size_t i = 0; i < count; i++) {
+        ElfW(Sym) *symbol = (ElfW(Sym) *)&dynamic.symbols[i];
+        const char *name = dynamic.strings + symbol->st_name;
+        ElfW(Addr) now = object->map.l_addr + symbol->st_value;
+        if (!binding->undoes && bfc_unknown_begins(name) && !bfc_hook_of_symbol(name))
+            bfc_unknown_entry(name, (void *)now);
+        ElfW(Addr) address = new_address(binding, name, now);
+        if (address && !write_word(object, &symbol->st_value, address - object->map.l_addr))
+            binding->failed = true;
+    }
+}
+
+static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
+    struct binding *binding = context;
+    struct object object;
+    (void)size;
+    if (!describe(info, &object) || object.map.l_ld != binding->library->l_ld)
+        return 0;
+    lead_symbols(binding, &object);
+    return 1;
+}
+
+/* ---- what was bound before ---- */
+
+static void rebind_word(struct binding *binding, const struct object *object,
+                        const struct bfc_dynamic *dynamic, const ElfW(Rela) * relocation) {
+    ElfW(Addr) *word = (ElfW(Addr) *)(object->map.l_addr + relocation->r_offset);
+    const ElfW(Sym) *symbol = &dynamic->symbols[ELF64_R_SYM(relocation->r_info)];
+    if ((uintptr_t)word % sizeof *word)
+        return;
+    ElfW(Addr) address = new_address(binding, dynamic->strings + symbol->st_name, *word);
+    if (address && !write_word(object, word, address))
+        binding->failed = true;
+}
+
+static void rebind_words(struct binding *binding, const struct object *object,
+                         const struct bfc_dynamic *dynamic, const ElfW(Rela) * relocations,
+                         size_t size) {
+    size_t count = relocations ? size / sizeof *relocations : 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned type = (unsigned)ELF64_R_TYPE(relocations[i].r_info);
+        if (type == ABSOLUTE || type == DATA || type == CALL)
+            rebind_word(binding, object, dynamic, &relocations[i]);
+    }
+}
+
+/* The driver's own words stay as they are. */
+static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
+    struct binding *binding = context;
+    struct object object;
+    struct bfc_dynamic dynamic;
+    (void)size;
+    if (!describe(info, &object) || object.map.l_ld == binding->library->l_ld)
+        return 0;
+    bfc_read_dynamic(&object.map, &dynamic);
+    if (!dynamic.symbols || !dynamic.strings)
+        return 0;
+    rebind_words(binding, &object, &dynamic, dynamic.relocations, dynamic.relocations_size);
+    rebind_words(binding, &object, &dynamic, dynamic.calls, dynamic.calls_size);
+    return 0;
+}
+
+static bool bind(struct binding binding, bool at_start) {
+    dl_iterate_phdr(lead_driver, &binding);
+    if (!at_start) /* waits for the loads under way */
+        bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    if (!binding.failed || binding.undoes)
+        dl_iterate_phdr(rebind_object, &binding);
+    return !binding.failed;
+}
+
+static bool bind_or_undo(const struct bfc_driver *driver, const struct link_map *library,
+                         bool at_start) {
+    struct binding binding = {.driver = driver, .library = library};
+    if (bind(binding, at_start))
+        return true;
+    binding.undoes = true;
+    bind(binding, at_start);
+    return false;
+}
+
+/* ---- noticing the driver ---- */
+
+static void explain_sealed(void) {
+    const struct bfc_process *process = bfc_process();
+    if (process && process->active)
+        bfc_log(BFC_LOG_ERROR, "this system's memory protection keeps the driver's functions as "
+                               "they are: nothing is pooled");
+}
+
+/* Nobody gets to a hook before everybody does; where some would go past us, nothing is pooled. */
+static const struct bfc_driver *adopt(const struct link_map *library, bool at_start) {
+    const struct bfc_driver *driver = bfc_read_driver(library);
+    bool bound = bind_or_undo(driver, library, at_start);
+    bfc_publish_driver(driver, bound);
+    if (!bound)
+        explain_sealed();
+    return driver;
+}
+
+/*
+ * The loader tells whether the driver is there (interposing rule: it is opened RTLD_LOCAL, so
+ * RTLD_NEXT would not find it). Its handle is the library's link map.
+ */
+static const struct bfc_driver *find_driver(void) {
+    const struct link_map *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    bfc_forget_dl_error();
+    return library ? adopt(library, false) : NULL;
+}
+
+/* Before anything of ours can ask for the driver: from the start, and from whatever comes sooner.
+ */
+void bfc_bind_loaded_driver(void) {
+    bfc_set_driver_finder(find_driver);
+    bfc_driver();
+}
+
+/* Objects that the loader had added in all when they were looked at last; 0: not yet. Atomic. */
+static unsigned long long looked_at;
+
+static int find_driver_name(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size;
+    if (info->dlpi_adds == __atomic_load_n(&looked_at, __ATOMIC_RELAXED))
+        return 1;
+    *(unsigned long long *)context = info->dlpi_adds;
+    return bfc_is_driver(info->dlpi_name) ? 2 : 0;
+}
+
+static void look_again(void) {
+    int error = errno;
+    unsigned long long added = 0;
+    int found = dl_iterate_phdr(find_driver_name, &added);
+    if (found != 1)
+        __atomic_store_n(&looked_at, added, __ATOMIC_RELAXED);
+    if (found == 2)
+        bfc_bind_loaded_driver();
+    errno = error;
+}
+
+/* Nothing may be opened yet: that would run initialisers before their turn. */
+static void look_at_start(void) {
+    static bool looked; /* only read once there can be a second thread */
+    if (looked)
+        return;
+    looked = true;
+    bfc_set_driver_finder(find_driver);
+    const struct link_map *library = bfc_driver_at_start();
+    if (library)
+        adopt(library, true);
+}
+
+__attribute__((constructor)) static void begin(void) {
+    look_at_start();
+}
+
+/*
+ * The start files that every compiler links into programs and libraries call __gmon_start__, where
+ * there is one, before any other initialiser of the same object, and after the loader has bound all
+ * that came in with it. (Profiled programs have their own, which comes before ours.) So what comes
+ * in with the driver, linked to it, gets hooks before its constructors can take a function's
+ * address.
+ */
+__attribute__((visibility("default"))) void bfc_export_begin(void);
+__asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");
+void bfc_export_begin(void) {
+    if (bfc_loads == 1)
+        look_at_start();
+    else if (!__atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE))
+        look_again();
+}

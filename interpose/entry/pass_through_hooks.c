@@ -1,0 +1,50 @@
+/* Hooks of calls past the pool that need device memory: forwarded, counted, and made once more. */
+#include "interpose/api/pass_through.h"
+#include "interpose/arena/give_back.h"
+#include "interpose/driver/driver.h"
+#include "interpose/driver/memory_needs.h"
+#include "interpose/entry/define_hook.h"
+
+/* Here and in calls.inc are the same calls. */
+enum {
+#define BFC_CALL(symbol, version, need) need_of_##symbol = BFC_NEED_##need,
+#include "interpose/driver/calls.inc"
+#undef BFC_CALL
+    calls_to_retry = 0
+#define BFC_CALL(symbol, version, need) +BFC_NEED_RETRIED(BFC_NEED_##need)
+#include "interpose/driver/calls.inc"
+    ,
+#undef BFC_CALL
+#define BYPASS(name, kind, place, parameters, arguments, bytes) +1
+#define NEEDY(name, place, parameters, arguments) +1
+    calls_retried = 0 BFC_BYPASS_CALLS(BYPASS) BFC_NEEDY_CALLS(NEEDY),
+#undef BYPASS
+#undef NEEDY
+};
+_Static_assert(calls_retried == calls_to_retry, "a call that may need memory has no hook");
+#define ASSERT_RETRIED(name)                                                                       \
+    _Static_assert(BFC_NEED_RETRIED(need_of_##name), #name " is not to be retried")
+
+#define BYPASS(name, kind, place, parameters, arguments, bytes)                                    \
+    ASSERT_RETRIED(name);                                                                          \
+    BFC_HOOK(name, parameters) {                                                                   \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        CUresult result = driver->name arguments;                                                  \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))             \
+            result = driver->name arguments;                                                       \
+        if (result == CUDA_SUCCESS)                                                                \
+            bfc_count_past_pool(BFC_BYPASS_##kind, bytes);                                         \
+        return result;                                                                             \
+    }
+BFC_BYPASS_CALLS(BYPASS)
+
+#define NEEDY(name, place, parameters, arguments)                                                  \
+    ASSERT_RETRIED(name);                                                                          \
+    BFC_HOOK(name, parameters) {                                                                   \
+        BFC_FIND_DRIVER(driver, name);                                                             \
+        CUresult result = driver->name arguments;                                                  \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))             \
+            result = driver->name arguments;                                                       \
+        return result;                                                                             \
+    }
+BFC_NEEDY_CALLS(NEEDY)

@@ -1,0 +1,207 @@
+/*
+ * Look-ups by name: what they are to find that the real ones would not.
+ *
+ * A loaded driver's symbol table leads to the hooks (interpose/entry/binding.h), so that its names
+ * are the real look-up's affair, errors included: all that is done here is to know the driver by
+ * then.
+ *
+ * A runtime's calls are ours to answer. The pseudo-handles depend on the caller, whom the real
+ * dlsym knows from its return address alone, which a call from here cannot give it: there the
+ * places are looked through in which such a caller's look-up could find the runtime.
+ */
+#include "interpose/entry/resolve.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interpose/config/roads.h"
+#include "interpose/driver/driver.h"
+#include "interpose/entry/binding.h"
+#include "interpose/entry/hooks.h"
+#include "interpose/entry/runtime.h"
+#include "interpose/host/c_library.h"
+
+/* In glibc an object's link map is its handle: a look-up in it and what it needs. */
+static bool finds_in_object(struct link_map *object, const char *name, const void *real) {
+    return object && bfc_real_dlsym(object, name) == real;
+}
+
+/* RTLD_DEFAULT: the global scope, then the caller's own. */
+static bool finds_by_default(const char *name, const void *caller, const void *real) {
+    return bfc_real_dlsym(RTLD_DEFAULT, name) == real ||
+           finds_in_object(bfc_object_of(caller), name, real);
+}
+
+/* RTLD_NEXT: whatever comes after the caller, in the global scope or in its own. */
+static bool finds_next(const char *name, const void *caller, const void *real) {
+    struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
+    if (!object || object == its)
+        return false;
+    if (bfc_real_dlsym(RTLD_DEFAULT, name) != real)
+        return finds_in_object(object, name, real);
+    while (object && object != its)
+        object = object->l_next;
+    return object;
+}
+
+/* Whether a look-up would find `real`. */
+static bool finds(void *handle, const char *name, const void *caller, const void *real) {
+    if (handle == RTLD_DEFAULT)
+        return finds_by_default(name, caller, real);
+    if (handle == RTLD_NEXT)
+        return finds_next(name, caller, real);
+    return bfc_real_dlsym(handle, name) == real;
+}
+
+/* ---- dlvsym ---- */
+
+/*
+ * A program that takes dlsym by its version to get past a preloaded one gets ours all the same; but
+ * not a library that exports a dlsym itself: for it, what comes after is its own affair.
+ */
+static void *resolve_dlsym(void *handle, const char *version, const void *caller, void *ours) {
+    void *real = bfc_real_dlvsym(handle, "dlsym", version);
+    if (!real || bfc_object_of(real) != bfc_object_of(bfc_c_function("dlsym")) ||
+        bfc_object_exports(bfc_object_of(caller), "dlsym"))
+        return NULL;
+    return ours;
+}
+
+/* ---- a runtime's calls ---- */
+
+/* By its index, or BFC_RUNTIME_CALL_COUNT: another name. */
+static enum bfc_runtime_call runtime_call_of(const char *name) {
+    int call = 0;
+    while (call < BFC_RUNTIME_CALL_COUNT && strcmp(bfc_runtime_names[call], name) != 0)
+        call++;
+    return (enum bfc_runtime_call)call;
+}
+
+static enum bfc_runtime_version runtime_version_of(const char *version) {
+    int v = 0;
+    while (v < BFC_RUNTIME_VERSIONS && strcmp(bfc_runtime_versions[v], version) != 0)
+        v++;
+    return (enum bfc_runtime_version)v;
+}
+
+static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call call) {
+    bfc_road_note(bfc_runtime_names[call], BFC_ROAD_DLSYM);
+    return bfc_runtime_entry(version, call);
+}
+
+/* Ours for the sole runtime's own; any other function as it is. */
+static void *replace(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
+                     enum bfc_runtime_call call, void *real) {
+    bool ours = bfc_runtimes_sole(runtimes, version) && real == runtimes->of[version].calls[call];
+    return ours ? give_entry(version, call) : real;
+}
+
+/* Without a version our exports are not to be found: whatever is, is a runtime's own. */
+static void *resolve_without_version(void *handle, enum bfc_runtime_call call, const void *caller) {
+    struct bfc_runtimes runtimes;
+    bfc_runtimes_find(&runtimes);
+    for (int v = 0; v < BFC_RUNTIME_VERSIONS; v++) {
+        enum bfc_runtime_version version = (enum bfc_runtime_version)v;
+        void *real = runtimes.of[v].calls[call];
+        if (real && bfc_runtimes_sole(&runtimes, version) &&
+            finds(handle, bfc_runtime_names[call], caller, real))
+            return give_entry(version, call);
+    }
+    return NULL;
+}
+
+static bool comes_before_us(const void *caller) {
+    struct link_map *object = bfc_object_of(caller);
+    const struct link_map *ours = bfc_object_of(__extension__(void *) bfc_resolve);
+    while (object && object != ours)
+        object = object->l_next;
+    return object;
+}
+
+/* What a look-up with a version would find without us. RTLD_NEXT, asked here, is what follows us.
+ */
+static void *find_natively(void *handle, const char *name, const char *version,
+                           const void *caller) {
+    void *found = bfc_real_dlvsym(RTLD_NEXT, name, version);
+    struct link_map *object = handle == RTLD_DEFAULT && !found ? bfc_object_of(caller) : NULL;
+    return object && object->l_name[0] ? bfc_real_dlvsym(object, name, version) : found;
+}
+
+/*
+ * With a version the real dlvsym may find our export, where all objects are looked through. If
+ * nothing else is there, the error is to be the real one's, in whose words a version is part of the
+ * name; and no such name exists.
+ */
+static void *resolve_versioned(void *handle, const char **name, const char **version,
+                               enum bfc_runtime_call call, const void *caller) {
+    static const char missing[BFC_RUNTIME_VERSIONS][BFC_RUNTIME_CALL_COUNT][40] = {
+#define ROW(number, text)                                                                          \
+    {"cudaMalloc, version " text, "cudaFree, version " text, "cudaSetDevice, version " text},
+        BFC_RUNTIMES(ROW)
+#undef ROW
+    };
+    struct bfc_runtimes runtimes;
+    enum bfc_runtime_version v = runtime_version_of(*version);
+    if (v == BFC_RUNTIME_VERSIONS || (handle == RTLD_NEXT && !comes_before_us(caller)))
+        return NULL;
+    bfc_runtimes_find(&runtimes);
+    void *found = handle == RTLD_NEXT || handle == RTLD_DEFAULT
+                      ? bfc_runtime_entry(v, call)
+                      : bfc_real_dlvsym(handle, *name, *version);
+    if (found == bfc_runtime_entry(v, call))
+        found = find_natively(handle, *name, *version, caller);
+    else if (!found)
+        return NULL;
+    if (found)
+        return replace(&runtimes, v, call, found);
+    *name = missing[v][call];
+    *version = NULL;
+    return NULL;
+}
+
+/* ---- what the thunks ask ---- */
+
+/* Of a name with cu: whether it could be the driver's. */
+static bool is_driver_name(const char *name) {
+    return name[2] >= 'A' && name[2] <= 'Z';
+}
+
+static void note_hook(const char *name) {
+    const struct bfc_hook *hook = bfc_hook_of_symbol(name);
+    if (hook)
+        bfc_road_note(hook->symbol, BFC_ROAD_DLSYM);
+}
+
+void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller,
+                  void *own_dlsym) {
+    if (*version && strcmp(*name, "dlsym") == 0)
+        return resolve_dlsym(handle, *version, caller, own_dlsym);
+    if (strcmp(*name, "cuGetExportTable") == 0) /* as CUPTI does, once it is wanted */
+        bfc_runtime_watched();
+    enum bfc_runtime_call call = runtime_call_of(*name);
+    if (call == BFC_RUNTIME_CALL_COUNT) {
+        if (is_driver_name(*name)) {
+            bfc_bind_loaded_driver(); /* a loaded one leads to the hooks from here on */
+            if (bfc_driver_found)
+                note_hook(*name);
+        }
+        return NULL;
+    }
+    return *version ? resolve_versioned(handle, name, version, call, caller)
+                    : resolve_without_version(handle, call, caller);
+}
+
+/* Read at each such call, which are few, so that a process without CUDA keeps nothing of ours. */
+int bfc_dlopen_mode(const char *file, int mode) {
+    (void)file;
+    const char *choice = getenv("BFC_DEEPBIND");
+    return choice && strcmp(choice, "keep") == 0 ? mode : mode & ~RTLD_DEEPBIND;
+}
+
+void *bfc_next_function(const char *name) {
+    void *next = bfc_real_dlsym(RTLD_NEXT, name);
+    return next ? next : bfc_c_function(name);
+}

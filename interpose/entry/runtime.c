@@ -1,0 +1,260 @@
+/* The exported functions, when they answer by themselves, and how they go on to the runtime. */
+#include "interpose/entry/runtime.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "interpose/api/memory.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/process.h"
+#include "interpose/config/roads.h"
+
+/* cudaError_t, of which nothing more is needed. */
+enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
+
+struct calls {
+#define FIELD(name, parameters) int(*name) parameters;
+    BFC_RUNTIME_CALLS(FIELD)
+#undef FIELD
+};
+
+unsigned long bfc_loads = 1;
+
+/*
+ * By version, the runtime that every caller means. Whoever calls needs it, so it stays loaded while
+ * nothing else is: it holds as long as bfc_loads is `found_at`. The fields are atomic each.
+ */
+static struct {
+    unsigned long found_at; /* 0: none, or none that all callers mean */
+    bool ready;             /* calls may be answered here */
+    void *calls[BFC_RUNTIME_CALL_COUNT];
+} runtimes[BFC_RUNTIME_VERSIONS];
+
+/* Atomic, and never lowered: the process is on its way out, and the runtime answers as it then
+ * does; a profiler may want to see its calls. */
+static bool exiting, watched;
+
+/* Of a thread: by version, the context (an arena's id) in which it was last seen to work. */
+static __thread struct {
+    unsigned long long context[BFC_RUNTIME_VERSIONS]; /* 0: none */
+    unsigned left; /* calls until the next one that looks around */
+} thread INITIAL_EXEC;
+
+/* ---- looking around ---- */
+
+/* The driver looks when it begins; later changes of the environment mean nothing. */
+static bool is_injected(void) {
+    static int known; /* atomic: 0 not yet, else 1 + whether */
+    int was = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!was) {
+        was = 1 + (getenv("CUDA_INJECTION64_PATH") != NULL);
+        __atomic_store_n(&known, was, __ATOMIC_RELAXED);
+    }
+    return was == 2;
+}
+
+static bool is_wanted(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !process->serves || process->options.runtime == BFC_RUNTIME_OFF ||
+        __atomic_load_n(&exiting, __ATOMIC_SEQ_CST))
+        return false;
+    return process->options.runtime == BFC_RUNTIME_ON ||
+           (!__atomic_load_n(&watched, __ATOMIC_SEQ_CST) && !is_injected());
+}
+
+/* Looked at again once it is said: what speaks against it may come about meanwhile. */
+static void set_ready(enum bfc_runtime_version version, bool may) {
+    __atomic_store_n(&runtimes[version].ready, may && is_wanted(), __ATOMIC_SEQ_CST);
+    if (may && !is_wanted())
+        __atomic_store_n(&runtimes[version].ready, false, __ATOMIC_SEQ_CST);
+}
+
+static void forbid(bool *reason) {
+    __atomic_store_n(reason, true, __ATOMIC_SEQ_CST);
+    for (int version = 0; version < BFC_RUNTIME_VERSIONS; version++)
+        set_ready((enum bfc_runtime_version)version,
+                  __atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED));
+}
+
+/* Once; not before there are options, so it is asked for again at each look. */
+static void log_watched(void) {
+    static bool logged; /* atomic */
+    const struct bfc_process *process = bfc_process_if_made();
+    if (process && process->serves && process->options.runtime == BFC_RUNTIME_AUTO &&
+        (__atomic_load_n(&watched, __ATOMIC_SEQ_CST) || is_injected()) &&
+        !__atomic_exchange_n(&logged, true, __ATOMIC_RELAXED))
+        bfc_log(BFC_LOG_INFO, "a profiler may be watching: calls of the runtime are not answered "
+                              "before it (BFC_RUNTIME=auto)");
+}
+
+void bfc_runtime_watched(void) {
+    forbid(&watched);
+    log_watched();
+}
+
+/* Notes what was found; the look began when bfc_loads was `loads`. */
+static void note(enum bfc_runtime_version version, const struct bfc_runtimes *found,
+                 unsigned long loads) {
+    bool sole = bfc_runtimes_sole(found, version);
+    for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
+        __atomic_store_n(&runtimes[version].calls[call], found->of[version].calls[call],
+                         __ATOMIC_RELAXED);
+    set_ready(version, sole);
+    /* Before the first allocation there are no options yet: to be looked at again then. */
+    bool lasts = sole && bfc_process_if_made();
+    __atomic_store_n(&runtimes[version].found_at, lasts ? loads : 0, __ATOMIC_RELEASE);
+    thread.left = BFC_RUNTIME_LOOKS;
+}
+
+static inline bool is_known(enum bfc_runtime_version version) {
+    return __atomic_load_n(&runtimes[version].found_at, __ATOMIC_ACQUIRE) ==
+               __atomic_load_n(&bfc_loads, __ATOMIC_RELAXED) &&
+           thread.left != 0;
+}
+
+static inline bool may_answer(enum bfc_runtime_version version) {
+    if (!is_known(version) || !__atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED))
+        return false;
+    thread.left--;
+    return true;
+}
+
+/* ---- going on to the runtime ---- */
+
+static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtime_call call,
+                               const void *caller) {
+    struct bfc_runtimes found;
+    unsigned long loads = __atomic_load_n(&bfc_loads, __ATOMIC_ACQUIRE);
+    bfc_runtimes_find(&found);
+    note(version, &found, loads);
+    bfc_road_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
+    log_watched();
+    return bfc_runtimes_call(&found, version, call, caller);
+}
+
+/* NULL: there is none; every caller's would have to be unloaded. */
+static inline void *find(enum bfc_runtime_version version, enum bfc_runtime_call call,
+                         const void *caller) {
+    if (!is_known(version))
+        return look_for(version, call, caller);
+    thread.left--;
+    return __atomic_load_n(&runtimes[version].calls[call], __ATOMIC_RELAXED);
+}
+
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+
+static void stop(void *unused) {
+    (void)unused;
+    forbid(&exiting);
+}
+
+/* What a runtime does at exit it asked for when it began, earlier: so ours is done before it. */
+static void stop_at_exit(enum bfc_runtime_version version) {
+    static bool asked[BFC_RUNTIME_VERSIONS];
+    if (!__atomic_exchange_n(&asked[version], true, __ATOMIC_RELAXED))
+        __cxa_atexit(stop, NULL, NULL);
+}
+
+/* A call of the runtime has ended well: it works in the context that is current now. */
+static NOINLINE void learn(enum bfc_runtime_version version) {
+    const struct bfc_driver *driver = bfc_driver_found;
+    if (!driver || bfc_arena_was(thread.context[version]))
+        return;
+    thread.context[version] = bfc_arena_now(driver);
+    if (thread.context[version])
+        stop_at_exit(version);
+}
+
+static inline int learn_from(enum bfc_runtime_version version, int result) {
+    if (result == SUCCESS && __atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED))
+        learn(version);
+    return result;
+}
+
+static NOINLINE int forward_malloc(enum bfc_runtime_version version, void **pointer, size_t bytes,
+                                   const void *caller) {
+    struct calls runtime;
+    *(void **)&runtime.cudaMalloc = find(version, BFC_CALL_cudaMalloc, caller);
+    if (!runtime.cudaMalloc)
+        return INITIALIZATION_ERROR;
+    return learn_from(version, runtime.cudaMalloc(pointer, bytes));
+}
+
+static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer,
+                                 const void *caller) {
+    struct calls runtime;
+    *(void **)&runtime.cudaFree = find(version, BFC_CALL_cudaFree, caller);
+    if (!runtime.cudaFree)
+        return INITIALIZATION_ERROR;
+    return learn_from(version, runtime.cudaFree(pointer));
+}
+
+/* The runtime hears from its driver how the free ended, and takes it from there. */
+static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, CUresult result,
+                              const void *caller) {
+    bfc_free_answered((CUdeviceptr)pointer, result);
+    int code = forward_free(version, pointer, caller);
+    bfc_free_answered(0, CUDA_SUCCESS);
+    return code;
+}
+
+/* ---- the calls ---- */
+
+static inline int allocate(enum bfc_runtime_version version, void **pointer, size_t bytes,
+                           const void *caller) {
+    CUdeviceptr block;
+    if (may_answer(version) && pointer &&
+        bfc_allocate_hit(&block, bytes, thread.context[version])) {
+        *pointer = (void *)block;
+        return SUCCESS;
+    }
+    return forward_malloc(version, pointer, bytes, caller);
+}
+
+static inline int release(enum bfc_runtime_version version, void *pointer, const void *caller) {
+    CUresult result;
+    if (!may_answer(version) || !pointer ||
+        !bfc_free_hit((CUdeviceptr)pointer, thread.context[version], &result))
+        return forward_free(version, pointer, caller);
+    return result == CUDA_SUCCESS ? SUCCESS : fail_free(version, pointer, result, caller);
+}
+
+/* One that fails may leave the runtime with another device than the driver's current context. */
+static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
+    struct calls runtime;
+    *(void **)&runtime.cudaSetDevice = find(version, BFC_CALL_cudaSetDevice, caller);
+    int result = runtime.cudaSetDevice ? runtime.cudaSetDevice(device) : INITIALIZATION_ERROR;
+    if (result != SUCCESS)
+        thread.context[version] = 0;
+    return result;
+}
+
+/* As a driver-level hook (interpose/entry/hooks.h), with the runtime's own version, hidden. */
+#define ENTRY(number, version, name, parameters, answer)                                           \
+    __attribute__((visibility("hidden"))) int runtime_##number##_##name parameters;                \
+    int bfc_export_##number##_##name parameters                                                    \
+        __attribute__((visibility("default"), alias("runtime_" #number "_" #name)));               \
+    __asm__(".symver bfc_export_" #number "_" #name ", " #name "@" version);                       \
+    int runtime_##number##_##name parameters {                                                     \
+        return answer;                                                                             \
+    }
+#define ENTRIES(number, version)                                                                   \
+    ENTRY(number, version, cudaMalloc, (void **pointer, size_t bytes),                             \
+          allocate(BFC_RUNTIME_##number, pointer, bytes, __builtin_return_address(0)))             \
+    ENTRY(number, version, cudaFree, (void *pointer),                                              \
+          release(BFC_RUNTIME_##number, pointer, __builtin_return_address(0)))                     \
+    ENTRY(number, version, cudaSetDevice, (int device),                                            \
+          set_device(BFC_RUNTIME_##number, device, __builtin_return_address(0)))
+BFC_RUNTIMES(ENTRIES)
+
+void *bfc_runtime_entry(enum bfc_runtime_version version, enum bfc_runtime_call call) {
+#define ANSWER(number, name)                                                                       \
+    if (version == BFC_RUNTIME_##number && call == BFC_CALL_##name)                                \
+        return __extension__(void *) runtime_##number##_##name;
+#define ANSWERS(number, text)                                                                      \
+    ANSWER(number, cudaMalloc) ANSWER(number, cudaFree) ANSWER(number, cudaSetDevice)
+    BFC_RUNTIMES(ANSWERS)
+#undef ANSWERS
+#undef ANSWER
+    return NULL;
+}

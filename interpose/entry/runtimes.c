@@ -1,0 +1,164 @@
+/* The walk over the loaded objects, and the search in a caller's scope. */
+#include "interpose/entry/runtimes.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "interpose/host/c_library.h"
+
+const char bfc_runtime_versions[BFC_RUNTIME_VERSIONS][16] = {
+#define VERSION(number, version) version,
+    BFC_RUNTIMES(VERSION)
+#undef VERSION
+};
+const char bfc_runtime_names[BFC_RUNTIME_CALL_COUNT][16] = {
+#define CALL(name, parameters) #name,
+    BFC_RUNTIME_CALLS(CALL)
+#undef CALL
+};
+
+/* ---- the walk ---- */
+
+static void add_runtime(struct bfc_runtimes *runtimes, const struct link_map *object,
+                        const char *version) {
+    const char *same;
+    for (int v = 0; v < BFC_RUNTIME_VERSIONS; v++) {
+        if (strcmp(bfc_runtime_versions[v], version) != 0 || runtimes->of[v].count++ > 0)
+            continue;
+        for (int call = 0; call < BFC_RUNTIME_CALL_COUNT; call++)
+            runtimes->of[v].calls[call] =
+                bfc_object_function(object, bfc_runtime_names[call], &same);
+    }
+}
+
+static bool is_runtime_version(const char *version) {
+    return strncmp(version, "libcudart.so.", strlen("libcudart.so.")) == 0;
+}
+
+static void look_at(struct bfc_runtimes *runtimes, const struct link_map *object) {
+    const char *version;
+    if (object->l_ld == _DYNAMIC) /* our own */
+        return;
+    if (!bfc_object_function(object, "cudaMalloc", &version))
+        return;
+    if (is_runtime_version(version))
+        add_runtime(runtimes, object, version);
+    else
+        runtimes->others = true;
+}
+
+static void count_changes(struct bfc_runtimes *runtimes, const struct dl_phdr_info *info) {
+    runtimes->loaded = info->dlpi_adds;
+    runtimes->unloaded = info->dlpi_subs;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *context) {
+    struct bfc_runtimes *runtimes = context;
+    struct link_map object = {.l_addr = info->dlpi_addr};
+    (void)size;
+    count_changes(runtimes, info);
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            object.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    if (object.l_ld)
+        look_at(runtimes, &object);
+    return 0;
+}
+
+static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size;
+    count_changes(context, info);
+    return 1;
+}
+
+/* ---- what was found last ---- */
+
+static atomic_flag busy = ATOMIC_FLAG_INIT; /* the lock of `last` */
+static struct bfc_runtimes last;            /* loaded 0: nothing yet */
+
+/* Held for a copy alone. A child that was forked meanwhile never gets it: it looks by itself. */
+static bool enter(void) {
+    for (int tries = 0; tries < 100; tries++) {
+        if (!atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
+static void leave(void) {
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+}
+
+static bool recall(struct bfc_runtimes *runtimes) {
+    struct bfc_runtimes now = {0};
+    dl_iterate_phdr(visit_first, &now);
+    if (!enter())
+        return false;
+    bool valid = last.loaded == now.loaded && last.unloaded == now.unloaded;
+    if (valid)
+        *runtimes = last;
+    leave();
+    return valid;
+}
+
+void bfc_runtimes_find(struct bfc_runtimes *runtimes) {
+    if (recall(runtimes))
+        return;
+    memset(runtimes, 0, sizeof *runtimes);
+    dl_iterate_phdr(visit, runtimes);
+    if (!enter())
+        return;
+    last = *runtimes;
+    leave();
+}
+
+bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version) {
+    return runtimes->of[version].count == 1 && !runtimes->others;
+}
+
+/* ---- a caller's own ---- */
+
+/*
+ * In the object's own scope. Opened anew, since a library that came in with another has a list of
+ * what it needs only then.
+ */
+static void *find_in_scope(const struct link_map *object, const char *name, const char *version) {
+    if (!object || !object->l_name[0])
+        return NULL;
+    int (*close)(void *);
+    *(void **)&close = bfc_c_function("dlclose");
+    void *handle = bfc_real_dlopen(object->l_name, RTLD_NOLOAD | RTLD_LAZY);
+    void *found = handle ? bfc_real_dlvsym(handle, name, version) : NULL;
+    if (handle && close)
+        close(handle);
+    return found;
+}
+
+/* RTLD_NEXT, asked from here, is what comes after us in the global scope. */
+static void *find_next(const char *name, const char *version) {
+    const char *its_version;
+    void *next = bfc_real_dlsym(RTLD_NEXT, name);
+    const struct link_map *object = next ? bfc_object_of(next) : NULL;
+    if (object && bfc_object_function(object, name, &its_version) &&
+        !is_runtime_version(its_version))
+        return next;
+    return bfc_real_dlvsym(RTLD_NEXT, name, version);
+}
+
+void *bfc_runtimes_call(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
+                        enum bfc_runtime_call call, const void *address) {
+    void *first = runtimes->of[version].calls[call];
+    if (bfc_runtimes_sole(runtimes, version))
+        return first;
+    const char *name = bfc_runtime_names[call], *text = bfc_runtime_versions[version];
+    void *found = find_next(name, text);
+    if (!found)
+        found = find_in_scope(bfc_object_of(address), name, text);
+    bfc_forget_dl_error();
+    return found ? found : first;
+}

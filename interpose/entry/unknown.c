@@ -1,0 +1,113 @@
+/* Wrappers of entries that begin captures in ways unknown here. */
+#include "interpose/entry/unknown.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+
+/*
+ * So many words are passed on, whatever the entry takes: more than any driver call has. Those that
+ * the caller did not give are whatever its stack holds.
+ */
+#define WORDS(X) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h), X(i), X(j), X(k), X(l)
+#define DECLARE(word) uintptr_t word
+#define PASS(word) word
+
+typedef CUresult entry(WORDS(DECLARE));
+
+/* Places are taken in order, under the lock, and never given back. */
+enum { PLACES = 8 };
+static entry *places[PLACES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void note(CUresult result) {
+    if (bfc_capture_began_unknown(result))
+        bfc_log(BFC_LOG_WARN, "a capture was begun by a driver call that is newer than this "
+                              "library: from now on the driver itself serves allocations");
+}
+
+#define WRAPPER(place)                                                                             \
+    static CUresult wrapper_##place(WORDS(DECLARE)) {                                              \
+        bfc_capture_begin();                                                                       \
+        CUresult result = __atomic_load_n(&places[place], __ATOMIC_ACQUIRE)(WORDS(PASS));          \
+        note(result);                                                                              \
+        return result;                                                                             \
+    }
+WRAPPER(0)
+WRAPPER(1)
+WRAPPER(2)
+WRAPPER(3)
+WRAPPER(4)
+WRAPPER(5)
+WRAPPER(6)
+WRAPPER(7)
+
+static entry *wrapper_of(int place) {
+    switch (place) {
+    case 0:
+        return wrapper_0;
+    case 1:
+        return wrapper_1;
+    case 2:
+        return wrapper_2;
+    case 3:
+        return wrapper_3;
+    case 4:
+        return wrapper_4;
+    case 5:
+        return wrapper_5;
+    case 6:
+        return wrapper_6;
+    default:
+        return wrapper_7;
+    }
+}
+
+bool bfc_unknown_begins(const char *name) {
+    static const char begin[] = "cuStreamBegin";
+    return strncmp(name, begin, sizeof begin - 1) == 0 &&
+           (strstr(name, "Capture") || strstr(name, "capture"));
+}
+
+/* -1: there are more of them than places. */
+static int place_of(entry *real) {
+    int place = 0;
+    pthread_mutex_lock(&lock);
+    while (place < PLACES && places[place] && places[place] != real)
+        place++;
+    if (place < PLACES)
+        __atomic_store_n(&places[place], real, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&lock);
+    return place < PLACES ? place : -1;
+}
+
+void *bfc_unknown_wrapper(const void *real) {
+    for (int place = 0; place < PLACES; place++)
+        if (real && __extension__(void *) __atomic_load_n(&places[place], __ATOMIC_ACQUIRE) == real)
+            return __extension__(void *) wrapper_of(place);
+    return NULL;
+}
+
+void *bfc_unknown_real(const void *wrapper) {
+    for (int place = 0; place < PLACES; place++)
+        if (__extension__(void *) wrapper_of(place) == wrapper)
+            return __extension__(void *) __atomic_load_n(&places[place], __ATOMIC_ACQUIRE);
+    return NULL;
+}
+
+void *bfc_unknown_entry(const char *name, void *real) {
+    if (!bfc_unknown_begins(name) || bfc_unknown_real(real))
+        return real;
+    entry *called;
+    *(void **)&called = real;
+    int place = place_of(called);
+    if (place >= 0)
+        return __extension__(void *) wrapper_of(place);
+    /* It may be called unseen from now on. */
+    bfc_capture_begin();
+    note(CUDA_SUCCESS);
+    return real;
+}

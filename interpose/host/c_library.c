@@ -1,0 +1,241 @@
+/*
+ * Finding functions of the C library: a walk over the loaded objects' dynamic symbol tables.
+ *
+ * A sanitizer's runtime, preloaded before us, calls our dlsym before it is able to serve the very
+ * functions of the C library that it stands in for (strcmp, dl_iterate_phdr). So nothing here calls
+ * any, and nothing is instrumented. The loader's list of objects begins with those of the process's
+ * start, which stay: the C library is among them, and the walk ends there.
+ */
+#include "interpose/host/c_library.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Weak, so that the loader itself does not become a library that we need by name. */
+#pragma weak _r_debug
+
+#define NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* glibc relocates d_ptr in place on the processors that we know; others leave an offset. */
+NO_SANITIZER static const void *dynamic_pointer(const struct link_map *object, ElfW(Addr) value) {
+    return (const void *)(value < object->l_addr ? object->l_addr + value : value);
+}
+
+NO_SANITIZER void bfc_read_dynamic(const struct link_map *object, struct bfc_dynamic *dynamic) {
+    *dynamic = (struct bfc_dynamic){0};
+    for (const ElfW(Dyn) *entry = object->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
+        const void *pointer = dynamic_pointer(object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB)
+            dynamic->symbols = pointer;
+        else if (entry->d_tag == DT_STRTAB)
+            dynamic->strings = pointer;
+        else if (entry->d_tag == DT_VERSYM)
+            dynamic->versions = pointer;
+        else if (entry->d_tag == DT_VERDEF)
+            dynamic->definitions = pointer;
+        else if (entry->d_tag == DT_GNU_HASH)
+            dynamic->gnu_hash = pointer;
+        else if (entry->d_tag == DT_HASH)
+            dynamic->hash = pointer;
+        else if (entry->d_tag == DT_RELA)
+            dynamic->relocations = pointer;
+        else if (entry->d_tag == DT_RELASZ)
+            dynamic->relocations_size = entry->d_un.d_val;
+        else if (entry->d_tag == DT_JMPREL)
+            dynamic->calls = pointer;
+        else if (entry->d_tag == DT_PLTRELSZ)
+            dynamic->calls_size = entry->d_un.d_val;
+    }
+}
+
+NO_SANITIZER static bool same_text(const char *one, const char *other) {
+    while (*one && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
+NO_SANITIZER static bool begins_with(const char *text, const char *begin) {
+    while (*begin && *text == *begin)
+        text++, begin++;
+    return !*begin;
+}
+
+NO_SANITIZER static uint32_t hash_name(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* A symbol version with the top bit set is hidden: not the one that a plain reference binds to. */
+NO_SANITIZER static bool is_default(const struct bfc_dynamic *dynamic, uint32_t index) {
+    return !dynamic->versions || (dynamic->versions[index] & 0x8000) == 0;
+}
+
+NO_SANITIZER static bool is_symbol(const struct bfc_dynamic *dynamic, uint32_t index,
+                                   const char *name) {
+    const ElfW(Sym) *symbol = &dynamic->symbols[index];
+    return symbol->st_shndx != SHN_UNDEF && is_default(dynamic, index) &&
+           same_text(dynamic->strings + symbol->st_name, name);
+}
+
+/* Without the GNU hash section: through all symbols, of which the older one says how many. */
+NO_SANITIZER static const ElfW(Sym) *
+    find_slowly(const struct bfc_dynamic *dynamic, const char *name) {
+    for (uint32_t index = 1; dynamic->hash && index < dynamic->hash[1]; index++)
+        if (is_symbol(dynamic, index, name))
+            return &dynamic->symbols[index];
+    return NULL;
+}
+
+NO_SANITIZER static const ElfW(Sym) *
+    find_symbol(const struct bfc_dynamic *dynamic, const char *name) {
+    /* The GNU hash section: bucket count, first hashed symbol, Bloom words, shift; then the tables.
+     */
+    const uint32_t *table = dynamic->gnu_hash;
+    uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
+    const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = buckets + bucket_count;
+    uint32_t hash = hash_name(name);
+    uint32_t index = bucket_count ? buckets[hash % bucket_count] : 0;
+    if (index < first)
+        return NULL;
+    for (;; index++) {
+        uint32_t link = chain[index - first];
+        if ((link | 1) == (hash | 1) && is_symbol(dynamic, index, name))
+            return &dynamic->symbols[index];
+        if (link & 1)
+            return NULL;
+    }
+}
+
+NO_SANITIZER static const ElfW(Sym) *
+    find_in_object(const struct link_map *object, const char *name, struct bfc_dynamic *dynamic) {
+    bfc_read_dynamic(object, dynamic);
+    if (!dynamic->symbols || !dynamic->strings)
+        return NULL;
+    return dynamic->gnu_hash ? find_symbol(dynamic, name) : find_slowly(dynamic, name);
+}
+
+NO_SANITIZER static const char *file_of(const char *path) {
+    const char *file = path;
+    for (const char *at = path; *at; at++)
+        if (*at == '/')
+            file = at + 1;
+    return file;
+}
+
+/* libdl.so.2 and libpthread.so.0 hold nothing of interest since glibc 2.34, and much before. */
+NO_SANITIZER static bool is_c_library(const char *path) {
+    const char *file = file_of(path);
+    return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
+           begins_with(file, "libpthread.so.");
+}
+
+NO_SANITIZER static void *search_object(const struct link_map *object, const char *name) {
+    struct bfc_dynamic dynamic;
+    const ElfW(Sym) *symbol = find_in_object(object, name, &dynamic);
+    return symbol ? (void *)(object->l_addr + symbol->st_value) : NULL;
+}
+
+NO_SANITIZER bool bfc_is_driver(const char *path) {
+    return begins_with(file_of(path), "libcuda.so");
+}
+
+NO_SANITIZER const struct link_map *bfc_driver_at_start(void) {
+    const struct link_map *object = _r_debug.r_map;
+    while (object && !same_text(file_of(object->l_name), "libcuda.so.1"))
+        object = object->l_next;
+    return object;
+}
+
+NO_SANITIZER void *bfc_c_function(const char *name) {
+    void *found = NULL;
+    for (const struct link_map *object = _r_debug.r_map; object && !found; object = object->l_next)
+        if (is_c_library(object->l_name))
+            found = search_object(object, name);
+    return found;
+}
+
+bool bfc_object_exports(const struct link_map *object, const char *name) {
+    return object && search_object(object, name);
+}
+
+/* Versions 0 and 1 are none. */
+static const char *version_of(const struct bfc_dynamic *dynamic, const ElfW(Sym) * symbol) {
+    unsigned index = dynamic->versions ? dynamic->versions[symbol - dynamic->symbols] & 0x7fff : 0;
+    const char *at = (const char *)dynamic->definitions;
+    while (at && index > 1) {
+        const ElfW(Verdef) *definition = (const void *)at;
+        if (definition->vd_ndx == index) {
+            const ElfW(Verdaux) *name = (const void *)(at + definition->vd_aux);
+            return dynamic->strings + name->vda_name;
+        }
+        at = definition->vd_next ? at + definition->vd_next : NULL;
+    }
+    return "";
+}
+
+void *bfc_object_function(const struct link_map *object, const char *name, const char **version) {
+    struct bfc_dynamic dynamic;
+    const ElfW(Sym) *symbol = find_in_object(object, name, &dynamic);
+    if (!symbol)
+        return NULL;
+    *version = version_of(&dynamic, symbol);
+    return (void *)(object->l_addr + symbol->st_value);
+}
+
+struct link_map *bfc_object_of(const void *address) {
+    int (*dladdr1_)(const void *, Dl_info *, void **, int);
+    *(void **)&dladdr1_ = bfc_c_function("dladdr1");
+    Dl_info info;
+    void *map = NULL;
+    if (!dladdr1_ || !dladdr1_(address, &info, &map, RTLD_DL_LINKMAP))
+        return NULL;
+    return map;
+}
+
+/* Relaxed: a code address, and every thread finds the same. */
+NO_SANITIZER static void *find_once(_Atomic(void *) *found, const char *name) {
+    void *function = atomic_load_explicit(found, memory_order_relaxed);
+    if (!function) {
+        function = bfc_c_function(name);
+        atomic_store_explicit(found, function, memory_order_relaxed);
+    }
+    return function;
+}
+
+NO_SANITIZER void *bfc_real_dlsym(void *handle, const char *name) {
+    static _Atomic(void *) found;
+    void *(*real)(void *, const char *);
+    *(void **)&real = find_once(&found, "dlsym");
+    return real(handle, name);
+}
+
+void *bfc_real_dlvsym(void *handle, const char *name, const char *version) {
+    void *(*real)(void *, const char *, const char *);
+    *(void **)&real = bfc_c_function("dlvsym");
+    return real ? real(handle, name, version) : NULL;
+}
+
+void *bfc_real_dlopen(const char *file, int mode) {
+    static _Atomic(void *) found;
+    void *(*real)(const char *, int);
+    *(void **)&real = find_once(&found, "dlopen");
+    return real(file, mode);
+}
+
+void *bfc_bound_function(const char *name) {
+    void *function = bfc_real_dlsym(RTLD_DEFAULT, name);
+    return function ? function : bfc_c_function(name);
+}
+
+void bfc_forget_dl_error(void) {
+    static _Atomic(void *) found;
+    char *(*real)(void);
+    *(void **)&real = find_once(&found, "dlerror");
+    real();
+}

@@ -1,0 +1,63 @@
+/*
+ * The C library's own functions, behind ours, for any version of it.
+ *
+ * They are found by a walk over the symbol tables of the loaded C library. dlsym and its like need
+ * this, because dlvsym requires a symbol version that differs between glibc versions and
+ * processors, and RTLD_NEXT requires a dlsym. Functions that moved between libraries (glibc 2.34
+ * absorbed libpthread and libdl) need it, because a reference would be bound to the version of the
+ * build machine and fail on an older one.
+ */
+#ifndef BFC_INTERPOSE_C_LIBRARY_H
+#define BFC_INTERPOSE_C_LIBRARY_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A function of the C library or of its former parts; NULL: it has none, or that part is not
+ * loaded. Thread-safe; takes no lock. */
+void *bfc_c_function(const char *name);
+
+/* The function that a reference of ours would be bound to, perhaps another library's; else as
+ * above. */
+void *bfc_bound_function(const char *name);
+
+/* The C library's, found once and remembered. Never NULL in a process that can load a driver. */
+void *bfc_real_dlsym(void *handle, const char *name);
+void *bfc_real_dlopen(const char *file, int mode);
+void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
+
+/* Whether an object exports a function `name` of its own. */
+bool bfc_object_exports(const struct link_map *object, const char *name);
+
+/*
+ * The function `name` that an object exports, in the version that a plain reference binds to: "",
+ * where it has none. Only l_addr and l_ld of `object` are looked at. NULL: there is none.
+ */
+void *bfc_object_function(const struct link_map *object, const char *name, const char **version);
+
+/* What an object's dynamic section says; NULL or 0: it has no such thing. Sizes in bytes. */
+struct bfc_dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const ElfW(Half) * versions;
+    const ElfW(Verdef) * definitions; /* of versions */
+    const uint32_t *gnu_hash, *hash;
+    const ElfW(Rela) * relocations, *calls; /* calls: those of its procedure linkage table */
+    size_t relocations_size, calls_size;
+};
+void bfc_read_dynamic(const struct link_map *object, struct bfc_dynamic *dynamic);
+
+/* Whether an object's file has a driver's name. */
+bool bfc_is_driver(const char *path);
+
+/* The driver that was loaded with the program; to be asked before there is a second thread. */
+const struct link_map *bfc_driver_at_start(void);
+
+/* The object in which an address lies, or NULL. */
+struct link_map *bfc_object_of(const void *address);
+
+/* Forgets what a failed call of the above left for the program's next dlerror. */
+void bfc_forget_dl_error(void);
+
+#endif

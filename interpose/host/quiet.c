@@ -1,0 +1,140 @@
+/* Quiet calls, and standard error. */
+#include "interpose/host/quiet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+
+#define PATIENCE_MS 100 /* with a standard error that takes nothing */
+
+/* ---- signals ---- */
+
+static const int raised_by_calls[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
+
+/* (In Linux sigprocmask is the calling thread's; pthread_sigmask would need glibc 2.32.) */
+void bfc_quiet_begin(struct bfc_quiet *quiet) {
+    sigset_t held;
+    quiet->cancel = bfc_cancel_disable();
+    sigemptyset(&held);
+    for (unsigned i = 0; i < sizeof raised_by_calls / sizeof *raised_by_calls; i++)
+        sigaddset(&held, raised_by_calls[i]);
+    sigprocmask(SIG_BLOCK, &held, &quiet->mask);
+    sigpending(&quiet->pending);
+}
+
+/* The kernel takes a signal of this thread before one of the process: ours before another's. */
+void bfc_quiet_end(const struct bfc_quiet *quiet) {
+    const struct timespec at_once = {0};
+    int reason = errno;
+    sigset_t pending, one;
+    sigpending(&pending);
+    for (unsigned i = 0; i < sizeof raised_by_calls / sizeof *raised_by_calls; i++) {
+        int number = raised_by_calls[i];
+        if (!sigismember(&pending, number) || sigismember(&quiet->pending, number))
+            continue;
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        sigtimedwait(&one, NULL, &at_once);
+    }
+    sigprocmask(SIG_SETMASK, &quiet->mask, NULL);
+    bfc_cancel_restore(quiet->cancel);
+    errno = reason;
+}
+
+/* ---- standard error ---- */
+
+/* glibc has a function fstat only since 2.33. */
+static bool describe(int file, struct stat *status) {
+    return syscall(SYS_fstat, file, status) == 0;
+}
+
+static dev_t first_device;
+static ino_t first_inode;
+static bool was_open;
+
+/* fstat without the C library: looking a function up would cost the start of every process some 900
+ * instructions, and errno as much again. */
+static long call_fstat(long file, struct stat *status) {
+#if defined(__x86_64__)
+    long result = SYS_fstat;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(file), "S"(status) : "rcx", "r11", "memory");
+    return result;
+#else
+    register long result __asm__("x0") = file;
+    register struct stat *to __asm__("x1") = status;
+    register long number __asm__("x8") = SYS_fstat;
+    __asm__ volatile("svc 0" : "+r"(result) : "r"(to), "r"(number) : "memory");
+    return result;
+#endif
+}
+
+/*
+ * At the process's start, the one moment at which descriptor 2 is standard error for certain. One
+ * system call, which the loader makes several times itself.
+ */
+__attribute__((constructor)) static void remember_standard_error(void) {
+    struct stat status;
+    was_open = call_fstat(STDERR_FILENO, &status) == 0;
+    if (!was_open)
+        return;
+    first_device = status.st_dev;
+    first_inode = status.st_ino;
+}
+
+/* Not what has an inode in common with all of its kind, as event counters have. */
+static bool has_kind(const struct stat *status) {
+    return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode) || S_ISFIFO(status->st_mode) ||
+           S_ISSOCK(status->st_mode);
+}
+
+/* As after a program's dup2 of its log file to 1 and 2: one file, opened for writing in one way,
+ * and for its children too. Both ends of a pipe are one file, but not opened in one way. */
+static bool is_standard_output(const struct stat *status) {
+    struct stat output;
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+    return describe(STDOUT_FILENO, &output) && output.st_dev == status->st_dev &&
+           output.st_ino == status->st_ino && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
+           fcntl(STDOUT_FILENO, F_GETFL) == flags && fcntl(STDERR_FILENO, F_GETFD) == 0 &&
+           fcntl(STDOUT_FILENO, F_GETFD) == 0;
+}
+
+bool bfc_is_standard_error(void) {
+    struct stat status;
+    if (!describe(STDERR_FILENO, &status) || !has_kind(&status))
+        return false;
+    if (was_open && status.st_dev == first_device && status.st_ino == first_inode)
+        return true;
+    return is_standard_output(&status);
+}
+
+/* A pipe that nobody empties, or a stopped terminal, would hold the program up: after a line that
+ * it did not take none is waited for until it has taken one. */
+static bool takes_text(void) {
+    static bool stuck; /* atomic */
+    struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
+    poll(&standard_error, 1, __atomic_load_n(&stuck, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
+    bool takes = (standard_error.revents & (POLLOUT | POLLERR | POLLHUP)) == POLLOUT;
+    __atomic_store_n(&stuck, !takes, __ATOMIC_RELAXED);
+    return takes;
+}
+
+void bfc_say(const char *text, size_t size) {
+    struct bfc_quiet quiet;
+    int reason = errno, cancel = bfc_cancel_disable();
+    if (bfc_is_standard_error() && takes_text()) {
+        bfc_quiet_begin(&quiet);
+        /* One write, so that lines of several processes do not mix. Nothing can be done if it
+         * fails. */
+        ssize_t written = write(STDERR_FILENO, text, size);
+        (void)written;
+        bfc_quiet_end(&quiet);
+    }
+    bfc_cancel_restore(cancel);
+    errno = reason;
+}

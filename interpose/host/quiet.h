@@ -1,0 +1,29 @@
+/* Writes from inside a program that does not know about them, without raising a signal in it. */
+#ifndef BFC_INTERPOSE_QUIET_H
+#define BFC_INTERPOSE_QUIET_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Between these two calls, a system call that would raise a signal when it fails (SIGPIPE,
+ * SIGXFSZ), or stop a background process (SIGTTOU), only fails: its signal is consumed, and a
+ * signal that was pending before stays. It is not a cancellation point either.
+ */
+struct bfc_quiet {
+    sigset_t mask, pending;
+    int cancel;
+};
+void bfc_quiet_begin(struct bfc_quiet *quiet);
+void bfc_quiet_end(const struct bfc_quiet *quiet); /* keeps errno */
+
+/* Whether descriptor 2 is the standard error that the program was started with, or the file that
+ * the program has given to both standard streams; never a file that merely has its number. */
+bool bfc_is_standard_error(void);
+
+/* Writes once to standard error, if descriptor 2 is still that and accepts the text within a
+ * moment. */
+void bfc_say(const char *text, size_t size);
+
+#endif

@@ -1,0 +1,13 @@
+/* Calls at the end of a thread. */
+#include "interpose/host/thread_exit.h"
+
+#include <stddef.h>
+
+int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
+/* The compiler's start files, which would define it, are left out (meson.build says why). */
+void *__dso_handle __attribute__((weak, visibility("hidden"))) = &__dso_handle;
+
+void bfc_at_thread_exit(bool *registered, void (*function)(void *)) {
+    if (!*registered)
+        *registered = __cxa_thread_atexit_impl(function, NULL, &__dso_handle) == 0;
+}

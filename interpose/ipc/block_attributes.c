@@ -1,0 +1,168 @@
+/* Notes on blocks: chains in a table that doubles. */
+#include "interpose/ipc/block_attributes.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+struct entry {
+    struct bfc_note note;
+    struct entry *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry **chains;
+static size_t chain_count; /* a power of two, or 0 */
+size_t bfc_note_count;     /* atomic: read without the lock */
+
+/* ---- under the lock ---- */
+
+/* Ids rise by one, so that their low bits spread well. */
+static struct entry **chain_of(uint64_t id) {
+    return &chains[id & (chain_count - 1)];
+}
+
+static struct entry **find(uint64_t id) {
+    struct entry **link = chain_count ? chain_of(id) : NULL;
+    while (link && *link && (*link)->note.id != id)
+        link = &(*link)->next;
+    return link && *link ? link : NULL;
+}
+
+static bool grow(void) {
+    size_t old_count = chain_count, count = old_count ? 2 * old_count : 64;
+    struct entry **old = chains, **grown = calloc(count, sizeof *grown);
+    if (!grown)
+        return old_count != 0; /* longer chains will do */
+    chains = grown;
+    chain_count = count;
+    for (size_t i = 0; i < old_count; i++)
+        while (old[i]) {
+            struct entry *entry = old[i];
+            old[i] = entry->next;
+            entry->next = *chain_of(entry->note.id);
+            *chain_of(entry->note.id) = entry;
+        }
+    free(old);
+    return true;
+}
+
+static struct entry *add(uint64_t id, const void *owner) {
+    if (bfc_note_count >= chain_count && !grow())
+        return NULL;
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    entry->note.id = id;
+    entry->note.owner = owner;
+    entry->next = *chain_of(id);
+    *chain_of(id) = entry;
+    __atomic_store_n(&bfc_note_count, bfc_note_count + 1, __ATOMIC_RELEASE);
+    return entry;
+}
+
+static struct entry *find_or_add(uint64_t id, const void *owner) {
+    struct entry **link = find(id);
+    return link ? *link : add(id, owner);
+}
+
+static void take_out(struct entry **link, struct bfc_note *note) {
+    struct entry *entry = *link;
+    *link = entry->next;
+    *note = entry->note;
+    free(entry);
+    __atomic_store_n(&bfc_note_count, bfc_note_count - 1, __ATOMIC_RELEASE);
+}
+
+static struct entry **find_of(const void *owner) {
+    for (size_t i = 0; i < chain_count; i++)
+        for (struct entry **link = &chains[i]; *link; link = &(*link)->next)
+            if ((*link)->note.owner == owner)
+                return link;
+    return NULL;
+}
+
+/* ---- for all ---- */
+
+bool bfc_note_find(uint64_t id, struct bfc_note *note) {
+    if (!bfc_notes_exist())
+        return false;
+    pthread_mutex_lock(&lock);
+    struct entry **link = find(id);
+    if (link)
+        *note = (*link)->note;
+    pthread_mutex_unlock(&lock);
+    return link;
+}
+
+bool bfc_note_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on) {
+    pthread_mutex_lock(&lock);
+    struct entry *entry = find_or_add(id, owner);
+    if (entry) {
+        entry->note.sync_memops = on;
+        entry->note.region = region;
+    }
+    pthread_mutex_unlock(&lock);
+    return entry;
+}
+
+static bool is_set_in(const struct bfc_note *note, const void *owner, uint64_t region) {
+    return note->sync_memops && !note->freeing && note->owner == owner && note->region == region;
+}
+
+bool bfc_notes_sync_memops_in(const void *owner, uint64_t region) {
+    bool set = false;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < chain_count && !set; i++)
+        for (const struct entry *entry = chains[i]; entry && !set; entry = entry->next)
+            set = is_set_in(&entry->note, owner, region);
+    pthread_mutex_unlock(&lock);
+    return set;
+}
+
+bool bfc_note_freeing(uint64_t id, bool freeing, struct bfc_note *note) {
+    pthread_mutex_lock(&lock);
+    struct entry **link = find(id);
+    bool set = link && (*link)->note.sync_memops;
+    if (set) {
+        (*link)->note.freeing = freeing;
+        *note = (*link)->note;
+    }
+    pthread_mutex_unlock(&lock);
+    return set;
+}
+
+bool bfc_note_token(uint64_t id, const void *owner, struct bfc_token *token) {
+    pthread_mutex_lock(&lock);
+    struct entry *entry = find_or_add(id, owner);
+    if (entry && entry->note.exported)
+        *token = entry->note.token;
+    else if (entry)
+        entry->note.token = *token;
+    if (entry)
+        entry->note.exported = true;
+    pthread_mutex_unlock(&lock);
+    return entry;
+}
+
+bool bfc_note_take(uint64_t id, struct bfc_note *note) {
+    if (!bfc_notes_exist())
+        return false;
+    pthread_mutex_lock(&lock);
+    struct entry **link = find(id);
+    if (link)
+        take_out(link, note);
+    pthread_mutex_unlock(&lock);
+    return link;
+}
+
+bool bfc_note_take_of(const void *owner, struct bfc_note *note) {
+    if (!bfc_notes_exist())
+        return false;
+    pthread_mutex_lock(&lock);
+    struct entry **link = find_of(owner);
+    if (link)
+        take_out(link, note);
+    pthread_mutex_unlock(&lock);
+    return link;
+}

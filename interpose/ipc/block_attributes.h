@@ -1,0 +1,56 @@
+/*
+ * Block attributes: what the library must remember of a live block beyond what its pool knows,
+ * stored by the block's id, which is never reused. Few programs need any.
+ *
+ * A hash table under a lock, which is not held across calls to other files. A process without
+ * attributes pays one load a free. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_BLOCK_ATTRIBUTES_H
+#define BFC_INTERPOSE_BLOCK_ATTRIBUTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interpose/ipc/token.h"
+
+struct bfc_note {
+    uint64_t id;       /* of the block */
+    const void *owner; /* its arena */
+    bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
+    bool freeing;      /* but is about to free it */
+    uint64_t region;   /* of the block, if sync_memops: where it starts */
+    bool exported;     /* it has a token */
+    struct bfc_token token;
+};
+
+extern size_t bfc_note_count;
+
+/* Whether there are notes at all. */
+static inline bool bfc_notes_exist(void) {
+    return __atomic_load_n(&bfc_note_count, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* The note on a block; false: there is none. */
+bool bfc_note_find(uint64_t id, struct bfc_note *note);
+
+/* Notes what the program set. False: the host has no memory. */
+bool bfc_note_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on);
+
+/* Whether it is set for any block of the region, but for those that are about to be freed. */
+bool bfc_notes_sync_memops_in(const void *owner, uint64_t region);
+
+/* Notes that the program is about to free a block for which it is set, or that the block stays; the
+ * note comes back. False: there is none such. */
+bool bfc_note_freeing(uint64_t id, bool freeing, struct bfc_note *note);
+
+/* Notes a token, unless the block has one: then that one comes back in `token`. False as above. */
+bool bfc_note_token(uint64_t id, const void *owner, struct bfc_token *token);
+
+/* Takes the note on a block that was freed; false: there was none. */
+bool bfc_note_take(uint64_t id, struct bfc_note *note);
+
+/* Takes any one note on a block of this arena, which has ended; false: there is none left. */
+bool bfc_note_take_of(const void *owner, struct bfc_note *note);
+
+#endif

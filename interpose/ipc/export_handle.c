@@ -1,0 +1,191 @@
+/* Exporting pooled blocks. */
+#include "interpose/ipc/export_handle.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpose/arena/sharing.h"
+#include "interpose/config/process.h"
+#include "interpose/ipc/block_attributes.h"
+#include "interpose/ipc/imports.h"
+#include "interpose/ipc/pointer_attributes.h"
+#include "interpose/ipc/pointer_lookup.h"
+#include "interpose/ipc/token_table.h"
+
+bool bfc_has_exported_native;
+
+/* ---- tokens ---- */
+
+static bool make_token(const struct bfc_pointer *span, const CUipcMemHandle *region,
+                       struct bfc_token *token) {
+    const struct bfc_block_info *block = &span->block;
+    struct bfc_row row = {.region_size = block->region_size,
+                          .offset = block->start - block->region_start,
+                          .size = block->requested};
+    memcpy(row.handle, region, sizeof row.handle);
+    *token = (struct bfc_token){.generation = block->id};
+    if (bfc_table_publish(token, &row))
+        return true;
+    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no room for a token: %s in /dev/shm",
+            strerror(errno));
+    return false;
+}
+
+/* Another thread may have exported the block meanwhile: the first token stands. */
+static bool note_token(const struct bfc_pointer *span, struct bfc_token *token) {
+    struct bfc_token made = *token;
+    bool noted = bfc_note_token(span->id, span->arena, token);
+    if (!noted || memcmp(&made, token, sizeof made) != 0)
+        bfc_table_retire(&made);
+    return noted;
+}
+
+/* One token a block, since programs tell memory apart by its handle. */
+static bool find_or_make_token(const struct bfc_pointer *span, const CUipcMemHandle *region,
+                               struct bfc_token *token) {
+    struct bfc_note note;
+    if (bfc_note_find(span->id, &note) && note.exported) {
+        *token = note.token;
+        return true;
+    }
+    int before = errno;
+    bool made = make_token(span, region, token) && note_token(span, token);
+    errno = before;
+    return made;
+}
+
+static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                              const struct bfc_pointer *span) {
+    CUipcMemHandle region;
+    struct bfc_token token;
+    if (!handle)
+        return driver->cuIpcGetMemHandle(NULL, span->start);
+    CUresult result = bfc_share_block(driver, span->arena, span->start);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuIpcGetMemHandle(&region, span->block.region_start);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!find_or_make_token(span, &region, &token))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(handle, &token, sizeof token);
+    return CUDA_SUCCESS;
+}
+
+/* ---- without tokens ---- */
+
+/*
+ * The driver's handle of a region stands for the block at its start as well, and for no other. What
+ * was allocated from the pool before the first export cannot be moved.
+ */
+static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                              const struct bfc_pointer *span) {
+    if (span->start == span->block.region_start) {
+        CUresult result = bfc_share_block(driver, span->arena, span->start);
+        return result == CUDA_SUCCESS ? driver->cuIpcGetMemHandle(handle, span->start) : result;
+    }
+    bfc_log(BFC_LOG_ERROR,
+            "cuIpcGetMemHandle: with BFC_IPC=off memory cannot be exported that was allocated "
+            "before the process's first export; allocate it after that, preload the importer and "
+            "set BFC_IPC=pooled, or run this program with BFC_DISABLE=1");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                           CUdeviceptr pointer) {
+    const struct bfc_process *process = bfc_process_if_made();
+    bool plainly = process && process->active && process->options.ipc == BFC_IPC_OFF;
+    struct bfc_pointer span;
+    bfc_span_of(pointer, &span);
+    if (plainly) {
+        __atomic_store_n(&bfc_has_exported_native, true, __ATOMIC_RELAXED);
+        bfc_process_no_longer_usual();
+    }
+    if (span.kind != BFC_SPAN_POOLED)
+        return driver->cuIpcGetMemHandle(handle,
+                                         span.kind == BFC_SPAN_GONE ? BFC_NOWHERE : pointer);
+    return plainly ? export_native(driver, handle, &span) : export_pooled(driver, handle, &span);
+}
+
+/* ---- dma-buf ---- */
+
+static uint64_t page_size(void) {
+    long size = sysconf(_SC_PAGESIZE);
+    return size > 0 ? (uint64_t)size : 4096;
+}
+
+static bool within(CUdeviceptr pointer, size_t size, const struct bfc_pointer *span,
+                   uint64_t page) {
+    CUdeviceptr start = span->start & ~(page - 1);
+    CUdeviceptr end = (span->start + span->size + page - 1) & ~(page - 1);
+    return pointer >= start && pointer < end && size <= end - pointer;
+}
+
+/*
+ * Ranges are made of pages, blocks of smaller granules: programs round a block's start down and its
+ * end up. So the range is one block's if it lies within the block's pages; that block lies at the
+ * range's start or begins within a page of it.
+ */
+static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *span) {
+    uint64_t page = page_size();
+    for (uint64_t step = 0; step < page; step += BFC_GRANULE) {
+        bfc_span_of(pointer + step, span);
+        if (span->kind == BFC_SPAN_POOLED && within(pointer, size, span, page))
+            return true;
+    }
+    return false;
+}
+
+/* A range that is nobody's is asked for at address 0: aligned, so that only that is wrong with it.
+ */
+CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
+                          size_t size, CUmemRangeHandleType type, unsigned long long flags) {
+    struct bfc_pointer span;
+    if (!bfc_process_if_made())
+        return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
+    if (find_exported(pointer, size, &span)) {
+        CUresult result = bfc_share_block(driver, span.arena, span.start);
+        if (result != CUDA_SUCCESS)
+            return result;
+    } else {
+        bfc_span_of(pointer, &span);
+        if (span.kind == BFC_SPAN_POOLED || span.kind == BFC_SPAN_GONE)
+            pointer = 0;
+    }
+    return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
+}
+
+/* ---- the end of blocks ---- */
+
+uint64_t bfc_exports_noted(struct bfc_arena *arena, CUdeviceptr start) {
+    struct bfc_block_info block;
+    struct bfc_note note;
+    if (!bfc_notes_exist() || !bfc_pool_find(arena->pool, start, &block) || !block.live ||
+        block.start != start)
+        return 0;
+    if (!bfc_note_find(block.id, &note))
+        return 0;
+    bfc_sync_memops_goes(arena, block.id);
+    return block.id;
+}
+
+void bfc_exports_kept(struct bfc_arena *arena, uint64_t id) {
+    bfc_sync_memops_stays(arena, id);
+}
+
+static void retire(const struct bfc_note *note) {
+    if (note->exported)
+        bfc_table_retire(&note->token);
+}
+
+void bfc_exports_freed(uint64_t id) {
+    struct bfc_note note;
+    if (bfc_note_take(id, &note))
+        retire(&note);
+}
+
+void bfc_exports_arena_ended(const struct bfc_arena *arena) {
+    struct bfc_note note;
+    while (bfc_note_take_of(arena, &note))
+        retire(&note);
+}

@@ -1,0 +1,41 @@
+/*
+ * Showing pooled blocks to other processes and devices: IPC handles and dma-buf descriptors.
+ *
+ * The driver would export a block's whole region, and an importer would read the region's first
+ * block. So a pooled block is exported as a token (interpose/ipc/token.h), which a preloaded
+ * importer understands and no other takes for a handle. A token is good until its block is freed.
+ *
+ * BFC_IPC=off is for importers without the preload: from the first export on, every allocation of
+ * this process is the driver's own, and so are its handles.
+ *
+ * Each function has the driver's own signature, result and thread-safety; no lock is held across a
+ * driver call.
+ */
+#ifndef BFC_INTERPOSE_EXPORT_HANDLE_H
+#define BFC_INTERPOSE_EXPORT_HANDLE_H
+
+#include "interpose/arena/arena.h"
+
+CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
+                           CUdeviceptr pointer);
+CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
+                          size_t size, CUmemRangeHandleType type, unsigned long long flags);
+
+extern bool bfc_has_exported_native; /* never falls */
+
+/* Whether allocations are to be the driver's own: BFC_IPC=off, and this process has exported. */
+static inline bool bfc_exports_need_own(void) {
+    return __atomic_load_n(&bfc_has_exported_native, __ATOMIC_RELAXED);
+}
+
+/* Before a free of the block at `start`: its id if a note on it must go then; 0: there is none. */
+uint64_t bfc_exports_noted(struct bfc_arena *arena, CUdeviceptr start);
+
+/* The free of the block of that id failed. */
+void bfc_exports_kept(struct bfc_arena *arena, uint64_t id);
+
+/* The block of that id was freed, or all of an arena's were, with its context. */
+void bfc_exports_freed(uint64_t id);
+void bfc_exports_arena_ended(const struct bfc_arena *arena);
+
+#endif

@@ -1,0 +1,210 @@
+/* Answers about pointers. */
+#include "interpose/ipc/pointer_attributes.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "interpose/arena/sharing.h"
+#include "interpose/driver/current.h"
+#include "interpose/ipc/block_attributes.h"
+#include "interpose/ipc/imports.h"
+#include "interpose/ipc/pointer_lookup.h"
+
+/* Above all ids that a driver counts up to, and positive where a program keeps it signed. */
+#define OUR_BUFFER_IDS (UINT64_C(1) << 62)
+
+static bool is_ours(const struct bfc_pointer *span) {
+    return span->kind == BFC_SPAN_POOLED || span->kind == BFC_SPAN_IMPORTED;
+}
+
+/* The address that the driver is asked about. */
+static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer) {
+    return span->kind == BFC_SPAN_GONE ? BFC_NOWHERE : pointer;
+}
+
+/* ---- ranges ---- */
+
+CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, size_t *size,
+                           CUdeviceptr pointer) {
+    struct bfc_pointer span;
+    bfc_span_of(pointer, &span);
+    CUresult result = driver->cuMemGetAddressRange_v2(start, size, asked_of(&span, pointer));
+    if (result != CUDA_SUCCESS || !is_ours(&span))
+        return result;
+    if (start)
+        *start = span.start;
+    if (size)
+        *size = span.size;
+    return CUDA_SUCCESS;
+}
+
+/* ---- registration ---- */
+
+static bool sync_memops(const struct bfc_pointer *span) {
+    struct bfc_note note;
+    if (span->kind == BFC_SPAN_IMPORTED)
+        return bfc_import_sync_memops(span->id);
+    return bfc_note_find(span->id, &note) && note.sync_memops;
+}
+
+/* False: the host has no memory. To forget what was never noted needs none. */
+static bool note_sync_memops(const struct bfc_pointer *span, bool on) {
+    if (span->kind == BFC_SPAN_IMPORTED)
+        bfc_import_set_sync_memops(span->id, on);
+    else if (on || sync_memops(span))
+        return bfc_note_sync_memops(span->id, span->arena, span->block.region_start, on);
+    return true;
+}
+
+/* Others than this context's work may use the block from now on: a network card, for one. */
+static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *span) {
+    return span->kind == BFC_SPAN_POOLED ? bfc_share_block(driver, span->arena, span->start)
+                                         : CUDA_SUCCESS;
+}
+
+/* ---- getting attributes ---- */
+
+static void put(void *data, uint64_t value) {
+    memcpy(data, &value, sizeof value);
+}
+
+/*
+ * What the driver's answer for the region is to be replaced with. SYNC_MEMOPS is a boolean of which
+ * the header leaves the width open: the driver has written all of it, for the region, for which it
+ * is at least as often set; the first byte makes the difference.
+ */
+static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                            void *data) {
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        put(data, span->start);
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        put(data, span->size);
+        break;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        put(data, OUR_BUFFER_IDS | span->id);
+        break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        *(unsigned char *)data = sync_memops(span);
+        break;
+    default:
+        break;
+    }
+}
+
+CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
+                               CUpointer_attribute attribute, CUdeviceptr pointer) {
+    struct bfc_pointer span;
+    bfc_span_of(pointer, &span);
+    /* Tokens for a network card; asking for them sets SYNC_MEMOPS. */
+    bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
+    CUresult result = registers ? show(driver, &span) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuPointerGetAttribute(data, attribute, asked_of(&span, pointer));
+    if (result != CUDA_SUCCESS || !is_ours(&span))
+        return result;
+    if (registers)
+        note_sync_memops(&span, true);
+    answer_for_span(&span, attribute, data);
+    return CUDA_SUCCESS;
+}
+
+CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
+                                CUpointer_attribute *attributes, void **data, CUdeviceptr pointer) {
+    struct bfc_pointer span;
+    bfc_span_of(pointer, &span);
+    CUresult result =
+        driver->cuPointerGetAttributes(count, attributes, data, asked_of(&span, pointer));
+    if (result != CUDA_SUCCESS || !is_ours(&span))
+        return result;
+    for (unsigned i = 0; i < count; i++)
+        if (data[i])
+            answer_for_span(&span, attributes[i], data[i]);
+    return CUDA_SUCCESS;
+}
+
+/* ---- setting them ---- */
+
+/*
+ * The region is one to the driver: it is set there as long as it is set for any of its blocks, and
+ * a block's own state is in its note. The lock keeps notes and regions together; it is no pool's.
+ */
+static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
+
+/* To clear it where it must stay set, the driver is merely asked for its answer. */
+static CUresult clear_at(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                         const void *value, CUdeviceptr pointer) {
+    uint64_t state;
+    bool stays = span->kind != BFC_SPAN_POOLED ||
+                 bfc_notes_sync_memops_in(span->arena, span->block.region_start);
+    return stays ? driver->cuPointerGetAttribute(&state, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer)
+                 : driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
+}
+
+/* The note goes first, and comes back if the call fails. */
+static CUresult change_sync_memops(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                                   const void *value, bool on, CUdeviceptr pointer) {
+    bool before = sync_memops(span);
+    if (!note_sync_memops(span, on))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result =
+        on ? driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer)
+           : clear_at(driver, span, value, pointer);
+    if (result != CUDA_SUCCESS && before != on)
+        note_sync_memops(span, before);
+    return result;
+}
+
+static CUresult set_sync_memops(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                                const void *value, bool on, CUdeviceptr pointer) {
+    CUresult result = on ? show(driver, span) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&setting);
+    result = change_sync_memops(driver, span, value, on, pointer);
+    pthread_mutex_unlock(&setting);
+    return result;
+}
+
+CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
+                                   CUpointer_attribute attribute, CUdeviceptr pointer) {
+    struct bfc_pointer span;
+    bfc_span_of(pointer, &span);
+    if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value)
+        return driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
+    unsigned on;
+    memcpy(&on, value, sizeof on);
+    return set_sync_memops(driver, &span, value, on != 0, pointer);
+}
+
+/* ---- frees ---- */
+
+/* Any thread may free, whatever context is its current one. */
+static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, unsigned on) {
+    const struct bfc_driver *driver = bfc_driver();
+    if (!driver->cuPointerSetAttribute ||
+        driver->cuCtxPushCurrent_v2(arena->context) != CUDA_SUCCESS)
+        return;
+    driver->cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, region);
+    bfc_pop_context(driver);
+}
+
+/* While the block lives its region does, so it is cleared before the free. */
+void bfc_sync_memops_goes(struct bfc_arena *arena, uint64_t id) {
+    struct bfc_note note;
+    pthread_mutex_lock(&setting);
+    if (bfc_note_freeing(id, true, &note) && !bfc_notes_sync_memops_in(arena, note.region))
+        set_on_region(arena, note.region, 0);
+    pthread_mutex_unlock(&setting);
+}
+
+void bfc_sync_memops_stays(struct bfc_arena *arena, uint64_t id) {
+    struct bfc_note note;
+    pthread_mutex_lock(&setting);
+    if (bfc_note_freeing(id, false, &note))
+        set_on_region(arena, note.region, 1);
+    pthread_mutex_unlock(&setting);
+}

@@ -1,0 +1,106 @@
+/* Events and histograms of the segment: the writer's rarer parts. */
+#include "interpose/stats/events.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "interpose/host/thread_exit.h"
+#include "interpose/stats/segment.h"
+
+/* Lanes that have an owner, one bit each. */
+static uint32_t lanes_taken;
+
+__thread struct bfc_observer bfc_observer INITIAL_EXEC;
+
+/* ---- time ---- */
+
+static uint64_t us_since_creation(const struct bfc_segment_header *header, uint64_t now_ns) {
+    return now_ns > header->created_ns ? (now_ns - header->created_ns) / 1000 : 0;
+}
+
+static void advance_time(uint64_t us) {
+    uint64_t when = bfc_event_what(BFC_EVENT_NONE, 0, us);
+    if (when > bfc_observer.when)
+        bfc_observer.when = when;
+}
+
+/* Primes, so that loops of the program do not keep step. */
+enum {
+    SELDOM = 241,
+    TIMED_CLOSELY = BFC_LATENCY_CLOSELY / BFC_LATENCY_SAMPLING,
+};
+_Static_assert(SELDOM / BFC_LATENCY_SAMPLING + 1 == BFC_LATENCY_WEIGHT,
+               "what a timed call stands for");
+
+uint64_t bfc_observe_clock(unsigned which) {
+    bool closely = bfc_observer.timed[which] < TIMED_CLOSELY;
+    bfc_observer.timed[which] += closely;
+    bfc_observer.until_timed[which] = (closely ? BFC_LATENCY_SAMPLING : SELDOM) - 1;
+    return bfc_now_ns();
+}
+
+/* A call that failed is left out. */
+void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start) {
+    uint64_t took = bfc_now_ns() - start;
+    uint64_t weight = bfc_observer.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
+    __atomic_fetch_add(&bins[bfc_latency_bin(took)], weight, __ATOMIC_RELAXED);
+}
+
+/* ---- events ---- */
+
+/* A batch does not wrap around. */
+struct bfc_event *bfc_observe_take_batch(struct bfc_segment_header *header) {
+    uint64_t number = __atomic_fetch_add(&header->next_event, BFC_EVENT_BATCH, __ATOMIC_RELAXED);
+    char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;
+    bfc_observer.event = number;
+    bfc_observer.batch_end = number + BFC_EVENT_BATCH;
+    bfc_observer.slot = (struct bfc_event *)(void *)events + number % BFC_EVENTS;
+    advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME_COARSE)));
+    return bfc_observer.slot;
+}
+
+static void add_landmark(struct bfc_segment_header *header, uint64_t what, uint64_t address,
+                         uint64_t bytes) {
+    uint64_t number = __atomic_fetch_add(&header->next_landmark, 1, __ATOMIC_RELAXED);
+    char *landmarks = (char *)header + BFC_SEGMENT_LANDMARKS_OFFSET;
+    bfc_write_event((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number, what,
+                    address, bytes);
+}
+
+void bfc_observe_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
+                          uint64_t address, uint64_t bytes) {
+    struct bfc_segment_header *header = sink ? sink->segment : bfc_segment_published();
+    if (!header)
+        return;
+    uint64_t pool = bfc_event_what(BFC_EVENT_NONE, sink ? sink->section_index : 63, 0);
+    advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME)));
+    bfc_observe_event(header, kind, pool, address, bytes);
+    add_landmark(header, bfc_observer.when | pool | (uint64_t)kind, address, bytes);
+}
+
+/* ---- lanes ---- */
+
+static void give_lane_back(void *unused) {
+    (void)unused;
+    unsigned lane = (bfc_observer.lane - BFC_LANE_OFFSET(0)) / (unsigned)sizeof(struct bfc_lane);
+    bfc_observer.gives_lane_back = false;
+    bfc_observer.lane = 0;
+    __atomic_fetch_and(&lanes_taken, ~(1u << lane), __ATOMIC_RELEASE);
+}
+
+/* The last one is everybody's. */
+void bfc_observe_take_lane(void) {
+    uint32_t taken = __atomic_load_n(&lanes_taken, __ATOMIC_RELAXED);
+    bfc_observer.lane = BFC_SHARED_LANE;
+    while (taken != (1u << (BFC_LANES - 1)) - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(~taken);
+        /* Acquire: the former owner's last counts are seen. */
+        if (__atomic_compare_exchange_n(&lanes_taken, &taken, taken | 1u << lane, false,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            bfc_observer.lane = BFC_LANE_OFFSET(lane);
+            bfc_at_thread_exit(&bfc_observer.gives_lane_back, give_lane_back);
+            return;
+        }
+    }
+}

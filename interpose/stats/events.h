@@ -1,0 +1,146 @@
+/*
+ * What the segment says about single calls: events, the histogram of sizes, sampled latencies.
+ *
+ * Written after the pool's call, by the thread that made it, without a lock and nearly without
+ * atomic operations: a thread takes numbers of events in batches, counts in a lane that is its own
+ * while there are enough, and looks at the clock once a batch (coarsely) and at few calls
+ * (exactly). Without a segment only waits are counted. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_EVENTS_H
+#define BFC_INTERPOSE_EVENTS_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "layout/segment.h"
+
+/* Where one pool's calls are counted, and told of. */
+struct bfc_stats_sink {
+    struct bfc_segment_pool *section;   /* never NULL */
+    struct bfc_segment_header *segment; /* in which the section is; NULL: none is published */
+    unsigned section_index;
+    uint64_t event_pool; /* the index, as bfc_event_what places it */
+};
+
+/* A thread's own: what it needs so that it shares nothing with others. */
+struct bfc_observer {
+    struct bfc_event *slot;    /* of the event with the following number */
+    uint64_t event, batch_end; /* numbers of events that are this thread's to use */
+    uint64_t when;             /* of the last look at the clock, as bfc_event_what places it */
+    uint32_t until_timed[2];   /* calls before the next one that is timed: allocations, frees */
+    uint32_t timed[2];         /* of them, as far as that matters */
+    uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
+    bool gives_lane_back;      /* at the thread's end */
+};
+extern __thread struct bfc_observer bfc_observer INITIAL_EXEC;
+
+/* ---- time ---- */
+
+uint64_t bfc_observe_clock(unsigned which);
+
+/* Before a call: its time, if it is one of those that are timed, else 0. */
+static inline uint64_t bfc_observe_start(unsigned which) {
+    return LIKELY(bfc_observer.until_timed[which]--) ? 0 : bfc_observe_clock(which);
+}
+static inline uint64_t bfc_observe_allocate_start(void) {
+    return bfc_observe_start(0);
+}
+static inline uint64_t bfc_observe_free_start(void) {
+    return bfc_observe_start(1);
+}
+
+void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start);
+
+/* ---- counts ---- */
+
+#define BFC_LANE_OFFSET(index)                                                                     \
+    ((uint32_t)(offsetof(struct bfc_segment_pool, lanes) + (index) * sizeof(struct bfc_lane)))
+#define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
+
+void bfc_observe_take_lane(void);
+
+/* The calling thread's lane in a section. */
+static inline struct bfc_lane *bfc_observe_lane(struct bfc_segment_pool *section) {
+    if (UNLIKELY(!bfc_observer.lane))
+        bfc_observe_take_lane();
+    return (struct bfc_lane *)(void *)((char *)section + bfc_observer.lane);
+}
+
+/* Adds 1 and returns what there was. A lane with one owner needs no atomic addition. */
+static inline uint64_t bfc_observe_count(uint64_t *count) {
+    if (UNLIKELY(bfc_observer.lane == BFC_SHARED_LANE))
+        return __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+    uint64_t before = *count;
+    __atomic_store_n(count, before + 1, __ATOMIC_RELAXED);
+    return before;
+}
+
+/* ---- events ---- */
+
+/* The next event's slot, after one look at the clock. */
+struct bfc_event *bfc_observe_take_batch(struct bfc_segment_header *header);
+
+/*
+ * A reader takes an event only if its stamp was the expected one before and after the copy: the
+ * stamp is gone before a field changes, and comes back after the last one.
+ */
+static inline void bfc_write_event(struct bfc_event *slot, uint64_t number, uint64_t what,
+                                   uint64_t address, uint64_t bytes) {
+    __atomic_store_n(&slot->stamp, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&slot->what, what, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->address, address, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->bytes, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->stamp, number + 1, __ATOMIC_RELEASE);
+}
+
+/* A thread that paused may find that the ring has gone round since it took its numbers. */
+static inline void bfc_observe_event(struct bfc_segment_header *header, enum bfc_event_kind kind,
+                                     uint64_t pool, uint64_t address, uint64_t bytes) {
+    struct bfc_event *slot = bfc_observer.slot;
+    if (UNLIKELY(bfc_observer.event == bfc_observer.batch_end) ||
+        UNLIKELY(__atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_observer.event))
+        slot = bfc_observe_take_batch(header);
+    uint64_t number = bfc_observer.event++, what = pool | (uint64_t)kind;
+    bfc_observer.slot = slot + 1;
+    bfc_write_event(slot, number, bfc_observer.when | what, address, bytes);
+}
+
+/* ---- calls ---- */
+
+/* After it has succeeded; `start` is what bfc_observe_…_start returned. */
+static ALWAYS_INLINE void bfc_observe_allocation(const struct bfc_stats_sink *sink,
+                                                 CUdeviceptr pointer, size_t bytes,
+                                                 uint64_t start) {
+    struct bfc_segment_header *header = sink->segment;
+    if (UNLIKELY(!header))
+        return;
+    if (UNLIKELY(start))
+        bfc_observe_latency(0, sink->section->allocate_latency, start);
+    bfc_observe_count(&bfc_observe_lane(sink->section)->sizes[bfc_size_bin(bytes)]);
+    bfc_observe_event(header, BFC_EVENT_ALLOCATE, sink->event_pool, pointer, bytes);
+}
+
+static ALWAYS_INLINE void bfc_observe_free(const struct bfc_stats_sink *sink, CUdeviceptr pointer,
+                                           uint64_t start) {
+    struct bfc_segment_header *header = sink->segment;
+    if (UNLIKELY(!header))
+        return;
+    if (UNLIKELY(start))
+        bfc_observe_latency(1, sink->section->free_latency, start);
+    bfc_observe_event(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
+}
+
+/* A wait of the host for a free: how many of the lane there were before it. */
+static inline uint64_t bfc_observe_wait(const struct bfc_stats_sink *sink) {
+    return bfc_observe_count(&bfc_observe_lane(sink->section)->host_waits);
+}
+
+/* Anything rarer; `sink` may be NULL: of all pools. */
+void bfc_observe_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
+                          uint64_t address, uint64_t bytes);
+
+#endif

@@ -1,0 +1,533 @@
+/*
+ * The recorder: buffers, the table from addresses to serials, and the thread that writes.
+ *
+ * Locks: `lock` guards buffers and table, and is held for some tens of nanoseconds, never across a
+ * system call but for the growth of the table. The writer alone touches the file. The file is
+ * opened anew for each block, since the program may close descriptors that it does not know.
+ *
+ * Blocks are compressed by the system's libzstd, which is loaded by name when a recording begins,
+ * since this library may need none but libc; where it is not installed, blocks are plain.
+ */
+#include "interpose/stats/trace_writer.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/open.h"
+#include "interpose/driver/driver.h"
+#include "interpose/host/c_library.h"
+#include "interpose/host/quiet.h"
+#include "layout/trace.h"
+#include "pool/lock.h"
+#include "pool/pool.h"
+
+#define BUFFERS 8
+#define RECORDS 8192 /* in a buffer, and so in a block */
+#define FLUSH_NS 500000000L
+#define NAP_NS 100000  /* between looks for a free buffer... */
+#define PATIENCE 10000 /* ...of which there are so many: a second */
+#define FIRST_SLOTS 4096
+#define STREAMS_MOST 64
+#define COMPRESSION 1
+
+enum recording { NOT_BEGUN, RECORDING, ENDED };
+
+static struct pool_lock lock;
+static uint32_t recording; /* enum recording; set under the lock, read without */
+
+/* Buffers are filled in turn and written in turn. Guarded by the lock but for a full one's
+ * contents, which are the writer's. */
+static struct bfc_trace_record (*buffers)[RECORDS];
+static uint32_t counts[BUFFERS];
+static uint32_t filling, writing; /* count up; a buffer's index is this modulo BUFFERS */
+static bool gave_up;              /* on a free buffer, and none has come since */
+static uint64_t sequence, serial;
+static uint32_t threads;
+static CUstream streams[STREAMS_MOST]; /* by number, from 1 */
+static uint32_t stream_count;
+
+static uint32_t wakes;        /* futex: the writer has something to do */
+static char path[4096 + 300]; /* absolute: the program may change its folder */
+static dev_t file_device;     /* of the file that this process made there */
+static ino_t file_inode;
+static char *packed;
+static bool writer_busy; /* atomic: who writes to the file, the writer or the process's end */
+
+static __thread uint32_t thread_number INITIAL_EXEC; /* + 1 */
+
+/* ---- from addresses to serials: open addressing with linear probing ---- */
+
+struct slot {
+    uint64_t address; /* 0: free */
+    uint64_t serial;
+};
+
+static struct slot *slots;
+static uint64_t slot_mask, slots_used;
+
+static uint64_t home_of(uint64_t address) {
+    return (address >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & slot_mask;
+}
+
+static struct slot *find_slot(uint64_t address) {
+    uint64_t i = home_of(address);
+    while (slots[i].address && slots[i].address != address)
+        i = (i + 1) & slot_mask;
+    return &slots[i];
+}
+
+static struct slot *map_slots(uint64_t count) {
+    void *memory = mmap(NULL, count * sizeof(struct slot), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool grow_slots(void) {
+    struct slot *old = slots;
+    uint64_t old_count = slot_mask + 1, count = old ? old_count * 2 : FIRST_SLOTS;
+    struct slot *fresh = map_slots(count);
+    if (!fresh)
+        return false;
+    slots = fresh;
+    slot_mask = count - 1;
+    for (uint64_t i = 0; old && i < old_count; i++)
+        if (old[i].address)
+            *find_slot(old[i].address) = old[i];
+    if (old)
+        munmap(old, old_count * sizeof *old);
+    return true;
+}
+
+static void set_serial(uint64_t address, uint64_t number) {
+    if ((slots_used + 1) * 2 > slot_mask + 1 && !grow_slots())
+        return; /* its free will not be recorded */
+    struct slot *slot = find_slot(address);
+    slots_used += slot->address == 0;
+    *slot = (struct slot){address, number};
+}
+
+/* Takes the address out; 0: it is not there. Those after it move up, so that none is lost. */
+static uint64_t take_serial(uint64_t address) {
+    uint64_t i = (uint64_t)(find_slot(address) - slots), number = slots[i].serial;
+    if (!slots[i].address)
+        return 0;
+    slots_used--;
+    for (uint64_t j = (i + 1) & slot_mask; slots[j].address; j = (j + 1) & slot_mask)
+        if (((j - home_of(slots[j].address)) & slot_mask) >= ((j - i) & slot_mask)) {
+            slots[i] = slots[j];
+            i = j;
+        }
+    slots[i] = (struct slot){0, 0};
+    return number;
+}
+
+/* ---- the file ---- */
+
+static uint64_t hash_file(const char *name, uint64_t hash) {
+    static char bytes[4096]; /* as below: begun once, and a small thread's stack is small */
+    int file = bfc_open(name, O_RDONLY, 0);
+    ssize_t length = file < 0 ? 0 : read(file, bytes, sizeof bytes);
+    if (file >= 0)
+        close(file);
+    return length > 0 ? hash ^ bfc_trace_sum(bytes, (uint64_t)length) : hash;
+}
+
+/* Its path, and its first page, in which the build id usually lies. */
+static uint64_t hash_executable(void) {
+    static char name[4096];
+    ssize_t length = readlink("/proc/self/exe", name, sizeof name);
+    return length > 0 ? hash_file("/proc/self/exe", bfc_trace_sum(name, (uint64_t)length)) : 0;
+}
+
+static void fill_header(struct bfc_trace_header *header) {
+    const struct bfc_driver *driver = bfc_driver();
+    CUdevice device;
+    *header = (struct bfc_trace_header){
+        .magic = BFC_TRACE_MAGIC,
+        .version = BFC_TRACE_VERSION,
+        .byte_order = BFC_TRACE_BYTE_ORDER,
+        .record_bytes = sizeof(struct bfc_trace_record),
+        .process = (uint32_t)getpid(),
+        .rounding = BFC_GRANULE,
+        .executable_hash = hash_executable(),
+        .argument_hash = hash_file("/proc/self/cmdline", 0),
+        .started = bfc_wall_clock_ns(),
+    };
+    if (driver->cuDeviceGetName && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        driver->cuDeviceGetName(header->device, (int)sizeof header->device, device);
+}
+
+/* Does another process that lives write its trace there? */
+static bool is_taken(const char *name) {
+    struct bfc_trace_header header;
+    int file = bfc_open(name, O_RDONLY | O_NONBLOCK, 0);
+    ssize_t length = file < 0 ? 0 : read(file, &header, sizeof header);
+    if (file >= 0)
+        close(file);
+    return length == (ssize_t)sizeof header &&
+           memcmp(header.magic, BFC_TRACE_MAGIC, sizeof header.magic) == 0 &&
+           header.process != (uint32_t)getpid() &&
+           (kill((pid_t)header.process, 0) == 0 || errno == EPERM);
+}
+
+/* The folder that a relative path begins at, with a slash; "": none, or it cannot be told. */
+static const char *base_folder(const char *wanted, char *folder, size_t size) {
+    if (wanted[0] == '/' || !getcwd(folder, size - 1) || folder[0] != '/')
+        return "";
+    return strcat(folder, "/");
+}
+
+/* %p stands for the process's id. */
+static void name_file(const char *wanted) {
+    static char folder[4096];
+    const char *place = strstr(wanted, "%p"), *base = base_folder(wanted, folder, sizeof folder);
+    if (place)
+        snprintf(path, sizeof path, "%s%.*s%d%s", base, (int)(place - wanted), wanted, getpid(),
+                 place + 2);
+    else
+        snprintf(path, sizeof path, "%s%s", base, wanted);
+    if (place || !is_taken(path))
+        return;
+    snprintf(path, sizeof path, "%s%.255s.%d", base, wanted, getpid());
+    bfc_log(BFC_LOG_WARN, "BFC_RECORD: another process records into %s, this one into %s", wanted,
+            path);
+}
+
+static bool write_all(int file, const char *bytes, size_t size) {
+    while (size) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* Appends all of it, or nothing where the file can be cut off again: readers bear a torn tail. */
+static bool append(int file, const char *bytes, size_t size) {
+    struct bfc_quiet quiet;
+    bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
+    off_t before = lseek(file, 0, SEEK_END);
+    bool good = write_all(file, bytes, size);
+    int reason = errno;
+    if (!good && before >= 0)
+        (void)!ftruncate(file, before);
+    errno = reason;
+    bfc_quiet_end(&quiet);
+    return good;
+}
+
+static void stop(const char *why, const char *what_is_left) {
+    __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
+    bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
+}
+
+/* NULL: it may be written over, being empty or a trace. */
+static const char *refusal(int file) {
+    char magic[sizeof(struct bfc_trace_header){0}.magic];
+    struct stat status;
+    if (syscall(SYS_fstat, file, &status) != 0)
+        return strerror(errno);
+    file_device = status.st_dev;
+    file_inode = status.st_ino;
+    if (S_ISCHR(status.st_mode))
+        return NULL;
+    if (!S_ISREG(status.st_mode))
+        return "this is no plain file";
+    if (status.st_size > 0 && (pread(file, magic, sizeof magic, 0) != (ssize_t)sizeof magic ||
+                               memcmp(magic, BFC_TRACE_MAGIC, sizeof magic) != 0))
+        return "a file that is no trace lies there, and stays";
+    return ftruncate(file, 0) == 0 ? NULL : strerror(errno);
+}
+
+/* Non-blocking, so that a pipe without a reader holds nobody up. */
+static bool create_file(const struct bfc_trace_header *header) {
+    int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
+    const char *why = file < 0 ? strerror(errno) : refusal(file);
+    if (!why && !append(file, (const char *)header, sizeof *header))
+        why = strerror(errno);
+    if (file >= 0)
+        close(file);
+    if (why)
+        stop(why, "nothing is recorded");
+    return !why;
+}
+
+/* The file that this process made, and no other that lies there by now. */
+static bool append_to_trace(const char *bytes, size_t size) {
+    struct stat status;
+    int file = bfc_open(path, O_WRONLY | O_APPEND | O_NONBLOCK, 0);
+    if (file < 0)
+        return false;
+    bool good = syscall(SYS_fstat, file, &status) == 0;
+    if (good && (status.st_dev != file_device || status.st_ino != file_inode)) {
+        errno = ESTALE;
+        good = false;
+    }
+    good = good && append(file, bytes, size);
+    int reason = errno;
+    close(file);
+    errno = reason;
+    return good;
+}
+
+/* The part of libzstd that is used; all NULL without it. */
+static struct {
+    size_t (*compress)(void *to, size_t room, const void *from, size_t size, int level);
+    unsigned (*is_error)(size_t result);
+} zstd;
+
+static void load_zstd(void) {
+    void *library = bfc_real_dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library) {
+        *(void **)&zstd.compress = bfc_real_dlsym(library, "ZSTD_compress");
+        *(void **)&zstd.is_error = bfc_real_dlsym(library, "ZSTD_isError");
+    }
+    bfc_forget_dl_error();
+    if (!zstd.compress || !zstd.is_error)
+        zstd.compress = NULL;
+}
+
+/* The payload into `to`; where it does not become smaller, it stays as it is. */
+static size_t pack(char *to, const struct bfc_trace_record *records, size_t size,
+                   enum bfc_trace_codec *codec) {
+    size_t packed_size =
+        zstd.compress ? zstd.compress(to, sizeof *buffers, records, size, COMPRESSION) : 0;
+    *codec = zstd.compress && !zstd.is_error(packed_size) ? BFC_TRACE_ZSTD : BFC_TRACE_PLAIN;
+    if (*codec == BFC_TRACE_ZSTD)
+        return packed_size;
+    memcpy(to, records, size);
+    return size;
+}
+
+static void write_records(const struct bfc_trace_record *records, uint32_t count) {
+    enum bfc_trace_codec codec;
+    struct bfc_trace_block head = {
+        .magic = BFC_TRACE_BLOCK_MAGIC, .records = count, .first = records[0].sequence};
+    head.bytes = (uint32_t)pack(packed + sizeof head, records, count * sizeof *records, &codec);
+    head.codec = codec;
+    head.sum = bfc_trace_sum(packed + sizeof head, head.bytes);
+    memcpy(packed, &head, sizeof head);
+    if (!append_to_trace(packed, sizeof head + head.bytes))
+        stop(errno == ESTALE ? "another file lies there now" : strerror(errno),
+             "recording ends here, what was written is good");
+}
+
+/* ---- the writer ---- */
+
+/* The oldest buffer, if it is full, or with `all` if it holds anything: then it is closed. */
+static bool take_buffer(bool all) {
+    pool_lock(&lock);
+    bool taken = writing != filling;
+    if (!taken && all && counts[filling % BUFFERS]) {
+        filling++;
+        taken = true;
+    }
+    pool_unlock(&lock);
+    return taken;
+}
+
+/* One at a time: the writer, or what ends the process. */
+static void write_buffers(bool all) {
+    while (__atomic_exchange_n(&writer_busy, true, __ATOMIC_ACQUIRE))
+        sched_yield();
+    while (__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING && take_buffer(all)) {
+        uint32_t i = writing % BUFFERS;
+        write_records(buffers[i], counts[i]);
+        pool_lock(&lock);
+        counts[i] = 0;
+        writing++;
+        gave_up = false;
+        pool_unlock(&lock);
+    }
+    __atomic_store_n(&writer_busy, false, __ATOMIC_RELEASE);
+}
+
+static void *run_writer(void *unused) {
+    const struct timespec flush = {.tv_nsec = FLUSH_NS};
+    while (__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING) {
+        uint32_t seen = __atomic_load_n(&wakes, __ATOMIC_ACQUIRE);
+        write_buffers(false);
+        long slept = syscall(SYS_futex, &wakes, FUTEX_WAIT_PRIVATE, seen, &flush, NULL, 0);
+        if (slept != 0 && errno == ETIMEDOUT)
+            write_buffers(true);
+    }
+    return unused;
+}
+
+static bool start_writer(void) {
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    *(void **)&create = bfc_bound_function("pthread_create");
+    bfc_forget_dl_error();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    bool created = create && create(&thread, &attributes, run_writer, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return created;
+}
+
+static bool take_memory(void) {
+    size_t records = BUFFERS * sizeof *buffers;
+    size_t room = sizeof(struct bfc_trace_block) + sizeof *buffers;
+    void *memory =
+        mmap(NULL, records + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    buffers = memory;
+    packed = (char *)memory + records;
+    return grow_slots();
+}
+
+static void begin(const char *wanted) {
+    struct bfc_trace_header header;
+    name_file(wanted);
+    load_zstd();
+    fill_header(&header);
+    __atomic_store_n(&recording, RECORDING, __ATOMIC_RELEASE);
+    if (!take_memory())
+        stop("no host memory", "nothing is recorded");
+    else if (create_file(&header) && !start_writer())
+        stop("no thread could be started", "nothing is recorded");
+}
+
+static bool is_recording(void) {
+    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+    if (UNLIKELY(__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == NOT_BEGUN || !slots)) {
+        int reason = errno, cancel = bfc_cancel_disable();
+        pthread_mutex_lock(&beginning);
+        if (recording == NOT_BEGUN)
+            begin(bfc_process()->options.record);
+        pthread_mutex_unlock(&beginning);
+        bfc_cancel_restore(cancel);
+        errno = reason;
+    }
+    return __atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING;
+}
+
+/* At the process's end, after the program's own destructors where it can be helped. */
+__attribute__((destructor)) static void finish(void) {
+    if (bfc_process_if_made() && __atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING) {
+        int cancel = bfc_cancel_disable();
+        write_buffers(true);
+        bfc_cancel_restore(cancel);
+        __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
+    }
+}
+
+/* ---- records ---- */
+
+static void wake_writer(void) {
+    __atomic_add_fetch(&wakes, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* All buffers wait for the disk: gives it a moment, without the lock. False: none came free. Then
+ * nobody waits again before one has. */
+static NOINLINE bool wait_for_buffer(void) {
+    for (int i = 0; i < PATIENCE && !gave_up && filling - writing >= BUFFERS; i++) {
+        pool_unlock(&lock);
+        bfc_nap(NAP_NS);
+        pool_lock(&lock);
+    }
+    gave_up = filling - writing >= BUFFERS;
+    return !gave_up;
+}
+
+/* Under the lock. True: the writer has a full buffer to write. */
+static bool put(uint16_t op, uint64_t number, uint64_t bytes, uint32_t stream, uint16_t device) {
+    uint64_t this_one = sequence++;
+    if (UNLIKELY(filling - writing >= BUFFERS) && !wait_for_buffer())
+        return false;
+    uint32_t i = filling % BUFFERS;
+    if (!thread_number)
+        thread_number = ++threads;
+    buffers[i][counts[i]++] = (struct bfc_trace_record){.sequence = this_one,
+                                                        .serial = number,
+                                                        .bytes = bytes,
+                                                        .thread = thread_number - 1,
+                                                        .stream = stream,
+                                                        .device = device,
+                                                        .op = op};
+    if (counts[i] < RECORDS)
+        return false;
+    filling++;
+    return true;
+}
+
+static uint16_t current_device(void) {
+    CUdevice device;
+    return bfc_driver()->cuCtxGetDevice(&device) == CUDA_SUCCESS && device >= 0 ? (uint16_t)device
+                                                                                : 0;
+}
+
+/* Streams beyond the table share its last number. */
+static uint32_t number_of(CUstream stream) {
+    if (!stream)
+        return 0;
+    uint32_t i = 0;
+    while (i < stream_count && streams[i] != stream)
+        i++;
+    if (i == stream_count && stream_count < STREAMS_MOST)
+        streams[stream_count++] = stream;
+    return i < STREAMS_MOST ? i + 1 : STREAMS_MOST;
+}
+
+void bfc_record_allocation(CUdeviceptr pointer, size_t bytes) {
+    if (!is_recording())
+        return;
+    uint16_t device = current_device();
+    pool_lock(&lock);
+    uint64_t number = ++serial;
+    set_serial(pointer, number);
+    bool full = put(BFC_TRACE_ALLOCATE, number, bytes, 0, device);
+    pool_unlock(&lock);
+    if (full)
+        wake_writer();
+}
+
+void bfc_record_out_of_memory(size_t bytes) {
+    if (!is_recording())
+        return;
+    uint16_t device = current_device();
+    pool_lock(&lock);
+    bool full = put(BFC_TRACE_OUT_OF_MEMORY, 0, bytes, 0, device);
+    pool_unlock(&lock);
+    if (full)
+        wake_writer();
+}
+
+void bfc_record_free(CUdeviceptr pointer, CUstream stream) {
+    if (!pointer || !is_recording())
+        return;
+    pool_lock(&lock);
+    uint64_t number = take_serial(pointer);
+    bool full = number && put(BFC_TRACE_FREE, number, 0, number_of(stream), 0);
+    pool_unlock(&lock);
+    if (full)
+        wake_writer();
+}

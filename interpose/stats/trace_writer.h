@@ -1,0 +1,32 @@
+/*
+ * The trace recorder (BFC_RECORD): what the program allocates and frees, as
+ * layout/trace.h has it.
+ *
+ * A call takes one short lock, looks its address up, and puts one record into a buffer in memory; a
+ * thread of its own compresses full buffers and appends each with one write, and twice a second
+ * what there is. So a full disk or a kill loses the tail only. Buffers are bounded: a program that
+ * is faster than the disk waits a little for it, and then loses records, which their numbers show.
+ * Nothing is recorded in a forked child. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_TRACE_WRITER_H
+#define BFC_INTERPOSE_TRACE_WRITER_H
+
+#include "base/compiler.h"
+#include "interpose/config/process.h"
+
+#include <cuda.h>
+
+/* Whether this process records: then the functions below are worth a call. */
+static inline bool bfc_records(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process && UNLIKELY(process->options.record[0] != '\0');
+}
+
+/* After an allocation that succeeded, and after one that failed for want of memory. */
+void bfc_record_allocation(CUdeviceptr pointer, size_t bytes);
+void bfc_record_out_of_memory(size_t bytes);
+
+/* Before a free, since the address may be another's right after it. */
+void bfc_record_free(CUdeviceptr pointer, CUstream stream);
+
+#endif

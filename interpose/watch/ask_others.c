@@ -1,0 +1,49 @@
+/* Asking others for memory: how much is lacking, and who may have it. */
+#include "interpose/watch/ask_others.h"
+
+#include "base/bytes.h"
+#include "interpose/arena/give_back.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/watch/yield.h"
+
+static uint64_t above(uint64_t wanted, uint64_t there) {
+    return wanted > there ? wanted - there : 0;
+}
+
+/* What the device lacks for these bytes, and what is left to others; its context is current. */
+static uint64_t device_lacks(const struct bfc_arena *arena, uint64_t bytes) {
+    const struct bfc_driver *driver = bfc_driver();
+    size_t free_bytes, total;
+    if (!driver->cuMemGetInfo_v2 || driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+        return bytes;
+    return above(bytes + arena->left_to_others, free_bytes);
+}
+
+/* What must go before these bytes are within the limit. */
+static uint64_t limit_lacks(const struct bfc_arena *arena, uint64_t bytes) {
+    return above(__atomic_load_n(&arena->on->reserved, __ATOMIC_RELAXED) + bytes, arena->limit);
+}
+
+static uint64_t ask_other_jobs(struct bfc_arena *arena, uint64_t bytes) {
+    static unsigned seen;
+    uint64_t came = bfc_yield_ask(arena, bytes);
+    bfc_log_repeated(BFC_LOG_INFO, &seen,
+                     "device %d: other jobs were asked for %s and gave back %s", (int)arena->device,
+                     BFC_BYTES(bytes), BFC_BYTES(came));
+    return came;
+}
+
+/* Where nothing seems to be lacking the driver knows better. Other processes do not help against
+ * our own limit. */
+uint64_t bfc_ask_others(void *context, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    const struct bfc_process *process = bfc_process_if_made();
+    uint64_t lacking = device_lacks(arena, bytes), over = limit_lacks(arena, bytes);
+    if (!lacking && !over)
+        lacking = bytes;
+    uint64_t came = bfc_arena_ask_siblings(arena, lacking > over ? lacking : over);
+    if (came < lacking && process && process->options.yield)
+        came += ask_other_jobs(arena, bytes);
+    return came;
+}

@@ -1,0 +1,164 @@
+/* The helper thread. */
+#include "interpose/watch/helper.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "interpose/arena/give_back.h"
+#include "interpose/host/background.h"
+#include "interpose/host/c_library.h"
+#include "interpose/stats/events.h"
+#include "interpose/watch/occupancy.h"
+
+#define LONGEST_STOP_NS ((uint64_t)1000 * 1000 * 1000)
+
+/*
+ * At exit, before the driver's own handlers, which were there before the helper was: waits for the
+ * helper's last call, but not for ever, since that may wait for work that never ends.
+ */
+static void stop_helper(void *unused) {
+    (void)unused;
+    if (!bfc_process_if_made())
+        return;
+    bfc_background_stop(LONGEST_STOP_NS);
+}
+
+/* BFC_TRIM_IDLE, in nanoseconds; UINT64_MAX: none. Set before the helper starts. */
+static uint64_t trim_idle_ns = UINT64_MAX;
+
+/* Four looks in the time after which a region goes back, but neither many nor few. */
+#define FEWEST_NS_A_LOOK ((uint64_t)10 * 1000 * 1000)
+#define MOST_NS_A_LOOK ((uint64_t)10 * 1000 * 1000 * 1000)
+
+static uint64_t ns_a_look(void) {
+    uint64_t quarter = trim_idle_ns / 4;
+    quarter = quarter > FEWEST_NS_A_LOOK ? quarter : FEWEST_NS_A_LOOK;
+    return quarter < MOST_NS_A_LOOK ? quarter : MOST_NS_A_LOOK;
+}
+
+/* With idle regions to look for: for one look's time at most. */
+static void futex_wait(uint32_t *word, uint32_t expected) {
+    struct timespec time = bfc_timespec(ns_a_look());
+    bool looks = trim_idle_ns != UINT64_MAX;
+    syscall(SYS_futex, word, FUTEX_WAIT, expected, looks ? &time : NULL, NULL, 0);
+}
+
+static void trim_idle(void) {
+    static uint64_t next_ns;
+    uint64_t now = bfc_now_ns();
+    if (trim_idle_ns == UINT64_MAX || now < next_ns || !bfc_background_begin())
+        return;
+    bfc_arena_trim_idle(trim_idle_ns);
+    bfc_background_end();
+    next_ns = now + ns_a_look() / 2;
+}
+
+/*
+ * `owner` is a futex on this thread's robust list, set up by hand, since a mutex of the C library's
+ * own layout has no place in a published one: the kernel flags it when this thread, and so the
+ * process, is gone.
+ */
+static struct {
+    struct robust_list_head head;
+    struct robust_list entry;
+} robust;
+
+static void own_segment(struct bfc_segment_header *published) {
+    robust.head.list.next = &robust.entry;
+    robust.entry.next = &robust.head.list;
+    robust.head.futex_offset = (long)((char *)&published->owner - (char *)&robust.entry);
+    if (syscall(SYS_set_robust_list, &robust.head, sizeof robust.head) == 0)
+        __atomic_store_n(&published->owner, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+/*
+ * The first look of a reader is answered at once. Those who look without pause get the last
+ * picture, so that refreshing takes at most a hundredth of one processor.
+ */
+static void serve_refresh(struct bfc_segment_header *published) {
+    static uint32_t served;
+    static uint64_t next_ns;
+    uint32_t asked = __atomic_load_n(&published->refresh_asked, __ATOMIC_ACQUIRE);
+    uint64_t now = bfc_now_ns();
+    if (asked == served)
+        return;
+    served = asked;
+    if (now < next_ns)
+        return;
+    bfc_occupancy_refresh();
+    uint64_t end = bfc_now_ns();
+    next_ns = end + 100 * (end - now);
+}
+
+static void serve_trim(struct bfc_segment_header *published) {
+    uint64_t wanted = __atomic_exchange_n(&published->request_bytes, 0, __ATOMIC_ACQ_REL);
+    if (!wanted || !bfc_background_begin())
+        return;
+    uint64_t released = bfc_arena_trim_all(wanted);
+    bfc_background_end();
+    __atomic_fetch_add(&published->released_bytes, released, __ATOMIC_RELAXED);
+    bfc_observe_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
+}
+
+static void serve_requests(struct bfc_segment_header *published) {
+    uint32_t seen = __atomic_load_n(&published->request, __ATOMIC_ACQUIRE);
+    if (seen == published->request_served) {
+        futex_wait(&published->request, seen);
+        return;
+    }
+    serve_trim(published);
+    serve_refresh(published);
+    __atomic_store_n(&published->request_served, seen, __ATOMIC_RELEASE);
+}
+
+static void *run_helper(void *argument) {
+    struct bfc_segment_header *published = argument;
+    bfc_background_enter();
+    own_segment(published);
+    for (;;) {
+        serve_requests(published);
+        trim_idle();
+    }
+    return NULL;
+}
+
+/*
+ * These two are in libpthread before glibc 2.34; it is loaded where there is a driver, which needs
+ * it. A small stack is only a kindness.
+ */
+static bool create_thread(pthread_attr_t *attributes, void *argument) {
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    int (*set_stack_size)(pthread_attr_t *, size_t);
+    pthread_t thread;
+    *(void **)&create = bfc_bound_function("pthread_create");
+    *(void **)&set_stack_size = bfc_bound_function("pthread_attr_setstacksize");
+    bfc_forget_dl_error();
+    if (set_stack_size)
+        set_stack_size(attributes, 256 * 1024);
+    return create && create(&thread, attributes, run_helper, argument) == 0;
+}
+
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+
+/* All signals blocked: the program's handlers must not run here. (In Linux sigprocmask is the
+ * calling thread's; pthread_sigmask would need glibc 2.32.) */
+void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published) {
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (process->options.trim_idle >= 0)
+        trim_idle_ns = (uint64_t)(process->options.trim_idle * 1e9);
+    __cxa_atexit(stop_helper, NULL, NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (!create_thread(&attributes, published))
+        bfc_log(BFC_LOG_WARN, "no helper thread: requests to give memory back go unanswered");
+    pthread_attr_destroy(&attributes);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}

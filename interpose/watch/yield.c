@@ -1,0 +1,170 @@
+/*
+ * Asking other jobs (segment/other_jobs.h finds them) whose helper threads live, those that cache
+ * most on our device first, the next one when enough has not come after a moment.
+ *
+ * What stands in a segment is another process's word: sizes are compared with our own constants,
+ * and all that is believed is how much to ask for.
+ */
+#include "interpose/watch/yield.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/host/scratch.h"
+#include "segment/figures.h"
+#include "segment/other_jobs.h"
+#include "segment/request.h"
+
+#define ALL_NS ((uint64_t)90 * 1000 * 1000)
+#define EACH_NS ((uint64_t)25 * 1000 * 1000)
+#define LOOK_NS 200000
+#define MOST_JOBS 64
+
+/* ---- one other job's segment ---- */
+
+/* Its settings, as it published them. */
+static bool yields(const struct bfc_segment_header *header) {
+    size_t length;
+    const char *value = bfc_configuration_find(header->configuration, sizeof header->configuration,
+                                               "BFC_YIELD", &length);
+    return !value || length != 1 || *value != '0';
+}
+
+static struct bfc_segment_header *open_job(int pid) {
+    struct bfc_segment_header *header = bfc_other_job_map(pid);
+    if (header && bfc_segment_has_helper(header) && yields(header))
+        return header;
+    if (header)
+        munmap(header, BFC_SEGMENT_SIZE);
+    return NULL;
+}
+
+/* What it caches on other devices than ours. */
+static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
+                                 const struct bfc_arena *arena) {
+    const struct bfc_segment_pool *pools =
+        (const struct bfc_segment_pool *)(const void *)((const char *)header +
+                                                        BFC_SEGMENT_POOLS_OFFSET);
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (__atomic_load_n(&pools[i].state, __ATOMIC_ACQUIRE) == BFC_POOL_ACTIVE &&
+            memcmp(pools[i].device_uuid, arena->stats.section->device_uuid,
+                   sizeof pools[i].device_uuid) != 0)
+            bytes += __atomic_load_n(&pools[i].stats.ready, __ATOMIC_RELAXED) +
+                     __atomic_load_n(&pools[i].stats.pending, __ATOMIC_RELAXED);
+    return bytes;
+}
+
+/* ---- asking ---- */
+
+/* A job that was asked. One gives back from any of its devices: what it caches on others than ours
+ * is asked for on top. */
+struct asked {
+    struct bfc_request request;
+    uint64_t elsewhere;
+};
+
+static bool ask(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
+    struct bfc_segment_header *header = open_job(pid);
+    if (!header)
+        return false;
+    asked->elsewhere = cached_elsewhere(header, arena);
+    asked->request = bfc_request_trim(header, bytes + asked->elsewhere);
+    return true;
+}
+
+/* Served, or there is nobody left who would. */
+static bool is_over(const struct asked *asked) {
+    return bfc_request_is_served(&asked->request) || !bfc_segment_has_helper(asked->request.header);
+}
+
+static uint64_t came_from(const struct asked *asked) {
+    return bfc_subtract_saturating(bfc_request_released(&asked->request), asked->elsewhere);
+}
+
+static uint64_t came_from_all(const struct asked *asked, size_t count) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += came_from(&asked[i]);
+    return bytes;
+}
+
+/* Until this job has answered or its time is up, or enough came from all of them. */
+static void wait_a_while(const struct asked *asked, size_t count, uint64_t wanted, uint64_t until) {
+    struct bfc_patience patience = bfc_patience_until(until, bfc_now_ns(), LOOK_NS);
+    while (!is_over(&asked[count - 1]) && came_from_all(asked, count) < wanted &&
+           bfc_patience_nap(&patience))
+        ;
+}
+
+/* After the last one was asked: the slow ones may still answer. */
+static void wait_for_slow(const struct asked *asked, size_t count, uint64_t wanted,
+                          uint64_t deadline) {
+    for (size_t i = 0; i < count; i++)
+        wait_a_while(asked, i + 1, wanted, deadline);
+}
+
+static void let_go(struct asked *asked, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!is_over(&asked[i]))
+            bfc_request_withdraw(&asked[i].request);
+        munmap(asked[i].request.header, BFC_SEGMENT_SIZE);
+    }
+}
+
+/* What the device lacks for these bytes. */
+static uint64_t missing(uint64_t bytes) {
+    const struct bfc_driver *driver = bfc_driver();
+    size_t free_bytes, total;
+    if (!driver->cuMemGetInfo_v2 || driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS ||
+        free_bytes >= bytes)
+        return bytes;
+    return bytes - free_bytes;
+}
+
+/* The one that caches most is asked first, so that few are. NULL: there is none left. */
+static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t count) {
+    struct bfc_other_job *richest = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].cached && (!richest || all[i].cached > richest->cached))
+            richest = &all[i];
+    return richest;
+}
+
+struct conversation {
+    struct bfc_other_job all[MOST_JOBS];
+    struct asked asked[MOST_JOBS];
+};
+
+static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
+    struct bfc_other_job *next;
+    struct asked *asked = here->asked;
+    uint64_t wanted = missing(bytes), came = 0, deadline = bfc_now_ns() + ALL_NS;
+    size_t asked_count = 0;
+    size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
+    while (came < wanted && bfc_now_ns() < deadline && (next = take_richest(here->all, count))) {
+        next->cached = 0;
+        if (!ask(&asked[asked_count], arena, next->pid, wanted - came))
+            continue;
+        uint64_t until = bfc_now_ns() + EACH_NS;
+        wait_a_while(asked, ++asked_count, wanted, bfc_min(until, deadline));
+        came = came_from_all(asked, asked_count);
+    }
+    wait_for_slow(asked, asked_count, wanted, deadline);
+    came = came_from_all(asked, asked_count);
+    let_go(asked, asked_count);
+    return came;
+}
+
+uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t bytes) {
+    struct conversation *here = bfc_scratch_begin(sizeof *here);
+    int cancel = bfc_cancel_disable();
+    uint64_t came = here ? ask_all(here, arena, bytes) : 0;
+    bfc_cancel_restore(cancel);
+    bfc_scratch_end(here, sizeof *here);
+    return came;
+}

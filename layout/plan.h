@@ -1,0 +1,108 @@
+/*
+ * The plan file: what bfcplan writes, and a replaying job maps read-only.
+ *
+ * A header, the arenas, the events in order of allocation, the anchors; each table starts at a
+ * multiple of 64 bytes. Numbers are in the byte order of the machine that wrote the file: a reader
+ * with the other one sees byte_order swapped and refuses it. Any change of this layout raises
+ * BFC_PLAN_VERSION.
+ *
+ * A plan is a hint: a job serves a planned address only if it is free, so nothing here need be
+ * trusted for safety; the checksum is there so that damage is reported rather than replayed badly.
+ *
+ * Replay goes through events[0, prefix) once, then through events[prefix, prefix + period) again
+ * and again; without a period the plan holds the whole run. Offsets are from the start of the
+ * event's arena.
+ */
+#ifndef BFC_LAYOUT_PLAN_H
+#define BFC_LAYOUT_PLAN_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define BFC_PLAN_MAGIC "BFCPLAN"
+#define BFC_PLAN_VERSION 1
+#define BFC_PLAN_BYTE_ORDER 0x01020304u
+#define BFC_PLAN_TABLE_ALIGN 64
+
+enum bfc_plan_class {
+    BFC_PLAN_LIFELONG = 0,  /* lives to the end: never comes back */
+    BFC_PLAN_CROSSING = 1,  /* lives beyond the end of the prefix or of a period */
+    BFC_PLAN_PERIOD = 2,    /* is freed in the prefix or the period that allocated it */
+    BFC_PLAN_UNPLANNED = 3, /* has no place: serve it as if there were no plan */
+    BFC_PLAN_CLASSES
+};
+
+enum bfc_plan_flags {
+    BFC_PLAN_FROM_TRACE =
+        1, /* of a recorded run: it can be replayed; else of a list of lifetimes */
+};
+
+struct bfc_plan_header {
+    char magic[8];         /* BFC_PLAN_MAGIC and a zero byte */
+    uint32_t version;      /* BFC_PLAN_VERSION */
+    uint32_t byte_order;   /* BFC_PLAN_BYTE_ORDER as its writer stores it */
+    uint64_t checksum;     /* of the whole file with this field zero: see plan_file.c */
+    uint64_t file_bytes;   /* size of the whole file */
+    uint64_t source_hash;  /* of the lifetimes and constraints that it was made from */
+    uint64_t program_hash; /* of the recorded executable and its arguments; 0: unknown */
+    uint64_t bound;        /* bytes: no plan needs less, all arenas together */
+    uint64_t peak;         /* bytes: what this one needs */
+    uint64_t align;        /* bytes: offsets and sizes are multiples of it */
+    uint64_t gap;          /* ticks between streams that share memory */
+    uint64_t arenas_at;    /* bytes from the start of the file */
+    uint64_t events_at;
+    uint64_t anchors_at;
+    uint32_t arenas; /* how many of each */
+    uint32_t events;
+    uint32_t anchors;
+    uint32_t prefix;      /* events before the first period */
+    uint32_t period;      /* events of one period; 0: none */
+    uint32_t flags;       /* enum bfc_plan_flags */
+    uint64_t reserved[2]; /* zero */
+};
+
+/* One a space or device. */
+struct bfc_plan_arena {
+    uint64_t bound; /* bytes */
+    uint64_t peak;  /* bytes: how much to reserve for it */
+    uint32_t device;
+    uint32_t events;
+    uint64_t reserved; /* zero */
+};
+
+/* One an allocation, in the order in which they come. */
+struct bfc_plan_event {
+    uint64_t offset; /* bytes from the start of its arena; multiple of align */
+    uint64_t size;   /* bytes, rounded up to align */
+    uint64_t birth;  /* ticks: the time plus 2^63 - 1; half-open lifetime */
+    uint64_t death;
+    uint32_t row;    /* of the file that it was made from, from 0 */
+    uint32_t thread; /* of the program, as recorded; 0: unknown */
+    uint32_t arena;
+    uint8_t class_of; /* enum bfc_plan_class */
+    uint8_t reserved[3];
+};
+
+/* An event that differs from all others of the plan in (device, size, thread): a replay that has
+ * lost its place finds it again there. Sorted by token. */
+struct bfc_plan_anchor {
+    uint64_t token; /* bfc_plan_token of the event */
+    uint32_t event;
+    uint32_t reserved; /* zero */
+};
+
+static_assert(sizeof(struct bfc_plan_header) == 144, "the plan's header has a fixed size");
+static_assert(sizeof(struct bfc_plan_arena) == 32, "the plan's arena has a fixed size");
+static_assert(sizeof(struct bfc_plan_event) == 48, "the plan's event has a fixed size");
+static_assert(sizeof(struct bfc_plan_anchor) == 16, "the plan's anchor has a fixed size");
+
+/* Identifies an allocation by what a replay knows when it is requested; the size is rounded up to
+ * align. */
+static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t thread) {
+    uint64_t x = size * 0x9e3779b97f4a7c15u ^ ((uint64_t)device << 32 | thread);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+#endif

@@ -1,0 +1,315 @@
+/*
+ * The shared-memory segment that a job publishes: its layout, for the job and for readers alike.
+ *
+ * One segment a process, made at the first CUDA allocation that is seen, mode 0600, in POSIX shared
+ * memory under the name that BFC_SEGMENT_NAME_FORMAT gives. The job alone writes, except for the
+ * request words; a reader must treat each value as untrusted: the header's sizes and counts are
+ * compared with the constants below before anything else is read. docs/segment.md is the
+ * specification in words.
+ *
+ *   offset 0                       struct bfc_segment_header
+ *   BFC_SEGMENT_POOLS_OFFSET       struct bfc_segment_pool [BFC_SEGMENT_POOLS]
+ *   BFC_SEGMENT_MAP_OFFSET         struct bfc_map
+ *   BFC_SEGMENT_LANDMARKS_OFFSET   struct bfc_event [BFC_LANDMARKS]
+ *   BFC_SEGMENT_EVENTS_OFFSET      struct bfc_event [BFC_EVENTS]
+ *
+ * Consistency: identity and configuration are complete before `magic` is written, and then
+ * constant. A pool's counters carry their own sequence number (pool/stats.h), and so do the map and
+ * each event. Process-wide counters and the histograms are single 64-bit words, each right by
+ * itself.
+ *
+ * Liveness: `owner` is a robust futex held by the job's helper thread for as long as the process
+ * lives; the kernel sets FUTEX_OWNER_DIED in it when the process ends, however it ends. If there is
+ * no helper thread it is 0, and the pid with its start time tells (in the same pid namespace only).
+ */
+#ifndef BFC_LAYOUT_SEGMENT_H
+#define BFC_LAYOUT_SEGMENT_H
+
+#include <stdint.h>
+
+#include "pool/stats.h"
+
+/* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
+#define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
+#define BFC_SEGMENT_VERSION 4u
+
+/* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
+#define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
+#define BFC_SEGMENT_NAME_PREFIX "bfcpreload."
+
+#define BFC_SEGMENT_POOLS 32u
+
+enum bfc_pool_state {
+    BFC_POOL_UNUSED = 0,
+    BFC_POOL_ACTIVE = 1,
+    BFC_POOL_ENDED = 2, /* its context has ended; the counters stay as they were */
+};
+
+/* Why a hook passed an allocation or free to the driver. */
+enum bfc_forward_reason {
+    BFC_FORWARD_DISABLED,   /* BFC_DISABLE, BFC_ONLY, BFC_NOT, or a fork's child, or after exit */
+    BFC_FORWARD_NO_CONTEXT, /* no current context: the driver answers */
+    BFC_FORWARD_OLD_DRIVER, /* the driver lacks a call that we need */
+    BFC_FORWARD_FOREIGN,    /* a free of a pointer that is not ours */
+    BFC_FORWARD_BAD_CALL,   /* arguments that only the driver can answer (NULL, zero) */
+    BFC_FORWARD_NO_HOST_MEMORY,
+    BFC_FORWARD_TOO_LARGE, /* more than the device has, or the pool could not get it */
+    BFC_FORWARD_CAPTURE,   /* barred by a stream capture: the driver answers */
+    BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
+    BFC_FORWARD_BYPASSED,  /* above BFC_BYPASS_ABOVE */
+    BFC_FORWARD_REASONS = 16,
+};
+
+/* Allocations that never pass through the pool, by kind. */
+enum bfc_bypass_kind {
+    BFC_BYPASS_ASYNC,
+    BFC_BYPASS_MANAGED,
+    BFC_BYPASS_VMM,
+    BFC_BYPASS_ARRAY,
+    BFC_BYPASS_PITCH,
+    BFC_BYPASS_V1,
+    BFC_BYPASS_HOST,
+    BFC_BYPASS_UNKNOWN_ENTRY, /* an allocator entry point that was recognised by neither name nor
+                                 pointer */
+    BFC_BYPASS_KINDS = 16,
+};
+
+/* ---- histograms ---- */
+
+/*
+ * Requested sizes: bin b counts requests above 2^(b-1) and up to 2^b bytes; the last bin also
+ * counts all larger ones.
+ */
+#define BFC_SIZE_BINS 48u
+
+/*
+ * Counters that change at every call. Each thread has a lane of its own while there are enough (all
+ * further threads share the last one); a count is the sum over the lanes.
+ */
+#define BFC_LANES 8u
+
+struct bfc_lane {
+    uint64_t host_waits; /* for the context, made for frees */
+    uint64_t sizes[BFC_SIZE_BINS];
+};
+
+static inline unsigned bfc_size_bin(uint64_t bytes) {
+    unsigned bin = bytes <= 1 ? 0 : 64u - (unsigned)__builtin_clzll(bytes - 1);
+    return bin < BFC_SIZE_BINS ? bin : BFC_SIZE_BINS - 1;
+}
+
+/*
+ * Latencies of calls in nanoseconds, four bins an octave: bin_start(b) <= latency < bin_start(b +
+ * 1); the last bin counts all longer ones too. Of each thread's first BFC_LATENCY_CLOSELY calls one
+ * in BFC_LATENCY_SAMPLING is timed; then one in about BFC_LATENCY_WEIGHT times as many, which
+ * counts BFC_LATENCY_WEIGHT times.
+ */
+#define BFC_LATENCY_BINS 128u
+#define BFC_LATENCY_SAMPLING 61u
+#define BFC_LATENCY_CLOSELY 4096u
+#define BFC_LATENCY_WEIGHT 4u
+
+static inline unsigned bfc_latency_bin(uint64_t ns) {
+    if (ns < 4)
+        return (unsigned)ns;
+    unsigned octave = 63u - (unsigned)__builtin_clzll(ns);
+    unsigned bin = (octave - 1) * 4 + (unsigned)(ns >> (octave - 2) & 3);
+    return bin < BFC_LATENCY_BINS ? bin : BFC_LATENCY_BINS - 1;
+}
+
+/* The shortest latency of a bin, in nanoseconds. */
+static inline uint64_t bfc_latency_bin_start(unsigned bin) {
+    return bin < 4 ? bin : (uint64_t)(4 + bin % 4) << (bin / 4 - 1);
+}
+
+/* ---- a pool's section ---- */
+
+struct bfc_segment_pool {
+    uint64_t state;        /* enum bfc_pool_state */
+    int64_t device;        /* ordinal, as the process numbers its devices */
+    uint64_t context_id;   /* cuCtxGetId's, or a number of ours where the driver lacks it */
+    uint64_t device_total; /* bytes */
+    uint8_t device_uuid[16];
+    char device_name[64]; /* NUL-terminated */
+    /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
+    uint64_t device_free;
+    uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
+    /* What the program's calls cost at the driver. */
+    uint64_t host_waits; /* for the context, made for frees; add the counts of the lanes */
+    uint64_t host_wait_ns;
+    struct bfc_pool_stats stats;
+    struct bfc_lane lanes[BFC_LANES];
+    uint64_t allocate_latency[BFC_LATENCY_BINS];
+    uint64_t free_latency[BFC_LATENCY_BINS];
+};
+
+/* All waits for the context that were made for frees. */
+static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
+    uint64_t waits = section->host_waits;
+    for (unsigned lane = 0; lane < BFC_LANES; lane++)
+        waits += section->lanes[lane].host_waits;
+    return waits;
+}
+
+/* ---- the map ---- */
+
+/*
+ * The map: one row for each region, each pool's in address order. The helper thread refreshes it
+ * when a reader requests that (refresh_asked), never otherwise. `sequence` is odd while it is
+ * written. A cell covers the same number of bytes as the others of its row, but for the last one:
+ * `cell_bytes`. Its high nibble is the share in use, its low one the share that is pending or
+ * deferred, in fifteenths, rounded up; the rest is ready.
+ */
+#define BFC_MAP_ROWS 256u
+#define BFC_MAP_CELLS 128u
+
+struct bfc_map_row {
+    uint64_t start, size; /* of the region, in bytes */
+    uint64_t pool;        /* index of its section */
+    uint64_t cell_bytes;
+    uint8_t cells[BFC_MAP_CELLS];
+};
+
+struct bfc_map {
+    uint64_t sequence;
+    uint64_t rows;         /* in use, at most BFC_MAP_ROWS */
+    uint64_t left_out;     /* regions for which there was no row */
+    uint64_t refreshed_ns; /* CLOCK_REALTIME; 0: never */
+    struct bfc_map_row row[BFC_MAP_ROWS];
+};
+
+/* ---- events ---- */
+
+/*
+ * Two rings: `events` holds the last BFC_EVENTS events of every kind, `landmarks` the last
+ * BFC_LANDMARKS of those that are neither an allocation nor a free, which would soon be overwritten
+ * in the former. Event number n (from 0) stands in slot n modulo the ring's size, its `stamp` is n
+ * + 1, or 0 while it is written; a slot whose stamp is of an earlier round was left empty, since
+ * threads take numbers in batches. `what` is, from the lowest bit: kind (6 bits), index of the
+ * pool's section (6 bits), microseconds since `created_ns` (52 bits). The time of an allocation or
+ * free is that of the thread's last reading of the clock, at most 8 of its events earlier.
+ */
+#define BFC_EVENTS 4096u
+#define BFC_LANDMARKS 256u
+#define BFC_EVENT_BATCH 8u
+
+enum bfc_event_kind {
+    BFC_EVENT_NONE,
+    BFC_EVENT_ALLOCATE,      /* address, bytes as asked for */
+    BFC_EVENT_FREE,          /* address; bytes: 0 */
+    BFC_EVENT_GROW,          /* a region was taken from the device: address, bytes */
+    BFC_EVENT_REFUSED,       /* the device refused to give: bytes */
+    BFC_EVENT_RELEASE,       /* a region went back to the device: address, bytes */
+    BFC_EVENT_OUT_OF_MEMORY, /* an allocation failed: bytes as asked for */
+    BFC_EVENT_TRIM, /* a request for memory. address: bytes requested; bytes: bytes given back; pool
+                       63: all pools */
+    BFC_EVENT_INVALID_FREE, /* double or interior: address */
+    BFC_EVENT_BEGIN,        /* a pool began, with its context */
+    BFC_EVENT_END,          /* a pool ended, with its context */
+    BFC_EVENT_KINDS = 64,
+};
+
+struct bfc_event {
+    uint64_t stamp;
+    uint64_t what;
+    uint64_t address;
+    uint64_t bytes;
+};
+
+static inline uint64_t bfc_event_what(enum bfc_event_kind kind, unsigned pool, uint64_t us) {
+    return us << 12 | (uint64_t)(pool & 63) << 6 | (uint64_t)kind;
+}
+static inline enum bfc_event_kind bfc_event_kind_of(uint64_t what) {
+    return (enum bfc_event_kind)(what & 63);
+}
+static inline unsigned bfc_event_pool(uint64_t what) {
+    return (unsigned)(what >> 6 & 63);
+}
+static inline uint64_t bfc_event_us(uint64_t what) {
+    return what >> 12;
+}
+
+/* ---- the header ---- */
+
+struct bfc_segment_header {
+    uint64_t magic; /* written last, when all of the constant part is there */
+    uint32_t version;
+    uint32_t header_size; /* sizeof(struct bfc_segment_header) */
+    uint64_t total_size;  /* bytes, of the whole segment */
+    uint32_t pool_size;   /* sizeof(struct bfc_segment_pool) */
+    uint32_t pool_count;  /* BFC_SEGMENT_POOLS */
+
+    /* Who. */
+    int32_t pid; /* in its own pid namespace */
+    uint32_t uid;
+    uint64_t pid_namespace; /* inode number */
+    uint64_t start_time;    /* of the process: clock ticks after boot, field 22 of /proc/PID/stat */
+    uint64_t created_ns;    /* of the segment: CLOCK_REALTIME */
+    char command[256];      /* the arguments, joined by blanks, cut off, NUL-terminated */
+    char library[32];       /* our version */
+    char job[64];           /* the launcher's name of the job of which this is a rank, or empty */
+    int32_t rank;           /* in the job; -1: not known to be one of several */
+    int32_t local_rank;     /* on this machine, or -1 */
+    int32_t ranks;          /* in the job, or -1 */
+
+    /* Configuration in force, as NAME=value lines; and complaints about malformed variables. */
+    uint32_t configuration_errors;
+    char configuration[4096];
+    char complaints[1024]; /* a line each, cut off */
+
+    /* Liveness. */
+    uint32_t owner; /* robust futex, see above */
+
+    /*
+     * Requests: the words that readers write. A reader adds the bytes that should go back to the
+     * device to request_bytes, or 1 to refresh_asked (to have largest_free and the map brought up
+     * to date); then it adds 1 to `request` and wakes that futex. The request has been answered
+     * when request_served has reached that value of `request`.
+     */
+    uint32_t request;
+    uint32_t request_served;
+    uint32_t refresh_asked;
+    uint64_t request_bytes;
+    uint64_t released_bytes; /* bytes given back on requests since the start */
+
+    /* Numbers of the next events. */
+    uint64_t next_event;
+    uint64_t next_landmark;
+
+    /* Process-wide counters. */
+    /* Of pools whose section was given to a later context; add the counts of the sections. */
+    uint64_t pooled_allocations;
+    uint64_t pooled_frees;
+    uint64_t forwarded_allocations[BFC_FORWARD_REASONS];
+    uint64_t forwarded_frees[BFC_FORWARD_REASONS];
+    uint64_t bypassed_calls[BFC_BYPASS_KINDS];
+    uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
+    uint64_t reserved_for_growth[64]; /* zero */
+};
+
+#define BFC_SEGMENT_POOLS_OFFSET 8192u
+#define BFC_SEGMENT_MAP_OFFSET                                                                     \
+    (BFC_SEGMENT_POOLS_OFFSET + BFC_SEGMENT_POOLS * (uint64_t)sizeof(struct bfc_segment_pool))
+#define BFC_SEGMENT_LANDMARKS_OFFSET                                                               \
+    ((BFC_SEGMENT_MAP_OFFSET + (uint64_t)sizeof(struct bfc_map) + 63) / 64 * 64)
+#define BFC_SEGMENT_EVENTS_OFFSET                                                                  \
+    (BFC_SEGMENT_LANDMARKS_OFFSET + BFC_LANDMARKS * (uint64_t)sizeof(struct bfc_event))
+#define BFC_SEGMENT_SIZE                                                                           \
+    (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
+
+_Static_assert(sizeof(struct bfc_segment_pool) ==
+                   32 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
+                       8 * (BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
+               "no padding: other processes read this");
+_Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
+_Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
+               "no padding");
+_Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
+_Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
+_Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,
+               "the header fits before the pools");
+_Static_assert(BFC_SEGMENT_EVENTS_OFFSET % 64 == 0, "events do not straddle cache lines");
+_Static_assert(BFC_EVENTS % BFC_EVENT_BATCH == 0, "a batch does not wrap around");
+_Static_assert(BFC_SEGMENT_POOLS <= 63, "an event's pool has 6 bits");
+
+#endif

@@ -1,0 +1,34 @@
+/* What follows from a pool's configuration: the policies (policy.h) as data. */
+#ifndef BFC_POOL_RULES_H
+#define BFC_POOL_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an allocation tries when the device has refused, in order; after each step it searches
+ * again. */
+enum rung {
+    RUNG_END,
+    RUNG_WAIT_ENOUGH,   /* wait for the oldest fences that suffice */
+    RUNG_RELEASE_EACH,  /* give idle regions back one by one, growing after each */
+    RUNG_RELEASE_LARGE, /* pytorch: one idle region that is large enough, or several large ones */
+    RUNG_WAIT_ALL,      /* wait for all fences */
+    RUNG_RELEASE_IDLE,  /* give all idle regions back, if that can help, then grow */
+    RUNG_RELEASE_ALL,   /* the same, whether or not it can help */
+    RUNG_ASK,           /* ask other contexts and jobs, then grow */
+};
+
+#define RUNGS_MOST 6
+
+/* What follows from a pool's configuration, worked out once. */
+struct rules {
+    const enum rung *rungs;
+    bool exact;          /* free blocks are sorted, and a region is all of one zone */
+    bool rounds;         /* requests are rounded by more than usual */
+    bool cuts_all;       /* every larger block is split */
+    bool ages;           /* regions note when they became idle */
+    uint64_t plain_most; /* granules of the largest request that takes the short way; 0, none,
+                            unless cuts_all is the only rule above that is set */
+};
+
+#endif

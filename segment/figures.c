@@ -1,0 +1,70 @@
+/* Sums, shares and quantiles of a segment's counters. */
+#include "segment/figures.h"
+
+#include <string.h>
+
+#include "base/numbers.h"
+
+/* The end of the line, or of the text where it has none. */
+static const char *line_end(const char *line, const char *end) {
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    return newline ? newline : end;
+}
+
+const char *bfc_configuration_find(const char *lines, size_t size, const char *name,
+                                   size_t *length) {
+    size_t name_length = strlen(name);
+    const char *end = lines + strnlen(lines, size);
+    for (const char *line = lines; line < end; line = line_end(line, end) + 1) {
+        size_t line_length = (size_t)(line_end(line, end) - line);
+        if (line_length > name_length && line[name_length] == '=' &&
+            memcmp(line, name, name_length) == 0) {
+            *length = line_length - name_length - 1;
+            return line + name_length + 1;
+        }
+    }
+    return NULL;
+}
+
+uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats) {
+    return bfc_add_saturating(bfc_add_saturating(stats->ready, stats->pending), stats->deferred);
+}
+
+double bfc_pool_fragmentation(const struct bfc_pool_stats *stats) {
+    uint64_t cached = bfc_pool_cached(stats);
+    if (cached == 0 || stats->largest_free >= cached)
+        return 0;
+    if (stats->largest_free == 0)
+        return -1;
+    return (double)(cached - stats->largest_free) / (double)cached;
+}
+
+double bfc_pool_hit_rate(const struct bfc_pool_stats *stats) {
+    double hits = (double)stats->hits, all = hits + (double)stats->misses;
+    return all > 0 ? hits / all : -1;
+}
+
+unsigned bfc_map_row_cells(const struct bfc_map_row *row) {
+    return (unsigned)((row->size - 1) / row->cell_bytes) + 1;
+}
+
+void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]) {
+    for (unsigned bin = 0; bin < BFC_SIZE_BINS; bin++) {
+        sizes[bin] = 0;
+        for (unsigned lane = 0; lane < BFC_LANES; lane++)
+            sizes[bin] += pool->lanes[lane].sizes[bin];
+    }
+}
+
+uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share) {
+    double all = 0, so_far = 0;
+    for (unsigned bin = 0; bin < BFC_LATENCY_BINS; bin++)
+        all += (double)bins[bin];
+    if (all <= 0)
+        return 0;
+    unsigned bin = 0;
+    for (; bin < BFC_LATENCY_BINS - 1; bin++)
+        if ((so_far += (double)bins[bin]) >= share * all && so_far > 0)
+            break;
+    return bfc_latency_bin_start(bin + 1);
+}

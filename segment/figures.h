@@ -1,0 +1,38 @@
+/* Figures derived from a segment's counters and texts. No state; thread-safe. */
+#ifndef BFC_SEGMENT_FIGURES_H
+#define BFC_SEGMENT_FIGURES_H
+
+#include <stddef.h>
+
+#include "layout/segment.h"
+
+/* The value of NAME in NAME=value lines, up to the line's end, or NULL; *length is set. At most
+ * `size` bytes are read. */
+const char *bfc_configuration_find(const char *lines, size_t size, const char *name,
+                                   size_t *length);
+
+/* Cells of a row of the map that are in use. */
+unsigned bfc_map_row_cells(const struct bfc_map_row *row);
+
+/* The histogram of sizes: the sum of its lanes. */
+void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]);
+
+/*
+ * The latency that `share` (0 to 1) of the timed calls did not exceed, in nanoseconds, to the end
+ * of its bin (a quarter octave); 0 when none was timed.
+ */
+uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
+
+/* Bytes free in the pool's regions: ready, pending and deferred. Saturates. */
+uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
+
+/*
+ * The share of the cached bytes outside the largest free block, 0 to 1; 0 when none is cached.
+ * Negative when the job has not measured its largest free block yet.
+ */
+double bfc_pool_fragmentation(const struct bfc_pool_stats *stats);
+
+/* The share of allocations that did not ask the device, 0 to 1; negative when there were none. */
+double bfc_pool_hit_rate(const struct bfc_pool_stats *stats);
+
+#endif

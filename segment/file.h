@@ -1,0 +1,49 @@
+/*
+ * Opens a segment and trusts nothing in it: kind of file, owner, magic, version and sizes are
+ * checked before anything else is read. No state, no allocation; thread-safe.
+ */
+#ifndef BFC_SEGMENT_FILE_H
+#define BFC_SEGMENT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "segment/name.h"
+
+enum bfc_read_result {
+    BFC_READ_OK,
+    BFC_READ_ABSENT,  /* there is no such segment (any more) */
+    BFC_READ_YOUNG,   /* the job is still making it */
+    BFC_READ_REFUSED, /* not ours to read, foreign, truncated, of another version, damaged */
+};
+
+/* Which segment to open, and a buffer for the reason if it is refused: one line, cut off at
+ * `reason_size` bytes; with 0 no text is made. */
+struct bfc_segment_look {
+    const struct bfc_segment_name *name;
+    char *reason;
+    size_t reason_size;
+};
+
+/* Fills in the reason; returns BFC_READ_REFUSED. */
+enum bfc_read_result bfc_segment_refuse(const struct bfc_segment_look *look, const char *format,
+                                        ...) PRINTF_LIKE(2, 3);
+
+/* Opens and checks the file, up to the header's version and the size of the whole. */
+enum bfc_read_result bfc_segment_file_open(const struct bfc_segment_look *look, int directory,
+                                           bool writable, int *file);
+
+/* Maps such an open file, BFC_SEGMENT_SIZE bytes, shared; NULL with errno set on failure. An access
+ * raises SIGBUS if the file has been truncated meanwhile. */
+void *bfc_segment_file_map(int file, bool writable);
+
+/* Magic and version: BFC_READ_YOUNG while there is no magic yet. */
+enum bfc_read_result bfc_segment_check_magic(const struct bfc_segment_look *look, uint64_t magic,
+                                             uint32_t version);
+
+/* The rest of a header: sizes, identity, ends of texts. */
+enum bfc_read_result bfc_segment_check_header(const struct bfc_segment_look *look,
+                                              const struct bfc_segment_header *header);
+
+#endif

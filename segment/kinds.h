@@ -1,0 +1,12 @@
+/* Names of the kinds that a segment counts, in texts and as JSON keys. For an unknown number: NULL,
+ * and of events "other". */
+#ifndef BFC_SEGMENT_KINDS_H
+#define BFC_SEGMENT_KINDS_H
+
+#include "layout/segment.h"
+
+const char *bfc_forward_reason_name(enum bfc_forward_reason reason);
+const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind);
+const char *bfc_event_kind_name(enum bfc_event_kind kind);
+
+#endif

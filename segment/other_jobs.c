@@ -1,0 +1,145 @@
+/* Reads other jobs' segments. */
+#include "segment/other_jobs.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/shared_folder.h"
+#include "segment/figures.h"
+#include "segment/file.h"
+
+#define MOST_ENTRIES 1024
+
+/* ---- those of this user and pid namespace ---- */
+
+struct visit {
+    uint64_t pid_namespace;
+    bfc_segment_name_visit *each;
+    void *context;
+};
+
+static bool visit_if_ours(void *context, int directory, const struct bfc_segment_name *name) {
+    const struct visit *visit = context;
+    if (name->uid != getuid() || name->pid_namespace != visit->pid_namespace)
+        return true;
+    return visit->each(visit->context, directory, name);
+}
+
+static void visit_ours(bfc_segment_name_visit *each, void *context) {
+    struct visit visit = {.pid_namespace = bfc_pid_namespace(), .each = each, .context = context};
+    int directory = bfc_segment_directory_open(BFC_SHARED_FOLDER);
+    if (directory < 0)
+        return;
+    bfc_segment_names_visit(directory, MOST_ENTRIES, visit_if_ours, &visit);
+    close(directory);
+}
+
+/* ---- the dead ---- */
+
+static bool remove_if_dead(void *context, int directory, const struct bfc_segment_name *name) {
+    (void)context;
+    if (bfc_pid_is_free(name->pid))
+        bfc_segment_remove(directory, name);
+    return true;
+}
+
+void bfc_other_jobs_sweep(void) {
+    visit_ours(remove_if_dead, NULL);
+}
+
+/* ---- who is on the device ---- */
+
+struct search {
+    const uint8_t *uuid;
+    struct bfc_other_job *found;
+    size_t count, most;
+};
+
+static bool read_at(int file, void *to, size_t size, uint64_t offset) {
+    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+static bool read_command(int file, struct bfc_other_job *job) {
+    if (!read_at(file, job->command, sizeof job->command,
+                 offsetof(struct bfc_segment_header, command)))
+        return false;
+    job->command[sizeof job->command - 1] = '\0';
+    for (char *c = job->command; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return true;
+}
+
+/* One member of a section is read at a time: a whole section does not fit on a small thread's
+ * stack. */
+#define READ_MEMBER(file, section, member, to)                                                     \
+    read_at(file, to, sizeof((struct bfc_segment_pool *)0)->member,                                \
+            BFC_SEGMENT_POOLS_OFFSET + (section) * (uint64_t)sizeof(struct bfc_segment_pool) +     \
+                offsetof(struct bfc_segment_pool, member))
+
+/* Adds up its pools on the device. */
+static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
+    struct bfc_pool_stats stats;
+    uint64_t state;
+    uint8_t its_uuid[16];
+    bool there = false;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        if (!READ_MEMBER(file, i, state, &state))
+            return there;
+        if (state != BFC_POOL_ACTIVE || !READ_MEMBER(file, i, device_uuid, its_uuid) ||
+            memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats))
+            continue;
+        job->in_use += stats.in_use;
+        job->cached += bfc_pool_cached(&stats);
+        there = true;
+    }
+    return there;
+}
+
+static bool look_at(void *context, int directory, const struct bfc_segment_name *name) {
+    struct search *search = context;
+    struct bfc_other_job *job = &search->found[search->count];
+    const struct bfc_segment_look look = {.name = name};
+    int file;
+    if (name->pid == getpid() || bfc_pid_is_free(name->pid) ||
+        bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
+        return true;
+    *job = (struct bfc_other_job){.pid = name->pid};
+    if (read_command(file, job) && read_pools(file, search->uuid, job))
+        search->count++;
+    close(file);
+    return search->count < search->most;
+}
+
+size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, size_t most) {
+    struct search search = {.uuid = uuid, .found = found, .most = most};
+    visit_ours(look_at, &search);
+    return search.count;
+}
+
+/* ---- requests ---- */
+
+static struct bfc_segment_header *map_segment(const struct bfc_segment_look *look, int directory) {
+    int file;
+    if (bfc_segment_file_open(look, directory, true, &file) != BFC_READ_OK)
+        return NULL;
+    struct bfc_segment_header *header = bfc_segment_file_map(file, true);
+    close(file);
+    if (header && bfc_segment_check_header(look, header) == BFC_READ_OK)
+        return header;
+    if (header)
+        munmap(header, BFC_SEGMENT_SIZE);
+    return NULL;
+}
+
+struct bfc_segment_header *bfc_other_job_map(int32_t pid) {
+    const struct bfc_segment_name name = bfc_segment_name_of(getuid(), bfc_pid_namespace(), pid);
+    const struct bfc_segment_look look = {.name = &name};
+    int directory = bfc_segment_directory_open(BFC_SHARED_FOLDER);
+    if (directory < 0)
+        return NULL;
+    struct bfc_segment_header *header = map_segment(&look, directory);
+    close(directory);
+    return header;
+}

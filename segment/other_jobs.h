@@ -1,0 +1,34 @@
+/*
+ * Other jobs of this user that publish a segment: which of them cache memory on a device, and
+ * removal of dead jobs' segments.
+ *
+ * Segments are read with pread, never mapped, so that truncation does no harm; nothing in them is
+ * trusted. Only those of this user and pid namespace are read. The number of directory entries is
+ * bounded. Thread-safe.
+ */
+#ifndef BFC_SEGMENT_OTHER_JOBS_H
+#define BFC_SEGMENT_OTHER_JOBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct bfc_other_job {
+    int32_t pid;
+    uint64_t in_use, cached; /* on the device, in bytes */
+    char command[64];
+};
+
+/* Lists living jobs with memory on the device of this UUID, at most `most`; returns how many. */
+size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, size_t most);
+
+/*
+ * Maps another job's segment, BFC_SEGMENT_SIZE bytes, for its request words, after checking its
+ * header; NULL on failure. Unmap it with munmap.
+ */
+struct bfc_segment_header *bfc_other_job_map(int32_t pid);
+
+/* Removes segments whose processes are dead: a killed job leaves its segment, which takes memory.
+ */
+void bfc_other_jobs_sweep(void);
+
+#endif

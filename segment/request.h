@@ -1,0 +1,38 @@
+/*
+ * The client's half of the request protocol (layout/segment.h): a request to a job's helper thread,
+ * over its mapped header. The client decides how long to wait for the answer: a job that is
+ * stopped, or has no helper thread, never answers. Thread-safe.
+ */
+#ifndef BFC_SEGMENT_REQUEST_H
+#define BFC_SEGMENT_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/segment.h"
+
+struct bfc_request {
+    struct bfc_segment_header *header;
+    uint64_t bytes;           /* asked for; 0: a refresh */
+    uint64_t released_before; /* the job's sum when it was made */
+    uint32_t number;
+};
+
+/* Whether the job has a living helper thread. */
+bool bfc_segment_has_helper(const struct bfc_segment_header *header);
+
+/* Requests `bytes` of cached memory back (UINT64_MAX: all). */
+struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t bytes);
+
+/* Requests that the job refreshes its map and its largest free blocks. */
+struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
+
+bool bfc_request_is_served(const struct bfc_request *request);
+
+/* Bytes that the job has given back, to whomever, since the request was made. */
+uint64_t bfc_request_released(const struct bfc_request *request);
+
+/* Withdraws what was not served: nobody will wait for it when the job runs again. */
+void bfc_request_withdraw(const struct bfc_request *request);
+
+#endif

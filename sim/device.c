@@ -1,0 +1,232 @@
+// Devices: what they are called and can do, and the two windows of addresses that each has.
+//
+// A device's bytes lie in an unlinked memory file, sparse, mapped once for stream work (the
+// shadow). Programs see another window of the same length that nobody may touch, so a host access
+// to a device pointer faults as it does with a real device. Only pages that work touched cost
+// memory.
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct sim_device sim_devices[SIM_MAX_DEVICES];
+
+struct sim_device *sim_device_of(CUdevice ordinal) {
+    return ordinal >= 0 && ordinal < sim_options.devices ? &sim_devices[ordinal] : NULL;
+}
+
+struct sim_device *sim_device_at(uintptr_t address) {
+    for (int i = 0; i < sim_options.devices; i++) {
+        struct sim_device *device = &sim_devices[i];
+        if (address >= device->base && address - device->base < device->pages * SIM_PAGE) {
+            return device;
+        }
+    }
+    return NULL;
+}
+
+static uintptr_t map_window(size_t bytes) {
+    char *start =
+        mmap(NULL, bytes + SIM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) {
+        return 0;
+    }
+    return ((uintptr_t)start + SIM_PAGE - 1) & ~(uintptr_t)(SIM_PAGE - 1);
+}
+
+// A half more addresses than memory: a real device has far more, and does not fragment by pages.
+static bool open_windows(struct sim_device *device) {
+    device->limit = sim_options.memory / SIM_PAGE;
+    device->pages = device->limit + device->limit / 2;
+    size_t bytes = device->pages * SIM_PAGE;
+    device->file = memfd_create("sim-device", MFD_CLOEXEC);
+    device->owner = mmap(NULL, device->pages * sizeof *device->owner, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (device->file < 0 || device->owner == MAP_FAILED ||
+        ftruncate(device->file, (off_t)bytes) != 0) {
+        return false;
+    }
+    device->shadow =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->file, 0);
+    device->base = map_window(bytes);
+    return device->shadow != MAP_FAILED && device->base != 0;
+}
+
+CUresult sim_devices_open(void) {
+    if (!sim_share_open(sim_options.share)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (int i = 0; i < sim_options.devices; i++) {
+        struct sim_device *device = &sim_devices[i];
+        device->ordinal = i;
+        device->primary.primary = true;
+        device->primary.device = device;
+        device->primary.version = 3020;
+        if (!open_windows(device)) {
+            fprintf(stderr, "sim: cannot reserve device %d: %s\n", i, strerror(errno));
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return sim_options.devices == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+
+// ---- the API ----
+
+SIM_CALL(cuInit, SIM_NOTHING, (unsigned flags),
+         flags != 0 ? CUDA_ERROR_INVALID_VALUE : sim_initialise())
+
+static CUresult put(int *out, int value) {
+    if (out == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = value;
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuDriverGetVersion, SIM_NOTHING, (int *version), put(version, sim_options.driver_version))
+SIM_CALL(cuDeviceGetCount, SIM_READY, (int *count), put(count, sim_options.devices))
+SIM_CALL(cuDeviceGet, SIM_READY, (CUdevice * device, int ordinal),
+         sim_device_of(ordinal) == NULL ? CUDA_ERROR_INVALID_DEVICE : put(device, ordinal))
+
+static CUresult name_of(char *name, int length, CUdevice device) {
+    if (sim_device_of(device) == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (name == NULL || length <= 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    snprintf(name, (size_t)length, "Simulated GPU");
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuDeviceGetName, SIM_READY, (char *name, int length, CUdevice device),
+         name_of(name, length, device))
+
+static CUresult uuid_of(CUuuid *uuid, CUdevice device) {
+    if (sim_device_of(device) == NULL || uuid == NULL) {
+        return uuid == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+    }
+    memcpy(uuid->bytes, "simulated-gpu-0", sizeof uuid->bytes);
+    uuid->bytes[14] = (char)('0' + device);
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuDeviceGetUuid, SIM_READY, (CUuuid * uuid, CUdevice device), uuid_of(uuid, device))
+SIM_CALL(cuDeviceGetUuid_v2, SIM_READY, (CUuuid * uuid, CUdevice device), uuid_of(uuid, device))
+
+static CUresult total_of(size_t *bytes, CUdevice ordinal) {
+    const struct sim_device *device = sim_device_of(ordinal);
+    if (device == NULL || bytes == NULL) {
+        return device == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    }
+    *bytes = device->limit * SIM_PAGE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult total_of_32(unsigned *bytes, CUdevice ordinal) {
+    size_t all = 0;
+    CUresult result = bytes == NULL ? CUDA_ERROR_INVALID_VALUE : total_of(&all, ordinal);
+    if (result == CUDA_SUCCESS) {
+        *bytes = all > UINT32_MAX ? UINT32_MAX : (unsigned)all;
+    }
+    return result;
+}
+
+SIM_CALL(cuDeviceTotalMem, SIM_READY, (unsigned *bytes, CUdevice device),
+         total_of_32(bytes, device))
+SIM_CALL(cuDeviceTotalMem_v2, SIM_READY, (size_t * bytes, CUdevice device), total_of(bytes, device))
+
+static CUresult bus_id_of(char *text, int length, CUdevice device) {
+    if (sim_device_of(device) == NULL || text == NULL || length < 13) {
+        return sim_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    }
+    snprintf(text, (size_t)length, "0000:%02X:00.0", device + 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult device_of_bus_id(CUdevice *device, const char *text) {
+    unsigned domain = 0, bus = 0;
+    if (device == NULL || text == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (sscanf(text, "%x:%x:", &domain, &bus) != 2 || sim_device_of((int)bus - 1) == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    *device = (CUdevice)bus - 1;
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuDeviceGetPCIBusId, SIM_READY, (char *text, int length, CUdevice device),
+         bus_id_of(text, length, device))
+SIM_CALL(cuDeviceGetByPCIBusId, SIM_READY, (CUdevice * device, const char *text),
+         device_of_bus_id(device, text))
+
+// ---- attributes: those of an H100-class device as its public data sheet and the guide's table of
+// compute capability 9.0 give them; what is not modelled is 0 ----
+
+static const struct {
+    CUdevice_attribute which;
+    int value;
+} attributes[] = {
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+    {CU_DEVICE_ATTRIBUTE_MAX_PITCH, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512},
+    {CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32},
+    {CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1},
+    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
+    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+    {CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1},
+    {CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 1},
+};
+
+static CUresult attribute_of(int *out, CUdevice_attribute which, CUdevice device) {
+    if (sim_device_of(device) == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (out == NULL || which <= 0 || which >= CU_DEVICE_ATTRIBUTE_MAX) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? device + 1 : 0;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        if (attributes[i].which == which) {
+            *out = attributes[i].value;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuDeviceGetAttribute, SIM_READY, (int *value, CUdevice_attribute which, CUdevice device),
+         attribute_of(value, which, device))
+
+static CUresult capability_of(int *major, int *minor, CUdevice device) {
+    CUresult result = attribute_of(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    return result != CUDA_SUCCESS
+               ? result
+               : attribute_of(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+}
+
+SIM_CALL(cuDeviceComputeCapability, SIM_READY, (int *major, int *minor, CUdevice device),
+         capability_of(major, minor, device))

@@ -1,0 +1,53 @@
+// SIM_*: refusals on demand, latencies, statistics, an older driver, no peers.
+#include "sim/tests/check.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+int main(void) {
+    CUcontext context = NULL;
+    CUdeviceptr memory = 0;
+    CUevent event = NULL;
+    int version = 0, can = 1;
+    void *found = NULL;
+    char path[] = "/tmp/sim-stats-XXXXXX";
+    CHECK(mkstemp(path) >= 0);
+    setenv("SIM_FAIL", "cuMemAlloc_v2@2,record@1:999", 1);
+    setenv("SIM_LATENCY", "alloc:3000", 1);
+    setenv("SIM_DRIVER_VERSION", "12040", 1);
+    setenv("SIM_PEERS", "0", 1);
+    setenv("SIM_MEMORY", "64M", 1);
+    setenv("SIM_STATS", path, 1);
+    DO(cuInit(0));
+    DO(cuDevicePrimaryCtxRetain(&context, 0));
+    DO(cuCtxSetCurrent(context));
+    double before = ms();
+    DO(cuMemAlloc(&memory, 1));
+    CHECK(ms() - before >= 3);
+    ANSWERS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&memory, 1));
+    DO(cuMemAlloc(&memory, 1));
+    DO(cuEventCreate(&event, 0));
+    ANSWERS(CUDA_ERROR_UNKNOWN, cuEventRecord(event, NULL));
+    DO(cuEventRecord(event, NULL));
+    DO(cuDriverGetVersion(&version));
+    CHECK(version == 12040);
+    DO(cuDeviceCanAccessPeer(&can, 0, 1));
+    CHECK(can == 0);
+    ANSWERS(CUDA_ERROR_NOT_FOUND, cuGetProcAddress("cuCtxRecordEvent", &found, 13000, 0, NULL));
+    ANSWERS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&memory, 63 << 20));
+    unsigned long long (*count)(const char *) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "sim_call_count");
+    memcpy(&count, &symbol, sizeof count);
+    CHECK(count("cuMemAlloc_v2") == 4 && count("event_records") == 1 && count("nothing") == 0);
+    unlink(path);
+    return 0;
+}

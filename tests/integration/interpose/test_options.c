@@ -1,0 +1,178 @@
+/* The BFC_ variables: what is accepted, what is refused, and what is said. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "interpose/config/options.h"
+
+static bool set(struct bfc_options *options, const char *name, const char *value) {
+    return bfc_option_set(options, bfc_option_find(name), value);
+}
+
+Test(options, defaults_are_accepted_values) {
+    struct bfc_options options;
+    for (size_t i = 0; i < bfc_option_count; i++)
+        cr_expect(bfc_option_set(&options, &bfc_option_table[i], bfc_option_table[i].standard),
+                  "%s", bfc_option_table[i].name);
+    bfc_options_init(&options);
+    cr_expect_eq(options.growth_size, 2u << 20);
+    cr_expect_eq(options.limit.bytes, UINT64_MAX);
+    cr_expect(options.stats);
+    cr_expect_str_empty(options.only);
+}
+
+Test(options, sizes) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect(set(&options, "BFC_GROWTH_SIZE", "4M"));
+    cr_expect_eq(options.growth_size, 4u << 20);
+    cr_expect(set(&options, "BFC_GROWTH_SIZE", "8192k"));
+    cr_expect_eq(options.growth_size, 8u << 20);
+    static const char *const malformed[] = {"",
+                                            "-1",
+                                            "4MB",
+                                            "1e6",
+                                            " 4M",
+                                            "4 M",
+                                            "0x1",
+                                            "M",
+                                            "1K",
+                                            "2T",
+                                            "17E9",
+                                            "99999999999999999999",
+                                            "18446744073709551615T"};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+        cr_expect_not(set(&options, "BFC_GROWTH_SIZE", malformed[i]), "%s", malformed[i]);
+        cr_expect_eq(options.growth_size, 8u << 20, "a refused value changes nothing");
+    }
+}
+
+Test(options, amounts) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect(set(&options, "BFC_LIMIT", "0.25"));
+    cr_expect_float_eq(options.limit.fraction, 0.25, 1e-12);
+    cr_expect(set(&options, "BFC_LIMIT", "3G"));
+    cr_expect_eq(options.limit.bytes, UINT64_C(3) << 30);
+    cr_expect_float_eq(options.limit.fraction, 0, 1e-12);
+    cr_expect(set(&options, "BFC_LIMIT", "none"));
+    cr_expect_eq(options.limit.bytes, UINT64_MAX);
+    cr_expect_not(set(&options, "BFC_LIMIT", "0"));
+    cr_expect_not(set(&options, "BFC_LIMIT", "0.0"));
+    cr_expect_not(set(&options, "BFC_LIMIT", "1.5"));
+    cr_expect_not(set(&options, "BFC_LIMIT", "0.5x"));
+}
+
+Test(options, flags_and_choices) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect(set(&options, "BFC_GROWTH", "fixed"));
+    cr_expect_eq(options.growth, 1);
+    cr_expect_not(set(&options, "BFC_GROWTH", "fix"));
+    cr_expect_not(set(&options, "BFC_GROWTH", ""));
+    cr_expect_not(set(&options, "BFC_DISABLE", "yes"));
+    cr_expect_not(set(&options, "BFC_DISABLE", "10"));
+}
+
+static void collect(void *context, const char *line) {
+    strcat(context, line);
+    strcat(context, "\n");
+}
+
+Test(options, complaints_name_variable_value_and_what_is_accepted) {
+    char *environment[] = {"PATH=/bin", "BFC_GROWTH=huge", "BFC_FRE=sync", "BFC_DISABLE=1", NULL};
+    struct bfc_options options;
+    char said[4096] = "";
+    bfc_options_init(&options);
+    cr_assert_eq(bfc_options_read(&options, environment, collect, said), 2);
+    cr_expect(options.disable);
+    cr_expect(
+        strstr(said, "BFC_GROWTH=huge is not accepted: expected one of double, fixed, exact"));
+    cr_expect(strstr(said, "BFC_FRE=sync: no such variable"));
+    cr_expect(strstr(said, "BFC_FREE"));
+}
+
+Test(options, former_names) {
+    static char *const former_alone[] = {"BFC_DIRTY_BUDGET=1M", NULL};
+    static char *const former_last[] = {"BFC_PENDING_BUDGET=2M", "BFC_DIRTY_BUDGET=1M", NULL};
+    static char *const former_first[] = {"BFC_DIRTY_BUDGET=1M", "BFC_PENDING_BUDGET=2M", NULL};
+    static char *const malformed[] = {"BFC_DIRTY_BUDGET=x", NULL};
+    struct bfc_options options;
+    char said[4096] = "";
+    bfc_options_init(&options);
+    cr_expect_eq(bfc_options_read(&options, former_alone, collect, said), 0, "%s", said);
+    cr_expect_eq(options.pending_budget, 1 << 20);
+    cr_expect_eq(bfc_options_read(&options, former_last, collect, said), 0, "%s", said);
+    cr_expect_eq(options.pending_budget, 2 << 20);
+    cr_expect_eq(bfc_options_read(&options, former_first, collect, said), 0, "%s", said);
+    cr_expect_eq(options.pending_budget, 2 << 20);
+    cr_expect_eq(bfc_options_read(&options, malformed, collect, said), 1);
+    cr_expect(strstr(said, "BFC_PENDING_BUDGET=x is not accepted"));
+}
+
+Test(options, printed_values_read_back) {
+    struct bfc_options options, again;
+    char text[2048], *line, *rest = text;
+    bfc_options_init(&options);
+    set(&options, "BFC_LIMIT", "0.5");
+    set(&options, "BFC_GROWTH_MAX", "512M");
+    set(&options, "BFC_ONLY", "python*:train");
+    bfc_options_print(&options, text, sizeof text);
+    bfc_options_init(&again);
+    while ((line = strsep(&rest, "\n")) && *line) {
+        char *value = strchr(line, '=');
+        *value++ = '\0';
+        cr_expect(set(&again, line, value), "%s=%s", line, value);
+    }
+    cr_expect_eq(memcmp(&options, &again, sizeof options), 0);
+}
+
+Test(options, patterns) {
+    cr_expect(bfc_patterns_match("python*:train", "python3.11"));
+    cr_expect(bfc_patterns_match("python*:train", "train"));
+    cr_expect_not(bfc_patterns_match("python*:train", "trainer"));
+    cr_expect_not(bfc_patterns_match("", "train"));
+    cr_expect(bfc_patterns_match("::a", "a"));
+}
+
+Test(options, numbers_shares_and_none) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect(set(&options, "BFC_SPLIT_RATIO", "1.5"));
+    cr_expect_float_eq(options.split_ratio, 1.5, 1e-9);
+    static const char *const malformed[] = {"0.5", "x",  "",      "1e3",
+                                            "-2",  "2x", "1.5.5", "9999999999"};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
+        cr_expect_not(set(&options, "BFC_SPLIT_RATIO", malformed[i]), "%s", malformed[i]);
+    cr_expect(set(&options, "BFC_TRIM_IDLE", "0"));
+    cr_expect(set(&options, "BFC_RESERVE", "0"));
+    cr_expect(set(&options, "BFC_RESERVE", "0.1"));
+    cr_expect_not(set(&options, "BFC_RESERVE", "none"));
+    cr_expect(set(&options, "BFC_MAX_SPLIT", "none"));
+    cr_expect_eq(options.max_split, UINT64_MAX);
+    cr_expect_not(set(&options, "BFC_MAX_SPLIT", "1M"));
+    cr_expect(set(&options, "BFC_ROUNDUP", "8"));
+    cr_expect_not(set(&options, "BFC_ROUNDUP", "3"));
+}
+
+static unsigned errors_of(char *const *environment, char *said) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    said[0] = '\0';
+    return bfc_options_read(&options, environment, collect, said);
+}
+
+Test(options, contradictions_are_named) {
+    char said[4096];
+    char *sizes[] = {"BFC_GROWTH_SIZE=2G", "BFC_GROWTH_MAX=1G", NULL};
+    cr_expect_eq(errors_of(sizes, said), 1);
+    cr_expect(strstr(said, "BFC_GROWTH_SIZE is above BFC_GROWTH_MAX: accepted"));
+    char *above[] = {"BFC_GROWTH=preallocate", "BFC_PREALLOCATE=0.8", "BFC_LIMIT=0.5", NULL};
+    cr_expect_eq(errors_of(above, said), 1);
+    cr_expect(strstr(said, "BFC_PREALLOCATE is above BFC_LIMIT"));
+    char *helper[] = {"BFC_TRIM_IDLE=5", "BFC_STATS=0", NULL};
+    cr_expect_eq(errors_of(helper, said), 1);
+    cr_expect(strstr(said, "BFC_STATS=1"));
+    char *fine[] = {"BFC_GROWTH=preallocate", "BFC_PREALLOCATE=1G", "BFC_LIMIT=1G", NULL};
+    cr_expect_eq(errors_of(fine, said), 0);
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""What a job says on standard error: out of memory explained once, a summary at exit, nothing with
+BFC_LOG=off. test_words.py LIBRARY PROGRAM"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LIBRARY, PROGRAM = sys.argv[1:3]
+
+
+def run(*arguments, **variables):
+    environment = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="1G", **variables)
+    return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+
+
+class Words(unittest.TestCase):
+    def test_out_of_memory_explains_itself_once(self):
+        result = run()
+        self.assertEqual((result.returncode, result.stdout), (0, "2\n2\n2\n"))
+        lines = result.stderr.splitlines()
+        self.assertEqual(len([l for l in lines if "out of memory" in l]), 1, result.stderr)
+        for words in (
+            r"^bfcpreload: out of memory: 192 MiB asked for on device 0 \(Simulated GPU\)$",
+            r"^  device +1\.00 GiB in all, .* free by the driver$",
+            r"^  this process .* reserved: .* in use, .* cached \(ready .*, pending .*, deferred .*\)$",
+            r"^  largest free .*; fragmentation keeps .* of the cached memory from one block$",
+            r"^  map +[#+~.]{64}  \(",
+            r"^  try +BFC_GROWTH_SIZE=",
+        ):
+            self.assertRegex(result.stderr, re.compile(words, re.MULTILINE))
+
+    def test_names_the_rank(self):
+        said = run(OMPI_COMM_WORLD_RANK="3", OMPI_COMM_WORLD_SIZE="8", BFC_SUMMARY="1").stderr
+        self.assertEqual(len(re.findall(r"^  rank +3 of 8\b", said, re.MULTILINE)), 2, said)
+
+    def test_names_the_limit(self):
+        said = run(BFC_LIMIT="512M").stderr
+        self.assertRegex(said, r"try +a higher BFC_LIMIT: it is 512 MiB")
+        self.assertRegex(said, r"this process .* reserved of at most 512 MiB \(BFC_LIMIT\): ")
+
+    def test_a_log_that_the_program_opens(self):
+        """For both streams it is a log; in place of standard error alone it could be any file."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, arguments, said in ("both", ["both"], 1), ("one", [], 0):
+                log = os.path.join(folder, name)
+                self.assertEqual(run(log, *arguments).stderr, "")
+                with open(log, encoding="utf-8") as file:
+                    self.assertEqual(file.read().count("out of memory"), said)
+
+    def test_log_off_is_silent(self):
+        result = run(BFC_LOG="off", BFC_SUMMARY="1")
+        self.assertEqual((result.stdout, result.stderr), ("2\n2\n2\n", ""))
+
+    def check_summary(self, **variables):
+        text = run(BFC_SUMMARY="1", **variables).stderr
+        for words in (
+            r"^bfcpreload: summary of process \d+ \(full\)$",
+            r"^  device 0: \d+ allocations, \d+ frees; hit rate [0-9.]+ %$",
+            r"^    driver calls \d+ instead of \d+; host waits \d+ instead of \d+$",
+            r"^    most in use .* \(asked for .*\), most reserved ",
+            r"^    3 out of memory, 0 saved by giving memory back$",
+            r"^  not pooled: \d+ allocations forwarded",
+        ):
+            self.assertRegex(text, re.compile(words, re.MULTILINE))
+
+    def test_summary(self):
+        self.check_summary()
+
+    def test_summary_without_a_segment(self):
+        self.check_summary(BFC_STATS="0")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)

@@ -1,0 +1,245 @@
+/* Opening and closing tokens over a made-up driver: old drivers, refusals, lies. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "interpose/arena/sharing.h"
+#include "interpose/config/process.h"
+#include "interpose/ipc/imports.h"
+#include "interpose/ipc/token_table.h"
+
+#define BASE ((CUdeviceptr)0x700000000)
+enum { REGION = 1 << 20, LAZY = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS };
+
+/* ---- what lies beside imports.c in the library ---- */
+
+static struct bfc_process process = {.alive = true, .active = true};
+struct bfc_process *bfc_process_made = &process;
+
+const struct bfc_process *bfc_process(void) {
+    return &process;
+}
+
+void bfc_log(int level, const char *format, ...) {
+    (void)level;
+    (void)format;
+}
+
+CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
+                               CUdeviceptr mapped) {
+    (void)driver;
+    (void)accessor;
+    (void)mapped;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the driver: one region, opened some times ---- */
+
+static struct {
+    unsigned opened, calls;
+    bool opens_once; /* as drivers before CUDA 11 do */
+    CUresult refusal;
+    size_t size;
+} device;
+
+static CUresult fake_open(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags) {
+    device.calls++;
+    if (device.refusal != CUDA_SUCCESS)
+        return device.refusal;
+    if (flags != LAZY || strcmp(handle.reserved, "region") != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device.opens_once && device.opened > 0)
+        return CUDA_ERROR_ALREADY_MAPPED;
+    device.opened++;
+    *pointer = BASE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_close(CUdeviceptr pointer) {
+    device.calls++;
+    if (device.refusal != CUDA_SUCCESS)
+        return device.refusal;
+    if (pointer != BASE || device.opened == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    device.opened--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_range(CUdeviceptr *start, size_t *size, CUdeviceptr pointer) {
+    (void)pointer;
+    *start = BASE;
+    *size = device.size;
+    return CUDA_SUCCESS;
+}
+
+static CUcontext current = (CUcontext)0x1000;
+
+static CUresult fake_current(CUcontext *context) {
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+static const struct bfc_driver driver = {
+    .cuIpcOpenMemHandle_v2 = fake_open,
+    .cuIpcCloseMemHandle = fake_close,
+    .cuMemGetAddressRange_v2 = fake_range,
+    .cuCtxGetCurrent = fake_current,
+};
+
+/* ---- */
+
+static CUipcMemHandle token_at(uint64_t offset, uint64_t size, uint64_t region_size) {
+    static uint64_t generation;
+    struct bfc_row row = {
+        .handle = "region", .offset = offset, .size = size, .region_size = region_size};
+    struct bfc_token token = {.generation = ++generation};
+    CUipcMemHandle handle;
+    cr_assert(bfc_table_publish(&token, &row));
+    memcpy(&handle, &token, sizeof handle);
+    return handle;
+}
+
+static CUresult open_token(CUipcMemHandle handle, CUdeviceptr *pointer) {
+    return bfc_import_open(&driver, pointer, handle, LAZY, fake_open);
+}
+
+static CUdeviceptr opened(CUipcMemHandle handle) {
+    CUdeviceptr pointer = 0;
+    cr_assert_eq(open_token(handle, &pointer), CUDA_SUCCESS);
+    return pointer;
+}
+
+static CUresult closed(CUdeviceptr pointer) {
+    return bfc_import_close(&driver, pointer);
+}
+
+static void begin(void) {
+    device.size = REGION;
+}
+
+TestSuite(imports, .init = begin);
+
+Test(imports, two_blocks_of_a_region_share_its_mapping) {
+    CUdeviceptr first = opened(token_at(512, 1000, REGION));
+    CUdeviceptr second = opened(token_at(4096, 100, REGION));
+    cr_assert_eq(first, BASE + 512);
+    cr_assert_eq(second, BASE + 4096);
+    cr_assert_eq(device.calls, 1);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 1);
+    cr_assert_eq(closed(second), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 0);
+    cr_assert_neq(closed(second), CUDA_SUCCESS);
+}
+
+Test(imports, a_block_opened_twice_is_for_the_driver_to_answer) {
+    CUipcMemHandle token = token_at(512, 1000, REGION);
+    CUdeviceptr first = opened(token), again = opened(token);
+    cr_assert_eq(first, again);
+    cr_assert_eq(device.opened, 2);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 0);
+}
+
+Test(imports, an_old_driver_opens_a_region_once) {
+    CUipcMemHandle token = token_at(512, 1000, REGION);
+    CUdeviceptr pointer = 0, first = opened(token);
+    device.opens_once = true;
+    CUdeviceptr second = opened(token_at(4096, 100, REGION));
+    cr_assert_eq(open_token(token, &pointer), CUDA_ERROR_ALREADY_MAPPED);
+    cr_assert_eq(pointer, 0);
+    cr_assert_eq(closed(second), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 1);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 0);
+}
+
+Test(imports, a_region_smaller_than_its_table_says_is_closed_again) {
+    CUdeviceptr pointer = 0;
+    device.size = REGION / 2;
+    cr_assert_eq(open_token(token_at(REGION / 2, 1, REGION), &pointer), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(open_token(token_at(REGION / 2 - 512, 513, REGION), &pointer),
+                 CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(pointer, 0);
+    cr_assert_eq(device.opened, 0);
+    cr_assert_eq(opened(token_at(REGION / 2 - 512, 512, REGION)), BASE + REGION / 2 - 512);
+}
+
+Test(imports, a_refused_open_leaves_nothing) {
+    CUdeviceptr pointer = 0;
+    struct bfc_imported imported;
+    device.refusal = CUDA_ERROR_MAP_FAILED;
+    cr_assert_eq(open_token(token_at(512, 1000, REGION), &pointer), CUDA_ERROR_MAP_FAILED);
+    cr_assert_eq(pointer, 0);
+    cr_assert_eq(bfc_imports_find(BASE + 512, &imported), BFC_IMPORT_FOREIGN);
+}
+
+Test(imports, a_refused_close_leaves_it_open) {
+    struct bfc_imported before, imported;
+    CUdeviceptr pointer = opened(token_at(512, 1000, REGION));
+    bfc_imports_find(pointer, &before);
+    device.refusal = CUDA_ERROR_ILLEGAL_ADDRESS;
+    cr_assert_eq(closed(pointer), CUDA_ERROR_ILLEGAL_ADDRESS);
+    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(imported.size, 1000);
+    device.refusal = CUDA_SUCCESS;
+    cr_assert_eq(closed(pointer), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 0);
+    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_FOREIGN);
+}
+
+Test(imports, only_what_was_opened_is_found_and_closed) {
+    struct bfc_imported first, second, other;
+    CUdeviceptr a = opened(token_at(512, 1000, REGION)), b = opened(token_at(2048, 10, REGION));
+    cr_assert_eq(bfc_imports_find(a + 999, &first), BFC_IMPORT_OPEN);
+    cr_assert_eq(bfc_imports_find(b, &second), BFC_IMPORT_OPEN);
+    cr_assert_neq(first.id, second.id);
+    cr_assert_eq(first.start, a);
+    cr_assert_eq(bfc_imports_find(a + 1000, &other), BFC_IMPORT_GONE);
+    cr_assert_eq(bfc_imports_find(BASE, &other), BFC_IMPORT_GONE);
+    cr_assert_eq(bfc_imports_find(BASE + REGION, &other), BFC_IMPORT_FOREIGN);
+    cr_assert_neq(closed(BASE), CUDA_SUCCESS);
+    cr_assert_neq(closed(a + 1), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 1);
+}
+
+Test(imports, go_with_their_context) {
+    struct bfc_imported imported;
+    CUdeviceptr pointer = opened(token_at(512, 1000, REGION));
+    bfc_imports_context_ended((CUcontext)0x2000);
+    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_OPEN);
+    bfc_imports_context_ended(current);
+    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_FOREIGN);
+}
+
+Test(imports, what_a_context_took_along_unseen_gives_way) {
+    struct bfc_imported imported;
+    opened(token_at(512, 1000, REGION));
+    device.opened = 0;
+    current = (CUcontext)0x2000;
+    CUdeviceptr pointer = opened(token_at(256, 1024, REGION));
+    cr_assert_eq(bfc_imports_find(BASE + 600, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(imported.start, pointer);
+    cr_assert_eq(closed(pointer), CUDA_SUCCESS);
+    cr_assert_eq(bfc_imports_find(BASE + 600, &imported), BFC_IMPORT_FOREIGN);
+}
+
+Test(imports, sync_memops_is_a_blocks_own) {
+    struct bfc_imported a, b;
+    bfc_imports_find(opened(token_at(512, 1000, REGION)), &a);
+    bfc_imports_find(opened(token_at(2048, 10, REGION)), &b);
+    bfc_import_set_sync_memops(a.id, true);
+    cr_assert(bfc_import_sync_memops(a.id));
+    cr_assert_not(bfc_import_sync_memops(b.id));
+}
+
+Test(imports, what_is_no_token_is_the_drivers) {
+    CUipcMemHandle handle = {.reserved = "region"};
+    CUdeviceptr pointer = 0;
+    cr_assert_eq(open_token(handle, &pointer), CUDA_SUCCESS);
+    cr_assert_eq(pointer, BASE);
+    cr_assert_eq(closed(pointer), CUDA_SUCCESS);
+    cr_assert_eq(device.opened, 0);
+    cr_assert_eq(bfc_import_open(&driver, NULL, token_at(0, 1, REGION), LAZY, fake_open),
+                 CUDA_ERROR_INVALID_VALUE);
+}

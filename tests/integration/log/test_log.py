@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Each message that docs/log.md lists for info and debug comes about, and no other one does."""
+
+import os
+import re
+import subprocess
+import threading
+import unittest
+
+LIBRARY, SCENES, RUNTIME, PAGE, SIM = (
+    os.environ[name] for name in ("LIBRARY", "SCENES", "RUNTIME", "PAGE", "SIM"))
+WORDS = {"N": r"\d+", "SIZE": r"(?:none|[0-9.]+ (?:[KMGT]i)?B)", "ADDRESS": "0x[0-9a-f]+",
+         "WORD": r"\w+", "VARIABLE": r"BFC_\w+"}
+NUMBER = r"(?: \(number \d+ of this kind\))?"
+
+
+def rows():
+    with open(PAGE, encoding="utf-8") as page:
+        for line in page:
+            row = re.match(r"\| (info|debug) \| (\*?) *\| `([^`]*)` \|", line)
+            if row:
+                yield row.groups()
+
+
+def pattern(repeated, message):
+    text = re.sub(r"\b(?:N|SIZE|ADDRESS|WORD|VARIABLE)\b", lambda word: WORDS[word[0]], re.escape(message))
+    return re.compile("bfcpreload: " + text + (NUMBER if repeated else ""))
+
+
+MESSAGES = [(level, message, pattern(repeated, message)) for level, repeated, message in rows()]
+
+
+def environment(level, **variables):
+    kept = {n: v for n, v in os.environ.items() if not n.startswith(("BFC_", "SIM_", "CUDA_"))}
+    return {**kept, "LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": SIM, "SIM_MEMORY": "1G", "BFC_YIELD": "0",
+            "BFC_LOG": level, **variables}
+
+
+def play(*command, level="debug", **variables):
+    done = subprocess.run(command, env=environment(level, **variables), capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, (command, done)
+    return [line for line in done.stderr.splitlines() if line.startswith("bfcpreload: ")
+            and not line.startswith("bfcpreload: out of memory: ")]
+
+
+def play_idle():
+    """Memory goes back in its own time: the scene lasts until that was said, or the library ends."""
+    with subprocess.Popen([SCENES, "idle"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=environment("debug", BFC_TRIM_IDLE="0.01")) as process:
+        ends = threading.Timer(60, process.kill)
+        ends.start()
+        lines = []
+        while not lines or lines[-1] and not lines[-1].startswith("bfcpreload: idle"):
+            lines.append(process.stderr.readline().rstrip("\n"))
+        ends.cancel()
+        process.stdin.close()
+        return [line for line in lines if line]
+
+
+def play_all():
+    for mode in "sync", "lazy", "ordered":
+        for scene in "second", "before", "past", "child", "lookups", "ends", "siblings", "trim":
+            yield from play(SCENES, scene, BFC_FREE=mode)
+    for mode in "lazy", "ordered":  # in sync a free waits
+        yield from play(SCENES, "late", BFC_FREE=mode)
+    yield from play(SCENES, "refused")
+    yield from play(SCENES, "siblings", BFC_LIMIT="900M")
+    yield from play(SCENES, "refused", BFC_LIMIT="512M")
+    yield from play(SCENES, "refused", BFC_RESERVE="512M")
+    yield from play(SCENES, "refused", BFC_YIELD="1")
+    yield from play(SCENES, "pending", BFC_FREE="ordered", SIM_FAIL="cuCtxWaitEvent@1+:2")
+    for variables in {"BFC_DISABLE": "1"}, {"BFC_ONLY": "other"}, {"BFC_NOT": "scenes"}:
+        yield from play(SCENES, "ends", **variables)
+    yield from play(RUNTIME)
+    yield from play(RUNTIME, CUDA_INJECTION64_PATH="libtool.so")
+    yield from play_idle()
+
+
+class Log(unittest.TestCase):
+    def test_messages(self):
+        said = list(play_all())
+        for level, message, wanted in MESSAGES:
+            self.assertTrue(any(wanted.fullmatch(line) for line in said), (level, message))
+        for line in said:
+            self.assertTrue(any(known.fullmatch(line) for _, _, known in MESSAGES), line)
+
+    def test_levels(self):
+        for level, shown in ("error", ()), ("warn", ()), ("info", ("info",)), ("debug", ("info", "debug")):
+            said = play(SCENES, "ends", level=level)
+            for kind, message, pattern_ in MESSAGES:
+                if kind not in shown:
+                    self.assertFalse([line for line in said if pattern_.fullmatch(line)], (level, message))
+            self.assertEqual(bool(said), bool(shown))
+
+    def test_repeated_ones_are_few(self):
+        said = [line for line in play(SCENES, "refused", level="info") if "did not grow" in line]
+        numbers = [int(number) for line in said for number in re.findall(r"number (\d+)", line)]
+        self.assertEqual(len(said) - len(numbers), 8, said)
+        self.assertEqual(numbers, [16 << i for i in range(len(numbers))])
+        self.assertGreaterEqual(len(numbers), 3)
+
+    def test_a_forked_child_is_silent(self):
+        said = play(SCENES, "child")
+        self.assertEqual(len([line for line in said if " was reserved" in line]), 1, said)
+
+    def test_one_road_is_written_once(self):
+        said = [line for line in play(SCENES, "lookups") if ": hook " in line]
+        self.assertEqual(len(said), len(set(said)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+/*
+ * A process of a test: does what its arguments say, one after another, and prints what came of it.
+ *
+ *   alloc MIB     one block, kept                  free      the block that was allocated last
+ *   try MIB       the same, up to ten times until it succeeds: on a busy machine a neighbour may
+ *                 answer later than it is waited for
+ *   mib N         prints free memory in MiB        sleep MS
+ *   loop N        N blocks of 64 KiB, each freed at once
+ *   folder PATH   becomes the working folder
+ *   wait          prints "ready" and waits for a line on standard input
+ */
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/integration/interpose/program.h"
+
+enum { BLOCKS = 256 };
+
+static CUdeviceptr blocks[BLOCKS];
+static int count;
+
+static long long now_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+}
+
+static bool allocate(const char *mib) {
+    long long began = now_us();
+    CUresult result = cuMemAlloc(&blocks[count], (size_t)atol(mib) << 20);
+    printf("alloc %s %d %lld\n", mib, (int)result, now_us() - began);
+    count += result == CUDA_SUCCESS;
+    return result == CUDA_SUCCESS;
+}
+
+static void try_to_allocate(const char *mib) {
+    for (int i = 0; i < 10 && !allocate(mib); i++)
+        usleep(20000);
+}
+
+static void print_free(void) {
+    size_t free_bytes, total;
+    CHECK(cuMemGetInfo(&free_bytes, &total));
+    printf("free %zu of %zu\n", free_bytes >> 20, total >> 20);
+}
+
+static void loop(long rounds) {
+    CUdeviceptr block;
+    for (long i = 0; i < rounds; i++) {
+        CHECK(cuMemAlloc(&block, 65536));
+        CHECK(cuMemFree(block));
+    }
+}
+
+static void wait_for_line(void) {
+    char line[16];
+    puts("ready");
+    fflush(stdout);
+    if (!fgets(line, sizeof line, stdin))
+        exit(2);
+}
+
+int main(int argc, char **argv) {
+    use_primary(0);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "alloc") == 0 && i + 1 < argc)
+            allocate(argv[++i]);
+        else if (strcmp(argv[i], "try") == 0 && i + 1 < argc)
+            try_to_allocate(argv[++i]);
+        else if (strcmp(argv[i], "free") == 0)
+            CHECK(cuMemFree(blocks[--count]));
+        else if (strcmp(argv[i], "mib") == 0)
+            print_free();
+        else if (strcmp(argv[i], "loop") == 0 && i + 1 < argc)
+            loop(atol(argv[++i]));
+        else if (strcmp(argv[i], "sleep") == 0 && i + 1 < argc)
+            usleep((useconds_t)atol(argv[++i]) * 1000);
+        else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)
+            CHECK(chdir(argv[++i]) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
+        else
+            wait_for_line();
+        fflush(stdout);
+    }
+    return 0;
+}

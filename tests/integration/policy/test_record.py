@@ -1,0 +1,167 @@
+"""BFC_RECORD: what is recorded is what was called; a kill or a full disk loses the tail only."""
+import glob
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ACTOR, PRELOAD, BFCREPLAY, CHILDREN = (os.environ[name] for name in ("ACTOR", "PRELOAD", "BFCREPLAY", "CHILDREN"))
+
+
+@unittest.skipUnless(BFCREPLAY, "bfcreplay is not built here")
+class Record(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.trace = os.path.join(self.folder.name, "trace")
+
+    def environment(self, **settings):
+        ready = {k: v for k, v in os.environ.items() if not k.startswith(("BFC_", "SIM_"))}
+        return {**ready, "LD_PRELOAD": PRELOAD, "SIM_MEMORY": "1G", "BFC_RECORD": self.trace, **settings}
+
+    def run_actor(self, *actions, program=ACTOR, cwd=None, **settings):
+        return subprocess.run([program, *map(str, actions)], env=self.environment(**settings), cwd=cwd,
+                              capture_output=True, text=True, timeout=60)
+
+    def start(self, *actions):
+        """A process that waits already."""
+        process = subprocess.Popen([ACTOR, *actions], text=True, env=self.environment(), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while process.stdout.readline().strip() != "ready":
+            self.assertIsNone(process.poll())
+        return process
+
+    @staticmethod
+    def contents(path):
+        if not os.path.exists(path):
+            return None
+        with open(path, "rb") as file:
+            return file.read()
+
+    @staticmethod
+    def write(path, contents):
+        with open(path, "wb") as file:
+            file.write(contents)
+
+    def replay(self, trace=None):
+        result = subprocess.run([BFCREPLAY, trace or self.trace, "--json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout), result.stderr
+
+    def test_what_was_called(self):
+        self.assertEqual(self.run_actor("alloc", 10, "alloc", 20, "free", "alloc", 30, "free", "free").returncode, 0)
+        figures, said = self.replay()
+        self.assertEqual(said, "")
+        self.assertEqual((figures["pairs"], figures["peak_live"], figures["failed"]), (3, 40 << 20, 0))
+
+    def test_every_call_of_a_fast_program(self):
+        self.assertEqual(self.run_actor("loop", 50000).returncode, 0)
+        self.assertEqual(self.replay()[0]["pairs"], 50000)
+
+    def test_past_the_pool_too(self):
+        self.run_actor("alloc", 10, "alloc", 20, "free", "free", BFC_BYPASS_ABOVE="16M")
+        self.assertEqual(self.replay()[0]["peak_live"], 30 << 20)
+
+    def test_killed(self):
+        process = subprocess.Popen([ACTOR, "loop", "50000", "alloc", "8", "sleep", "1200", "wait"], text=True,
+                                   env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        while process.stdout.readline().strip() != "ready":
+            self.assertIsNone(process.poll())
+        process.kill()
+        process.communicate()
+        self.assertEqual(self.replay()[0]["pairs"], 50001, "what is older than a second is on the disk")
+
+    def test_a_full_disk(self):
+        process = self.start("loop", "50000", "sleep", "1200", "wait", "loop", "50000", "alloc", "5")
+        size = os.path.getsize(self.trace) + 100
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
+        out, err = process.communicate("\n", timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("alloc 5 0", out)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertIn("File too large; recording ends here", err)
+        self.assertEqual(self.replay()[0]["pairs"], 50000)
+
+    def test_a_limit_from_the_start(self):
+        for size in 0, 100, 300000:  # the segment's is larger: there is none, either
+            process = self.start("wait", "loop", "200000", "alloc", "5")
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
+            out, err = process.communicate("\n", timeout=60)
+            self.assertEqual(process.returncode, 0)
+            self.assertIn("alloc 5 0", out)
+            self.assertEqual(len(err.splitlines()), 1, err)
+            self.assertIn("File too large; " + ("recording ends here" if size > 100 else "nothing is recorded"), err)
+            os.unlink(self.trace)
+
+    def test_another_folder(self):
+        there = os.path.join(self.folder.name, "there")
+        os.mkdir(there)
+        foreign = os.path.join(there, "run.bfctrace")
+        for contents in None, b"the program's own":
+            if contents:
+                self.write(foreign, contents)
+            result = self.run_actor("alloc", 5, "folder", there, "alloc", 7, "free", "free", cwd=self.folder.name,
+                                    BFC_RECORD="run.bfctrace")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(self.replay(os.path.join(self.folder.name, "run.bfctrace"))[0]["pairs"], 2)
+            self.assertEqual(self.contents(foreign), contents)
+
+    def test_a_file_that_is_no_trace(self):
+        self.write(self.trace, b"the program's own")
+        result = self.run_actor("alloc", 5, "free")
+        self.assertEqual(self.contents(self.trace), b"the program's own")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertIn("a file that is no trace lies there, and stays", result.stderr)
+
+    def test_an_older_trace_is_written_over(self):
+        self.run_actor("alloc", 5, "alloc", 6, "free")
+        self.run_actor("alloc", 7, "free")
+        self.assertEqual(self.replay()[0]["peak_live"], 7 << 20)
+
+    def test_another_file_in_its_place(self):
+        process = self.start("alloc", "5", "wait", "alloc", "6")
+        os.rename(self.trace, self.trace + ".saved")
+        self.write(self.trace, b"the program's own")
+        out, err = process.communicate("\n", timeout=60)
+        self.assertIn("alloc 6 0", out)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertIn("another file lies there now; recording ends here", err)
+        self.assertEqual(self.contents(self.trace), b"the program's own")
+
+    def test_a_pipe_holds_nobody_up(self):
+        os.mkfifo(self.trace)
+        result = self.run_actor("alloc", 5, "free")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertIn("this is no plain file", result.stderr)
+
+    def test_nowhere_to_write(self):
+        for path in ("/nowhere/at/all", "/dev/full"):
+            result = self.run_actor("alloc", 5, "free", BFC_RECORD=path)
+            self.assertEqual((result.returncode, len(result.stderr.splitlines())), (0, 1), result.stderr)
+            self.assertIn(f"BFC_RECORD={path}: ", result.stderr)
+
+    def test_forked_children_record_nothing(self):
+        self.run_actor(program=CHILDREN)
+        self.assertEqual(len(glob.glob(self.trace + "*")), 1)
+        self.replay()
+
+    def test_two_processes_and_one_name(self):
+        first = subprocess.Popen([ACTOR, "alloc", "5", "wait"], text=True, env=self.environment(),
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        while first.stdout.readline().strip() != "ready":
+            self.assertIsNone(first.poll())
+        self.run_actor("alloc", 7, "free")
+        first.communicate("\n")
+        peaks = {self.replay(path)[0]["peak_live"] for path in glob.glob(self.trace + "*")}
+        self.assertEqual(peaks, {5 << 20, 7 << 20})
+
+    def test_names_with_the_process_in_them(self):
+        self.run_actor("alloc", 5, BFC_RECORD=self.trace + ".%p.bfctrace")
+        self.assertEqual(len(glob.glob(self.trace + ".[0-9]*.bfctrace")), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""bfcstat beside made-up jobs: tables, pictures, JSON, refusals, the dead, a job that never rests."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BFCSTAT = os.environ["BFCSTAT"]
+FAKE_JOB = os.environ["FAKE_JOB"]
+PID_NAMESPACE = 40  # where layout/segment.h has it
+
+
+class Job:
+    """A fake job with its segment in `folder`."""
+
+    def __init__(self, folder, *flags):
+        self.process = subprocess.Popen(
+            [FAKE_JOB, folder, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.pid = int(self.process.stdout.readline())
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.wait()
+
+    def wait(self):
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Bfcstat(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bfcstat ")
+        self.jobs = []
+
+    def tearDown(self):
+        for job in self.jobs:
+            if job.process.poll() is None:
+                job.kill()
+        shutil.rmtree(self.folder)
+
+    def start(self, *flags):
+        self.jobs.append(Job(self.folder, *flags))
+        return self.jobs[-1]
+
+    def segment(self, job):
+        (name,) = [n for n in os.listdir(self.folder) if n.endswith(f".{job.pid}")]
+        return os.path.join(self.folder, name)
+
+    def bfcstat(self, *arguments):
+        return subprocess.run(
+            [BFCSTAT, f"--directory={self.folder}", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+
+    def shown(self, *arguments):
+        result = self.bfcstat(*arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def refusal(self, *arguments, status=1):
+        result = self.bfcstat(*arguments)
+        self.assertEqual((result.returncode, result.stdout), (status, ""))
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertTrue(lines[0].startswith("bfcstat: "))
+        return lines[0]
+
+    def test_no_jobs(self):
+        self.assertEqual(self.shown(), "no jobs\n")
+        self.assertEqual(
+            json.loads(self.shown("--json")), {"format": 1, "jobs": [], "refused": [], "swept": []}
+        )
+
+    def test_table(self):
+        first, second = self.start(), self.start("--owner")
+        lines = self.shown().splitlines()
+        self.assertEqual(
+            lines[0].split(),
+            "PID DEVICE IN USE CACHED RESERVED LIMIT HIT RATE WAITS OOM COMMAND".split(),
+        )
+        self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
+        for line in lines[1:]:
+            self.assertRegex(
+                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  rank 3 of 4: made-up"
+            )
+
+    def test_picture(self):
+        text = self.shown(str(self.start().pid))
+        for words in (
+            "made-up --job",
+            "running",
+            "Made-up GPU, 16.0 GiB",
+            r"in use +60\.0 MiB",
+            r"requested +59\.0 MiB",
+            r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB, deferred 2\.00 MiB",
+            r"reserved +100 MiB .* in 3 regions",
+            r"fragmentation +25\.0 %",
+            r"hit rate +99\.9 % +1,997 hits, 3 misses",
+            r"host waits +1,000 .* 2\.50 ms",
+            r"4 to reserve \(1 refused\), 0 to release",
+            r"pooled +2,010 allocations, 1,998 frees",
+            r"forwarded, foreign +0 allocations, 5 frees",
+            r"bypassed, managed +2 calls, 3\.00 MiB",
+            r"\n\nconfiguration in force",
+            "BFC_FREE=sync",
+        ):
+            self.assertRegex(text, words)
+
+    def test_json_of_one_job(self):
+        job = self.start("--owner")
+        shown = json.loads(self.shown("--json", str(job.pid)))
+        self.assertEqual(shown["format"], 1)
+        self.assertEqual((shown["pid"], shown["state"]), (job.pid, "running"))
+        self.assertEqual(shown["command"], "made-up --job")
+        self.assertEqual(shown["configuration"], {"BFC_FREE": "sync", "BFC_LIMIT": "none"})
+        self.assertEqual(shown["coverage"]["forwarded_frees"]["foreign"], 5)
+        self.assertEqual(shown["coverage"]["bypassed_bytes"]["managed"], 3 << 20)
+        (pool,) = shown["pools"]
+        self.assertEqual(pool["device_uuid"], "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f")
+        self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.25, 0.9985))
+        self.assertEqual(pool["cached"], pool["ready"] + pool["pending"] + pool["deferred"])
+        self.assertTrue(pool["consistent"])
+        self.assertEqual(json.loads(self.shown("--json"))["jobs"][0]["pid"], job.pid)
+
+    def test_segment_by_name(self):
+        job = self.start()
+        name = os.path.basename(self.segment(job))
+        self.assertEqual(json.loads(self.shown("--json", name))["segment"], name)
+
+    def test_every_documented_key_is_there_and_every_key_is_documented(self):
+        page = os.path.join(os.environ["SOURCE_ROOT"], "docs", "bfcstat.md")
+        with open(page, encoding="utf-8") as file:
+            cells = re.findall(r"^\| ((?:`[a-z0-9_]+`(?:, )?)+) \|", file.read(), re.MULTILINE)
+        documented = {key for cell in cells for key in re.findall(r"`([a-z0-9_]+)`", cell)}
+        job = self.start()
+        found = set()
+
+        def collect(value):
+            if isinstance(value, dict):
+                found.update(value)
+                for member in value.values():
+                    collect(member)
+            elif isinstance(value, list):
+                for member in value:
+                    collect(member)
+
+        listing = json.loads(self.shown("--json"))
+        listing["jobs"].append(json.loads(self.shown("--json", str(job.pid))))
+        for shown in listing["jobs"]:
+            shown["configuration"] = {}
+        collect(listing)
+        self.assertEqual(found | {"segment", "reason"}, documented)
+
+    def damage(self, job, offset, data):
+        with open(self.segment(job), "r+b") as file:
+            file.seek(offset)
+            file.write(data)
+
+    def test_prometheus(self):
+        self.start(), self.start("--owner")
+        text = self.shown("--prometheus")
+        self.assertIn("bfcpreload_jobs 2\n", text)
+        self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",pid_namespace="\d+",command="made-up --job",'
+                         r'rank="3",job_name="made-up.1",device="0",context="7"\} 62914560\n')
+        self.assertIn('bfcpreload_host_wait_seconds_total{', text)
+        if not shutil.which("promtool"):
+            self.skipTest("promtool is not installed")
+        checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                 capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    def test_prometheus_tells_pid_namespaces_apart(self):
+        """Containers that share /dev/shm have the same process ids: a series may be there once only."""
+        job = self.start("--owner")
+        with open(self.segment(job), "rb") as file:
+            segment = bytearray(file.read())
+        segment[PID_NAMESPACE:PID_NAMESPACE + 8] = (7).to_bytes(8, sys.byteorder)
+        place, name = os.path.split(self.segment(job))
+        prefix, user, _, pid = name.split(".")
+        other = os.path.join(place, f"{prefix}.{user}.7.{pid}")
+        with open(other, "wb") as file:
+            file.write(segment)
+        os.chmod(other, 0o600)
+        text = self.shown("--prometheus")
+        self.assertIn("bfcpreload_jobs 2\n", text)
+        series = [line.rpartition(" ")[0] for line in text.splitlines() if line[0] != "#"]
+        self.assertEqual(len(series), len(set(series)))
+
+    def test_charts(self):
+        text = self.shown(str(self.start().pid))
+        for words in (
+            r"rank +3 of 4, 1 on this machine, job made-up.1",
+            r"0x40000000 +64.0 MiB  #{32}~{32}\n",
+            r"64.0 KiB +1,999 \*{32}\n",
+            r"64.0 MiB +1 \*\n",
+            r"to allocate +half within 48 ns, 99 % within 96 ns",
+            r"1\.00 ms  out_of_memory +4\.00 GiB",
+            r"free by driver +11\.7 GiB",
+        ):
+            self.assertRegex(text, words)
+
+    def test_trim_of_a_job_that_does_not_answer(self):
+        job = self.start()
+        self.assertIn("does not answer", self.refusal("trim", str(job.pid)))
+        for arguments in (["trim"], ["trim", "--bytes=x", "1"], ["--prometheus", "1"], ["top", "1"]):
+            self.assertEqual(self.bfcstat(*arguments).returncode, 2, arguments)
+
+    def test_refuses_other_version(self):
+        job = self.start()
+        self.damage(job, 8, b"\x63\0\0\0")
+        self.assertIn("layout version 99", self.refusal(str(job.pid)))
+        listing = self.bfcstat("--json")
+        self.assertEqual(listing.returncode, 0)
+        (refused,) = json.loads(listing.stdout)["refused"]
+        self.assertIn("layout version 99", refused["reason"])
+        self.assertEqual(refused["segment"], os.path.basename(self.segment(job)))
+        self.assertIn("layout version 99", listing.stderr)
+
+    def test_refuses_truncated(self):
+        job = self.start()
+        os.truncate(self.segment(job), 5000)
+        self.assertIn("truncated: 5000 bytes", self.refusal(str(job.pid)))
+
+    def test_refuses_foreign(self):
+        job = self.start()
+        self.damage(job, 0, b"ELFELFEL")
+        self.assertIn("not a segment of bfcpreload", self.refusal(str(job.pid)))
+
+    def test_damaged_segments_of_the_living_stay(self):
+        job = self.start()
+        self.damage(job, 0, b"ELFELFEL")
+        self.bfcstat()
+        self.assertTrue(os.path.exists(self.segment(job)))
+
+    def test_escape_sequences_do_not_reach_the_terminal(self):
+        job = self.start()
+        with open(self.segment(job), "rb") as file:
+            offset = file.read().index(b"made-up --job")
+        self.damage(job, offset, b"\x1b[2J\xff")
+        self.assertIn("?[2J?up --job", self.shown())
+        self.assertNotIn("\x1b", self.shown(str(job.pid)))
+        self.assertEqual(
+            json.loads(self.shown("--json", str(job.pid)))["command"], "\x1b[2J\ufffdup --job"
+        )
+
+    def test_names_unknown_and_unpreloaded_processes(self):
+        self.assertIn("no process 2147483647", self.refusal("2147483647"))
+        self.assertIn("without bfcpreload", self.refusal(str(os.getpid())))
+
+    def test_usage(self):
+        for arguments in (["xyz"], ["0"], ["-5"], ["1", "2"], ["--nonsense"]):
+            self.assertEqual(self.bfcstat(*arguments).returncode, 2, arguments)
+        self.assertIn("usage: bfcstat", self.shown("--help"))
+        self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")
+
+    def test_missing_directory(self):
+        self.folder = os.path.join(self.folder, "none")
+        self.assertIn("No such file", self.refusal())
+        self.folder = os.path.dirname(self.folder)
+
+    def check_sweep(self, *flags):
+        job = self.start(*flags)
+        path = self.segment(job)
+        job.kill()
+        result = self.bfcstat()
+        self.assertEqual((result.returncode, result.stdout), (0, "no jobs\n"))
+        self.assertIn(f"removed: process {job.pid} is dead", result.stderr)
+        self.assertFalse(os.path.exists(path))
+
+    def test_sweeps_the_dead(self):
+        self.check_sweep()
+
+    def test_sweeps_the_dead_by_the_robust_futex(self):
+        self.check_sweep("--owner")
+
+    def test_sees_death_before_the_parent_does(self):
+        for flags in ([], ["--owner"]):
+            job = self.start(*flags)
+            job.process.send_signal(signal.SIGKILL)
+            os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)  # still a zombie
+            self.assertIn(f"process {job.pid} is dead", self.bfcstat().stderr)
+            job.wait()
+
+    def test_last_picture_of_the_dead(self):
+        job = self.start("--owner", "--spin")
+        job.kill()
+        result = self.bfcstat("--json", str(job.pid))
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(json.loads(result.stdout)["state"], "ended")
+        self.assertIn("is dead", result.stderr)
+        self.assertIn(f"no process {job.pid}", self.refusal(str(job.pid)))
+
+    def test_job_that_never_rests(self):
+        job = self.start("--spin")
+        consistent = last = 0
+        for _ in range(50):
+            (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
+            self.assertGreaterEqual(pool["allocations"], last)
+            last = pool["allocations"]
+            if pool["consistent"]:
+                consistent += 1
+                self.assertEqual(pool["in_use"] + pool["cached"], pool["reserved"])
+                self.assertEqual(pool["hits"] + pool["misses"], pool["allocations"])
+        self.assertGreater(consistent, 0)
+
+    def test_does_not_wait_for_a_stopped_job(self):
+        job = self.start("--spin", "--owner")
+        job.process.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        self.shown("--json", str(job.pid))
+        self.assertLess(time.monotonic() - begin, 10)
+        job.process.send_signal(signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,45 @@
+/*
+ * The parts of bfcstat: finding jobs, and the commands.
+ *
+ * Thread-safety: none needed; one thread.
+ */
+#ifndef BFC_TOOLS_BFCSTAT_H
+#define BFC_TOOLS_BFCSTAT_H
+
+#include "tools/bfcstat/view/view.h"
+
+/* Exit statuses. */
+enum { SHOWN = 0, REFUSED = 1, MISUSED = 2, ENDED = 3 };
+
+/* The command line. */
+struct request {
+    enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
+    const char *directory;     /* as given */
+    const char *target;        /* PID or SEGMENT, or NULL */
+    const char *output;        /* -o: record, report */
+    uint64_t bytes;            /* trim: how much */
+    double interval, duration; /* seconds: record, top */
+};
+
+/*
+ * Has the job bring its map up to date (a bounded wait), and copies its segment; waits for one that
+ * is being made. As bfc_segment_read.
+ */
+enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
+                              struct bfc_job *job, char *reason, size_t size);
+
+/* Looks at all; false with errno set on failure. The findings are to be freed in either case. */
+bool find_jobs(int directory, struct findings *findings);
+void free_findings(struct findings *findings);
+
+/* The segment that a person means by `target`: SHOWN, or another status, and why has been said. */
+int find_target(int directory, const char *folder, const char *target,
+                struct bfc_segment_name *name);
+
+/* The commands; each returns the exit status. */
+int run_trim(const struct request *request, int directory);
+int run_record(const struct request *request, int directory);
+int run_report(const struct request *request);
+int run_top(const struct request *request, int directory);
+
+#endif

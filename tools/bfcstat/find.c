@@ -1,0 +1,160 @@
+/* Finding jobs: all of a directory, or the one that a person means. */
+#include "tools/bfcstat/bfcstat.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/shared_folder.h"
+#include "tools/job/client.h"
+
+/* A segment that is being made is ready within microseconds; a look is repeated that often. */
+#define YOUNG_TRIES 20
+
+/* The longest wait for a job's helper thread to bring its map up to date. */
+#define REFRESH_MS 200
+
+/* --- looking --- */
+
+enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
+                              struct bfc_job *job, char *reason, size_t size) {
+    enum bfc_read_result result = BFC_READ_YOUNG;
+    /* A job that does not answer in time is shown as it last was. */
+    bfc_segment_refresh(directory, name, REFRESH_MS, reason, size);
+    for (int tries = 0; tries < YOUNG_TRIES && result == BFC_READ_YOUNG; tries++) {
+        if (tries)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        result = bfc_segment_read(directory, name, job, reason, size);
+    }
+    return result;
+}
+
+static void look_at(int directory, const struct bfc_segment_name *name, struct findings *findings) {
+    struct bfc_job *job = &findings->jobs[findings->job_count];
+    char *reason = findings->refused[findings->refused_count];
+    enum bfc_read_result result =
+        read_job(directory, name, job, reason, sizeof findings->refused[0]);
+    if (result == BFC_READ_ABSENT)
+        return;
+    if (bfc_segment_sweep(directory, name, result == BFC_READ_OK ? job : NULL))
+        findings->swept[findings->swept_count++] = *name;
+    else if (result == BFC_READ_OK)
+        findings->job_count++;
+    else
+        findings->refused_count++;
+}
+
+bool find_jobs(int directory, struct findings *findings) {
+    struct bfc_segment_name *names;
+    ssize_t listed = bfc_segment_list(directory, &names);
+    if (listed < 0)
+        return false;
+    size_t count = (size_t)listed;
+    findings->jobs = calloc(count + 1, sizeof *findings->jobs);
+    findings->refused = calloc(count + 1, sizeof *findings->refused);
+    findings->swept = calloc(count + 1, sizeof *findings->swept);
+    bool enough = findings->jobs && findings->refused && findings->swept;
+    for (size_t i = 0; enough && i < count; i++)
+        look_at(directory, &names[i], findings);
+    free(names);
+    return enough;
+}
+
+void free_findings(struct findings *findings) {
+    free(findings->jobs);
+    free(findings->refused);
+    free(findings->swept);
+}
+
+/* --- one job --- */
+
+static bool has_library(int pid) {
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "re");
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "/libbfcpreload.so");
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static void explain_absence(int pid) {
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        fprintf(stderr, "bfcstat: no process %d, and no segment of one\n", pid);
+    else if (has_library(pid))
+        fprintf(stderr,
+                "bfcstat: process %d has bfcpreload, but publishes no segment: it has made no CUDA "
+                "allocation yet, or BFC_STATS=0 was set, or %s is full\n",
+                pid, BFC_SHARED_FOLDER);
+    else
+        fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
+}
+
+/* Of several segments with that pid: the one of our pid namespace, else the only one. */
+static const struct bfc_segment_name *choose(const struct bfc_segment_name *names, size_t count,
+                                             int pid) {
+    uint64_t own = bfc_pid_namespace();
+    const struct bfc_segment_name *chosen = NULL;
+    size_t candidates = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (names[i].pid != pid)
+            continue;
+        if (names[i].pid_namespace == own && names[i].uid == geteuid())
+            return &names[i];
+        if (!chosen || names[i].pid_namespace == own)
+            chosen = &names[i];
+        candidates++;
+    }
+    if (candidates <= 1 || chosen->pid_namespace == own)
+        return chosen;
+    fprintf(stderr, "bfcstat: several jobs have pid %d; name one of their segments:\n", pid);
+    for (size_t i = 0; i < count; i++)
+        if (names[i].pid == pid)
+            fprintf(stderr, "  %s\n", names[i].text);
+    return NULL;
+}
+
+static bool find_pid(int directory, const char *folder, int pid, struct bfc_segment_name *name) {
+    struct bfc_segment_name *names;
+    ssize_t count = bfc_segment_list(directory, &names);
+    if (count < 0) {
+        fprintf(stderr, "bfcstat: %s: %s\n", folder, strerror(errno));
+        return false;
+    }
+    bool known = false;
+    for (ssize_t i = 0; i < count && !known; i++)
+        known = names[i].pid == pid;
+    const struct bfc_segment_name *chosen = known ? choose(names, (size_t)count, pid) : NULL;
+    if (!known)
+        explain_absence(pid);
+    if (chosen)
+        *name = *chosen;
+    free(names);
+    return chosen;
+}
+
+/* A decimal number above 0, or -1. */
+static int parse_pid(const char *text) {
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    bool valid = text[0] >= '1' && text[0] <= '9' && *end == '\0' && errno == 0;
+    return valid && value <= INT32_MAX ? (int)value : -1;
+}
+
+int find_target(int directory, const char *folder, const char *target,
+                struct bfc_segment_name *name) {
+    int pid = parse_pid(target);
+    if (pid < 0 && !bfc_segment_name_parse(target, name)) {
+        fprintf(stderr,
+                "bfcstat: %s: neither a process id nor a segment's name (" BFC_SEGMENT_NAME_PREFIX
+                "UID.NAMESPACE.PID)\n",
+                target);
+        return MISUSED;
+    }
+    return pid > 0 && !find_pid(directory, folder, pid, name) ? REFUSED : SHOWN;
+}

@@ -1,0 +1,273 @@
+/*
+ * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks one for memory
+ * back; records one; makes a report of a recording.
+ *
+ * It reads the segments that the jobs publish and touches nothing else but their request words;
+ * segments that dead processes of this user left behind are removed on the way. Exit status: 0
+ * shown, 1 no such job or its segment was refused, 2 wrong usage, 3 the job has ended (its last
+ * picture was shown).
+ */
+#include "tools/bfcstat/bfcstat.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/shared_folder.h"
+
+static const char usage[] =
+    "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
+    "       bfcstat top [--interval=SECONDS]\n"
+    "       bfcstat trim [--bytes=SIZE] PID\n"
+    "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] PID\n"
+    "       bfcstat report FILE -o PAGE.html\n"
+    "\n"
+    "Without a PID: a table of the jobs that run with bfcpreload, a row for each device they use.\n"
+    "With one: that job's devices, memory, counters, coverage and configuration.\n"
+    "top shows them live; trim asks a job to give cached memory back; record samples a job into a\n"
+    "file until it ends or ^C; report makes one web page of such a file.\n"
+    "\n"
+    "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
+    "  --prometheus        print all jobs in Prometheus's text format\n"
+    "  --bytes=SIZE        how much to ask back, with K, M, G, T (default: all that is cached)\n"
+    "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
+    "  --duration=SECONDS  of a recording (default: as long as the job runs)\n"
+    "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
+    "                      /proc/PID/root" BFC_SHARED_FOLDER " looks into a container\n"
+    "  --help, --version\n"
+    "\n"
+    "Segments that dead processes of this user left behind are removed.\n"
+    "docs/glossary.md defines the terms (ready, pending, deferred, region, ...).\n"
+    "Exit status: 0 shown, 1 no such job or refused, 2 wrong usage, 3 the job has ended.\n";
+
+/* More removed segments than that are only counted. */
+#define SWEPT_SHOWN 4
+
+static size_t terminal_width(void) {
+    struct winsize size;
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void report_odd_segments(const struct findings *findings) {
+    for (size_t i = 0; i < findings->refused_count; i++)
+        fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
+    if (findings->swept_count > SWEPT_SHOWN)
+        fprintf(stderr, "bfcstat: %zu segments removed: their processes are dead\n",
+                findings->swept_count);
+    for (size_t i = 0; i < findings->swept_count && findings->swept_count <= SWEPT_SHOWN; i++)
+        fprintf(stderr, "bfcstat: %s: removed: process %d is dead\n", findings->swept[i].text,
+                findings->swept[i].pid);
+}
+
+static int list_jobs(const struct request *request, int directory) {
+    struct findings findings = {0};
+    if (!find_jobs(directory, &findings)) {
+        fprintf(stderr, "bfcstat: %s: %s\n", request->directory, strerror(errno));
+        free_findings(&findings);
+        return REFUSED;
+    }
+    if (request->format == AS_JSON)
+        show_jobs_json(&findings, stdout);
+    else if (request->format == AS_PROMETHEUS)
+        show_jobs_prometheus(&findings, stdout);
+    else
+        show_jobs_text(&findings, terminal_width(), stdout);
+    report_odd_segments(&findings);
+    free_findings(&findings);
+    return SHOWN;
+}
+
+static int show_segment(const struct request *request, int directory,
+                        const struct bfc_segment_name *name) {
+    static struct bfc_job job;
+    char reason[512];
+    enum bfc_read_result result = read_job(directory, name, &job, reason, sizeof reason);
+    bool swept = bfc_segment_sweep(directory, name, result == BFC_READ_OK ? &job : NULL);
+    if (result == BFC_READ_OK && request->format == AS_JSON)
+        show_job_json(&job, stdout);
+    else if (result == BFC_READ_OK)
+        show_job_text(&job, stdout);
+    else
+        fprintf(stderr, "bfcstat: %s\n", reason);
+    if (swept)
+        fprintf(stderr, "bfcstat: %s: removed: process %d is dead\n", name->text, name->pid);
+    if (result != BFC_READ_OK)
+        return REFUSED;
+    return job.state == BFC_JOB_ENDED ? ENDED : SHOWN;
+}
+
+static int show_target(const struct request *request, int directory) {
+    struct bfc_segment_name name;
+    int status = find_target(directory, request->directory, request->target, &name);
+    return status == SHOWN ? show_segment(request, directory, &name) : status;
+}
+
+/* --- the command line --- */
+
+static int complain(const char *what) {
+    fprintf(stderr, "bfcstat: %s; see bfcstat --help\n", what);
+    return MISUSED;
+}
+
+/* A number of seconds of at least 0.01. */
+static bool parse_seconds(const char *text, double *seconds) {
+    char *end;
+    *seconds = strtod(text, &end);
+    return end != text && *end == '\0' && *seconds >= 0.01 && *seconds <= 1e9;
+}
+
+static bool parse_bytes(const char *text, uint64_t *bytes) {
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    int shift = unit ? (int)(unit - units + 1) * 10 : 0;
+    end += unit != NULL;
+    *bytes = (uint64_t)number << shift;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *bytes > 0 &&
+           *bytes >> shift == number;
+}
+
+static int take_option(int option, struct request *request) {
+    switch (option) {
+    case 'j':
+        request->format = AS_JSON;
+        return SHOWN;
+    case 'p':
+        request->format = AS_PROMETHEUS;
+        return SHOWN;
+    case 'd':
+        request->directory = optarg;
+        return SHOWN;
+    case 'o':
+        request->output = optarg;
+        return SHOWN;
+    case 'b':
+        return parse_bytes(optarg, &request->bytes)
+                   ? SHOWN
+                   : complain("--bytes takes a size above 0, with K, M, G or T behind it");
+    case 'i':
+        return parse_seconds(optarg, &request->interval)
+                   ? SHOWN
+                   : complain("--interval takes seconds, at least 0.01");
+    case 't':
+        return parse_seconds(optarg, &request->duration)
+                   ? SHOWN
+                   : complain("--duration takes seconds, at least 0.01");
+    case 'h':
+        fputs(usage, stdout);
+        exit(SHOWN);
+    case 'v':
+        printf("bfcstat %s (segment layout %u)\n", BFC_VERSION, BFC_SEGMENT_VERSION);
+        exit(SHOWN);
+    default:
+        fputs("bfcstat: see bfcstat --help\n", stderr);
+        return MISUSED;
+    }
+}
+
+static int parse_options(int count, char **arguments, struct request *request) {
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},
+        {"prometheus", no_argument, NULL, 'p'},
+        {"directory", required_argument, NULL, 'd'},
+        {"output", required_argument, NULL, 'o'},
+        {"bytes", required_argument, NULL, 'b'},
+        {"interval", required_argument, NULL, 'i'},
+        {"duration", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},
+        {NULL, 0, NULL, 0},
+    };
+    int status = SHOWN;
+    for (int option;
+         status == SHOWN && (option = getopt_long(count, arguments, "ho:", options, NULL)) != -1;)
+        status = take_option(option, request);
+    return status;
+}
+
+struct command {
+    const char *name;
+    int (*run)(const struct request *request, int directory);
+    bool needs_target, needs_output;
+};
+
+static int report_command(const struct request *request, int directory) {
+    (void)directory;
+    return run_report(request);
+}
+
+#ifndef BFC_TOP
+int run_top(const struct request *request, int directory) {
+    (void)request;
+    (void)directory;
+    fputs("bfcstat: built without ncurses, which top needs\n", stderr);
+    return REFUSED;
+}
+#endif
+
+static const struct command commands[] = {
+    {"top", run_top, false, false},
+    {"trim", run_trim, true, false},
+    {"record", run_record, true, true},
+    {"report", report_command, true, true},
+};
+
+/* The command that the first word names; NULL: it is a PID, or there is none. */
+static const struct command *find_command(const char *word) {
+    for (size_t i = 0; word && i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(commands[i].name, word) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int parse_arguments(int count, char **arguments, struct request *request,
+                           const struct command **command) {
+    int status = parse_options(count, arguments, request);
+    if (status != SHOWN)
+        return status;
+    *command = find_command(arguments[optind]);
+    int first = optind + (*command != NULL);
+    if (count - first > 1)
+        return complain("at most one PID, SEGMENT or FILE");
+    request->target = first < count ? arguments[first] : NULL;
+    if (*command && (*command)->needs_target && !request->target)
+        return complain("this command needs a PID or a FILE");
+    if (*command && (*command)->needs_output && !request->output)
+        return complain("this command needs -o FILE");
+    if (*command && !(*command)->needs_target && request->target)
+        return complain("top shows all jobs: it takes no PID");
+    if (request->format == AS_PROMETHEUS && request->target)
+        return complain("--prometheus shows all jobs: it takes no PID");
+    return SHOWN;
+}
+
+static int flush(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "bfcstat: standard output: %s\n", strerror(errno));
+    return REFUSED;
+}
+
+int main(int count, char **arguments) {
+    struct request request = {.directory = BFC_SHARED_FOLDER, .bytes = UINT64_MAX};
+    const struct command *command = NULL;
+    int status = parse_arguments(count, arguments, &request, &command);
+    if (status != SHOWN)
+        return status;
+    int directory = bfc_segment_directory_open(request.directory);
+    if (directory < 0) {
+        fprintf(stderr, "bfcstat: %s: %s\n", request.directory, strerror(errno));
+        return REFUSED;
+    }
+    if (command)
+        status = command->run(&request, directory);
+    else
+        status = request.target ? show_target(&request, directory) : list_jobs(&request, directory);
+    close(directory);
+    return flush(status);
+}

@@ -1,0 +1,453 @@
+/*
+ * bfcstat top: the jobs live, in the terminal; the selected one with a sparkline, its device, and
+ * its map or its histograms.
+ *
+ * One look at all segments an interval; rates are differences between two looks. Keys are htop's
+ * where it has them. Needs 80 columns and 24 lines to show everything, and less to show less.
+ */
+#include <inttypes.h>
+#include <locale.h>
+#include <ncurses.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "tools/bfcstat/bfcstat.h"
+#include "tools/job/client.h"
+#include "tools/text/text.h"
+
+#define HISTORY 128u
+#define TRACKS 256u
+#define MOST_ROWS 512u
+
+enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
+
+/* What is remembered of a pool from one look to the next. */
+struct track {
+    int32_t pid;
+    unsigned pool;
+    uint64_t allocations, waits;
+    double allocations_rate, waits_rate; /* a second */
+    uint64_t in_use[HISTORY];
+    unsigned looks;
+};
+
+struct row {
+    const struct bfc_job *job;
+    const struct bfc_segment_pool *pool;
+    unsigned index; /* of the pool */
+    struct track *track;
+};
+
+enum lower { SHOW_MAP, SHOW_HISTOGRAMS, LOWER_KINDS };
+enum order { BY_PID, BY_IN_USE, BY_CACHED, BY_RATE, ORDERS };
+static const char *const order_names[] = {"pid", "in use", "cached", "rate"};
+
+static struct {
+    struct findings findings;
+    struct row rows[MOST_ROWS];
+    size_t row_count, selected;
+    struct track tracks[TRACKS];
+    enum lower lower;
+    enum order order;
+    bool paused, help, over;
+    double interval, last_look;
+    char message[128];
+} top;
+
+/* --- looking --- */
+
+static struct track *find_track(int32_t pid, unsigned pool) {
+    for (size_t i = 0; i < TRACKS; i++)
+        if (top.tracks[i].pid == pid && top.tracks[i].pool == pool)
+            return &top.tracks[i];
+    static size_t oldest;
+    struct track *track = &top.tracks[oldest++ % TRACKS];
+    *track = (struct track){.pid = pid, .pool = pool};
+    return track;
+}
+
+static double rate(uint64_t now, uint64_t before, double seconds) {
+    return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
+}
+
+static void update_track(struct track *track, const struct bfc_segment_pool *pool, double seconds) {
+    uint64_t waits = pool->host_waits + pool->stats.waits;
+    if (track->looks > 0) {
+        track->allocations_rate = rate(pool->stats.allocations, track->allocations, seconds);
+        track->waits_rate = rate(waits, track->waits, seconds);
+    }
+    track->allocations = pool->stats.allocations;
+    track->waits = waits;
+    track->in_use[track->looks++ % HISTORY] = pool->stats.in_use;
+}
+
+static int compare(uint64_t a, uint64_t b) {
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int by_order(const void *left, const void *right) {
+    const struct row *a = left, *b = right;
+    int result = 0;
+    if (top.order == BY_IN_USE)
+        result = compare(a->pool->stats.in_use, b->pool->stats.in_use);
+    else if (top.order == BY_CACHED)
+        result = compare(bfc_pool_cached(&a->pool->stats), bfc_pool_cached(&b->pool->stats));
+    else if (top.order == BY_RATE)
+        result =
+            compare((uint64_t)a->track->allocations_rate, (uint64_t)b->track->allocations_rate);
+    if (result == 0)
+        result = a->job->header.pid - b->job->header.pid;
+    return result ? result : (int)a->index - (int)b->index;
+}
+
+static void add_rows(const struct bfc_job *job, double seconds) {
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS && top.row_count < MOST_ROWS; i++) {
+        if (job->pools[i].state != BFC_POOL_ACTIVE)
+            continue;
+        struct track *track = find_track(job->header.pid, i);
+        update_track(track, &job->pools[i], seconds);
+        top.rows[top.row_count++] = (struct row){job, &job->pools[i], i, track};
+    }
+}
+
+/* The selection stays with its pool. */
+static void look(int directory) {
+    double now = bfc_now_seconds(), seconds = now - top.last_look;
+    const struct track *kept = top.row_count ? top.rows[top.selected].track : NULL;
+    free_findings(&top.findings);
+    top.findings = (struct findings){0};
+    top.row_count = top.selected = 0;
+    top.last_look = now;
+    if (!find_jobs(directory, &top.findings))
+        return;
+    for (size_t i = 0; i < top.findings.job_count; i++)
+        add_rows(&top.findings.jobs[i], seconds);
+    if (top.row_count)
+        qsort(top.rows, top.row_count, sizeof top.rows[0], by_order);
+    for (size_t i = 0; i < top.row_count; i++)
+        if (top.rows[i].track == kept)
+            top.selected = i;
+}
+
+/* --- drawing --- */
+
+static void put_rule(int line, const char *text) {
+    attron(A_REVERSE);
+    mvprintw(line, 0, "%-*.*s", COLS, COLS, text);
+    attroff(A_REVERSE);
+}
+
+static void draw_head(void) {
+    char text[256], clock[16];
+    time_t now = time(NULL);
+    struct tm parts;
+    localtime_r(&now, &parts);
+    strftime(clock, sizeof clock, "%H:%M:%S", &parts);
+    snprintf(text, sizeof text, "bfcstat top  %s  %zu jobs  every %.3g s%s  sorted by %s", clock,
+             top.findings.job_count, top.interval, top.paused ? " (paused)" : "",
+             order_names[top.order]);
+    mvprintw(0, 0, "%.*s", COLS, text);
+    snprintf(text, sizeof text, "%7s %3s %9s %9s %9s %7s %8s %7s %3s  %s", "PID", "DEV", "IN USE",
+             "CACHED", "RESERVED", "HIT", "ALLOC/s", "WAIT/s", "OOM", "COMMAND");
+    put_rule(1, text);
+}
+
+static void draw_row(int line, const struct row *row, bool selected) {
+    const struct bfc_pool_stats *stats = &row->pool->stats;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], command[256],
+        rank[24] = "", text[512];
+    if (row->job->header.rank >= 0)
+        snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
+    snprintf(text, sizeof text,
+             "%7" PRId32 " %3" PRId64 " %9s %9s %9s %7s %8.0f %7.0f %3" PRIu64 "  %s%.200s",
+             row->job->header.pid, row->pool->device, bfc_bytes_text(stats->in_use, a, sizeof a),
+             bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
+             bfc_bytes_text(stats->reserved, c, sizeof c),
+             text_share(bfc_pool_hit_rate(stats), d, sizeof d), row->track->allocations_rate,
+             row->track->waits_rate, stats->out_of_memory, rank,
+             text_printable(row->job->header.command, command, sizeof command));
+    attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
+    mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);
+    attrset(A_NORMAL);
+}
+
+/* Returns the first line below. */
+static int draw_rows(int line, int most) {
+    size_t first = top.selected >= (size_t)most ? top.selected - (size_t)most + 1 : 0;
+    for (size_t i = first; i < top.row_count && i < first + (size_t)most; i++)
+        draw_row(line++, &top.rows[i], i == top.selected);
+    if (top.row_count == 0)
+        mvprintw(line++, 0, "no jobs with pools");
+    return line;
+}
+
+static void draw_sparkline(int line, const struct track *track) {
+    static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char plain[] = "_.-=+*%#";
+    bool utf8 = MB_CUR_MAX > 1;
+    unsigned room = COLS > 20 ? (unsigned)COLS - 20 : 1;
+    unsigned shown = track->looks < HISTORY ? track->looks : HISTORY;
+    shown = shown < room ? shown : room;
+    uint64_t most = 1;
+    for (unsigned i = track->looks - shown; i != track->looks; i++)
+        most = track->in_use[i % HISTORY] > most ? track->in_use[i % HISTORY] : most;
+    char figure[TEXT_FIGURE];
+    mvprintw(line, 0, "in use %9s ",
+             bfc_bytes_text(track->in_use[(track->looks - 1) % HISTORY], figure, sizeof figure));
+    attron(COLOR_PAIR(USE));
+    for (unsigned i = track->looks - shown; i != track->looks; i++) {
+        unsigned level = (unsigned)((double)track->in_use[i % HISTORY] / (double)most * 7.0 + 0.5);
+        if (utf8)
+            addstr(levels[level]);
+        else
+            addch((chtype)(unsigned char)plain[level]);
+    }
+    attroff(COLOR_PAIR(USE));
+}
+
+static void put_cells(int cells, char sign, enum colour colour) {
+    attron(COLOR_PAIR(colour));
+    while (cells-- > 0)
+        addch((chtype)(unsigned char)sign);
+    attroff(COLOR_PAIR(colour));
+}
+
+/* The whole device in a line: this pool's parts, others', what the driver has left. */
+static void draw_device(int line, const struct bfc_segment_pool *pool) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    double total = pool->device_total ? (double)pool->device_total : 1;
+    double width = COLS > 20 ? COLS - 20 : 1;
+    int use = (int)((double)stats->in_use / total * width + 0.5);
+    int pending = (int)((double)(stats->pending + stats->deferred) / total * width + 0.5);
+    int ready = (int)((double)stats->ready / total * width + 0.5);
+    int left = (int)((double)pool->device_free / total * width + 0.5);
+    int others = (int)width - use - pending - ready - left;
+    char figure[TEXT_FIGURE];
+    if (use < 0 || pending < 0 || ready < 0 || left < 0 || use + pending + ready > (int)width)
+        return;
+    mvprintw(line, 0, "device %9s ", bfc_bytes_text(pool->device_total, figure, sizeof figure));
+    put_cells(use, '#', USE);
+    put_cells(pending, '~', PENDING);
+    put_cells(ready, '.', READY);
+    put_cells(others, 'x', PLAIN);
+    put_cells(pool->device_free_ns ? (int)width - use - pending - ready - (others > 0 ? others : 0)
+                                   : 0,
+              ' ', DEVICE);
+}
+
+static void put_cell(uint8_t cell) {
+    unsigned used = cell >> 4, pending = cell & 15;
+    if (used)
+        put_cells(1, used == 15 ? '#' : '+', USE);
+    else
+        put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);
+}
+
+static void draw_map(int line, const struct row *row) {
+    const struct bfc_map *map = &row->job->map;
+    int width = COLS - 20 < (int)BFC_MAP_CELLS ? COLS - 20 : (int)BFC_MAP_CELLS;
+    char size[TEXT_FIGURE];
+    for (uint64_t i = 0; i < map->rows && line < LINES - 1; i++) {
+        const struct bfc_map_row *region = &map->row[i];
+        int cells = (int)bfc_map_row_cells(region);
+        if (region->pool != row->index)
+            continue;
+        mvprintw(line++, 0, "%16s ", bfc_bytes_text(region->size, size, sizeof size));
+        for (int column = 0; column < width && column < cells; column++)
+            put_cell(region->cells[cells > width ? column * cells / width : column]);
+    }
+}
+
+static void draw_histograms(int line, const struct row *row) {
+    uint64_t sizes[BFC_SIZE_BINS], most = 1;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE];
+    const struct bfc_segment_pool *pool = row->pool;
+    bfc_pool_sizes(pool, sizes);
+    for (unsigned i = 0; i < BFC_SIZE_BINS; i++)
+        most = sizes[i] > most ? sizes[i] : most;
+    mvprintw(line++, 0, "to allocate: half within %s, 99 %% within %s; to free: %s, %s",
+             text_duration(bfc_latency_quantile(pool->allocate_latency, 0.5), a, sizeof a),
+             text_duration(bfc_latency_quantile(pool->allocate_latency, 0.99), b, sizeof b),
+             text_duration(bfc_latency_quantile(pool->free_latency, 0.5), c, sizeof c),
+             text_duration(bfc_latency_quantile(pool->free_latency, 0.99), d, sizeof d));
+    for (unsigned i = 0; i < BFC_SIZE_BINS && line < LINES - 1; i++) {
+        if (!sizes[i])
+            continue;
+        mvprintw(line++, 0, "%9s %13s ", bfc_bytes_text(UINT64_C(1) << i, a, sizeof a),
+                 text_count(sizes[i], b, sizeof b));
+        put_cells((int)((double)sizes[i] / (double)most * (COLS - 26)) + 1, '*', USE);
+    }
+}
+
+static void draw_help(void) {
+    static const char *const lines[] = {
+        "up, down, j, k   select a job",
+        "tab, m, h        map or histograms of the selected job",
+        "s, >             sort by the next column",
+        "t                have the selected job give cached memory back",
+        "+, -             look less or more often",
+        "space            pause",
+        "?, F1            this help, and away again",
+        "q, F10           quit",
+        "",
+        "# in use   + partly in use   ~ pending   . ready   x others   blank: free on the device",
+    };
+    for (int i = 0; i < (int)(sizeof lines / sizeof lines[0]) && i + 3 < LINES - 1; i++)
+        mvprintw(i + 3, 2, "%.*s", COLS - 2, lines[i]);
+}
+
+static void draw(void) {
+    erase();
+    draw_head();
+    if (top.help) {
+        draw_help();
+    } else {
+        int most = LINES > 14 ? (LINES - 8) / 2 : LINES - 4;
+        int line = draw_rows(2, most > 0 ? most : 1);
+        if (top.row_count && line + 4 < LINES) {
+            const struct row *row = &top.rows[top.selected];
+            char name[96], text[160];
+            snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s", row->job->header.pid,
+                     row->pool->device, text_printable(row->pool->device_name, name, sizeof name));
+            put_rule(line++, text);
+            draw_sparkline(line++, row->track);
+            draw_device(line++, row->pool);
+            if (top.lower == SHOW_MAP)
+                draw_map(line, row);
+            else
+                draw_histograms(line, row);
+        }
+    }
+    put_rule(LINES - 1,
+             *top.message ? top.message : " ? help  tab map/histograms  s sort  t trim  q quit");
+    refresh();
+}
+
+/* --- keys --- */
+
+static void trim_selected(int directory) {
+    char reason[512], figure[TEXT_FIGURE];
+    uint64_t released = 0;
+    if (!top.row_count)
+        return;
+    const struct bfc_job *job = top.rows[top.selected].job;
+    if (bfc_segment_trim(directory, &job->name, UINT64_MAX, 2000, &released, reason,
+                         sizeof reason) == BFC_ASK_DONE)
+        snprintf(top.message, sizeof top.message, " %" PRId32 " gave back %s", job->header.pid,
+                 bfc_bytes_text(released, figure, sizeof figure));
+    else
+        snprintf(top.message, sizeof top.message, " %" PRId32 " does not answer", job->header.pid);
+}
+
+static void move_selection(int by) {
+    if (by < 0 && top.selected > 0)
+        top.selected--;
+    else if (by > 0 && top.selected + 1 < top.row_count)
+        top.selected++;
+}
+
+static void change_interval(double factor) {
+    top.interval *= factor;
+    if (top.interval < 0.1)
+        top.interval = 0.1;
+    if (top.interval > 60)
+        top.interval = 60;
+}
+
+static void take_key(int key, int directory) {
+    top.message[0] = '\0';
+    switch (key) {
+    case 'q':
+    case KEY_F(10):
+        top.over = true;
+        break;
+    case '?':
+    case KEY_F(1):
+        top.help = !top.help;
+        break;
+    case KEY_UP:
+    case 'k':
+        move_selection(-1);
+        break;
+    case KEY_DOWN:
+    case 'j':
+        move_selection(1);
+        break;
+    case '\t':
+        top.lower = (enum lower)((top.lower + 1) % LOWER_KINDS);
+        break;
+    case 'm':
+    case 'h':
+        top.lower = key == 'm' ? SHOW_MAP : SHOW_HISTOGRAMS;
+        break;
+    case 's':
+    case '>':
+        top.order = (enum order)((top.order + 1) % ORDERS);
+        break;
+    case 't':
+        trim_selected(directory);
+        break;
+    case '+':
+        change_interval(2);
+        break;
+    case '-':
+        change_interval(0.5);
+        break;
+    case ' ':
+        top.paused = !top.paused;
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- the command --- */
+
+static void start_colours(void) {
+    const char *no_colour = getenv("NO_COLOR");
+    if (!has_colors() || (no_colour && *no_colour))
+        return;
+    start_color();
+    use_default_colors();
+    init_pair(USE, COLOR_BLUE, -1);
+    init_pair(READY, COLOR_GREEN, -1);
+    init_pair(PENDING, COLOR_YELLOW, -1);
+    init_pair(DEVICE, -1, -1);
+    init_pair(BAD, COLOR_RED, -1);
+}
+
+static void run(int directory) {
+    look(directory);
+    while (!top.over) {
+        draw();
+        double left = top.last_look + top.interval - bfc_now_seconds();
+        timeout(top.paused ? -1 : left > 0 ? (int)(left * 1000) + 1 : 0);
+        int key = getch();
+        if (key != ERR)
+            take_key(key, directory);
+        if (!top.paused && bfc_now_seconds() >= top.last_look + top.interval)
+            look(directory);
+    }
+}
+
+int run_top(const struct request *request, int directory) {
+    top.interval = request->interval > 0 ? request->interval : 1;
+    setlocale(LC_CTYPE, "");
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (!screen) {
+        fputs("bfcstat: top needs a terminal (TERM says which)\n", stderr);
+        return REFUSED;
+    }
+    cbreak();
+    noecho();
+    curs_set(0);
+    keypad(stdscr, TRUE);
+    start_colours();
+    run(directory);
+    endwin();
+    delscreen(screen);
+    free_findings(&top.findings);
+    return SHOWN;
+}

@@ -1,0 +1,59 @@
+/*
+ * Why little of a job's memory is pooled, and what to do about it.
+ *
+ * A rule a kind, the first that holds. By calls where a kind takes many, by bytes where a framework
+ * takes few large pieces for a cache of its own.
+ */
+#include "tools/bfcstat/view/view.h"
+
+enum { FEW = 1000, PIECE = 1 << 20 };
+
+static uint64_t peak_of_pools(const struct bfc_job *job) {
+    uint64_t peak = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (job->pools[i].state != BFC_POOL_UNUSED)
+            peak += job->pools[i].stats.peak_requested;
+    return peak;
+}
+
+/* More calls or more bytes than ever came to the pools. */
+static bool outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
+    return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
+           job->header.bypassed_bytes[kind] > peak_of_pools(job);
+}
+
+/* Few and large: the sign of a program that caches for itself. */
+static bool caches_for_itself(const struct bfc_job *job) {
+    uint64_t allocations = bfc_job_pooled(job).allocations;
+    return allocations > 0 && allocations < FEW && peak_of_pools(job) / allocations >= PIECE;
+}
+
+const char *coverage_advice(const struct bfc_job *job) {
+    const struct bfc_segment_header *header = &job->header;
+    uint64_t pooled = bfc_job_pooled(job).allocations;
+    if (header->forwarded_allocations[BFC_FORWARD_DISABLED] > pooled)
+        return "little is pooled because BFC_DISABLE, BFC_ONLY or BFC_NOT says so";
+    if (header->forwarded_allocations[BFC_FORWARD_OLD_DRIVER] > pooled)
+        return "little is pooled because the driver lacks calls that the pool needs: update it";
+    if (outweighs(job, BFC_BYPASS_VMM))
+        return "little is pooled because the program maps memory for itself (cuMemCreate). "
+               "PyTorch: "
+               "leave expandable_segments off; JAX: XLA_PYTHON_CLIENT_ALLOCATOR=platform";
+    if (outweighs(job, BFC_BYPASS_ASYNC))
+        return "little is pooled because the program takes stream-ordered memory "
+               "(cudaMallocAsync), which comes from the driver's own pool. PyTorch: "
+               "PYTORCH_CUDA_ALLOC_CONF=backend:native with PYTORCH_NO_CUDA_MEMORY_CACHING=1; JAX: "
+               "XLA_PYTHON_CLIENT_ALLOCATOR=platform; RMM: a cuda_memory_resource";
+    if (outweighs(job, BFC_BYPASS_MANAGED))
+        return "little is pooled because the program takes managed memory (cudaMallocManaged), "
+               "which is never pooled";
+    if (outweighs(job, BFC_BYPASS_ARRAY) || outweighs(job, BFC_BYPASS_PITCH))
+        return "little is pooled because the program takes arrays or pitched memory, which the "
+               "driver lays out for itself";
+    if (caches_for_itself(job))
+        return "allocations are few and large: the program's framework seems to cache for itself. "
+               "To let it use this pool instead: PyTorch: PYTORCH_NO_CUDA_MEMORY_CACHING=1; JAX: "
+               "XLA_PYTHON_CLIENT_ALLOCATOR=platform; CuPy: cupy.cuda.set_allocator(None); "
+               "RMM: a cuda_memory_resource";
+    return NULL;
+}

@@ -1,0 +1,115 @@
+/* bfcstat's text charts of one job: map, histograms, latencies, last landmarks. */
+#include "tools/bfcstat/view/view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/text/text.h"
+
+#define CHART_WIDTH 64
+#define ROWS_SHOWN 16u
+#define LANDMARKS_SHOWN 12u
+
+/* --- the map --- */
+
+/* Two cells a character: # full, + partly in use, ~ pending, . free. */
+static char cell_sign(uint8_t a, uint8_t b) {
+    unsigned used = (a >> 4) + (b >> 4), pending = (a & 15) + (b & 15);
+    return used >= 30 ? '#' : used ? '+' : pending ? '~' : '.';
+}
+
+static void show_row(const struct bfc_map_row *row, FILE *stream) {
+    char size[TEXT_FIGURE];
+    unsigned cells = bfc_map_row_cells(row);
+    fprintf(stream, "  %#14" PRIx64 " %9s  ", row->start,
+            bfc_bytes_text(row->size, size, sizeof size));
+    for (unsigned i = 0; i < cells; i += 2)
+        putc(cell_sign(row->cells[i], row->cells[i + 1 < cells ? i + 1 : i]), stream);
+    putc('\n', stream);
+}
+
+static void show_map(const struct bfc_job *job, FILE *stream) {
+    uint64_t rows = job->map.rows, shown = rows < ROWS_SHOWN ? rows : ROWS_SHOWN;
+    if (rows == 0)
+        return;
+    fputs("\nmap (# in use, + partly, ~ pending, . free)\n", stream);
+    for (uint64_t i = 0; i < shown; i++)
+        show_row(&job->map.row[i], stream);
+    if (rows - shown + job->map.left_out > 0)
+        fprintf(stream, "  and %" PRIu64 " regions more\n", rows - shown + job->map.left_out);
+}
+
+/* --- histograms --- */
+
+static void show_bar(const char *label, uint64_t count, uint64_t most, FILE *stream) {
+    char figure[TEXT_FIGURE];
+    int length = (int)((double)count / (double)most * CHART_WIDTH / 2 + 0.999);
+    fprintf(stream, "  %10s %13s ", label, text_count(count, figure, sizeof figure));
+    while (length-- > 0)
+        putc('*', stream);
+    putc('\n', stream);
+}
+
+static void show_sizes(const struct bfc_segment_pool *pool, FILE *stream) {
+    uint64_t sizes[BFC_SIZE_BINS], most = 0;
+    char figure[TEXT_FIGURE];
+    bfc_pool_sizes(pool, sizes);
+    for (unsigned i = 0; i < BFC_SIZE_BINS; i++)
+        most = sizes[i] > most ? sizes[i] : most;
+    if (most == 0)
+        return;
+    fprintf(stream, "\nsizes asked for on device %" PRId64 " (up to)\n", pool->device);
+    for (unsigned i = 0; i < BFC_SIZE_BINS; i++)
+        if (sizes[i])
+            show_bar(bfc_bytes_text(UINT64_C(1) << i, figure, sizeof figure), sizes[i], most,
+                     stream);
+}
+
+static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    if (bfc_latency_quantile(bins, 1) == 0)
+        return;
+    fprintf(stream, "  %-15s half within %s, 99 %% within %s, all within %s\n", name,
+            text_duration(bfc_latency_quantile(bins, 0.5), a, sizeof a),
+            text_duration(bfc_latency_quantile(bins, 0.99), b, sizeof b),
+            text_duration(bfc_latency_quantile(bins, 1), c, sizeof c));
+}
+
+/* --- landmarks --- */
+
+static void show_landmark(const struct bfc_event *event, FILE *stream) {
+    char age[TEXT_FIGURE], bytes[TEXT_FIGURE];
+    enum bfc_event_kind kind = bfc_event_kind_of(event->what);
+    uint64_t us = bfc_event_us(event->what);
+    fprintf(stream, "  %12s  %-14s",
+            text_duration(us < UINT64_MAX / 1000 ? us * 1000 : us, age, sizeof age),
+            bfc_event_kind_name(kind));
+    if (event->bytes || kind == BFC_EVENT_TRIM)
+        fprintf(stream, " %9s", bfc_bytes_text(event->bytes, bytes, sizeof bytes));
+    if (event->address && kind != BFC_EVENT_TRIM)
+        fprintf(stream, "  at %#" PRIx64, event->address);
+    putc('\n', stream);
+}
+
+static void show_landmarks(const struct bfc_job *job, FILE *stream) {
+    size_t count = job->landmark_count;
+    size_t first = count > LANDMARKS_SHOWN ? count - LANDMARKS_SHOWN : 0;
+    if (count == 0)
+        return;
+    fputs("\nlast events but allocations and frees (time since the first allocation)\n", stream);
+    for (size_t i = first; i < count; i++)
+        show_landmark(&job->landmarks[i], stream);
+}
+
+void show_charts_text(const struct bfc_job *job, FILE *stream) {
+    show_map(job, stream);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        const struct bfc_segment_pool *pool = &job->pools[i];
+        if (pool->state != BFC_POOL_ACTIVE)
+            continue;
+        show_sizes(pool, stream);
+        show_latency("to allocate", pool->allocate_latency, stream);
+        show_latency("to free", pool->free_latency, stream);
+    }
+    show_landmarks(job, stream);
+}

@@ -1,0 +1,213 @@
+/* bfcstat's JSON. The keys are documented in docs/bfcstat.md and stay as they are. */
+#include "tools/bfcstat/view/json_detail.h"
+#include "tools/bfcstat/view/view.h"
+
+#include <string.h>
+
+#define JSON_FORMAT 1
+
+/* As nvidia-smi writes it: groups of 4, 2, 2, 2 and 6 bytes. */
+static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
+    char text[64];
+    size_t used = (size_t)snprintf(text, sizeof text, "GPU");
+    for (size_t i = 0; i < 16; i++) {
+        bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", starts_group ? "-" : "",
+                                 uuid[i]);
+    }
+    json_string(json, "device_uuid", text);
+}
+
+static void put_share(struct json_writer *json, const char *key, double share) {
+    if (share < 0)
+        json_null(json, key);
+    else
+        json_number(json, key, share);
+}
+
+static void put_memory(struct json_writer *json, const struct bfc_pool_stats *stats) {
+    json_unsigned(json, "in_use", stats->in_use);
+    json_unsigned(json, "requested", stats->requested);
+    json_unsigned(json, "cached", bfc_pool_cached(stats));
+    json_unsigned(json, "ready", stats->ready);
+    json_unsigned(json, "pending", stats->pending);
+    json_unsigned(json, "deferred", stats->deferred);
+    json_unsigned(json, "reserved", stats->reserved);
+    json_unsigned(json, "largest_free", stats->largest_free);
+    put_share(json, "fragmentation", bfc_pool_fragmentation(stats));
+    json_unsigned(json, "regions", stats->regions);
+    json_unsigned(json, "blocks", stats->blocks);
+    json_unsigned(json, "peak_in_use", stats->peak_in_use);
+    json_unsigned(json, "peak_requested", stats->peak_requested);
+    json_unsigned(json, "peak_reserved", stats->peak_reserved);
+}
+
+static void put_counters(struct json_writer *json, const struct bfc_pool_stats *stats) {
+    json_unsigned(json, "allocations", stats->allocations);
+    json_unsigned(json, "frees", stats->frees);
+    json_unsigned(json, "hits", stats->hits);
+    json_unsigned(json, "misses", stats->misses);
+    put_share(json, "hit_rate", bfc_pool_hit_rate(stats));
+    json_unsigned(json, "splits", stats->splits);
+    json_unsigned(json, "merges", stats->merges);
+    json_unsigned(json, "reserve_calls", stats->reserve_calls);
+    json_unsigned(json, "refusals", stats->refusals);
+    json_unsigned(json, "release_calls", stats->release_calls);
+    json_unsigned(json, "waits", stats->waits);
+    json_unsigned(json, "wait_ns", stats->wait_ns);
+    json_unsigned(json, "retries", stats->retries);
+    json_unsigned(json, "out_of_memory", stats->out_of_memory);
+    json_unsigned(json, "invalid_frees", stats->invalid_frees);
+    json_unsigned(json, "pending_reuses", stats->pending_reuses);
+}
+
+static void put_pool(struct json_writer *json, const struct bfc_segment_pool *pool, bool torn) {
+    json_object(json, NULL);
+    json_string(json, "state", pool->state == BFC_POOL_ACTIVE ? "active" : "ended");
+    json_boolean(json, "consistent", !torn);
+    json_signed(json, "device", pool->device);
+    json_string(json, "device_name", pool->device_name);
+    put_uuid(json, pool->device_uuid);
+    json_unsigned(json, "device_total", pool->device_total);
+    if (pool->device_free_ns)
+        json_unsigned(json, "device_free", pool->device_free);
+    else
+        json_null(json, "device_free");
+    json_unsigned(json, "context", pool->context_id);
+    put_memory(json, &pool->stats);
+    put_counters(json, &pool->stats);
+    json_unsigned(json, "host_waits", pool->host_waits);
+    json_unsigned(json, "host_wait_ns", pool->host_wait_ns);
+    put_histograms(json, pool);
+    json_object_end(json);
+}
+
+static void put_totals(struct json_writer *json, const struct bfc_job *job) {
+    struct job_totals totals = job_totals(job);
+    uint64_t all = totals.hits + totals.misses;
+    json_object(json, "totals");
+    json_unsigned(json, "in_use", totals.in_use);
+    json_unsigned(json, "requested", totals.requested);
+    json_unsigned(json, "cached", totals.cached);
+    json_unsigned(json, "reserved", totals.reserved);
+    put_share(json, "hit_rate", all ? (double)totals.hits / (double)all : -1);
+    json_unsigned(json, "host_waits", totals.host_waits);
+    json_unsigned(json, "waits", totals.waits);
+    json_unsigned(json, "out_of_memory", totals.out_of_memory);
+    json_object_end(json);
+}
+
+/* Kinds without a name (this program is older than the job's library) are summed under "other". */
+static void put_kinds(struct json_writer *json, const char *key, const uint64_t *counts,
+                      unsigned count, const char *(*name)(unsigned)) {
+    uint64_t other = 0;
+    json_object(json, key);
+    for (unsigned i = 0; i < count; i++) {
+        if (name(i))
+            json_unsigned(json, name(i), counts[i]);
+        else
+            other += counts[i];
+    }
+    json_unsigned(json, "other", other);
+    json_object_end(json);
+}
+
+static const char *forward_key(unsigned number) {
+    return bfc_forward_reason_name((enum bfc_forward_reason)number);
+}
+
+static const char *bypass_key(unsigned number) {
+    return bfc_bypass_kind_name((enum bfc_bypass_kind)number);
+}
+
+static void put_coverage(struct json_writer *json, const struct bfc_job *job) {
+    const struct bfc_segment_header *header = &job->header;
+    struct bfc_pooled_calls pooled = bfc_job_pooled(job);
+    json_object(json, "coverage");
+    json_unsigned(json, "pooled_allocations", pooled.allocations);
+    json_unsigned(json, "pooled_frees", pooled.frees);
+    put_kinds(json, "forwarded_allocations", header->forwarded_allocations, BFC_FORWARD_REASONS,
+              forward_key);
+    put_kinds(json, "forwarded_frees", header->forwarded_frees, BFC_FORWARD_REASONS, forward_key);
+    put_kinds(json, "bypassed_calls", header->bypassed_calls, BFC_BYPASS_KINDS, bypass_key);
+    put_kinds(json, "bypassed_bytes", header->bypassed_bytes, BFC_BYPASS_KINDS, bypass_key);
+    json_string(json, "advice", coverage_advice(job) ? coverage_advice(job) : "");
+    json_object_end(json);
+}
+
+static void put_configuration(struct json_writer *json, const struct bfc_segment_header *header) {
+    json_object(json, "configuration");
+    for (const char *line = header->configuration; *line;) {
+        char name[128];
+        size_t length = strcspn(line, "\n"), name_length = strcspn(line, "=\n");
+        snprintf(name, sizeof name, "%.*s", (int)name_length, line);
+        if (name_length < length)
+            json_string_n(json, name, line + name_length + 1, length - name_length - 1);
+        line += length + (line[length] == '\n');
+    }
+    json_object_end(json);
+    json_unsigned(json, "configuration_errors", header->configuration_errors);
+    json_string(json, "complaints", header->complaints);
+}
+
+static void put_job(struct json_writer *json, const struct bfc_job *job) {
+    const struct bfc_segment_header *header = &job->header;
+    json_string(json, "segment", job->name.text);
+    json_signed(json, "pid", header->pid);
+    json_unsigned(json, "pid_namespace", header->pid_namespace);
+    json_unsigned(json, "uid", header->uid);
+    json_string(json, "state", job_state_name(job->state));
+    json_string(json, "command", header->command);
+    json_string(json, "library", header->library);
+    json_unsigned(json, "created_ns", header->created_ns);
+    put_rank(json, header);
+    put_totals(json, job);
+    json_array(json, "pools");
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (job->pools[i].state != BFC_POOL_UNUSED)
+            put_pool(json, &job->pools[i], job->torn >> i & 1);
+    json_array_end(json);
+    put_coverage(json, job);
+    put_configuration(json, header);
+}
+
+void show_job_json(const struct bfc_job *job, FILE *stream) {
+    struct json_writer json = json_writer_init(stream);
+    json_object(&json, NULL);
+    json_unsigned(&json, "format", JSON_FORMAT);
+    put_job(&json, job);
+    put_map(&json, job);
+    put_events(&json, "landmarks", job->landmarks, job->landmark_count);
+    put_events(&json, "events", job->events, job->event_count);
+    json_object_end(&json);
+}
+
+static void put_refused(struct json_writer *json, const char *line) {
+    const char *colon = strchr(line, ':');
+    json_object(json, NULL);
+    json_string_n(json, "segment", line, (size_t)(colon - line));
+    json_string(json, "reason", colon + 2);
+    json_object_end(json);
+}
+
+void show_jobs_json(const struct findings *findings, FILE *stream) {
+    struct json_writer json = json_writer_init(stream);
+    json_object(&json, NULL);
+    json_unsigned(&json, "format", JSON_FORMAT);
+    json_array(&json, "jobs");
+    for (size_t i = 0; i < findings->job_count; i++) {
+        json_object(&json, NULL);
+        put_job(&json, &findings->jobs[i]);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_array(&json, "refused");
+    for (size_t i = 0; i < findings->refused_count; i++)
+        put_refused(&json, findings->refused[i]);
+    json_array_end(&json);
+    json_array(&json, "swept");
+    for (size_t i = 0; i < findings->swept_count; i++)
+        json_string(&json, NULL, findings->swept[i].text);
+    json_array_end(&json);
+    json_object_end(&json);
+}

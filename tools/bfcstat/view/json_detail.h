@@ -1,0 +1,18 @@
+/*
+ * The parts of bfcstat's JSON that are long: histograms, ranks, map, events. Keys: docs/bfcstat.md.
+ *
+ * Thread-safety: as tools/text/json_writer.h.
+ */
+#ifndef BFC_TOOLS_BFCSTAT_JSON_DETAIL_H
+#define BFC_TOOLS_BFCSTAT_JSON_DETAIL_H
+
+#include "tools/job/reader.h"
+#include "tools/text/json_writer.h"
+
+void put_histograms(struct json_writer *json, const struct bfc_segment_pool *pool);
+void put_rank(struct json_writer *json, const struct bfc_segment_header *header);
+void put_map(struct json_writer *json, const struct bfc_job *job);
+void put_events(struct json_writer *json, const char *key, const struct bfc_event *events,
+                size_t count);
+
+#endif

@@ -1,0 +1,338 @@
+/* bfcstat's texts for people: the table of jobs, and one job's whole picture. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "tools/bfcstat/view/view.h"
+#include "tools/text/text.h"
+
+#define LABEL_WIDTH 15
+
+static void label(FILE *stream, const char *name) {
+    fprintf(stream, "  %-*s", LABEL_WIDTH, name);
+}
+
+/* --- the table --- */
+
+static const char *configured(const struct bfc_job *job, const char *name, char *text,
+                              size_t size) {
+    size_t length;
+    const char *value = bfc_job_configured(job, name, &length);
+    snprintf(text, size, "%.*s", value ? (int)length : 1, value ? value : "-");
+    return text;
+}
+
+/* "rank 3 of 4: train.py" */
+static const char *command_of(const struct bfc_job *job, char *text, size_t size) {
+    const struct bfc_segment_header *header = &job->header;
+    size_t used = 0;
+    if (header->rank >= 0 && header->ranks > 0)
+        used = (size_t)snprintf(text, size, "rank %" PRId32 " of %" PRId32 ": ", header->rank,
+                                header->ranks);
+    else if (header->rank >= 0)
+        used = (size_t)snprintf(text, size, "rank %" PRId32 ": ", header->rank);
+    text_printable(header->command, text + used, size - used);
+    return text;
+}
+
+static int add_row(struct text_table *table, const struct bfc_job *job,
+                   const struct bfc_segment_pool *pool) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    char pid[TEXT_FIGURE], device[TEXT_FIGURE], in_use[TEXT_FIGURE], cached[TEXT_FIGURE],
+        reserved[TEXT_FIGURE], limit[TEXT_FIGURE], hit_rate[TEXT_FIGURE], waits[TEXT_FIGURE],
+        failures[TEXT_FIGURE], command[TEXT_CELL];
+    snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
+    snprintf(device, sizeof device, "%" PRId64, pool->device);
+    const char *const cells[] = {
+        pid,
+        device,
+        bfc_bytes_text(stats->in_use, in_use, sizeof in_use),
+        bfc_bytes_text(bfc_pool_cached(stats), cached, sizeof cached),
+        bfc_bytes_text(stats->reserved, reserved, sizeof reserved),
+        configured(job, "BFC_LIMIT", limit, sizeof limit),
+        text_share(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
+        text_count(pool->host_waits + stats->waits, waits, sizeof waits),
+        text_count(stats->out_of_memory, failures, sizeof failures),
+        command_of(job, command, sizeof command),
+    };
+    return text_table_add(table, cells);
+}
+
+static int add_row_without_pool(struct text_table *table, const struct bfc_job *job) {
+    char pid[TEXT_FIGURE], limit[TEXT_FIGURE], command[TEXT_CELL];
+    snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
+    const char *const cells[] = {pid, "-",
+                                 "-", "-",
+                                 "-", configured(job, "BFC_LIMIT", limit, sizeof limit),
+                                 "-", "-",
+                                 "-", command_of(job, command, sizeof command)};
+    return text_table_add(table, cells);
+}
+
+static int add_job(struct text_table *table, const struct bfc_job *job) {
+    int failed = 0, rows = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS && !failed; i++) {
+        if (job->pools[i].state != BFC_POOL_ACTIVE)
+            continue;
+        failed = add_row(table, job, &job->pools[i]);
+        rows++;
+    }
+    return rows ? failed : add_row_without_pool(table, job);
+}
+
+void show_jobs_text(const struct findings *findings, size_t width, FILE *stream) {
+    static const char *const heads[] = {"PID",   "DEVICE",   "IN USE", "CACHED", "RESERVED",
+                                        "LIMIT", "HIT RATE", "WAITS",  "OOM",    "COMMAND"};
+    struct text_table table = {.columns = sizeof heads / sizeof heads[0], .right = 0x1FF};
+    if (findings->job_count == 0) {
+        fputs("no jobs\n", stream);
+        return;
+    }
+    int failed = text_table_add(&table, heads);
+    for (size_t i = 0; i < findings->job_count && !failed; i++)
+        failed = add_job(&table, &findings->jobs[i]);
+    if (failed)
+        fputs("bfcstat: no memory for the whole table\n", stderr);
+    text_table_print(&table, stream, width);
+    text_table_free(&table);
+}
+
+/* --- one job --- */
+
+static void show_times(const struct bfc_segment_header *header, enum bfc_job_state state,
+                       FILE *stream) {
+    uint64_t now_ns = bfc_wall_clock_ns();
+    time_t created = (time_t)(header->created_ns / 1000000000u);
+    char stamp[64] = "?", age[TEXT_FIGURE] = "";
+    struct tm parts;
+    if (localtime_r(&created, &parts))
+        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &parts);
+    if (state == BFC_JOB_RUNNING && now_ns > header->created_ns)
+        text_duration(now_ns - header->created_ns, age, sizeof age);
+    label(stream, "state");
+    fprintf(stream, "%s, first CUDA allocation %s%s%s%s\n", job_state_name(state), stamp,
+            *age ? " (" : "", age, *age ? " ago)" : "");
+}
+
+static void show_rank(const struct bfc_segment_header *header, FILE *stream) {
+    char job[128];
+    if (header->rank < 0)
+        return;
+    label(stream, "rank");
+    fprintf(stream, "%" PRId32, header->rank);
+    if (header->ranks > 0)
+        fprintf(stream, " of %" PRId32, header->ranks);
+    if (header->local_rank >= 0)
+        fprintf(stream, ", %" PRId32 " on this machine", header->local_rank);
+    if (header->job[0])
+        fprintf(stream, ", job %s", text_printable(header->job, job, sizeof job));
+    fputc('\n', stream);
+}
+
+static void show_identity(const struct bfc_job *job, FILE *stream) {
+    const struct bfc_segment_header *header = &job->header;
+    char command[512], library[64];
+    struct passwd *user = getpwuid(header->uid);
+    fprintf(stream, "%" PRId32 "  %s\n", header->pid,
+            text_printable(header->command, command, sizeof command));
+    show_times(header, job->state, stream);
+    label(stream, "user");
+    fprintf(stream, "%s (%" PRIu32 "), bfcpreload %s\n", user ? user->pw_name : "?", header->uid,
+            text_printable(header->library, library, sizeof library));
+    show_rank(header, stream);
+}
+
+static void show_amount(FILE *stream, const char *name, uint64_t bytes) {
+    char figure[TEXT_FIGURE];
+    label(stream, name);
+    fprintf(stream, "%10s", bfc_bytes_text(bytes, figure, sizeof figure));
+}
+
+static void show_peak(FILE *stream, uint64_t bytes) {
+    char figure[TEXT_FIGURE];
+    fprintf(stream, "   (most %s)", bfc_bytes_text(bytes, figure, sizeof figure));
+}
+
+static void show_fragmentation(const struct bfc_pool_stats *stats, FILE *stream) {
+    double share = bfc_pool_fragmentation(stats);
+    char figure[TEXT_FIGURE];
+    label(stream, "fragmentation");
+    fprintf(stream, "%10s", text_share(share, figure, sizeof figure));
+    if (share < 0)
+        fputs("   the job has not looked for its largest free block yet\n", stream);
+    else
+        fprintf(stream, "   of the cached bytes lie outside the largest free block, %s\n",
+                bfc_bytes_text(stats->largest_free, figure, sizeof figure));
+}
+
+static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    show_amount(stream, "in use", stats->in_use);
+    show_peak(stream, stats->peak_in_use);
+    fprintf(stream, " in %s blocks\n", text_count(stats->blocks, a, sizeof a));
+    show_amount(stream, "requested", stats->requested);
+    show_peak(stream, stats->peak_requested);
+    fputc('\n', stream);
+    show_amount(stream, "cached", bfc_pool_cached(stats));
+    fprintf(stream, "   ready %s, pending %s, deferred %s\n",
+            bfc_bytes_text(stats->ready, a, sizeof a), bfc_bytes_text(stats->pending, b, sizeof b),
+            bfc_bytes_text(stats->deferred, c, sizeof c));
+    show_amount(stream, "reserved", stats->reserved);
+    show_peak(stream, stats->peak_reserved);
+    fprintf(stream, " in %s regions\n", text_count(stats->regions, a, sizeof a));
+    show_fragmentation(stats, stream);
+}
+
+static void show_device_free(const struct bfc_segment_pool *pool, FILE *stream) {
+    if (pool->device_free_ns == 0)
+        return;
+    show_amount(stream, "free by driver", pool->device_free);
+    fputs("   when the job last asked\n", stream);
+}
+
+static void show_count(FILE *stream, const char *name, uint64_t count) {
+    char figure[TEXT_FIGURE];
+    label(stream, name);
+    fprintf(stream, "%10s", text_count(count, figure, sizeof figure));
+}
+
+static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
+    char figure[TEXT_FIGURE];
+    show_count(stream, "host waits", pool->host_waits);
+    fprintf(stream, "   for frees, %s in all\n",
+            text_duration(pool->host_wait_ns, figure, sizeof figure));
+    if (pool->stats.waits == 0)
+        return;
+    show_count(stream, "fence waits", pool->stats.waits);
+    fprintf(stream, "   by the pool, %s in all\n",
+            text_duration(pool->stats.wait_ns, figure, sizeof figure));
+}
+
+static void show_driver(const struct bfc_pool_stats *stats, FILE *stream) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    show_count(stream, "driver calls", stats->reserve_calls + stats->release_calls);
+    fprintf(stream, "   %s to reserve (%s refused)", text_count(stats->reserve_calls, a, sizeof a),
+            text_count(stats->refusals, b, sizeof b));
+    fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
+}
+
+static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    show_count(stream, "allocations", stats->allocations);
+    fputc('\n', stream);
+    show_count(stream, "frees", stats->frees);
+    fputc('\n', stream);
+    label(stream, "hit rate");
+    fprintf(stream, "%10s", text_share(bfc_pool_hit_rate(stats), a, sizeof a));
+    fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
+            text_count(stats->misses, b, sizeof b));
+    show_waits(pool, stream);
+    show_driver(stats, stream);
+    show_count(stream, "out of memory", stats->out_of_memory);
+    fprintf(stream, "   and %s saved by giving memory back\n",
+            text_count(stats->retries, a, sizeof a));
+    if (stats->invalid_frees) {
+        show_count(stream, "invalid frees", stats->invalid_frees);
+        fputs("   double or interior\n", stream);
+    }
+}
+
+static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
+    const struct bfc_segment_pool *pool = &job->pools[index];
+    char name[128], total[TEXT_FIGURE];
+    fprintf(stream, "\ndevice %" PRId64 "  %s, %s, context %" PRIu64 "%s\n", pool->device,
+            text_printable(pool->device_name, name, sizeof name),
+            bfc_bytes_text(pool->device_total, total, sizeof total), pool->context_id,
+            pool->state == BFC_POOL_ENDED ? " (has ended)" : "");
+    if (job->torn >> index & 1)
+        fputs("  (these figures are not all of one moment: the job was writing them)\n", stream);
+    show_memory(&pool->stats, stream);
+    show_device_free(pool, stream);
+    show_calls(pool, stream);
+}
+
+/* "reason 9" where this program is older than the job's library. */
+static const char *kind_name(const char *known, const char *what, unsigned number, char *text,
+                             size_t size) {
+    if (known)
+        snprintf(text, size, "%s", known);
+    else
+        snprintf(text, size, "%s %u", what, number);
+    for (char *c = text; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    return text;
+}
+
+static void show_forwarded(const struct bfc_segment_header *header, FILE *stream) {
+    char name[64], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
+        if (header->forwarded_allocations[i] || header->forwarded_frees[i])
+            fprintf(stream, "  forwarded, %-15s %s allocations, %s frees\n",
+                    kind_name(bfc_forward_reason_name((enum bfc_forward_reason)i), "reason", i,
+                              name, sizeof name),
+                    text_count(header->forwarded_allocations[i], a, sizeof a),
+                    text_count(header->forwarded_frees[i], b, sizeof b));
+}
+
+static void show_bypassed(const struct bfc_segment_header *header, FILE *stream) {
+    char name[64], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
+        if (header->bypassed_calls[i])
+            fprintf(stream, "  bypassed, %-16s %s call%s, %s\n",
+                    kind_name(bfc_bypass_kind_name((enum bfc_bypass_kind)i), "kind", i, name,
+                              sizeof name),
+                    text_count(header->bypassed_calls[i], a, sizeof a),
+                    header->bypassed_calls[i] == 1 ? "" : "s",
+                    bfc_bytes_text(header->bypassed_bytes[i], b, sizeof b));
+}
+
+static void show_coverage(const struct bfc_job *job, FILE *stream) {
+    const struct bfc_segment_header *header = &job->header;
+    struct bfc_pooled_calls pooled = bfc_job_pooled(job);
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    fputs("\ncoverage\n", stream);
+    fprintf(stream, "  %-26s %s allocations, %s frees\n", "pooled",
+            text_count(pooled.allocations, a, sizeof a), text_count(pooled.frees, b, sizeof b));
+    show_forwarded(header, stream);
+    show_bypassed(header, stream);
+    if (coverage_advice(job))
+        fprintf(stream, "  %s\n", coverage_advice(job));
+}
+
+static void show_lines(const char *lines, FILE *stream) {
+    for (const char *line = lines; *line;) {
+        char raw[512], shown[512];
+        size_t length = strcspn(line, "\n");
+        snprintf(raw, sizeof raw, "%.*s", (int)length, line);
+        fprintf(stream, "  %s\n", text_printable(raw, shown, sizeof shown));
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {
+    fprintf(stream, "\nconfiguration in force");
+    if (header->configuration_errors)
+        fprintf(stream, " (%" PRIu32 " malformed or unknown)", header->configuration_errors);
+    fputc('\n', stream);
+    show_lines(header->complaints, stream);
+    show_lines(header->configuration, stream);
+}
+
+void show_job_text(const struct bfc_job *job, FILE *stream) {
+    unsigned pools = 0;
+    show_identity(job, stream);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        if (job->pools[i].state == BFC_POOL_UNUSED)
+            continue;
+        show_pool(job, i, stream);
+        pools++;
+    }
+    if (pools == 0)
+        fputs("\nno pool: nothing has been served from one yet\n", stream);
+    show_charts_text(job, stream);
+    show_coverage(job, stream);
+    show_configuration(&job->header, stream);
+}

@@ -1,0 +1,50 @@
+/*
+ * The ways to show what bfcstat found: text, JSON, Prometheus.
+ *
+ * Thread-safety: none needed; one thread.
+ */
+#ifndef BFC_TOOLS_BFCSTAT_VIEW_H
+#define BFC_TOOLS_BFCSTAT_VIEW_H
+
+#include <stdio.h>
+
+#include "segment/kinds.h"
+#include "tools/job/reader.h"
+
+/* What one look at the directory gave. */
+struct findings {
+    struct bfc_job *jobs;
+    size_t job_count;
+    char (*refused)[512]; /* one line each: segment's name, colon, reason */
+    size_t refused_count;
+    struct bfc_segment_name *swept; /* removed: their processes are dead */
+    size_t swept_count;
+};
+
+/* Sums over a job's pools whose contexts have not ended. */
+struct job_totals {
+    uint64_t in_use, requested, cached, reserved, host_waits, waits, out_of_memory;
+    uint64_t hits, misses;
+};
+struct job_totals job_totals(const struct bfc_job *job);
+
+const char *job_state_name(enum bfc_job_state state);
+
+/* Why little of the job's memory is pooled and what to do, one sentence; NULL when all is well. */
+const char *coverage_advice(const struct bfc_job *job);
+
+/* `width`: the terminal's, 0 when there is none. */
+void show_jobs_text(const struct findings *findings, size_t width, FILE *stream);
+void show_job_text(const struct bfc_job *job, FILE *stream);
+
+/* Histograms, map and last events of one job. */
+void show_charts_text(const struct bfc_job *job, FILE *stream);
+
+/* Prometheus's text format, version 0.0.4; metrics: docs/bfcstat.md. */
+void show_jobs_prometheus(const struct findings *findings, FILE *stream);
+
+/* Keys: docs/bfcstat.md. */
+void show_jobs_json(const struct findings *findings, FILE *stream);
+void show_job_json(const struct bfc_job *job, FILE *stream);
+
+#endif

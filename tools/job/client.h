@@ -1,0 +1,27 @@
+/*
+ * Sends requests to a job and waits for the answers.
+ *
+ * The job's helper thread answers. Waits are bounded: a job that is stopped, or has no helper
+ * thread, leaves the request unanswered. Thread-safety: as bfc_segment_read.
+ */
+#ifndef BFC_TOOLS_JOB_CLIENT_H
+#define BFC_TOOLS_JOB_CLIENT_H
+
+#include "segment/name.h"
+
+enum bfc_ask_result {
+    BFC_ASK_DONE,
+    BFC_ASK_UNANSWERED, /* not within the time, or there is no helper thread */
+    BFC_ASK_REFUSED,    /* as bfc_segment_read does; `reason` says why */
+};
+
+/* Has the job refresh its map and its largest free blocks. */
+enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
+                                        unsigned timeout_ms, char *reason, size_t size);
+
+/* Requests `bytes` of cached memory back (UINT64_MAX: all); `*released`: how many the job gave. */
+enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_name *name,
+                                     uint64_t bytes, unsigned timeout_ms, uint64_t *released,
+                                     char *reason, size_t size);
+
+#endif

@@ -1,0 +1,262 @@
+/* Reading segments: the guarded copy, liveness, sweeping. */
+#include "tools/job/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/numbers.h"
+#include "base/shared_folder.h"
+#include "segment/file.h"
+#include "tools/job/guard.h"
+
+/* Tries to copy a pool's section at one consistent moment; each costs well under a microsecond. */
+#define MAX_TRIES 20000
+#define TRIES_BEFORE_YIELD 64
+
+_Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
+                   sizeof(struct bfc_segment_pool) % 8 == 0 && BFC_SEGMENT_POOLS <= 32,
+               "copied by 64-bit words; one bit a pool in bfc_job.torn");
+
+/* --- liveness --- */
+
+/* State letter and start time (fields 3 and 22) of /proc/PID/stat. */
+static bool read_process(int32_t pid, char *state, uint64_t *start_time) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    const char *field = strrchr(text, ')'); /* the name before it may hold anything */
+    unsigned long long start;
+    if (!field || sscanf(field,
+                         ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+                         " %*s %*s %llu",
+                         state, &start) != 2)
+        return false;
+    *start_time = start;
+    return true;
+}
+
+/* Whether the process that started then still runs; for a pid of this pid namespace. */
+static bool process_runs(int32_t pid, uint64_t start_time) {
+    char state;
+    uint64_t found;
+    if (bfc_pid_is_free(pid))
+        return false;
+    if (!read_process(pid, &state, &found))
+        return true;
+    return state != 'Z' && state != 'X' && found == start_time;
+}
+
+static enum bfc_job_state find_state(const struct bfc_segment_header *header) {
+    if (header->owner & FUTEX_OWNER_DIED)
+        return BFC_JOB_ENDED;
+    if (header->pid_namespace == bfc_pid_namespace())
+        return process_runs(header->pid, header->start_time) ? BFC_JOB_RUNNING : BFC_JOB_ENDED;
+    return header->owner & FUTEX_TID_MASK ? BFC_JOB_RUNNING : BFC_JOB_UNKNOWN;
+}
+
+/* --- the copy --- */
+
+/* Copies 64-bit words that another process may be writing. */
+static void copy_words(void *to, const void *from, size_t size) {
+    uint64_t *target = to;
+    const _Atomic uint64_t *source = from;
+    for (size_t i = 0; i < size / 8; i++)
+        target[i] = atomic_load_explicit(&source[i], memory_order_relaxed);
+}
+
+/* A structure that begins with its sequence number. */
+static bool copy_once(void *to, const void *from, size_t size) {
+    const _Atomic uint64_t *sequence = from;
+    uint64_t before = atomic_load_explicit(sequence, memory_order_acquire);
+    copy_words(to, from, size);
+    atomic_thread_fence(memory_order_acquire);
+    return before % 2 == 0 && atomic_load_explicit(sequence, memory_order_relaxed) == before;
+}
+
+/* False: the copy is torn. A dead job's segment does not change any more: one try suffices. */
+static bool copy_whole(void *to, const void *from, size_t size, bool dead) {
+    for (int tries = 0; tries < (dead ? 1 : MAX_TRIES); tries++) {
+        if (copy_once(to, from, size))
+            return true;
+        if (tries >= TRIES_BEFORE_YIELD)
+            sched_yield();
+    }
+    return false;
+}
+
+/* The counters last: the histograms are not behind them. False: those are torn. */
+static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from, bool dead) {
+    copy_words(to, from, sizeof *to);
+    to->host_waits = bfc_host_waits(to);
+    return copy_whole(&to->stats, &from->stats, sizeof to->stats, dead);
+}
+
+static bool is_sound(const struct bfc_map_row *row) {
+    return row->pool < BFC_SEGMENT_POOLS && row->size > 0 && row->cell_bytes > 0 &&
+           (row->size - 1) / row->cell_bytes < BFC_MAP_CELLS &&
+           row->start <= UINT64_MAX - row->size;
+}
+
+static void copy_map(struct bfc_map *to, const struct bfc_map *from, bool dead) {
+    uint64_t kept = 0;
+    if (!copy_whole(to, from, sizeof *to, dead) || to->rows > BFC_MAP_ROWS)
+        to->rows = 0;
+    for (uint64_t i = 0; i < to->rows; i++)
+        if (is_sound(&to->row[i]))
+            to->row[kept++] = to->row[i];
+    to->rows = kept;
+}
+
+/* Copies the whole events of the last round of a ring of `size` events. */
+static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, uint64_t size,
+                          uint64_t next) {
+    size_t copied = 0;
+    for (uint64_t n = next > size ? next - size : 0; n != next; n++) {
+        const struct bfc_event *slot = &from[n % size];
+        const _Atomic uint64_t *stamp = (const _Atomic uint64_t *)&slot->stamp;
+        if (atomic_load_explicit(stamp, memory_order_acquire) != n + 1 || n + 1 == 0)
+            continue;
+        copy_words(&to[copied], slot, sizeof *slot);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(stamp, memory_order_relaxed) == n + 1)
+            copied++;
+    }
+    return copied;
+}
+
+static void copy_rings(struct bfc_job *job, const char *base) {
+    const struct bfc_event *landmarks = (const void *)(base + BFC_SEGMENT_LANDMARKS_OFFSET);
+    const struct bfc_event *events = (const void *)(base + BFC_SEGMENT_EVENTS_OFFSET);
+    job->landmark_count =
+        copy_events(job->landmarks, landmarks, BFC_LANDMARKS, job->header.next_landmark);
+    job->event_count = copy_events(job->events, events, BFC_EVENTS, job->header.next_event);
+}
+
+static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsigned index,
+                                       const struct bfc_segment_pool *pool) {
+    if (pool->state > BFC_POOL_ENDED)
+        return bfc_segment_refuse(look, "damaged: pool %u has no known state", index);
+    if (pool->state != BFC_POOL_UNUSED && (pool->device < 0 || pool->device > INT32_MAX))
+        return bfc_segment_refuse(look, "damaged: pool %u has no possible device", index);
+    if (!memchr(pool->device_name, '\0', sizeof pool->device_name))
+        return bfc_segment_refuse(look, "damaged: the name of pool %u's device has no end", index);
+    return BFC_READ_OK;
+}
+
+static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,
+                                         void *context) {
+    struct bfc_job *job = context;
+    const struct bfc_segment_header *header = (const void *)base;
+    uint64_t magic =
+        atomic_load_explicit((const _Atomic uint64_t *)&header->magic, memory_order_acquire);
+    enum bfc_read_result result = bfc_segment_check_magic(look, magic, header->version);
+    if (result != BFC_READ_OK)
+        return result;
+    copy_words(&job->header, header, sizeof job->header);
+    result = bfc_segment_check_header(look, &job->header);
+    if (result != BFC_READ_OK)
+        return result;
+    job->state = find_state(&job->header);
+    const struct bfc_segment_pool *pools = (const void *)(base + BFC_SEGMENT_POOLS_OFFSET);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS && result == BFC_READ_OK; i++) {
+        if (!copy_pool(&job->pools[i], &pools[i], job->state == BFC_JOB_ENDED))
+            job->torn |= 1u << i;
+        result = check_pool(look, i, &job->pools[i]);
+    }
+    copy_map(&job->map, (const void *)(base + BFC_SEGMENT_MAP_OFFSET), job->state == BFC_JOB_ENDED);
+    copy_rings(job, base);
+    return result;
+}
+
+enum bfc_read_result bfc_segment_read(int directory, const struct bfc_segment_name *name,
+                                      struct bfc_job *job, char *reason, size_t size) {
+    const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
+    memset(job, 0, sizeof *job);
+    job->name = *name;
+    return bfc_segment_visit_guarded(&look, directory, false, copy_segment, job);
+}
+
+/* --- the directory --- */
+
+struct names {
+    struct bfc_segment_name *list;
+    size_t count;
+    bool no_memory;
+};
+
+static int by_pid(const void *a, const void *b) {
+    const struct bfc_segment_name *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+static bool append(void *context, int directory, const struct bfc_segment_name *name) {
+    struct names *names = context;
+    (void)directory;
+    if ((names->count & (names->count - 1)) == 0) { /* full at each power of two */
+        size_t capacity = names->count ? names->count * 2 : 1;
+        struct bfc_segment_name *larger = realloc(names->list, capacity * sizeof *larger);
+        names->no_memory = !larger;
+        if (!larger)
+            return false;
+        names->list = larger;
+    }
+    names->list[names->count++] = *name;
+    return true;
+}
+
+ssize_t bfc_segment_list(int directory, struct bfc_segment_name **list) {
+    struct names names = {0};
+    *list = NULL;
+    if (!bfc_segment_names_visit(directory, SIZE_MAX, append, &names))
+        return -1;
+    if (names.no_memory) {
+        free(names.list);
+        errno = ENOMEM;
+        return -1;
+    }
+    if (names.count)
+        qsort(names.list, names.count, sizeof *names.list, by_pid);
+    *list = names.list;
+    return (ssize_t)names.count;
+}
+
+bool bfc_segment_sweep(int directory, const struct bfc_segment_name *name,
+                       const struct bfc_job *job) {
+    bool dead = job ? job->state == BFC_JOB_ENDED
+                    : name->pid_namespace == bfc_pid_namespace() && bfc_pid_is_free(name->pid);
+    return dead && bfc_segment_remove(directory, name);
+}
+
+/* --- derived figures --- */
+
+const char *bfc_job_configured(const struct bfc_job *job, const char *name, size_t *length) {
+    return bfc_configuration_find(job->header.configuration, sizeof job->header.configuration, name,
+                                  length);
+}
+
+struct bfc_pooled_calls bfc_job_pooled(const struct bfc_job *job) {
+    struct bfc_pooled_calls calls = {job->header.pooled_allocations, job->header.pooled_frees};
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        if (job->pools[i].state == BFC_POOL_UNUSED)
+            continue;
+        calls.allocations = bfc_add_saturating(calls.allocations, job->pools[i].stats.allocations);
+        calls.frees = bfc_add_saturating(calls.frees, job->pools[i].stats.frees);
+    }
+    return calls;
+}

@@ -1,0 +1,28 @@
+/*
+ * The sub-commands of bfcplan. Each gets argc and argv with its own name in argv[0], and returns
+ * the exit status. Messages go to standard error, results to standard output.
+ */
+#ifndef BFC_PLAN_COMMAND_H
+#define BFC_PLAN_COMMAND_H
+
+#include "base/compiler.h"
+#include "tools/plan/common/error.h"
+
+enum exit_status {
+    EXIT_GOOD = 0,
+    EXIT_FAILED = 1,        /* bad input, an invalid plan, a file that cannot be written */
+    EXIT_USAGE = 2,         /* the command line is wrong */
+    EXIT_OVER_CAPACITY = 3, /* there is a plan, but none within the capacity */
+};
+
+int command_solve(int argc, char **argv);
+int command_check(int argc, char **argv);
+int command_lifetimes(int argc, char **argv);
+int command_plot(int argc, char **argv);
+int command_period(int argc, char **argv);
+
+/* Print one line on standard error; return EXIT_FAILED and EXIT_USAGE. */
+int command_fail(const struct plan_error *error);
+int command_misuse(const char *format, ...) PRINTF_LIKE(1, 2);
+
+#endif

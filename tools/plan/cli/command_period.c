@@ -1,0 +1,52 @@
+/* bfcplan period: the repeating part of an allocation stream. */
+#include <stdio.h>
+
+#include "tools/plan/cli/arguments.h"
+#include "tools/plan/cli/command.h"
+#include "tools/plan/cli/source.h"
+
+static void print_json(const struct events *events, const struct period *p) {
+    printf("{\"allocations\":%u,\"events\":%u,\"prefix\":%u,\"period\":%u,\"repetitions\":%u,"
+           "\"prefix_events\":%u,\"period_events\":%u,\"jitter\":%s,\"growth\":%.4f}\n",
+           events->allocations_count, events->count, p->length > 0 ? p->prefix : 0, p->length,
+           p->repetitions, p->prefix_events, p->length_events, p->jitter ? "true" : "false",
+           p->growth);
+}
+
+static void print_text(const struct events *events, const struct period *p) {
+    if (p->length == 0) {
+        printf("no period: nothing repeats three times (%u allocations)\n",
+               events->allocations_count);
+        return;
+    }
+    printf("prefix       %u allocations (%u events)\n", p->prefix, p->prefix_events);
+    printf("period       %u allocations (%u events)\n", p->length, p->length_events);
+    printf("repetitions  %u\n", p->repetitions);
+    if (p->jitter)
+        printf("sizes jitter: planned for the largest, which needs %.1f %% more than an average "
+               "repetition\n",
+               (p->growth - 1) * 100);
+}
+
+int command_period(int argc, char **argv) {
+    const char *file;
+    bool json = false;
+    struct events events;
+    struct source_about about;
+    struct plan_error error;
+    const struct option options[] = {{"json", 0, OPTION_FLAG, &json, 0, 0}};
+    if (!arguments_parse(argc, argv, options, 1, &file, 1, "one TRACE"))
+        return EXIT_USAGE;
+    if (!source_read_events(&events, file, &about, &error))
+        return command_fail(&error);
+    if (about.cut_off)
+        fprintf(stderr, "bfcplan: %s: the tail is missing\n", file);
+    struct period period;
+    const bool good = period_find(&period, &events, &error);
+    if (good && json)
+        print_json(&events, &period);
+    else if (good)
+        print_text(&events, &period);
+    events_free(&events);
+    return good ? EXIT_GOOD : command_fail(&error);
+}

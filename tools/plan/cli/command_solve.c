@@ -1,0 +1,280 @@
+/* bfcplan solve: reads lifetimes, packs them, validates the plan, writes it, says how good it is.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tools/plan/cli/arguments.h"
+#include "tools/plan/cli/command.h"
+#include "tools/plan/cli/source.h"
+#include "tools/plan/common/number.h"
+#include "tools/plan/io/csv.h"
+#include "tools/plan/io/plan_file.h"
+#include "tools/plan/model/validate.h"
+#include "tools/plan/pack/solve.h"
+
+#define MOST_THREADS 1024
+#define MOST_ALIGN ((uint64_t)1 << 40)
+#define PROGRESS_SECONDS 0.5
+/* What reading back, validating and writing take, for a time limit to hold for all of it. */
+#define SECONDS_PER_ROW 4e-6
+
+struct settings {
+    const char *file;
+    const char *plan;
+    const char *offsets;
+    uint64_t capacity;
+    uint64_t align;
+    uint64_t threads;
+    uint64_t seed;
+    uint64_t gap;
+    double seconds;
+    bool json;
+    double started;
+};
+
+struct job {
+    struct settings settings;
+    struct lifetimes lifetimes;
+    struct source_about about;
+    struct problem problem;
+    uint64_t *offsets;
+    uint64_t *peaks;
+    struct solve_result result;
+    struct plan_error error;
+};
+
+static atomic_bool interrupted;
+static bool progress_shown;
+
+/* The first ^C ends the search and keeps the best so far; a second one ends the program. */
+static void on_interrupt(int number) {
+    atomic_store(&interrupted, true);
+    signal(number, SIG_DFL);
+}
+
+static void catch_interrupts(void) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static double ratio_of(uint64_t peak, uint64_t bound) {
+    return bound == 0 ? 1 : (double)peak / (double)bound;
+}
+
+static void show_progress(const struct solve_progress *progress) {
+    static double last;
+    if (progress->seconds - last < PROGRESS_SECONDS || !isatty(STDERR_FILENO))
+        return;
+    last = progress->seconds;
+    progress_shown = true;
+    if (progress->peak == UINT64_MAX)
+        fprintf(stderr, "\r%.1f s: lower bound %" PRIu64 ", no plan yet", progress->seconds,
+                progress->bound);
+    else
+        fprintf(stderr, "\r%.1f s: lower bound %" PRIu64 ", peak %" PRIu64 " (%.4f)   ",
+                progress->seconds, progress->bound, progress->peak,
+                ratio_of(progress->peak, progress->bound));
+}
+
+static bool parse(int argc, char **argv, struct settings *s) {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    *s = (struct settings){.capacity = UINT64_MAX,
+                           .align = 512,
+                           .threads = processors > 0 ? (uint64_t)processors : 1,
+                           .seed = 1,
+                           .seconds = -1};
+    const struct option options[] = {
+        {"output", 'o', OPTION_TEXT, &s->plan, 0, 0},
+        {"offsets", 0, OPTION_TEXT, &s->offsets, 0, 0},
+        {"capacity", 0, OPTION_BYTES, &s->capacity, 0, PLAN_MOST_BYTES},
+        {"align", 0, OPTION_BYTES, &s->align, 1, MOST_ALIGN},
+        {"time-limit", 0, OPTION_SECONDS, &s->seconds, 0, 0},
+        {"threads", 0, OPTION_NUMBER, &s->threads, 1, MOST_THREADS},
+        {"seed", 0, OPTION_NUMBER, &s->seed, 0, UINT64_MAX},
+        {"stream-gap", 0, OPTION_NUMBER, &s->gap, 0, UINT64_MAX},
+        {"json", 0, OPTION_FLAG, &s->json, 0, 0}};
+    if (!arguments_parse(argc, argv, options, sizeof options / sizeof *options, &s->file, 1,
+                         "one FILE"))
+        return false;
+    if (s->plan || s->offsets)
+        return true;
+    command_misuse("solve needs -o PLAN, or --offsets OUT.csv");
+    return false;
+}
+
+static bool has_gap(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--stream-gap", 12) == 0)
+            return true;
+    return false;
+}
+
+static bool prepare(struct job *job, bool trace_streams) {
+    const struct settings *s = &job->settings;
+    if (!source_read(&job->lifetimes, s->file, trace_streams, &job->about, &job->error))
+        return false;
+    if (!problem_build(&job->problem, &job->lifetimes, s->align, s->gap, &job->error))
+        return false;
+    const size_t rows = (size_t)job->lifetimes.count + 1;
+    job->offsets = calloc(rows, sizeof *job->offsets);
+    job->peaks = calloc(job->problem.count + (size_t)1, sizeof *job->peaks);
+    if (!job->offsets || !job->peaks)
+        return plan_fail_memory(&job->error);
+    return !job->lifetimes.has_pin || validate_pins(&job->lifetimes, s->align, s->gap, &job->error);
+}
+
+static bool pack(struct job *job) {
+    const struct settings *s = &job->settings;
+    struct solve_options options = {.seconds = s->seconds,
+                                    .capacity = s->capacity,
+                                    .threads = (unsigned)s->threads,
+                                    .seed = s->seed,
+                                    .interrupted = &interrupted,
+                                    .progress = show_progress};
+    if (options.seconds >= 0) {
+        const double used = bfc_now_seconds() - s->started + SECONDS_PER_ROW * job->lifetimes.count;
+        options.seconds = options.seconds > used ? options.seconds - used : 0;
+    }
+    const bool good = solve(&job->problem, &options, job->offsets, &job->result, &job->error);
+    if (progress_shown)
+        fputc('\n', stderr);
+    return good;
+}
+
+static uint64_t sum_of(const uint64_t *peaks, uint32_t count) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += peaks[i];
+    return sum;
+}
+
+/* No plan leaves without having passed the validator. */
+static bool write_results(struct job *job) {
+    const struct settings *s = &job->settings;
+    if (!validate(&job->lifetimes, job->offsets, s->align, s->gap, job->peaks, &job->error))
+        return false;
+    job->result.peak = sum_of(job->peaks, job->problem.count);
+    uint64_t *bounds = malloc((job->problem.count + (size_t)1) * sizeof *bounds);
+    if (!bounds)
+        return plan_fail_memory(&job->error);
+    for (uint32_t a = 0; a < job->problem.count; a++)
+        bounds[a] = job->problem.arenas[a].bound;
+    const struct plan_content content = {.lifetimes = &job->lifetimes,
+                                         .offsets = job->offsets,
+                                         .bounds = bounds,
+                                         .peaks = job->peaks,
+                                         .align = s->align,
+                                         .gap = s->gap};
+    const bool good =
+        (!s->plan || plan_write(&content, s->plan, &job->error)) &&
+        (!s->offsets || csv_write_offsets(&job->lifetimes, job->offsets, s->offsets, &job->error));
+    free(bounds);
+    return good;
+}
+
+static void print_spaces(const struct job *job) {
+    if (job->problem.count < 2)
+        return;
+    fputs(",\"spaces\":[", stdout);
+    for (uint32_t a = 0; a < job->problem.count; a++)
+        printf("%s{\"lower_bound\":%" PRIu64 ",\"peak\":%" PRIu64 "}", a > 0 ? "," : "",
+               job->problem.arenas[a].bound, job->peaks[a]);
+    fputs("]", stdout);
+}
+
+static void print_json(const struct job *job, bool within) {
+    const struct solve_result *r = &job->result;
+    printf("{\"buffers\":%u,\"lower_bound\":%" PRIu64 ",\"peak\":%" PRIu64
+           ",\"ratio\":%.6f,\"seconds\":%.3f,\"align\":%" PRIu64 ",\"optimal\":%s",
+           job->lifetimes.visible, r->bound, r->peak, ratio_of(r->peak, r->bound),
+           bfc_now_seconds() - job->settings.started, job->settings.align,
+           r->optimal ? "true" : "false");
+    if (job->settings.capacity != UINT64_MAX)
+        printf(",\"capacity\":%" PRIu64 ",\"within_capacity\":%s", job->settings.capacity,
+               within ? "true" : "false");
+    if (job->about.from_trace)
+        printf(",\"prefix\":%u,\"period\":%u", job->lifetimes.prefix, job->lifetimes.period);
+    print_spaces(job);
+    printf(",\"interrupted\":%s}\n", atomic_load(&interrupted) ? "true" : "false");
+}
+
+static void print_text(const struct job *job) {
+    const struct solve_result *r = &job->result;
+    if (job->about.cut_off)
+        fprintf(stderr, "bfcplan: %s: the tail is missing; what is there is planned\n",
+                job->settings.file);
+    if (job->about.from_trace)
+        printf("prefix       %u allocations\nperiod       %u allocations\n", job->lifetimes.prefix,
+               job->lifetimes.period);
+    printf("buffers      %u\nlower bound  %" PRIu64 " bytes\npeak         %" PRIu64 " bytes%s\n",
+           job->lifetimes.visible, r->bound, r->peak, r->optimal ? ", the least possible" : "");
+    printf("ratio        %.6f\ntime         %.3f s%s\n", ratio_of(r->peak, r->bound),
+           bfc_now_seconds() - job->settings.started,
+           atomic_load(&interrupted) ? ", interrupted" : "");
+}
+
+static int finish(struct job *job) {
+    const uint64_t capacity = job->settings.capacity;
+    const bool within = job->result.peak <= capacity;
+    if (job->settings.json)
+        print_json(job, within);
+    else
+        print_text(job);
+    if (fflush(stdout) != 0)
+        return command_fail(&(struct plan_error){"standard output: cannot be written"});
+    if (within)
+        return EXIT_GOOD;
+    fprintf(stderr,
+            "bfcplan: %s: the best plan found needs %" PRIu64
+            " bytes, above the capacity of %" PRIu64 "; it was written all the same\n",
+            job->settings.file, job->result.peak, capacity);
+    return EXIT_OVER_CAPACITY;
+}
+
+static uint64_t sum_bounds(const struct problem *problem) {
+    uint64_t sum = 0;
+    for (uint32_t a = 0; a < problem->count; a++)
+        if (__builtin_add_overflow(sum, problem->arenas[a].bound, &sum))
+            return UINT64_MAX;
+    return sum;
+}
+
+static int run(struct job *job, bool trace_streams) {
+    if (!prepare(job, trace_streams))
+        return command_fail(&job->error);
+    const uint64_t bound = sum_bounds(&job->problem);
+    if (bound > job->settings.capacity) {
+        fprintf(stderr,
+                "bfcplan: %s: %" PRIu64
+                " bytes are alive at one time, above the capacity of %" PRIu64
+                "; nothing was written\n",
+                job->settings.file, bound, job->settings.capacity);
+        return EXIT_OVER_CAPACITY;
+    }
+    if (!pack(job) || !write_results(job))
+        return command_fail(&job->error);
+    return finish(job);
+}
+
+int command_solve(int argc, char **argv) {
+    struct job job = {0};
+    const double started = bfc_now_seconds();
+    if (!parse(argc, argv, &job.settings))
+        return EXIT_USAGE;
+    job.settings.started = started;
+    catch_interrupts();
+    const int status = run(&job, has_gap(argc, argv));
+    problem_free(&job.problem);
+    lifetimes_free(&job.lifetimes);
+    free(job.result.peaks);
+    free(job.offsets);
+    free(job.peaks);
+    return status;
+}

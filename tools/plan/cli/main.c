@@ -1,0 +1,55 @@
+/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/planner.md.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/plan/cli/command.h"
+
+static const char help[] =
+    "usage: bfcplan COMMAND …\n"
+    "\n"
+    "  solve FILE [-o PLAN] [--offsets OUT.csv]  pack the lifetimes of a CSV or a recorded trace\n"
+    "      --capacity BYTES    what must be reached; enough when it is (K, M, G, T are binary)\n"
+    "      --align N           offsets and sizes are multiples of it (default 512)\n"
+    "      --time-limit S      most seconds (default: as long as it seems worth while)\n"
+    "      --threads N         default: all processors\n"
+    "      --seed N            of the random restarts (default 1)\n"
+    "      --stream-gap T      time that must pass between buffers of different streams (default "
+    "0)\n"
+    "      --json              one line of JSON\n"
+    "  check PLAN FILE [--json]                  is this a valid plan of that file?\n"
+    "  lifetimes GRAPH.json -o OUT.csv           from a dataflow graph to lifetimes\n"
+    "      --order given|dfs|bfs|min-peak        order of execution (default given)\n"
+    "      --time-limit S      for min-peak (default 2)\n"
+    "      --seed N            likewise (default 1)\n"
+    "      --json              one line of JSON\n"
+    "  plot FILE|PLAN -o OUT.svg                 lifetimes over time and address\n"
+    "      --align N           of a plan that is made for a FILE without offsets (default 512)\n"
+    "  period TRACE [--json]                     the repeating part of a trace or CSV\n"
+    "\n"
+    "Exit status: 0 success; 1 bad input or an invalid plan; 2 wrong usage; 3 no plan within the\n"
+    "capacity. The formats are in docs/planner.md.\n";
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {{"solve", command_solve},
+                {"check", command_check},
+                {"lifetimes", command_lifetimes},
+                {"plot", command_plot},
+                {"period", command_period}};
+
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return command_misuse("no command; accepted are solve, check, lifetimes, plot, period");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        fputs(help, stdout);
+        return EXIT_GOOD;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return command_misuse(
+        "unknown command '%s'; accepted are solve, check, lifetimes, plot, period", argv[1]);
+}

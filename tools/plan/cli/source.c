@@ -1,0 +1,89 @@
+#include "tools/plan/cli/source.h"
+
+#include "tools/plan/io/csv.h"
+#include "tools/plan/io/plan_file.h"
+#include "tools/plan/trace/fold.h"
+
+static bool refuse_plan(const struct file_text *text, const char *path, struct plan_error *error) {
+    if (plan_looks_like(text))
+        return plan_fail(error, "%s: header: a plan; a CSV of lifetimes or a trace is wanted here",
+                         path);
+    return true;
+}
+
+static bool any_two_streams(const struct lifetimes *lifetimes) {
+    for (uint32_t i = 1; i < lifetimes->count; i++)
+        if (lifetimes->rows[i].stream != lifetimes->rows[0].stream)
+            return true;
+    return false;
+}
+
+static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,
+                       struct source_about *about, struct plan_error *error) {
+    struct events events;
+    if (!events_from_trace(&events, trace, error))
+        return false;
+    about->from_trace = true;
+    about->cut_off = trace->cut_off;
+    about->unknown_frees = events.unknown_frees;
+    const bool good = period_find(&about->period, &events, error) &&
+                      fold(lifetimes, &events, &about->period, trace, error);
+    events_free(&events);
+    return good;
+}
+
+bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
+                 struct source_about *about, struct plan_error *error) {
+    struct source_about unwanted;
+    struct file_text text;
+    struct trace trace;
+    if (!about)
+        about = &unwanted;
+    *about = (struct source_about){0};
+    if (!file_read(&text, path, error))
+        return false;
+    bool good = refuse_plan(&text, path, error);
+    if (good && !trace_looks_like(&text))
+        return csv_parse(lifetimes, &text, path, error);
+    good = good && trace_parse(&trace, &text, path, error);
+    file_free(&text);
+    if (!good)
+        return false;
+    good = fold_trace(lifetimes, &trace, about, error);
+    if (good)
+        lifetimes->has_stream = trace_streams && any_two_streams(lifetimes);
+    trace_free(&trace);
+    return good;
+}
+
+static bool read_row_events(struct events *events, struct file_text *text, const char *path,
+                            struct plan_error *error) {
+    struct lifetimes lifetimes;
+    if (!csv_parse(&lifetimes, text, path, error))
+        return false;
+    const bool good = events_from_lifetimes(events, &lifetimes, error);
+    lifetimes_free(&lifetimes);
+    return good;
+}
+
+bool source_read_events(struct events *events, const char *path, struct source_about *about,
+                        struct plan_error *error) {
+    struct file_text text;
+    struct trace trace;
+    *about = (struct source_about){0};
+    if (!file_read(&text, path, error))
+        return false;
+    bool good = refuse_plan(&text, path, error);
+    if (good && !trace_looks_like(&text))
+        return read_row_events(events, &text, path, error);
+    good = good && trace_parse(&trace, &text, path, error);
+    file_free(&text);
+    if (!good)
+        return false;
+    good = events_from_trace(events, &trace, error);
+    about->from_trace = true;
+    about->cut_off = trace.cut_off;
+    about->unknown_frees = good ? events->unknown_frees : 0;
+    trace_free(&trace);
+    return good;
+}

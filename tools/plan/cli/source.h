@@ -1,0 +1,27 @@
+/* Opens what a user names: lifetimes from a CSV or a recorded trace, told apart by their first
+ * bytes. */
+#ifndef BFC_PLAN_SOURCE_H
+#define BFC_PLAN_SOURCE_H
+
+#include "tools/plan/model/lifetimes.h"
+#include "tools/plan/trace/period.h"
+
+struct source_about {
+    bool from_trace;
+    bool cut_off;           /* the trace's tail is missing */
+    uint32_t unknown_frees; /* frees without their allocation: left out */
+    struct period period;   /* of a trace */
+};
+
+/*
+ * Reads lifetimes. A trace is folded to one period; its streams count only with `trace_streams`.
+ * `about` may be NULL.
+ */
+bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
+                 struct source_about *about, struct plan_error *error);
+
+/* Reads a stream of events. */
+bool source_read_events(struct events *events, const char *path, struct source_about *about,
+                        struct plan_error *error);
+
+#endif

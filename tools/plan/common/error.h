@@ -1,0 +1,22 @@
+/*
+ * How every part of the planner says what went wrong: one line that names the file, the row and the
+ * reason. Functions that can fail return false and fill in the error; their outputs are untouched.
+ */
+#ifndef BFC_PLAN_ERROR_H
+#define BFC_PLAN_ERROR_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+struct plan_error {
+    char text[640];
+};
+
+/* Writes the message and returns false, so that callers can `return plan_fail(…)`. */
+bool plan_fail(struct plan_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The same for a lack of host memory. */
+bool plan_fail_memory(struct plan_error *error);
+
+#endif

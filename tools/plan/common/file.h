@@ -1,0 +1,34 @@
+/*
+ * Files read whole, and files written whole or not at all (a temporary file beside it, then a
+ * rename).
+ */
+#ifndef BFC_PLAN_FILE_H
+#define BFC_PLAN_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "tools/plan/common/error.h"
+
+struct file_text {
+    char *bytes; /* size + 1 bytes; the last one is zero */
+    size_t size;
+};
+
+/* Reads a regular file, a pipe, or with "-" standard input. Free with file_free. */
+bool file_read(struct file_text *text, const char *path, struct plan_error *error);
+void file_free(struct file_text *text);
+
+struct file_writer {
+    FILE *stream;
+    const char *path; /* the caller's, must outlive the writer */
+    char *temporary;  /* NULL when the path is not a regular file: written straight */
+};
+
+/* Between open and close write to `stream`; errors may be left to close, which finds them all. */
+bool file_open(struct file_writer *writer, const char *path, struct plan_error *error);
+bool file_close(struct file_writer *writer, struct plan_error *error);
+/* Gives up: the path keeps what it had. */
+void file_abandon(struct file_writer *writer);
+
+#endif

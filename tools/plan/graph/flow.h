@@ -1,0 +1,45 @@
+/* What must run before what: the edges between the nodes of a graph, and what an order of them
+ * costs. */
+#ifndef BFC_PLAN_FLOW_H
+#define BFC_PLAN_FLOW_H
+
+#include "tools/plan/graph/graph.h"
+
+struct flow {
+    const struct graph *graph;
+    uint32_t count; /* of nodes */
+    uint32_t edges;
+    uint32_t *from;    /* by edge */
+    uint32_t *to;      /* by edge */
+    uint32_t *next_at; /* by node, count + 1: where its successors start in `next` */
+    uint32_t *next;
+    uint32_t *prior_at; /* likewise its predecessors */
+    uint32_t *prior;
+    uint32_t *root;    /* by tensor: the first of those that share its memory */
+    double *size;      /* by tensor that is a root: of the largest of them; else 0 */
+    uint32_t *readers; /* by root: nodes that read any of them */
+    bool *kept;        /* by root: one of them lives to the end */
+};
+
+bool flow_build(struct flow *flow, const struct graph *graph, struct plan_error *error);
+void flow_free(struct flow *flow);
+
+/* Room to weigh orders in. */
+struct scale {
+    uint32_t *birth; /* by tensor */
+    uint32_t *death;
+    double *change; /* by step */
+};
+
+bool scale_create(struct scale *scale, const struct graph *graph);
+void scale_free(struct scale *scale);
+
+struct cost {
+    double peak;  /* most live bytes */
+    double total; /* live bytes over all steps */
+    uint32_t at;  /* the step of the peak */
+};
+
+struct cost flow_cost(const struct flow *flow, struct scale *scale, const uint32_t *nodes);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Lifetimes as comma-separated text.
+ *
+ * The first line names the columns, in any order: id, lower, upper, size; optional: alias, group,
+ * space, offset, stream. One row a buffer, in any order; half-open lifetimes [lower, upper). Fields
+ * may be quoted ("a,b", with "" for a quote); blank lines and spaces around fields are skipped;
+ * line ends are LF or CRLF. An empty optional field means that the row has no such constraint.
+ */
+#ifndef BFC_PLAN_CSV_H
+#define BFC_PLAN_CSV_H
+
+#include "tools/plan/model/lifetimes.h"
+
+/* Takes over `text` (also on failure). Free with lifetimes_free. */
+bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,
+               struct plan_error *error);
+
+/* Writes id,lower,upper,size,offset for the first `visible` rows, in their order. */
+bool csv_write_offsets(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
+                       struct plan_error *error);
+
+/* Writes id,lower,upper,size, and alias where there is any. */
+bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
+                         struct plan_error *error);
+
+#endif

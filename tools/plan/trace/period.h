@@ -1,0 +1,35 @@
+/*
+ * Finds the repeating part of an allocation stream: training and inference loops ask for the same
+ * blocks in the same order every iteration.
+ *
+ * Each event becomes a token: an allocation by device, thread and size, a free by the age of its
+ * block, counted in allocations; never by addresses. The prefix function (Knuth, Morris, Pratt
+ * 1977) of the reversed tokens gives the least period of every suffix at once; the longest suffix
+ * that repeats at least three times wins. A job's end disturbs that, so tails of growing length are
+ * left out in turn: O(n log n).
+ *
+ * When sizes jitter the exact tokens find nothing. Then the sizes are left out of the tokens, and
+ * each slot of the period is planned for its largest; unless that would raise the most live bytes
+ * of an average repetition by more than PERIOD_MOST_GROWTH: then there is no period worth planning.
+ */
+#ifndef BFC_PLAN_PERIOD_H
+#define BFC_PLAN_PERIOD_H
+
+#include "tools/plan/trace/events.h"
+
+#define PERIOD_MOST_GROWTH 1.25
+
+struct period {
+    uint32_t prefix; /* allocations before the first repetition */
+    uint32_t length; /* allocations of one repetition; 0: the stream has no period */
+    uint32_t repetitions;
+    uint32_t prefix_events; /* the same in events */
+    uint32_t length_events;
+    bool jitter;   /* sizes differ between repetitions */
+    double growth; /* most live bytes of the largest sizes ÷ those of an average repetition */
+};
+
+/* False: no host memory. A stream without a period is a success with length 0. */
+bool period_find(struct period *period, const struct events *events, struct plan_error *error);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Figures and foreign text as people read them, and tables of them.
+ *
+ * Functions that fill `text` cut off at `size` bytes and always end it with NUL; they return
+ * `text`, so that calls nest in printf's arguments. No state; thread-safe.
+ */
+#ifndef BFC_TOOLS_TEXT_H
+#define BFC_TOOLS_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/bytes.h"
+
+#define TEXT_FIGURE 32u /* bytes that suffice for each figure below */
+
+/* "1,234,567" */
+char *text_count(uint64_t count, char *text, size_t size);
+
+/* A share of 0 to 1 as "99.8 %", never rounded up to 100 or down to 0; below 0: "-". */
+char *text_share(double share, char *text, size_t size);
+
+/* "350 ns", "12.3 us", "4.56 s", "2 min 10 s", "3 h 4 min", "2 d 3 h" */
+char *text_duration(uint64_t ns, char *text, size_t size);
+
+/* Bytes of the UTF-8 character that `text` begins with; 0 when it is not a valid one. */
+size_t text_utf8_length(const char *text, size_t length);
+
+/* What a terminal may be shown: control characters and bytes that are not UTF-8 become '?'. */
+char *text_printable(const char *foreign, char *text, size_t size);
+
+/* A table: columns as wide as their widest cell, two blanks between them. */
+#define TEXT_COLUMNS 12u
+#define TEXT_CELL 320u
+
+struct text_table {
+    size_t columns;
+    size_t rows;
+    uint32_t right; /* bit i: column i is aligned on the right */
+    char (*cells)[TEXT_CELL];
+};
+
+/* Appends a row of table->columns texts. Returns 0, or -1 when memory runs out. */
+int text_table_add(struct text_table *table, const char *const *cells);
+
+/* Prints it; the last column is cut so that no line is longer than `width` (0: no limit). */
+void text_table_print(const struct text_table *table, FILE *stream, size_t width);
+
+void text_table_free(struct text_table *table);
+
+#endif
