@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/shared_folder.h"
 #include "tools/job/client.h"
@@ -13,29 +12,37 @@
 /* A segment that is being made is ready within microseconds; a look is repeated that often. */
 #define YOUNG_TRIES 20
 
-/* The longest wait for a job's helper thread to bring its map up to date. */
+/* The longest wait for jobs' helper threads to bring their maps up to date. */
 #define REFRESH_MS 200
 
 /* --- looking --- */
 
-enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
-                              struct bfc_job *job, char *reason, size_t size) {
+/* A job that does not answer in time is shown as it last was. */
+static enum bfc_read_result read_refreshed(int directory, const struct bfc_segment_name *name,
+                                           struct bfc_patience *patience, struct bfc_job *job,
+                                           char *reason, size_t size) {
     enum bfc_read_result result = BFC_READ_YOUNG;
-    /* A job that does not answer in time is shown as it last was. */
-    bfc_segment_refresh(directory, name, REFRESH_MS, reason, size);
+    bfc_segment_refresh(directory, name, patience, reason, size);
     for (int tries = 0; tries < YOUNG_TRIES && result == BFC_READ_YOUNG; tries++) {
         if (tries)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            bfc_nap(1000000);
         result = bfc_segment_read(directory, name, job, reason, size);
     }
     return result;
 }
 
-static void look_at(int directory, const struct bfc_segment_name *name, struct findings *findings) {
+enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
+                              struct bfc_job *job, char *reason, size_t size) {
+    struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
+    return read_refreshed(directory, name, &patience, job, reason, size);
+}
+
+static void look_at(int directory, const struct bfc_segment_name *name,
+                    struct bfc_patience *patience, struct findings *findings) {
     struct bfc_job *job = &findings->jobs[findings->job_count];
     char *reason = findings->refused[findings->refused_count];
     enum bfc_read_result result =
-        read_job(directory, name, job, reason, sizeof findings->refused[0]);
+        read_refreshed(directory, name, patience, job, reason, sizeof findings->refused[0]);
     if (result == BFC_READ_ABSENT)
         return;
     if (bfc_segment_sweep(directory, name, result == BFC_READ_OK ? job : NULL))
@@ -44,6 +51,17 @@ static void look_at(int directory, const struct bfc_segment_name *name, struct f
         findings->job_count++;
     else
         findings->refused_count++;
+}
+
+/* All are asked before the first is waited for. */
+static void look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
+                        struct findings *findings) {
+    char reason[sizeof findings->refused[0]];
+    for (size_t i = 0; i < count; i++)
+        bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
+    struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
+    for (size_t i = 0; i < count; i++)
+        look_at(directory, &names[i], &patience, findings);
 }
 
 bool find_jobs(int directory, struct findings *findings) {
@@ -56,8 +74,8 @@ bool find_jobs(int directory, struct findings *findings) {
     findings->refused = calloc(count + 1, sizeof *findings->refused);
     findings->swept = calloc(count + 1, sizeof *findings->swept);
     bool enough = findings->jobs && findings->refused && findings->swept;
-    for (size_t i = 0; enough && i < count; i++)
-        look_at(directory, &names[i], findings);
+    if (enough)
+        look_at_all(directory, names, count, findings);
     free(names);
     return enough;
 }

@@ -1,28 +1,26 @@
 /* Requests by a segment's name, under the guard. */
 #include "tools/job/client.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "segment/request.h"
 #include "tools/job/guard.h"
 
+/* The job does not wake its clients. */
+#define NAP_NS 1000000
+
 struct asking {
     bool refresh;
-    uint64_t bytes; /* to trim */
-    unsigned timeout_ms;
+    uint64_t bytes;                /* to trim */
+    struct bfc_patience *patience; /* NULL: no wait */
     uint64_t released;
     enum bfc_ask_result result;
 };
 
-/* Polls once a millisecond: the job does not wake its clients. */
-static bool wait_until_served(const struct bfc_request *request, unsigned timeout_ms) {
-    for (unsigned waited = 0;; waited++) {
-        if (bfc_request_is_served(request))
-            return true;
-        if (waited >= timeout_ms)
+static bool wait_until_served(const struct bfc_request *request, struct bfc_patience *patience) {
+    while (!bfc_request_is_served(request))
+        if (!patience || !bfc_patience_nap(patience))
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    return true;
 }
 
 static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
@@ -32,7 +30,7 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
     (void)look;
     struct bfc_request request =
         asking->refresh ? bfc_request_refresh(header) : bfc_request_trim(header, asking->bytes);
-    bool served = has_helper && wait_until_served(&request, asking->timeout_ms);
+    bool served = has_helper && wait_until_served(&request, asking->patience);
     asking->result = served ? BFC_ASK_DONE : BFC_ASK_UNANSWERED;
     asking->released = bfc_request_released(&request);
     return BFC_READ_OK;
@@ -45,16 +43,22 @@ static enum bfc_ask_result ask_by_name(int directory, const struct bfc_segment_n
     return result == BFC_READ_OK ? asking->result : BFC_ASK_REFUSED;
 }
 
+struct bfc_patience bfc_ask_patience(unsigned milliseconds) {
+    uint64_t now = bfc_now_ns();
+    return bfc_patience_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
+}
+
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
-                                        unsigned timeout_ms, char *reason, size_t size) {
-    struct asking asking = {.refresh = true, .timeout_ms = timeout_ms};
+                                        struct bfc_patience *patience, char *reason, size_t size) {
+    struct asking asking = {.refresh = true, .patience = patience};
     return ask_by_name(directory, name, &asking, reason, size);
 }
 
 enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_name *name,
                                      uint64_t bytes, unsigned timeout_ms, uint64_t *released,
                                      char *reason, size_t size) {
-    struct asking asking = {.bytes = bytes, .timeout_ms = timeout_ms};
+    struct bfc_patience patience = bfc_ask_patience(timeout_ms);
+    struct asking asking = {.bytes = bytes, .patience = &patience};
     enum bfc_ask_result result = ask_by_name(directory, name, &asking, reason, size);
     *released = asking.released;
     return result;

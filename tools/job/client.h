@@ -7,6 +7,7 @@
 #ifndef BFC_TOOLS_JOB_CLIENT_H
 #define BFC_TOOLS_JOB_CLIENT_H
 
+#include "base/clock.h"
 #include "segment/name.h"
 
 enum bfc_ask_result {
@@ -15,9 +16,15 @@ enum bfc_ask_result {
     BFC_ASK_REFUSED,    /* as bfc_segment_read does; `reason` says why */
 };
 
-/* Has the job refresh its map and its largest free blocks. */
+/* From now on. */
+struct bfc_patience bfc_ask_patience(unsigned milliseconds);
+
+/*
+ * Has the job refresh its map and its largest free blocks. Several jobs may share one patience, so
+ * that many that are stopped cost no more time than one. NULL: asks and does not wait.
+ */
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
-                                        unsigned timeout_ms, char *reason, size_t size);
+                                        struct bfc_patience *patience, char *reason, size_t size);
 
 /* Requests `bytes` of cached memory back (UINT64_MAX: all); `*released`: how many the job gave. */
 enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_name *name,

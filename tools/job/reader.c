@@ -4,21 +4,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
 #include "segment/file.h"
 #include "tools/job/guard.h"
 
-/* Tries to copy a pool's section at one consistent moment; each costs well under a microsecond. */
-#define MAX_TRIES 20000
-#define TRIES_BEFORE_YIELD 64
+/* Tries to copy a section at one consistent moment without a pause; each takes about a microsecond.
+ */
+#define TRIES_WITHOUT_NAP 64
+/* After these the writer may have been preempted in the middle of a change, or stopped: naps let it
+ * go on, until so much time was spent on one segment. */
+#define NAP_NS 50000
+#define PATIENCE_NS (50 * 1000 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
                    sizeof(struct bfc_segment_pool) % 8 == 0 && BFC_SEGMENT_POOLS <= 32,
@@ -87,22 +91,23 @@ static bool copy_once(void *to, const void *from, size_t size) {
     return before % 2 == 0 && atomic_load_explicit(sequence, memory_order_relaxed) == before;
 }
 
-/* False: the copy is torn. A dead job's segment does not change any more: one try suffices. */
-static bool copy_whole(void *to, const void *from, size_t size, bool dead) {
-    for (int tries = 0; tries < (dead ? 1 : MAX_TRIES); tries++) {
+/* False: the copy is torn. `patience` is shared by the sections of one segment; NULL: the job is
+ * dead, its segment does not change any more, and one try suffices. */
+static bool copy_whole(void *to, const void *from, size_t size, struct bfc_patience *patience) {
+    for (int tries = 1;; tries++) {
         if (copy_once(to, from, size))
             return true;
-        if (tries >= TRIES_BEFORE_YIELD)
-            sched_yield();
+        if (!patience || (tries >= TRIES_WITHOUT_NAP && !bfc_patience_nap(patience)))
+            return false;
     }
-    return false;
 }
 
 /* The counters last: the histograms are not behind them. False: those are torn. */
-static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from, bool dead) {
+static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
+                      struct bfc_patience *patience) {
     copy_words(to, from, sizeof *to);
     to->host_waits = bfc_host_waits(to);
-    return copy_whole(&to->stats, &from->stats, sizeof to->stats, dead);
+    return copy_whole(&to->stats, &from->stats, sizeof to->stats, patience);
 }
 
 static bool is_sound(const struct bfc_map_row *row) {
@@ -111,9 +116,10 @@ static bool is_sound(const struct bfc_map_row *row) {
            row->start <= UINT64_MAX - row->size;
 }
 
-static void copy_map(struct bfc_map *to, const struct bfc_map *from, bool dead) {
+static void copy_map(struct bfc_map *to, const struct bfc_map *from,
+                     struct bfc_patience *patience) {
     uint64_t kept = 0;
-    if (!copy_whole(to, from, sizeof *to, dead) || to->rows > BFC_MAP_ROWS)
+    if (!copy_whole(to, from, sizeof *to, patience) || to->rows > BFC_MAP_ROWS)
         to->rows = 0;
     for (uint64_t i = 0; i < to->rows; i++)
         if (is_sound(&to->row[i]))
@@ -171,13 +177,16 @@ static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, ch
     if (result != BFC_READ_OK)
         return result;
     job->state = find_state(&job->header);
+    uint64_t now = bfc_now_ns();
+    struct bfc_patience time = bfc_patience_until(now + PATIENCE_NS, now, NAP_NS);
+    struct bfc_patience *patience = job->state == BFC_JOB_ENDED ? NULL : &time;
     const struct bfc_segment_pool *pools = (const void *)(base + BFC_SEGMENT_POOLS_OFFSET);
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS && result == BFC_READ_OK; i++) {
-        if (!copy_pool(&job->pools[i], &pools[i], job->state == BFC_JOB_ENDED))
+        if (!copy_pool(&job->pools[i], &pools[i], patience))
             job->torn |= 1u << i;
         result = check_pool(look, i, &job->pools[i]);
     }
-    copy_map(&job->map, (const void *)(base + BFC_SEGMENT_MAP_OFFSET), job->state == BFC_JOB_ENDED);
+    copy_map(&job->map, (const void *)(base + BFC_SEGMENT_MAP_OFFSET), patience);
     copy_rings(job, base);
     return result;
 }
