@@ -34,7 +34,7 @@
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
 #include "layout/trace.h"
-#include "pool/lock.h"
+#include "pool/structures/lock.h"
 #include "pool/pool.h"
 
 #define BUFFERS 8

@@ -34,8 +34,8 @@ OTHER = "C library"
 
 
 def layer_of(path):
-    folder, _, name = path.rpartition("/")
-    if folder.endswith("pool"):
+    name = path.rpartition("/")[2]
+    if "/pool/" in path:
         return "pool"
     return OF_FILE.get(name, OTHER)
 

@@ -8,7 +8,7 @@
  * neighbours are ready, each ready block alone is in the one bin of its size, the counters are the
  * sums over the blocks, and no record is lost.
  */
-#include "pool/take.h"
+#include "pool/search/take.h"
 #include "tests/formal/proof/prover.h"
 
 #ifndef BLOCKS
