@@ -55,7 +55,7 @@ struct region {
  * with reuse_pending, but those of shared regions; each pending block is in the list of fences,
  * in rising order; each deferred block is in its list; each live block is in the map once; each
  * region has a head before its first block; each head, and each block that its hash selects, is an
- * anchor; each record is a block's, a head or vacant.
+ * index node; each record is a block's, a head or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
@@ -77,7 +77,7 @@ struct bfc_pool {
     uint64_t awaited;           /* a count of blocks */
     uint64_t readied;           /* blocks that ever ceased to be awaited */
     struct bins ready, pending;
-    struct anchors anchors;
+    struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
     uint32_t shared_regions; /* a count */
@@ -228,8 +228,8 @@ void slots_close(struct bfc_pool *pool);
 /* O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {
     bfc_addr start = block_start(&pool->blocks[b]);
-    anchor_index a = anchors_find(&pool->anchors, start);
-    return &pool->regions[pool->anchors.all[a].region];
+    node_index a = address_index_find(&pool->index, start);
+    return &pool->regions[pool->index.nodes[a].region];
 }
 
 static inline bool is_shared(const struct bfc_pool *pool, block_index b) {

@@ -55,17 +55,17 @@ static void move_fence_links(struct bfc_pool *pool, block_index from, block_inde
         pool->deferred = to;
 }
 
-static bool is_anchored(const struct bfc_pool *pool, block_index b) {
-    return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_anchor(b);
+static bool has_node(const struct bfc_pool *pool, block_index b) {
+    return block_state(&pool->blocks[b]) == BLOCK_HEAD || is_indexed(b);
 }
 
-/* Anchors are selected by index, so the record may be an anchor at one index and not at the other.
- */
-static void move_anchor(struct bfc_pool *pool, block_index from, block_index to,
-                        region_index region) {
-    anchors_remove(&pool->anchors, &pool->blocks[from]);
-    if (is_anchored(pool, to))
-        anchors_add(&pool->anchors, &pool->blocks[to], to, region);
+/* Nodes are selected by their records' indices, so the block may be a node by one record and not by
+ * the other. */
+static void move_node(struct bfc_pool *pool, block_index from, block_index to,
+                      region_index region) {
+    address_index_remove(&pool->index, &pool->blocks[from]);
+    if (has_node(pool, to))
+        address_index_add(&pool->index, &pool->blocks[to], to, region);
 }
 
 static void move_record(struct bfc_pool *pool, block_index from, block_index to) {
@@ -76,8 +76,8 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     blocks[to] = blocks[from];
     if (block_has_detail(&blocks[to]))
         pool->details[to] = pool->details[from];
-    if (is_anchored(pool, from) || is_anchor(to))
-        move_anchor(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
+    if (has_node(pool, from) || is_indexed(to))
+        move_node(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
     move_links(pool, to);
     if (state == BLOCK_READY)
         bins_replace(&pool->ready, blocks, from, to);

@@ -3,10 +3,10 @@
 
 #include "base/compiler.h"
 
-void surgery_add_anchor(struct bfc_pool *pool, block_index b) {
+void surgery_add_to_index(struct bfc_pool *pool, block_index b) {
     const struct block *at = &pool->blocks[b];
-    anchor_index before = anchors_find(&pool->anchors, block_start(at));
-    anchors_add(&pool->anchors, at, b, pool->anchors.all[before].region);
+    node_index before = address_index_find(&pool->index, block_start(at));
+    address_index_add(&pool->index, at, b, pool->index.nodes[before].region);
 }
 
 void pool_unbin(struct bfc_pool *pool, block_index b) {

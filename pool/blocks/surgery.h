@@ -10,8 +10,8 @@
 #include "base/compiler.h"
 #include "pool/blocks/internal.h"
 
-/* Makes b, new in its region's chain, an anchor. */
-void surgery_add_anchor(struct bfc_pool *pool, block_index b);
+/* Makes b, new in its region's chain, a node of the address index. */
+void surgery_add_to_index(struct bfc_pool *pool, block_index b);
 /* As merge_ready, under rules that are not plain. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
@@ -26,8 +26,8 @@ void pool_ready(struct bfc_pool *pool, block_index b);
 static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {
     struct block *at = &pool->blocks[b];
     at->tagged += bytes;
-    if (UNLIKELY(is_anchor(b)))
-        anchors_shift(&pool->anchors, block_start(at) - bytes, block_start(at));
+    if (UNLIKELY(is_indexed(b)))
+        address_index_shift(&pool->index, block_start(at) - bytes, block_start(at));
 }
 
 /*
@@ -48,15 +48,15 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     at->previous = front;
     move_start(pool, b, granules << BFC_GRANULE_BITS);
     at->last -= (uint32_t)granules;
-    if (UNLIKELY(is_anchor(front)))
-        surgery_add_anchor(pool, front);
+    if (UNLIKELY(is_indexed(front)))
+        surgery_add_to_index(pool, front);
     pool->stats->splits++;
     return front;
 }
 
 static inline void vacate(struct bfc_pool *pool, block_index gone) {
-    if (UNLIKELY(is_anchor(gone)))
-        anchors_remove(&pool->anchors, &pool->blocks[gone]);
+    if (UNLIKELY(is_indexed(gone)))
+        address_index_remove(&pool->index, &pool->blocks[gone]);
     slot_vacate(pool, gone);
     pool->stats->merges++;
 }

@@ -156,8 +156,8 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
     at->last = (uint32_t)(granules - 1);
     block_identify(pool, rest, take_id(pool), 0, fence);
     map_insert(&pool->map, blocks, rest);
-    if (is_anchor(rest))
-        surgery_add_anchor(pool, rest);
+    if (is_indexed(rest))
+        surgery_add_to_index(pool, rest);
     struct bfc_pool_stats *stats = pool->stats;
     stats->splits++;
     stats->blocks++;

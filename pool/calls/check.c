@@ -8,7 +8,7 @@ struct tally {
     const char *fault;
     uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
-    uint64_t binned_pending, requested, regions, anchors, shared;
+    uint64_t binned_pending, requested, regions, nodes, shared;
     block_index previous; /* the record before the block that is looked at */
 };
 
@@ -40,13 +40,13 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a large block does not start where it may");
     if (should_have_merged(pool, b, at->next))
         return fail(t, "two neighbouring free blocks are not merged");
-    anchor_index a = anchors_of(&pool->anchors, at);
-    bool anchored = a != 0;
-    if (anchored && pool->anchors.all[a].block != b)
-        return fail(t, "an anchor is not of the block that starts there");
-    if (anchored != is_anchor(b) && (anchored || !pool->anchors.refused))
-        return fail(t, "a block should be an anchor and is none, or the other way round");
-    t->anchors += anchored;
+    node_index a = address_index_node_of(&pool->index, at);
+    bool has_node = a != 0;
+    if (has_node && pool->index.nodes[a].block != b)
+        return fail(t, "a node of the index is not of the block that starts there");
+    if (has_node != is_indexed(b) && (has_node || !pool->index.refused))
+        return fail(t, "a block should be a node of the index and is none, or the other way round");
+    t->nodes += has_node;
     block_index found = map_find(&pool->map, blocks, block_start(at));
     if (found != (block_state(at) == BLOCK_LIVE ? b : 0))
         return fail(t, "a live block's address does not map to it, or a free one's does");
@@ -67,20 +67,20 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     return true;
 }
 
-static bool check_region(void *context, const struct anchor *anchor) {
+static bool check_region(void *context, const struct index_node *node) {
     struct tally *t = context;
     const struct bfc_pool *pool = t->pool;
-    const struct block *head = &pool->blocks[anchor->block];
-    const struct region *region = &pool->regions[anchor->region];
-    if (region->head != anchor->block || head->previous != anchor->region ||
+    const struct block *head = &pool->blocks[node->block];
+    const struct region *region = &pool->regions[node->region];
+    if (region->head != node->block || head->previous != node->region ||
         block_start(head) != region->start || !head->next)
         return fail(t, "a region and its head do not agree");
-    t->previous = anchor->block;
+    t->previous = node->block;
     for (block_index b = head->next; b; t->previous = b, b = pool->blocks[b].next)
         if (!check_place(t, b, region) || !count_block(t, b, region))
             return false;
     t->regions++;
-    t->anchors++;
+    t->nodes++;
     t->shared += region->shared;
     return true;
 }
@@ -202,10 +202,10 @@ static const char *check_counters(const struct tally *t) {
 
 static const char *check_all(const struct bfc_pool *pool) {
     struct tally t = {.pool = pool};
-    anchors_visit(&pool->anchors, pool->blocks, check_region, &t);
+    address_index_visit(&pool->index, pool->blocks, check_region, &t);
     const char *fault = t.fault;
-    if (!fault && (t.anchors != pool->anchors.count || t.shared != pool->shared_regions))
-        fault = "the anchors or the shared regions are not as many as they should be";
+    if (!fault && (t.nodes != pool->index.count || t.shared != pool->shared_regions))
+        fault = "the nodes of the index or the shared regions are not as many as they should be";
     if (!fault)
         fault = check_bins(pool, &pool->ready, BLOCK_READY, t.blocks[BLOCK_READY]);
     if (!fault)

@@ -28,7 +28,7 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
 static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
     uint64_t most_regions = most_blocks;
     if (!slots_open(pool, most_blocks) || !map_open(&pool->map, most_blocks) ||
-        !anchors_open(&pool->anchors, most_blocks) ||
+        !address_index_open(&pool->index, most_blocks) ||
         !host_array_reserve(&pool->region_memory, (most_regions + 1) * sizeof(struct region)) ||
         !host_array_commit(&pool->region_memory, sizeof(struct region)))
         return false;
@@ -40,7 +40,7 @@ static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
 static void close_records(struct bfc_pool *pool) {
     slots_close(pool);
     map_close(&pool->map);
-    anchors_close(&pool->anchors);
+    address_index_close(&pool->index);
     host_array_drop(&pool->region_memory);
 }
 

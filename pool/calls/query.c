@@ -113,7 +113,7 @@ struct visit {
     void *context;
 };
 
-static bool visit_region(void *context, const struct anchor *head) {
+static bool visit_region(void *context, const struct index_node *head) {
     struct visit *v = context;
     const struct block *blocks = v->pool->blocks;
     for (block_index b = blocks[head->block].next; b; b = blocks[b].next) {
@@ -129,6 +129,6 @@ void bfc_pool_visit(struct bfc_pool *pool,
                     void *context) {
     struct visit v = {.pool = pool, .visit = visit, .context = context};
     pool_enter(pool);
-    anchors_visit(&pool->anchors, pool->blocks, visit_region, &v);
+    address_index_visit(&pool->index, pool->blocks, visit_region, &v);
     pool_leave(pool);
 }

@@ -42,7 +42,7 @@ static enum bfc_status add_region(struct bfc_pool *pool, const struct region *re
         pool->blocks[head] = (struct block){.tagged = start, .previous = r, .next = b};
         block_set_state(&pool->blocks[head], BLOCK_HEAD);
     }
-    if (!r || !anchors_add(&pool->anchors, &pool->blocks[head], head, r)) {
+    if (!r || !address_index_add(&pool->index, &pool->blocks[head], head, r)) {
         if (r)
             vacate_region_record(pool, r);
         if (b)
@@ -57,8 +57,8 @@ static enum bfc_status add_region(struct bfc_pool *pool, const struct region *re
     pool->blocks[b] = (struct block){
         .tagged = start, .last = (uint32_t)((size >> BFC_GRANULE_BITS) - 1), .previous = head};
     block_set_zone(&pool->blocks[b], zone);
-    if (is_anchor(b))
-        anchors_add(&pool->anchors, &pool->blocks[b], b, r);
+    if (is_indexed(b))
+        address_index_add(&pool->index, &pool->blocks[b], b, r);
     struct bfc_pool_stats *stats = pool->stats;
     stats->regions++;
     stats->reserved += size;
@@ -102,15 +102,15 @@ static void forget_region_records(struct bfc_pool *pool) {
     pool->region_high = 1;
     pool->vacant_region = 0;
     host_array_give_back(&pool->region_memory, sizeof(struct region));
-    anchors_reset(&pool->anchors);
+    address_index_reset(&pool->index);
 }
 
 static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
     block_index b = region_idle_block(pool, region);
     pool_unbin(pool, b);
-    anchors_remove(&pool->anchors, &pool->blocks[b]);
-    anchors_remove(&pool->anchors, &pool->blocks[region->head]);
+    address_index_remove(&pool->index, &pool->blocks[b]);
+    address_index_remove(&pool->index, &pool->blocks[region->head]);
     slot_vacate(pool, b);
     slot_vacate(pool, region->head);
     pool->shared_regions -= region->shared;

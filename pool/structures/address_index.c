@@ -1,26 +1,26 @@
-/* Anchors: the treap over them. */
+/* The address index: a treap over its nodes. */
 #include "pool/structures/address_index.h"
 
-bool anchors_open(struct anchors *anchors, uint64_t most_blocks) {
-    if (!host_array_reserve(&anchors->memory, (most_blocks + 1) * sizeof(struct anchor)))
+bool address_index_open(struct address_index *index, uint64_t most_blocks) {
+    if (!host_array_reserve(&index->memory, (most_blocks + 1) * sizeof(struct index_node)))
         return false;
-    anchors->all = (struct anchor *)(void *)anchors->memory.base;
-    anchors->high = 1;
-    return host_array_commit(&anchors->memory, sizeof(struct anchor));
+    index->nodes = (struct index_node *)(void *)index->memory.base;
+    index->high = 1;
+    return host_array_commit(&index->memory, sizeof(struct index_node));
 }
 
-void anchors_close(struct anchors *anchors) {
-    host_array_drop(&anchors->memory);
+void address_index_close(struct address_index *index) {
+    host_array_drop(&index->memory);
 }
 
-void anchors_reset(struct anchors *anchors) {
-    anchors->high = 1;
-    anchors->vacant = 0;
-    host_array_give_back(&anchors->memory, sizeof(struct anchor));
+void address_index_reset(struct address_index *index) {
+    index->high = 1;
+    index->vacant = 0;
+    host_array_give_back(&index->memory, sizeof(struct index_node));
 }
 
 /* A treap's random priority: a hash of the index, so it need not be stored. */
-static uint32_t priority(anchor_index c) {
+static uint32_t priority(node_index c) {
     uint32_t x = c * UINT32_C(0x9e3779b1);
     x ^= x >> 15;
     x *= UINT32_C(0x85ebca77);
@@ -31,21 +31,21 @@ static bfc_addr key_of(const struct block *b) {
     return block_start(b) + (block_state(b) != BLOCK_HEAD);
 }
 
-static anchor_index take_vacant(struct anchors *anchors) {
-    anchor_index a = anchors->vacant;
+static node_index take_vacant(struct address_index *index) {
+    node_index a = index->vacant;
     if (a) {
-        anchors->vacant = anchors->all[a].lower;
+        index->vacant = index->nodes[a].lower;
         return a;
     }
-    uint64_t bytes = ((uint64_t)anchors->high + 1) * sizeof(struct anchor);
-    return host_array_commit(&anchors->memory, bytes) ? anchors->high++ : 0;
+    uint64_t bytes = ((uint64_t)index->high + 1) * sizeof(struct index_node);
+    return host_array_commit(&index->memory, bytes) ? index->high++ : 0;
 }
 
-/* Splits the tree at `tree` into the anchors before `key` and those after. */
-static void cut(struct anchors *anchors, anchor_index tree, bfc_addr key, anchor_index *below,
-                anchor_index *above) {
+/* Splits the tree at `tree` into the nodes before `key` and those after. */
+static void cut(struct address_index *index, node_index tree, bfc_addr key, node_index *below,
+                node_index *above) {
     while (tree) {
-        struct anchor *t = &anchors->all[tree];
+        struct index_node *t = &index->nodes[tree];
         if (t->key < key) {
             *below = tree;
             below = &t->higher;
@@ -59,72 +59,71 @@ static void cut(struct anchors *anchors, anchor_index tree, bfc_addr key, anchor
     *below = *above = 0;
 }
 
-bool anchors_add(struct anchors *anchors, const struct block *b, block_index index,
-                 region_index region) {
-    anchor_index a = take_vacant(anchors), *at = &anchors->root;
-    anchors->refused |= !a;
+bool address_index_add(struct address_index *index, const struct block *b, block_index record,
+                       region_index region) {
+    node_index a = take_vacant(index), *at = &index->root;
+    index->refused |= !a;
     if (!a)
         return false;
-    struct anchor *all = anchors->all, *added = &all[a];
-    *added = (struct anchor){.key = key_of(b), .block = index, .region = region};
+    struct index_node *all = index->nodes, *added = &all[a];
+    *added = (struct index_node){.key = key_of(b), .block = record, .region = region};
     while (*at && priority(*at) >= priority(a))
         at = all[*at].key < added->key ? &all[*at].higher : &all[*at].lower;
-    cut(anchors, *at, added->key, &added->lower, &added->higher);
+    cut(index, *at, added->key, &added->lower, &added->higher);
     *at = a;
-    anchors->count++;
+    index->count++;
     return true;
 }
 
 /* Joins two trees, all of `below` lower than all of `above`, at *at. */
-static void join(struct anchors *anchors, anchor_index *at, anchor_index below,
-                 anchor_index above) {
+static void join(struct address_index *index, node_index *at, node_index below, node_index above) {
     while (below && above) {
         if (priority(below) >= priority(above)) {
             *at = below;
-            at = &anchors->all[below].higher;
+            at = &index->nodes[below].higher;
             below = *at;
         } else {
             *at = above;
-            at = &anchors->all[above].lower;
+            at = &index->nodes[above].lower;
             above = *at;
         }
     }
     *at = below ? below : above;
 }
 
-/* The link, from `at` on, that leads to the anchor of this key, or to where it would be. */
-static anchor_index *link_to(anchor_index *at, struct anchor *all, bfc_addr key) {
+/* The link, from `at` on, that leads to the node of this key, or to where it would be. */
+static node_index *link_to(node_index *at, struct index_node *all, bfc_addr key) {
     while (*at && all[*at].key != key)
         at = all[*at].key < key ? &all[*at].higher : &all[*at].lower;
     return at;
 }
 
-void anchors_remove(struct anchors *anchors, const struct block *b) {
-    anchor_index *at = link_to(&anchors->root, anchors->all, key_of(b)), a = *at;
+void address_index_remove(struct address_index *index, const struct block *b) {
+    node_index *at = link_to(&index->root, index->nodes, key_of(b)), a = *at;
     if (!a)
         return;
-    struct anchor *gone = &anchors->all[a];
-    join(anchors, at, gone->lower, gone->higher);
-    *gone = (struct anchor){.lower = anchors->vacant};
-    anchors->vacant = a;
-    anchors->count--;
+    struct index_node *gone = &index->nodes[a];
+    join(index, at, gone->lower, gone->higher);
+    *gone = (struct index_node){.lower = index->vacant};
+    index->vacant = a;
+    index->count--;
 }
 
-void anchors_shift(struct anchors *anchors, bfc_addr from, bfc_addr to) {
-    anchor_index a = *link_to(&anchors->root, anchors->all, from + 1);
+void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to) {
+    node_index a = *link_to(&index->root, index->nodes, from + 1);
     if (a)
-        anchors->all[a].key = to + 1;
+        index->nodes[a].key = to + 1;
 }
 
-anchor_index anchors_of(const struct anchors *anchors, const struct block *b) {
-    anchor_index root = anchors->root;
-    return *link_to(&root, anchors->all, key_of(b));
+node_index address_index_node_of(const struct address_index *index, const struct block *b) {
+    node_index root = index->root;
+    return *link_to(&root, index->nodes, key_of(b));
 }
 
-anchor_index anchors_find(const struct anchors *anchors, bfc_addr address) {
-    anchor_index found = 0, tree = anchors->root;
+node_index address_index_find(const struct address_index *index, bfc_addr address) {
+    node_index found = 0, tree = index->root;
     while (tree) {
-        const struct anchor *t = &anchors->all[tree];
+        const struct index_node *t = &index->nodes[tree];
         bool below = (t->key & ~(bfc_addr)1) <= address;
         found = below ? tree : found;
         tree = below ? t->higher : t->lower;
@@ -132,17 +131,19 @@ anchor_index anchors_find(const struct anchors *anchors, bfc_addr address) {
     return found;
 }
 
-static bool visit_tree(const struct anchors *anchors, const struct block *blocks, anchor_index tree,
-                       bool (*visit)(void *context, const struct anchor *head), void *context) {
+static bool visit_tree(const struct address_index *index, const struct block *blocks,
+                       node_index tree, bool (*visit)(void *context, const struct index_node *head),
+                       void *context) {
     if (!tree)
         return true;
-    const struct anchor *a = &anchors->all[tree];
-    return visit_tree(anchors, blocks, a->lower, visit, context) &&
+    const struct index_node *a = &index->nodes[tree];
+    return visit_tree(index, blocks, a->lower, visit, context) &&
            (block_state(&blocks[a->block]) != BLOCK_HEAD || visit(context, a)) &&
-           visit_tree(anchors, blocks, a->higher, visit, context);
+           visit_tree(index, blocks, a->higher, visit, context);
 }
 
-bool anchors_visit(const struct anchors *anchors, const struct block *blocks,
-                   bool (*visit)(void *context, const struct anchor *head), void *context) {
-    return visit_tree(anchors, blocks, anchors->root, visit, context);
+bool address_index_visit(const struct address_index *index, const struct block *blocks,
+                         bool (*visit)(void *context, const struct index_node *head),
+                         void *context) {
+    return visit_tree(index, blocks, index->root, visit, context);
 }
