@@ -3,8 +3,6 @@
 
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/fences.h"
-#include "interpose/arena/free_modes.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/config/process.h"
@@ -12,8 +10,10 @@
 #include "interpose/context/contexts.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
+#include "interpose/fences/fences.h"
 #include "interpose/ipc/export_handle.h"
 #include "interpose/ipc/imports.h"
+#include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
 
 /* What pools of other contexts know of it: its share in their fences, and frees in its streams. */

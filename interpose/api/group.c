@@ -4,9 +4,9 @@
 #include "base/compiler.h"
 #include "interpose/api/bfcpreload.h"
 #include "interpose/api/open.h"
-#include "interpose/arena/free_modes.h"
 #include "interpose/context/capture.h"
 #include "interpose/host/thread_exit.h"
+#include "interpose/reuse/allocate.h"
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;
 

@@ -3,8 +3,8 @@
 
 #include "interpose/api/bfcpreload.h"
 #include "interpose/arena/arena.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/config/process.h"
+#include "interpose/reuse/give_back.h"
 
 unsigned bfc_interface(void) {
     return BFCPRELOAD_INTERFACE;

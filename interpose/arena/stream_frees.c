@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "interpose/arena/fence_event.h"
 #include "interpose/context/capture.h"
+#include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_LOOK = 16 };
 enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for queries in it */

@@ -6,9 +6,6 @@
 
 #include "interpose/api/context_end.h"
 #include "interpose/api/memory.h"
-#include "interpose/arena/free_modes.h"
-#include "interpose/arena/give_back.h"
-#include "interpose/arena/sharing.h"
 #include "interpose/config/roads.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
@@ -19,6 +16,10 @@
 #include "interpose/ipc/export_handle.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_attributes.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_while_capturing.h"
+#include "interpose/reuse/give_back.h"
+#include "interpose/reuse/sharing.h"
 #include "interpose/stats/segment.h"
 
 BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {

@@ -1,9 +1,9 @@
 /* Hooks of calls past the pool that need device memory: forwarded, counted, and made once more. */
 #include "interpose/api/pass_through.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/driver/driver.h"
 #include "interpose/driver/memory_needs.h"
 #include "interpose/entry/define_hook.h"
+#include "interpose/reuse/give_back.h"
 
 /* Here and in calls.inc are the same calls. */
 enum {

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_attributes.h"
 #include "interpose/ipc/pointer_lookup.h"
 #include "interpose/ipc/token_table.h"
+#include "interpose/reuse/sharing.h"
 
 bool bfc_has_exported_native;
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/token_table.h"
+#include "interpose/reuse/sharing.h"
 
 /* Import ids stand apart from block ids: a process may have both. */
 #define IMPORT_IDS (UINT64_C(1) << 61)

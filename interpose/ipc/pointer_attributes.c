@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/driver/current.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_lookup.h"
+#include "interpose/reuse/sharing.h"
 
 /* Above all ids that a driver counts up to, and positive where a program keeps it signed. */
 #define OUR_BUFFER_IDS (UINT64_C(1) << 62)

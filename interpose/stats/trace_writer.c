@@ -34,8 +34,8 @@
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
 #include "layout/trace.h"
-#include "pool/structures/lock.h"
 #include "pool/pool.h"
+#include "pool/structures/lock.h"
 
 #define BUFFERS 8
 #define RECORDS 8192 /* in a buffer, and so in a block */

@@ -2,9 +2,9 @@
 #include "interpose/watch/ask_others.h"
 
 #include "base/bytes.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
+#include "interpose/reuse/give_back.h"
 #include "interpose/watch/yield.h"
 
 static uint64_t above(uint64_t wanted, uint64_t there) {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/host/background.h"
 #include "interpose/host/c_library.h"
+#include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/watch/occupancy.h"
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "interpose/arena/sharing.h"
+#include "interpose/reuse/sharing.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/token_table.h"

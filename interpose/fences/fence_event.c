@@ -1,5 +1,5 @@
 /* The events of fences. */
-#include "interpose/arena/fence_event.h"
+#include "interpose/fences/fence_event.h"
 
 #include <stdlib.h>
 

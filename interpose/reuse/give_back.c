@@ -1,16 +1,16 @@
 /* Giving back what pools only cache: on request, when it was idle, and when a device is full. */
-#include "interpose/arena/give_back.h"
+#include "interpose/reuse/give_back.h"
 
 #include "base/bytes.h"
 #include "interpose/arena/arena.h"
-#include "interpose/arena/fences.h"
-#include "interpose/arena/free_modes.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
+#include "interpose/fences/fences.h"
+#include "interpose/reuse/settle.h"
 
 /* How long a stream is waited for that frees: it may need what this thread does next. */
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)

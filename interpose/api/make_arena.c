@@ -1,5 +1,5 @@
 /* Making an arena; no lock is held. */
-#include "interpose/arena/make.h"
+#include "interpose/api/make_arena.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/fences.h"
-#include "interpose/arena/free_modes.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/process.h"
+#include "interpose/fences/fences.h"
+#include "interpose/reuse/settle.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
 

@@ -1,6 +1,6 @@
 /* Making an arena: its pool, what that takes its memory from, its fences, where it counts. */
-#ifndef BFC_INTERPOSE_MAKE_H
-#define BFC_INTERPOSE_MAKE_H
+#ifndef BFC_INTERPOSE_MAKE_ARENA_H
+#define BFC_INTERPOSE_MAKE_ARENA_H
 
 #include "interpose/arena/state.h"
 

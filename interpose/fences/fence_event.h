@@ -1,6 +1,6 @@
 /*
  * The events of fences: what is done with one, or with all of a fence's. For
- * interpose/arena/fences.c, but for its making.
+ * interpose/fences/fences.c, but for its making.
  */
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H

@@ -10,7 +10,7 @@
  * a context implies the earlier ones, so while all pending fences are of one context, a few queries
  * settle hundreds of fences.
  */
-#include "interpose/arena/fences.h"
+#include "interpose/fences/fences.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "interpose/arena/fence_event.h"
 #include "interpose/context/capture.h"
+#include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
 enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */

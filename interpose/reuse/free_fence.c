@@ -1,0 +1,31 @@
+/* The fence of a free: errors, and whom the fence must cover. */
+#include "interpose/reuse/free_fence.h"
+
+void bfc_reuse_latch_fatal(struct bfc_arena *arena, CUresult result) {
+    if (!bfc_is_fatal(result))
+        return;
+    __atomic_store_n(&arena->fatal, (int)result, __ATOMIC_RELAXED);
+    __atomic_store_n(&arena->plain_most, 0, __ATOMIC_RELAXED);
+}
+
+bool bfc_reuse_is_passing(CUresult result) {
+    return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,
+                             CUcontext contexts[BFC_FENCE_CONTEXTS]) {
+    size_t count = 0;
+    if (owner)
+        contexts[count++] = arena->context;
+    return count + bfc_peers_of(arena->context, contexts + count);
+}
+
+bool bfc_reuse_has_peers(struct bfc_arena *arena) {
+    CUcontext peers[BFC_FENCE_CONTEXTS];
+    return bfc_reuse_contexts_of(arena, false, peers) > 0;
+}
+
+bool bfc_reuse_is_live(struct bfc_arena *arena, CUdeviceptr pointer) {
+    struct bfc_block_info block;
+    return bfc_pool_find(arena->pool, pointer, &block) && block.live && block.start == pointer;
+}
