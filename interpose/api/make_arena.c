@@ -16,8 +16,8 @@
 #include "interpose/stats/segment.h"
 
 /* Asks the driver all that is to be known. */
-static bool describe(struct bfc_arena *arena, const struct bfc_driver *driver,
-                     const struct bfc_options *options) {
+static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
+                       const struct bfc_options *options) {
     size_t total;
     if (driver->cuCtxGetDevice(&arena->device) != CUDA_SUCCESS ||
         driver->cuDeviceTotalMem_v2(&total, arena->device) != CUDA_SUCCESS ||
@@ -57,7 +57,7 @@ static void take_section(struct bfc_arena *arena) {
     arena->stats.event_pool = bfc_event_what(BFC_EVENT_NONE, arena->stats.section_index, 0);
 }
 
-static uint64_t now(void *context) {
+static uint64_t upstream_now(void *context) {
     (void)context;
     return bfc_now_ns();
 }
@@ -71,7 +71,7 @@ static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options
         .poll = bfc_reuse_poll,
         .wait = bfc_reuse_wait,
         .ask_other_jobs = ask_others,
-        .now = now,
+        .now = upstream_now,
     };
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
@@ -92,7 +92,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
     arena->references = 1;
     arena->context = context;
     arena->id = id ? id : __atomic_add_fetch(&own_ids, 1, __ATOMIC_RELAXED);
-    if (!describe(arena, driver, &process->options)) {
+    if (!ask_driver(arena, driver, &process->options)) {
         free(arena);
         return NULL;
     }

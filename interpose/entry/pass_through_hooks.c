@@ -30,7 +30,7 @@ _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
         CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))             \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
             result = driver->name arguments;                                                       \
         if (result == CUDA_SUCCESS)                                                                \
             bfc_count_past_pool(BFC_BYPASS_##kind, bytes);                                         \
@@ -43,7 +43,7 @@ BFC_BYPASS_CALLS(BYPASS)
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
         CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))             \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
             result = driver->name arguments;                                                       \
         return result;                                                                             \
     }

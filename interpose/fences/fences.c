@@ -63,11 +63,11 @@ struct bfc_fences {
     bool voids;      /* there was a void fence since the ring was empty */
 };
 
-static void lock(struct bfc_fences *fences) {
+static void lock_fences(struct bfc_fences *fences) {
     pool_lock(&fences->door.lock);
 }
 
-static void unlock(struct bfc_fences *fences) {
+static void unlock_fences(struct bfc_fences *fences) {
     pool_unlock(&fences->door.lock);
 }
 
@@ -77,7 +77,7 @@ static struct entry *entry_of(const struct bfc_fences *fences, bfc_fence fence) 
 
 /* ---- the ring, under the lock ---- */
 
-static bool make_room(struct bfc_fences *fences) {
+static bool make_room_for_fence(struct bfc_fences *fences) {
     if (fences->next - fences->first < fences->capacity)
         return true;
     struct entry *ring = calloc(2 * fences->capacity, sizeof *ring);
@@ -151,8 +151,8 @@ void bfc_fences_destroy(struct bfc_fences *fences) {
         return;
     bfc_door_remove(&fences->door);
     for (uint64_t i = 0; i < fences->capacity; i++)
-        bfc_events_free(fences->ring[i].events);
-    bfc_events_free(fences->store);
+        bfc_fence_events_free(fences->ring[i].events);
+    bfc_fence_events_free(fences->store);
     while (fences->endings)
         remove_ending(fences, fences->endings->context);
     free(fences->ring);
@@ -160,7 +160,7 @@ void bfc_fences_destroy(struct bfc_fences *fences) {
 }
 
 static void store_event(struct bfc_fences *fences, struct event *event) {
-    if (fate_of(event) == DEAD) {
+    if (bfc_fence_event_fate(event) == DEAD) {
         free(event);
         return;
     }
@@ -168,7 +168,7 @@ static void store_event(struct bfc_fences *fences, struct event *event) {
     fences->store = event;
 }
 
-static void give_back(struct bfc_fences *fences, struct event *events) {
+static void store_events(struct bfc_fences *fences, struct event *events) {
     while (events) {
         struct event *event = events;
         events = event->next;
@@ -177,7 +177,7 @@ static void give_back(struct bfc_fences *fences, struct event *events) {
 }
 
 static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
-    give_back(fences, entry->events);
+    store_events(fences, entry->events);
     entry->events = NULL;
 }
 
@@ -185,10 +185,10 @@ static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
  * A fence at either end of the ring is done with. An event that was alone stays for the next fence
  * at its place.
  */
-static ALWAYS_INLINE void drop(struct bfc_fences *fences, struct entry *entry) {
+static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
     if (UNLIKELY(fences->mixed))
         fences->mixed -= is_mixed(fences, entry->events);
-    if (UNLIKELY(entry->events->next || fate_of(entry->events) != LIVE))
+    if (UNLIKELY(entry->events->next || bfc_fence_event_fate(entry->events) != LIVE))
         clear_out(fences, entry);
 }
 
@@ -198,7 +198,7 @@ static bool is_void(const struct bfc_fences *fences, bfc_fence fence) {
 
 static void drop_void_firsts(struct bfc_fences *fences) {
     while (is_void(fences, fences->first))
-        drop(fences, entry_of(fences, fences->first++));
+        drop_entry(fences, entry_of(fences, fences->first++));
 }
 
 /* Fences up to `fence` are complete: drops them, as far as none is in use or still to be recorded.
@@ -209,7 +209,7 @@ static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
         if (state_of(entry) == RECORDING || entry->pins)
             return;
         fences->first++;
-        drop(fences, entry);
+        drop_entry(fences, entry);
     }
     if (UNLIKELY(fences->voids))
         drop_void_firsts(fences);
@@ -221,7 +221,7 @@ static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
  */
 static void drop_void_lasts(struct bfc_fences *fences) {
     while (is_void(fences, fences->next - 1))
-        drop(fences, entry_of(fences, --fences->next));
+        drop_entry(fences, entry_of(fences, --fences->next));
     if (fences->seen_recorded > fences->next)
         fences->seen_recorded = fences->next;
 }
@@ -229,9 +229,9 @@ static void drop_void_lasts(struct bfc_fences *fences) {
 /* ---- events ---- */
 
 /* Moves an event of the context from the store to `taken`; under the lock. */
-static bool take_stored(struct bfc_fences *fences, CUcontext context, struct event **taken) {
+static bool take_stored_event(struct bfc_fences *fences, CUcontext context, struct event **taken) {
     struct event **link = &fences->store;
-    while (*link && ((*link)->context != context || fate_of(*link) != LIVE))
+    while (*link && ((*link)->context != context || bfc_fence_event_fate(*link) != LIVE))
         link = &(*link)->next;
     struct event *event = *link;
     if (!event)
@@ -247,8 +247,8 @@ static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext 
                                      size_t count) {
     struct event *taken = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!take_stored(fences, contexts[i], &taken)) {
-            give_back(fences, taken);
+        if (!take_stored_event(fences, contexts[i], &taken)) {
+            store_events(fences, taken);
             return NULL;
         }
     return taken;
@@ -258,11 +258,11 @@ static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext 
  */
 static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, size_t count) {
     bool may = true;
-    lock(fences);
+    lock_fences(fences);
     for (size_t i = 0; i < count && may; i++)
         may = !is_ending(fences, contexts[i]);
     fences->makers += may;
-    unlock(fences);
+    unlock_fences(fences);
     return may;
 }
 
@@ -274,11 +274,11 @@ static CUresult stock_up(struct bfc_fences *fences, const struct bfc_driver *dri
     if (!begin_making(fences, contexts, count))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = bfc_events_make(driver, contexts[i], &made);
-    lock(fences);
-    give_back(fences, made);
+        result = bfc_fence_events_make(driver, contexts[i], &made);
+    lock_fences(fences);
+    store_events(fences, made);
     fences->makers--;
-    unlock(fences);
+    unlock_fences(fences);
     return result;
 }
 
@@ -296,9 +296,9 @@ static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
  * Draws a number for a fence over the contexts; its place in the ring is held from now on.
  * CUDA_ERROR_NOT_READY: the store has too few events.
  */
-static inline CUresult draw(struct bfc_fences *fences, const CUcontext *contexts, size_t count,
-                            struct event **events, bfc_fence *fence) {
-    if (UNLIKELY(fences->next - fences->first == fences->capacity) && !make_room(fences))
+static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *contexts,
+                                  size_t count, struct event **events, bfc_fence *fence) {
+    if (UNLIKELY(fences->next - fences->first == fences->capacity) && !make_room_for_fence(fences))
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct entry *entry = entry_of(fences, fences->next);
     if (UNLIKELY(!entry->events || count != 1 || entry->events->context != contexts[0]) &&
@@ -321,12 +321,12 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
                                    size_t count, struct event **events, bfc_fence *fence) {
     bool shut, open;
     do {
-        lock(fences);
+        lock_fences(fences);
         shut = fences->door.shut;
         open = bfc_door_is_open(&fences->door);
-        CUresult result = open ? draw(fences, contexts, count, events, fence)
+        CUresult result = open ? draw_fence(fences, contexts, count, events, fence)
                                : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        unlock(fences);
+        unlock_fences(fences);
         if (LIKELY(open))
             return result;
         if (shut)
@@ -337,12 +337,12 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
 
 /* Some of the events may have been recorded; but what says nothing about one says nothing. */
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
-    lock(fences);
+    lock_fences(fences);
     __atomic_store_n(&events->state, VOID, __ATOMIC_RELEASE);
     fences->voids = true;
     drop_void_lasts(fences);
     drop_void_firsts(fences);
-    unlock(fences);
+    unlock_fences(fences);
 }
 
 CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *driver,
@@ -356,7 +356,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
             return result;
     if (result != CUDA_SUCCESS || !events)
         return result;
-    result = bfc_events_record(driver, events);
+    result = bfc_fence_events_record(driver, events);
     if (UNLIKELY(result != CUDA_SUCCESS)) {
         make_void(fences, events);
         return result;
@@ -377,9 +377,9 @@ static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
 }
 
 static struct event *pin(struct bfc_fences *fences, bfc_fence fence) {
-    lock(fences);
+    lock_fences(fences);
     struct event *events = pin_locked(fences, fence);
-    unlock(fences);
+    unlock_fences(fences);
     return events;
 }
 
@@ -392,9 +392,9 @@ static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool comple
 }
 
 static void unpin(struct bfc_fences *fences, bfc_fence fence, bool complete) {
-    lock(fences);
+    lock_fences(fences);
     unpin_locked(fences, fence, complete);
-    unlock(fences);
+    unlock_fences(fences);
 }
 
 /*
@@ -407,7 +407,7 @@ struct look {
     uint64_t step;
 };
 
-static void aim(struct bfc_fences *fences, struct look *look) {
+static void aim_look(struct bfc_fences *fences, struct look *look) {
     uint64_t pending = fences->next - fences->first;
     if (look->step > pending)
         look->step = pending;
@@ -423,41 +423,41 @@ static void aim(struct bfc_fences *fences, struct look *look) {
 }
 
 static void begin_look(struct bfc_fences *fences, struct look *look) {
-    lock(fences);
+    lock_fences(fences);
     fences->looking++;
     look->step = fences->stride;
     fences->stride = 1;
-    aim(fences, look);
-    unlock(fences);
+    aim_look(fences, look);
+    unlock_fences(fences);
 }
 
 static void continue_look(struct bfc_fences *fences, struct look *look, bool complete) {
-    lock(fences);
+    lock_fences(fences);
     unpin_locked(fences, look->fence, complete);
     look->events = NULL;
     if (complete)
         fences->stride = look->step;
     if (complete || look->step > 1) {
         look->step = complete ? 2 * look->step : 1;
-        aim(fences, look);
+        aim_look(fences, look);
     }
-    unlock(fences);
+    unlock_fences(fences);
 }
 
 static bfc_fence end_look(struct bfc_fences *fences, const struct look *look) {
-    lock(fences);
+    lock_fences(fences);
     if (look->events)
         unpin_locked(fences, look->fence, false);
     fences->looking--;
     bfc_fence complete = fences->first - 1;
-    unlock(fences);
+    unlock_fences(fences);
     return complete;
 }
 
 static bfc_fence complete_fence(struct bfc_fences *fences) {
-    lock(fences);
+    lock_fences(fences);
     bfc_fence fence = fences->first - 1;
-    unlock(fences);
+    unlock_fences(fences);
     return fence;
 }
 
@@ -468,7 +468,7 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
     struct look look;
     begin_look(fences, &look);
     for (int queries = 0; look.events && queries < QUERIES_A_POLL; queries++)
-        continue_look(fences, &look, bfc_events_query(driver, look.events) == CUDA_SUCCESS);
+        continue_look(fences, &look, bfc_fence_events_query(driver, look.events) == CUDA_SUCCESS);
     bfc_fence complete = end_look(fences, &look);
     bfc_capture_restore(driver, mode);
     bfc_gate_leave();
@@ -479,14 +479,14 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
 
 /* A nap, if it cannot be waited for now. */
 static CUresult synchronize_events(const struct bfc_driver *driver, struct event *events) {
-    CUresult result = bfc_events_synchronize(driver, events);
+    CUresult result = bfc_fence_events_synchronize(driver, events);
     if (result == CUDA_ERROR_NOT_READY)
         bfc_nap(NAP_NS);
     return result;
 }
 
-static bfc_fence wait_a_while(struct bfc_fences *fences, const struct bfc_driver *driver,
-                              bfc_fence fence, uint64_t timeout_ns) {
+static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc_driver *driver,
+                                     bfc_fence fence, uint64_t timeout_ns) {
     uint64_t start = bfc_now_ns();
     struct bfc_patience patience = bfc_patience_until(start + timeout_ns, start, NAP_NS);
     bfc_fence complete;
@@ -496,9 +496,9 @@ static bfc_fence wait_a_while(struct bfc_fences *fences, const struct bfc_driver
 }
 
 static bool is_pending(struct bfc_fences *fences) {
-    lock(fences);
+    lock_fences(fences);
     bool pending = fences->first < fences->next;
-    unlock(fences);
+    unlock_fences(fences);
     return pending;
 }
 
@@ -523,7 +523,7 @@ bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *dr
                           bfc_fence fence, uint64_t timeout_ns, CUresult *error) {
     CUresult result = CUDA_SUCCESS;
     if (timeout_ns != UINT64_MAX)
-        return wait_a_while(fences, driver, fence, timeout_ns);
+        return wait_until_deadline(fences, driver, fence, timeout_ns);
     while (bfc_fences_poll(fences, driver) < fence && result == CUDA_SUCCESS && is_pending(fences))
         result = wait_for_first(fences, driver);
     if (error)
@@ -543,9 +543,9 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
 }
 
 bfc_fence bfc_fences_last(struct bfc_fences *fences) {
-    lock(fences);
+    lock_fences(fences);
     bfc_fence last = fences->next - 1;
-    unlock(fences);
+    unlock_fences(fences);
     return last;
 }
 
@@ -559,30 +559,30 @@ bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_
     *order = (struct bfc_order){.fence = fence};
     if (fence <= __atomic_load_n(&fences->ordered, __ATOMIC_ACQUIRE))
         return true;
-    lock(fences);
+    lock_fences(fences);
     bool open = bfc_door_is_open(&fences->door);
     if (fence > fences->handed_out)
         fences->handed_out = fence;
     if (open && (order->events = pin_locked(fences, fence)))
         fences->ordering++;
-    unlock(fences);
+    unlock_fences(fences);
     return open;
 }
 
 bfc_fence bfc_fences_announced(struct bfc_fences *fences) {
-    lock(fences);
+    lock_fences(fences);
     bfc_fence fence = fences->handed_out;
-    unlock(fences);
+    unlock_fences(fences);
     return fence;
 }
 
 void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order) {
     if (!order->events)
         return;
-    lock(fences);
+    lock_fences(fences);
     fences->ordering--;
     unpin_locked(fences, order->fence, false);
-    unlock(fences);
+    unlock_fences(fences);
 }
 
 CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *driver,
@@ -590,13 +590,13 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
     CUresult result = CUDA_SUCCESS;
     if (!order->events)
         return result;
-    result = bfc_events_order(driver, context, order->events);
-    lock(fences);
+    result = bfc_fence_events_order(driver, context, order->events);
+    lock_fences(fences);
     fences->ordering--;
     unpin_locked(fences, order->fence, false);
     if (result == CUDA_SUCCESS && order->fence > fences->ordered)
         __atomic_store_n(&fences->ordered, order->fence, __ATOMIC_RELEASE);
-    unlock(fences);
+    unlock_fences(fences);
     return result;
 }
 
@@ -606,16 +606,16 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
 static void clear_idle(struct bfc_fences *fences) {
     for (bfc_fence fence = fences->next; fence < fences->first + fences->capacity; fence++) {
         struct entry *entry = entry_of(fences, fence);
-        if (entry->events && fate_of(entry->events) != LIVE)
+        if (entry->events && bfc_fence_event_fate(entry->events) != LIVE)
             clear_out(fences, entry);
     }
 }
 
 static void set_all_fates(struct bfc_fences *fences, CUcontext context, enum fate fate) {
     for (uint64_t i = 0; i < fences->capacity; i++)
-        bfc_events_set_fate(fences->ring[i].events, context, fate);
+        bfc_fence_events_set_fate(fences->ring[i].events, context, fate);
     clear_idle(fences);
-    bfc_events_set_fate(fences->store, context, fate);
+    bfc_fence_events_set_fate(fences->store, context, fate);
 }
 
 static void purge_store(struct bfc_fences *fences) {
@@ -645,11 +645,11 @@ static bool are_used(struct bfc_fences *fences, CUcontext context) {
 }
 
 /* What was made meanwhile gets its fate too. */
-static bool put_aside(struct bfc_fences *fences, CUcontext context) {
-    lock(fences);
+static bool put_fences_aside(struct bfc_fences *fences, CUcontext context) {
+    lock_fences(fences);
     set_all_fates(fences, context, ENDING);
     bool used = are_used(fences, context);
-    unlock(fences);
+    unlock_fences(fences);
     return !used;
 }
 
@@ -657,27 +657,27 @@ void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context) {
     struct ending *ending = malloc(sizeof *ending);
     if (!ending)
         return;
-    lock(fences);
+    lock_fences(fences);
     *ending = (struct ending){context, fences->endings};
     fences->endings = ending;
-    unlock(fences);
+    unlock_fences(fences);
     uint64_t start = bfc_now_ns();
-    while (!put_aside(fences, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
+    while (!put_fences_aside(fences, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
         bfc_nap(NAP_NS);
 }
 
 void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context) {
-    lock(fences);
+    lock_fences(fences);
     remove_ending(fences, context);
     if (!is_ending(fences, context))
         set_all_fates(fences, context, LIVE);
-    unlock(fences);
+    unlock_fences(fences);
 }
 
 void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context) {
-    lock(fences);
+    lock_fences(fences);
     remove_ending(fences, context);
     set_all_fates(fences, context, DEAD);
     purge_store(fences);
-    unlock(fences);
+    unlock_fences(fences);
 }

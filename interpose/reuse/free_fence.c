@@ -1,15 +1,12 @@
 /* The fence of a free: errors, and whom the fence must cover. */
 #include "interpose/reuse/free_fence.h"
 
-void bfc_reuse_latch_fatal(struct bfc_arena *arena, CUresult result) {
-    if (!bfc_is_fatal(result))
-        return;
-    __atomic_store_n(&arena->fatal, (int)result, __ATOMIC_RELAXED);
-    __atomic_store_n(&arena->plain_most, 0, __ATOMIC_RELAXED);
-}
-
-bool bfc_reuse_is_passing(CUresult result) {
-    return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
+CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
+    if (bfc_is_fatal(result)) {
+        __atomic_store_n(&arena->fatal, (int)result, __ATOMIC_RELAXED);
+        __atomic_store_n(&arena->plain_most, 0, __ATOMIC_RELAXED);
+    }
+    return result;
 }
 
 size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,

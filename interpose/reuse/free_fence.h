@@ -15,19 +15,19 @@
 enum { BFC_FENCE_CONTEXTS = BFC_PEERS_MOST + 1 };
 
 /* Remembers an error after which the context answers nothing else. Returns `result`. */
-void bfc_reuse_latch_fatal(struct bfc_arena *arena, CUresult result);
+CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result);
 
 static inline CUresult bfc_reuse_latch(struct bfc_arena *arena, CUresult result) {
-    if (UNLIKELY(result != CUDA_SUCCESS))
-        bfc_reuse_latch_fatal(arena, result);
-    return result;
+    return LIKELY(result == CUDA_SUCCESS) ? result : bfc_reuse_latch_error(arena, result);
 }
 
 /*
  * Whether a refusal concerns our own call alone, where the program's would succeed: a capture that
  * no hook saw, or that began since; a lack of memory. The block must then wait for a better moment.
  */
-bool bfc_reuse_is_passing(CUresult result);
+static inline bool bfc_reuse_is_passing(CUresult result) {
+    return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
+}
 
 /* The block's own context, if `owner`, and those with access to its memory. Returns how many. */
 size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,

@@ -28,7 +28,7 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
 static inline CUresult synchronize_current(const struct bfc_driver *driver,
                                            struct bfc_arena *arena) {
     CUresult result;
-    uint64_t waits = bfc_observe_wait(&arena->stats);
+    uint64_t waits = bfc_events_count_wait(&arena->stats);
     if (UNLIKELY(waits < TIMED_WAITS || waits % TIMED_WAITS == 0))
         result = synchronize_timed(driver, arena, waits < TIMED_WAITS ? 1 : TIMED_WAITS);
     else
@@ -47,8 +47,8 @@ static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, stru
 }
 
 /* Waits for all work of a context, whichever one is the thread's current one. */
-static inline CUresult synchronize(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                   CUcontext context) {
+static inline CUresult synchronize_context(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           CUcontext context) {
     CUcontext current = NULL;
     CUresult result = driver->cuCtxGetCurrent(&current);
     if (LIKELY(result == CUDA_SUCCESS && current == context))
@@ -96,7 +96,7 @@ static NOINLINE CUresult wait_for_fence(const struct bfc_driver *driver, struct 
         return CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         return result;
-    bfc_observe_wait(&arena->stats);
+    bfc_events_count_wait(&arena->stats);
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     result = bfc_reuse_latch(arena, bfc_fences_synchronize(arena->fences, driver, fence));
     bfc_capture_restore(driver, mode);
@@ -108,11 +108,11 @@ static inline CUresult wait_for_owner(const struct bfc_driver *driver, struct bf
                                       bool *captured) {
     *captured = false;
     if (UNLIKELY(!arena->fences))
-        return synchronize(driver, arena, arena->context);
+        return synchronize_context(driver, arena, arena->context);
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return wait_for_fence(driver, arena, captured);
-    CUresult result = synchronize(driver, arena, arena->context);
+    CUresult result = synchronize_context(driver, arena, arena->context);
     bfc_capture_leave_wait(waits);
     return result;
 }
@@ -121,7 +121,7 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena
                                const CUcontext *peers, size_t count) {
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = synchronize(driver, arena, peers[i]);
+        result = synchronize_context(driver, arena, peers[i]);
     return result;
 }
 
@@ -177,15 +177,15 @@ static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_
 static inline CUresult tell_of_free(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t start,
                                     CUresult result) {
     if (LIKELY(result == CUDA_SUCCESS))
-        bfc_observe_free(&arena->stats, pointer, start);
+        bfc_events_add_free(&arena->stats, pointer, start);
     else if (result == CUDA_ERROR_INVALID_VALUE)
-        bfc_observe_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
     return result;
 }
 
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer) {
-    uint64_t start = bfc_observe_free_start();
+    uint64_t start = bfc_events_free_start();
     return tell_of_free(arena, pointer, start, free_by_mode(driver, arena, pointer));
 }
 
@@ -197,7 +197,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
-    uint64_t start = bfc_observe_free_start();
+    uint64_t start = bfc_events_free_start();
     CUresult result = synchronize_current(driver, arena);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))

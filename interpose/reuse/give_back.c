@@ -64,7 +64,7 @@ static void log_given_back(uint64_t bytes, const char *what) {
 }
 
 /* A free waits natively, so what is freed is free: the later rounds wait for it. */
-uint64_t bfc_arena_ask_siblings(struct bfc_arena *arena, uint64_t bytes) {
+uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t came = 0;
     for (unsigned effort = 0; effort < EFFORTS && came < bytes; effort++) {
@@ -78,7 +78,7 @@ uint64_t bfc_arena_ask_siblings(struct bfc_arena *arena, uint64_t bytes) {
     return came;
 }
 
-uint64_t bfc_arena_trim_all(uint64_t bytes) {
+uint64_t bfc_give_back_bytes(uint64_t bytes) {
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
     while (released < bytes && (arena = bfc_arena_next(arena))) {
@@ -90,7 +90,7 @@ uint64_t bfc_arena_trim_all(uint64_t bytes) {
     return released;
 }
 
-uint64_t bfc_arena_trim_idle(uint64_t idle_ns) {
+uint64_t bfc_give_back_idle(uint64_t idle_ns) {
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
@@ -107,7 +107,7 @@ struct bfc_place bfc_place_of(const CUmemLocation *location) {
 }
 
 /* Asking does a capture no harm; who cannot tell does not know that there is none. */
-static bool captures(const struct bfc_driver *driver, const struct bfc_place *place) {
+static bool place_captures(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUstreamCaptureStatus status;
     CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
         place->per_thread ? driver->cuStreamIsCapturing_ptsz : driver->cuStreamIsCapturing;
@@ -116,7 +116,7 @@ static bool captures(const struct bfc_driver *driver, const struct bfc_place *pl
 }
 
 /* A default stream is the current context's. */
-static CUcontext context_of(const struct bfc_driver *driver, const struct bfc_place *place) {
+static CUcontext context_of_place(const struct bfc_driver *driver, const struct bfc_place *place) {
     CUcontext context = NULL;
     bool is_default = !place->stream || place->stream == CU_STREAM_LEGACY ||
                       place->stream == CU_STREAM_PER_THREAD;
@@ -133,7 +133,7 @@ static bool find_device(const struct bfc_driver *driver, const struct bfc_place 
     *device = place->device;
     if (place->kind == BFC_PLACE_DEVICE || place->kind == BFC_PLACE_ANY)
         return place->kind == BFC_PLACE_DEVICE;
-    CUcontext context = context_of(driver, place);
+    CUcontext context = context_of_place(driver, place);
     if (!context || bfc_enter_context(driver, context, &pushed) != CUDA_SUCCESS)
         return false;
     bool found = driver->cuCtxGetDevice(device) == CUDA_SUCCESS;
@@ -166,10 +166,10 @@ static bool may_relax(const struct bfc_driver *driver) {
     return true;
 }
 
-bool bfc_arena_relieve(const struct bfc_driver *driver, struct bfc_place place) {
+bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place place) {
     CUdevice device;
     uint64_t released = 0;
-    if (!bfc_process_if_made() || !may_relax(driver) || captures(driver, &place))
+    if (!bfc_process_if_made() || !may_relax(driver) || place_captures(driver, &place))
         return false;
     bool known = find_device(driver, &place, &device);
     for (unsigned effort = 0; effort < EFFORTS && !released; effort++)

@@ -6,16 +6,16 @@
 
 /* Gives at least `bytes` of cached memory back, if there is so much; returns how many bytes went.
  * Thread-safe. */
-uint64_t bfc_arena_trim_all(uint64_t bytes);
+uint64_t bfc_give_back_bytes(uint64_t bytes);
 
 /* BFC_TRIM_IDLE: gives back the regions that were idle for so long. For the helper thread. */
-uint64_t bfc_arena_trim_idle(uint64_t idle_ns);
+uint64_t bfc_give_back_idle(uint64_t idle_ns);
 
 /*
  * From the pools of the process's other contexts on the arena's device; stops when so much came.
  * Returns how many bytes came. No pool's lock is held, nor its turn to grow.
  */
-uint64_t bfc_arena_ask_siblings(struct bfc_arena *arena, uint64_t bytes);
+uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes);
 
 /* The device of whose memory a call takes. */
 struct bfc_place {
@@ -40,6 +40,6 @@ struct bfc_place bfc_place_of(const CUmemLocation *location);
  * call may be made again, and this one too, until it has nothing more. Never for a call into a
  * stream that captures.
  */
-bool bfc_arena_relieve(const struct bfc_driver *driver, struct bfc_place place);
+bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place place);
 
 #endif

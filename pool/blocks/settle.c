@@ -8,7 +8,7 @@
 
 void fences_settle(struct bfc_pool *pool, uint64_t most) {
     while (pool->oldest_fence <= pool->completed && most--)
-        pool_ready(pool, pool->oldest);
+        surgery_make_ready(pool, pool->oldest);
 }
 
 void fences_complete(struct bfc_pool *pool, bfc_fence fence) {
@@ -45,7 +45,7 @@ void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t ar
         block_index before = details[b].newer;
         deferred_remove(pool, b);
         pool->stats->deferred -= block_size(&pool->blocks[b]);
-        pool_make_free(pool, b, fence);
+        surgery_make_free(pool, b, fence);
         b = before;
     }
     slots_settle(pool);

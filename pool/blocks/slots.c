@@ -11,7 +11,7 @@
 #define RECORDS_A_PIECE SLOTS_KEPT
 #define MOVES_A_CALL 8
 
-static bool commit(struct bfc_pool *pool, uint64_t records) {
+static bool commit_records(struct bfc_pool *pool, uint64_t records) {
     return host_array_commit(&pool->block_memory, records * sizeof(struct block)) &&
            host_array_commit(&pool->detail_memory, records * sizeof(struct block_detail));
 }
@@ -22,7 +22,7 @@ static void set_high(struct bfc_pool *pool, uint32_t high) {
 }
 
 block_index slot_take_fresh(struct bfc_pool *pool) {
-    if (pool->high == UINT32_MAX || !commit(pool, (uint64_t)pool->high + 1)) {
+    if (pool->high == UINT32_MAX || !commit_records(pool, (uint64_t)pool->high + 1)) {
         pool->records--;
         return 0;
     }
@@ -87,7 +87,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
         move_fence_links(pool, from, to);
 }
 
-static void give_back(struct bfc_pool *pool) {
+static void give_records_back(struct bfc_pool *pool) {
     uint64_t records = pool->high;
     host_array_give_back(&pool->block_memory, records * sizeof(struct block));
     host_array_give_back(&pool->detail_memory, records * sizeof(struct block_detail));
@@ -104,7 +104,7 @@ static void lower_high(struct bfc_pool *pool) {
     }
     set_high(pool, top);
     if (top % RECORDS_A_PIECE == 0)
-        give_back(pool);
+        give_records_back(pool);
 }
 
 void slots_move_together(struct bfc_pool *pool) {
@@ -116,7 +116,7 @@ bool slots_open(struct bfc_pool *pool, uint64_t most_blocks) {
     uint64_t most = most_blocks + 1;
     if (!host_array_reserve(&pool->block_memory, most * sizeof(struct block)) ||
         !host_array_reserve(&pool->detail_memory, most * sizeof(struct block_detail)) ||
-        !commit(pool, 1))
+        !commit_records(pool, 1))
         return false;
     pool->blocks = (struct block *)(void *)pool->block_memory.base;
     pool->details = (struct block_detail *)(void *)pool->detail_memory.base;

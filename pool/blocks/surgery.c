@@ -9,7 +9,7 @@ void surgery_add_to_index(struct bfc_pool *pool, block_index b) {
     address_index_add(&pool->index, at, b, pool->index.nodes[before].region);
 }
 
-void pool_unbin(struct bfc_pool *pool, block_index b) {
+void surgery_unbin(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY) {
         bins_remove(&pool->ready, pool->blocks, b, false);
         return;
@@ -32,11 +32,11 @@ static void make_pending(struct bfc_pool *pool, block_index b, bfc_fence fence) 
     pool->stats->pending += block_size(&blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (pending_with(pool, next, fence)) {
-        pool_unbin(pool, next);
+        surgery_unbin(pool, next);
         absorb_next(pool, b);
     }
     if (pending_with(pool, previous, fence)) {
-        pool_unbin(pool, previous);
+        surgery_unbin(pool, previous);
         absorb_next(pool, previous);
         b = previous;
     }
@@ -62,7 +62,7 @@ static void make_deferred(struct bfc_pool *pool, block_index b) {
     deferred_add(pool, b);
 }
 
-void pool_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence) {
+void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence) {
     if (LIKELY(fence <= pool->completed))
         make_ready(pool, b);
     else if (fence == BFC_DEFERRED_FENCE)
@@ -71,14 +71,14 @@ void pool_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence) {
         make_pending(pool, b, fence);
 }
 
-void pool_ready(struct bfc_pool *pool, block_index b) {
+void surgery_make_ready(struct bfc_pool *pool, block_index b) {
     struct bfc_pool_stats *stats = pool->stats;
     uint64_t size = block_size(&pool->blocks[b]);
     if (block_state(&pool->blocks[b]) == BLOCK_DEFERRED) {
         deferred_remove(pool, b);
         stats->deferred -= size;
     } else {
-        pool_unbin(pool, b);
+        surgery_unbin(pool, b);
         stats->pending -= size;
     }
     make_ready(pool, b);

@@ -16,11 +16,11 @@ void surgery_add_to_index(struct bfc_pool *pool, block_index b);
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
  */
-void pool_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
+void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
 /* Removes a ready or pending block from its bin and list. */
-void pool_unbin(struct bfc_pool *pool, block_index b);
+void surgery_unbin(struct bfc_pool *pool, block_index b);
 /* Makes a pending or deferred block ready. */
-void pool_ready(struct bfc_pool *pool, block_index b);
+void surgery_make_ready(struct bfc_pool *pool, block_index b);
 
 /* Moves the start of b by this many bytes. */
 static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {

@@ -102,7 +102,7 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     if (LIKELY(fence <= pool->completed))
         make_ready(pool, b);
     else
-        pool_make_free(pool, b, fence);
+        surgery_make_free(pool, b, fence);
     return BFC_OK;
 }
 
@@ -134,7 +134,7 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
         pool->stats->pending -= block_size(&pool->blocks[b]);
         pool->awaited--;
         pool->readied++;
-        pool_make_free(pool, b, fence);
+        surgery_make_free(pool, b, fence);
     }
     slots_settle(pool);
     pool_leave(pool);

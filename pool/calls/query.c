@@ -24,7 +24,8 @@ static bfc_fence fence_of(const struct bfc_pool *pool, block_index b) {
     return state == BLOCK_PENDING ? pool->details[b].fence : BFC_NO_FENCE;
 }
 
-static void describe(const struct bfc_pool *pool, block_index b, struct bfc_block_info *info) {
+static void describe_block(const struct bfc_pool *pool, block_index b,
+                           struct bfc_block_info *info) {
     const struct block *at = &pool->blocks[b];
     const struct region *region = region_of(pool, b);
     bool live = block_state(at) == BLOCK_LIVE;
@@ -46,7 +47,7 @@ bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_inf
     pool_enter(pool);
     block_index b = pool_find_holding(pool, address);
     if (b)
-        describe(pool, b, block);
+        describe_block(pool, b, block);
     pool_leave(pool);
     return b;
 }
@@ -118,7 +119,7 @@ static bool visit_region(void *context, const struct index_node *head) {
     const struct block *blocks = v->pool->blocks;
     for (block_index b = blocks[head->block].next; b; b = blocks[b].next) {
         struct bfc_block_info info;
-        describe(v->pool, b, &info);
+        describe_block(v->pool, b, &info);
         v->visit(v->context, &info);
     }
     return true;

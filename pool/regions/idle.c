@@ -60,7 +60,7 @@ static region_index smallest_idle(const struct bfc_pool *pool, uint64_t least) {
     return best;
 }
 
-static region_index largest_idle(const struct bfc_pool *pool, uint64_t least) {
+static region_index largest_idle_from(const struct bfc_pool *pool, uint64_t least) {
     const struct region *regions = pool->regions;
     region_index best = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -78,7 +78,7 @@ bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
     region_index r = smallest_idle(pool, key);
     if (r)
         return region_release(pool, r) != 0;
-    while (released < key && (r = largest_idle(pool, most))) {
+    while (released < key && (r = largest_idle_from(pool, most))) {
         uint64_t went = region_release(pool, r);
         if (!went)
             break;

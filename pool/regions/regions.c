@@ -63,7 +63,7 @@ static enum bfc_status add_region(struct bfc_pool *pool, const struct region *re
     stats->regions++;
     stats->reserved += size;
     stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
-    pool_make_free(pool, b, fence);
+    surgery_make_free(pool, b, fence);
     return BFC_OK;
 }
 
@@ -108,7 +108,7 @@ static void forget_region_records(struct bfc_pool *pool) {
 static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
     block_index b = region_idle_block(pool, region);
-    pool_unbin(pool, b);
+    surgery_unbin(pool, b);
     address_index_remove(&pool->index, &pool->blocks[b]);
     address_index_remove(&pool->index, &pool->blocks[region->head]);
     slot_vacate(pool, b);
@@ -171,7 +171,7 @@ static bool ready_up(struct bfc_pool *pool, const struct region *region) {
     for (block_index b = first; b;) {
         bool was_ready = block_state(&blocks[b]) == BLOCK_READY;
         if (!was_ready)
-            pool_ready(pool, b);
+            surgery_make_ready(pool, b);
         b = was_ready ? blocks[b].next : blocks[region->head].next;
     }
     return true;

@@ -74,8 +74,8 @@ static NOINLINE block_index pick_exactly(const struct bfc_pool *pool, const stru
 }
 
 /* A block that is large enough, in O(1) as far as there are bins. */
-static inline block_index pick(const struct bfc_pool *pool, const struct bins *bins,
-                               uint64_t granules) {
+static inline block_index pick_block(const struct bfc_pool *pool, const struct bins *bins,
+                                     uint64_t granules) {
     if (UNLIKELY(pool->rules.exact))
         return pick_exactly(pool, bins, granules);
     return bins_pick(bins, pool->blocks, granules);
@@ -90,8 +90,8 @@ static block_index with_room(const struct bfc_pool *pool, const struct bins *bin
 }
 
 /* A block that fits, by a search through the bin whose blocks do not all fit: not O(1). */
-static __attribute__((noinline)) block_index search(const struct bfc_pool *pool,
-                                                    const struct bins *bins, uint64_t granules) {
+static __attribute__((noinline)) block_index
+search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
     unsigned bin = bin_of(granules);
     unsigned last = granules < LARGE_GRANULES ? bin : bin_of(granules + MOST_LEAD);
     for (; bin <= last; bin++)
@@ -129,9 +129,9 @@ static __attribute__((noinline)) bool take_with_room(struct bfc_pool *pool, bloc
 /* Takes a ready block, or a pending one if the request may have that: it may miss one that fits. */
 static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
-    block_index ready = pick(pool, &pool->ready, request->granules), pending = 0;
+    block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
     if (request->flags & BFC_ALLOCATE_PENDING)
-        pending = pick(pool, &pool->pending, request->granules);
+        pending = pick_block(pool, &pool->pending, request->granules);
     if (fits_better(blocks, pending, ready)) {
         if (LIKELY(starts_well(&blocks[pending], request->granules))) {
             hand_out_pending(pool, pending, request);
@@ -149,12 +149,12 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
         return true;
     if (pool->rules.exact || (request->flags & BFC_ALLOCATE_HIT_ONLY))
         return false;
-    block_index b = search(pool, &pool->ready, request->granules);
+    block_index b = search_bins(pool, &pool->ready, request->granules);
     if (b)
         return pool_take_block(pool, b, request);
     if (!(request->flags & BFC_ALLOCATE_PENDING))
         return false;
-    b = search(pool, &pool->pending, request->granules);
+    b = search_bins(pool, &pool->pending, request->granules);
     return b && take_pending(pool, b, request);
 }
 
@@ -183,12 +183,12 @@ bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
             *ready -= block_size(&blocks[part]);
             *pending += block_size(&blocks[part]);
         }
-        pool_unbin(pool, part);
+        surgery_unbin(pool, part);
         if (!first)
             absorb_next(pool, b);
     }
     if (pending_with(pool, blocks[b].next, fence)) { /* what is left would be its equal */
-        pool_unbin(pool, blocks[b].next);
+        surgery_unbin(pool, blocks[b].next);
         absorb_next(pool, b);
     }
     block_set_state(&blocks[b], BLOCK_PENDING);

@@ -20,7 +20,7 @@ void address_index_reset(struct address_index *index) {
 }
 
 /* A treap's random priority: a hash of the index, so it need not be stored. */
-static uint32_t priority(node_index c) {
+static uint32_t priority_of_node(node_index c) {
     uint32_t x = c * UINT32_C(0x9e3779b1);
     x ^= x >> 15;
     x *= UINT32_C(0x85ebca77);
@@ -42,8 +42,8 @@ static node_index take_vacant(struct address_index *index) {
 }
 
 /* Splits the tree at `tree` into the nodes before `key` and those after. */
-static void cut(struct address_index *index, node_index tree, bfc_addr key, node_index *below,
-                node_index *above) {
+static void cut_tree(struct address_index *index, node_index tree, bfc_addr key, node_index *below,
+                     node_index *above) {
     while (tree) {
         struct index_node *t = &index->nodes[tree];
         if (t->key < key) {
@@ -67,18 +67,19 @@ bool address_index_add(struct address_index *index, const struct block *b, block
         return false;
     struct index_node *all = index->nodes, *added = &all[a];
     *added = (struct index_node){.key = key_of(b), .block = record, .region = region};
-    while (*at && priority(*at) >= priority(a))
+    while (*at && priority_of_node(*at) >= priority_of_node(a))
         at = all[*at].key < added->key ? &all[*at].higher : &all[*at].lower;
-    cut(index, *at, added->key, &added->lower, &added->higher);
+    cut_tree(index, *at, added->key, &added->lower, &added->higher);
     *at = a;
     index->count++;
     return true;
 }
 
 /* Joins two trees, all of `below` lower than all of `above`, at *at. */
-static void join(struct address_index *index, node_index *at, node_index below, node_index above) {
+static void join_trees(struct address_index *index, node_index *at, node_index below,
+                       node_index above) {
     while (below && above) {
-        if (priority(below) >= priority(above)) {
+        if (priority_of_node(below) >= priority_of_node(above)) {
             *at = below;
             at = &index->nodes[below].higher;
             below = *at;
@@ -92,32 +93,32 @@ static void join(struct address_index *index, node_index *at, node_index below, 
 }
 
 /* The link, from `at` on, that leads to the node of this key, or to where it would be. */
-static node_index *link_to(node_index *at, struct index_node *all, bfc_addr key) {
+static node_index *link_to_key(node_index *at, struct index_node *all, bfc_addr key) {
     while (*at && all[*at].key != key)
         at = all[*at].key < key ? &all[*at].higher : &all[*at].lower;
     return at;
 }
 
 void address_index_remove(struct address_index *index, const struct block *b) {
-    node_index *at = link_to(&index->root, index->nodes, key_of(b)), a = *at;
+    node_index *at = link_to_key(&index->root, index->nodes, key_of(b)), a = *at;
     if (!a)
         return;
     struct index_node *gone = &index->nodes[a];
-    join(index, at, gone->lower, gone->higher);
+    join_trees(index, at, gone->lower, gone->higher);
     *gone = (struct index_node){.lower = index->vacant};
     index->vacant = a;
     index->count--;
 }
 
 void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to) {
-    node_index a = *link_to(&index->root, index->nodes, from + 1);
+    node_index a = *link_to_key(&index->root, index->nodes, from + 1);
     if (a)
         index->nodes[a].key = to + 1;
 }
 
 node_index address_index_node_of(const struct address_index *index, const struct block *b) {
     node_index root = index->root;
-    return *link_to(&root, index->nodes, key_of(b));
+    return *link_to_key(&root, index->nodes, key_of(b));
 }
 
 node_index address_index_find(const struct address_index *index, bfc_addr address) {

@@ -13,7 +13,7 @@
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000
 
-static void nap(long ns) {
+static void nap_uncancelled(long ns) {
     int cancel = bfc_cancel_disable();
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
     bfc_cancel_restore(cancel);
@@ -27,7 +27,7 @@ void pool_lock_slowly(struct pool_lock *lock) {
             pause_for(pauses);
             pauses *= 2;
         } else {
-            nap(nap_ns);
+            nap_uncancelled(nap_ns);
             nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : nap_ns;
         }
         /* Relaxed: only a hint; the exchange that follows acquires. */

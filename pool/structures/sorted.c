@@ -1,7 +1,7 @@
 /* The treap of free blocks: insertion by splitting, removal by joining, without recursion. */
 #include "pool/structures/sorted.h"
 
-static uint64_t priority(const struct block *b) {
+static uint64_t priority_of_block(const struct block *b) {
     return (block_start(b) / BFC_GRANULE) * UINT64_C(0xd6e8feb86659fd93);
 }
 
@@ -14,7 +14,7 @@ static bool precedes(const struct block *a, const struct block *b) {
 void sorted_insert(block_index *root, struct block *blocks, block_index b) {
     struct block *at = &blocks[b];
     block_index *link = root;
-    while (*link && priority(&blocks[*link]) >= priority(at))
+    while (*link && priority_of_block(&blocks[*link]) >= priority_of_block(at))
         link = precedes(at, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
     block_index rest = *link, *lower = &at->before, *higher = &at->after;
     *link = b;
@@ -33,8 +33,8 @@ void sorted_insert(block_index *root, struct block *blocks, block_index b) {
 }
 
 /* The link that leads to `b`, whose key is that of `key`. */
-static block_index *link_to(block_index *root, struct block *blocks, block_index b,
-                            const struct block *key) {
+static block_index *link_to_block(block_index *root, struct block *blocks, block_index b,
+                                  const struct block *key) {
     block_index *link = root;
     while (*link != b)
         link = precedes(key, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
@@ -42,10 +42,10 @@ static block_index *link_to(block_index *root, struct block *blocks, block_index
 }
 
 void sorted_remove(block_index *root, struct block *blocks, block_index b) {
-    block_index *link = link_to(root, blocks, b, &blocks[b]);
+    block_index *link = link_to_block(root, blocks, b, &blocks[b]);
     block_index lower = blocks[b].before, higher = blocks[b].after;
     while (lower && higher) {
-        if (priority(&blocks[lower]) >= priority(&blocks[higher])) {
+        if (priority_of_block(&blocks[lower]) >= priority_of_block(&blocks[higher])) {
             *link = lower;
             link = &blocks[lower].after;
             lower = *link;
@@ -59,7 +59,7 @@ void sorted_remove(block_index *root, struct block *blocks, block_index b) {
 }
 
 void sorted_replace(block_index *root, struct block *blocks, block_index from, block_index to) {
-    *link_to(root, blocks, from, &blocks[to]) = to;
+    *link_to_block(root, blocks, from, &blocks[to]) = to;
 }
 
 /* The first block of the key's zone that does not precede the key, or 0. */
