@@ -60,7 +60,7 @@ static bool read_at(int file, void *to, size_t size, uint64_t offset) {
     return pread(file, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-static bool read_command(int file, struct bfc_other_job *job) {
+static bool read_job_command(int file, struct bfc_other_job *job) {
     if (!read_at(file, job->command, sizeof job->command,
                  offsetof(struct bfc_segment_header, command)))
         return false;
@@ -97,7 +97,7 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
     return there;
 }
 
-static bool look_at(void *context, int directory, const struct bfc_segment_name *name) {
+static bool look_at_job(void *context, int directory, const struct bfc_segment_name *name) {
     struct search *search = context;
     struct bfc_other_job *job = &search->found[search->count];
     const struct bfc_segment_look look = {.name = name};
@@ -106,7 +106,7 @@ static bool look_at(void *context, int directory, const struct bfc_segment_name 
         bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
         return true;
     *job = (struct bfc_other_job){.pid = name->pid};
-    if (read_command(file, job) && read_pools(file, search->uuid, job))
+    if (read_job_command(file, job) && read_pools(file, search->uuid, job))
         search->count++;
     close(file);
     return search->count < search->most;
@@ -114,13 +114,14 @@ static bool look_at(void *context, int directory, const struct bfc_segment_name 
 
 size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, size_t most) {
     struct search search = {.uuid = uuid, .found = found, .most = most};
-    visit_ours(look_at, &search);
+    visit_ours(look_at_job, &search);
     return search.count;
 }
 
 /* ---- requests ---- */
 
-static struct bfc_segment_header *map_segment(const struct bfc_segment_look *look, int directory) {
+static struct bfc_segment_header *map_job_segment(const struct bfc_segment_look *look,
+                                                  int directory) {
     int file;
     if (bfc_segment_file_open(look, directory, true, &file) != BFC_READ_OK)
         return NULL;
@@ -139,7 +140,7 @@ struct bfc_segment_header *bfc_other_job_map(int32_t pid) {
     int directory = bfc_segment_directory_open(BFC_SHARED_FOLDER);
     if (directory < 0)
         return NULL;
-    struct bfc_segment_header *header = map_segment(&look, directory);
+    struct bfc_segment_header *header = map_job_segment(&look, directory);
     close(directory);
     return header;
 }

@@ -23,30 +23,30 @@ static void change_bytes(uint64_t *word, uint64_t (*change)(uint64_t, uint64_t),
                                         __ATOMIC_RELAXED));
 }
 
-static struct bfc_request begin(struct bfc_segment_header *header, uint64_t bytes) {
+static struct bfc_request begin_request(struct bfc_segment_header *header, uint64_t bytes) {
     return (struct bfc_request){.header = header,
                                 .bytes = bytes,
                                 .released_before =
                                     __atomic_load_n(&header->released_bytes, __ATOMIC_ACQUIRE)};
 }
 
-static void send(struct bfc_request *request) {
+static void send_request(struct bfc_request *request) {
     uint32_t *word = &request->header->request;
     request->number = __atomic_add_fetch(word, 1, __ATOMIC_ACQ_REL);
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t bytes) {
-    struct bfc_request request = begin(header, bytes);
+    struct bfc_request request = begin_request(header, bytes);
     change_bytes(&header->request_bytes, bfc_add_saturating, bytes);
-    send(&request);
+    send_request(&request);
     return request;
 }
 
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header) {
-    struct bfc_request request = begin(header, 0);
+    struct bfc_request request = begin_request(header, 0);
     __atomic_fetch_add(&header->refresh_asked, 1, __ATOMIC_ACQ_REL);
-    send(&request);
+    send_request(&request);
     return request;
 }
 

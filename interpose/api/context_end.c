@@ -3,8 +3,6 @@
 
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/fences.h"
-#include "interpose/arena/free_modes.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/config/process.h"
@@ -12,12 +10,14 @@
 #include "interpose/context/contexts.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
+#include "interpose/fences/fences.h"
 #include "interpose/ipc/export_handle.h"
 #include "interpose/ipc/imports.h"
+#include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
 
 /* What pools of other contexts know of it: its share in their fences, and frees in its streams. */
-static void suspend(CUcontext context) {
+static void suspend_context(CUcontext context) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
         if (arena->fences)
@@ -26,7 +26,7 @@ static void suspend(CUcontext context) {
     }
 }
 
-static void resume(CUcontext context) {
+static void resume_context(CUcontext context) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
         if (arena->fences)
@@ -49,7 +49,7 @@ static void end_arena(struct bfc_arena *arena) {
     if (!arena)
         return;
     bfc_exports_arena_ended(arena);
-    bfc_observe_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
+    bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
     bfc_log(BFC_LOG_DEBUG, "device %d, context %llu: the pool ends with its context",
             (int)arena->device, arena->id);
     bfc_region_remove_owner(arena);
@@ -65,7 +65,8 @@ void bfc_context_ended_unseen(CUcontext context, unsigned long long id) {
  * Its own fences go before its arena: until that has ended, somebody may still ask for them. Fences
  * over it are no longer asked for then.
  */
-static void forget(const struct bfc_driver *driver, CUcontext context, unsigned long long id) {
+static void forget_context(const struct bfc_driver *driver, CUcontext context,
+                           unsigned long long id) {
     bfc_peers_forget(context);
     forget_events(context);
     end_arena(bfc_arena_unlink(context, id, false));
@@ -86,15 +87,15 @@ static struct ending close_context(CUcontext context) {
     if (ending.arena)
         bfc_arena_close(ending.arena);
     if (context)
-        suspend(context);
+        suspend_context(context);
     return ending;
 }
 
-static void conclude(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
+static void conclude_end(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
     if (ended && ending->context)
-        forget(driver, ending->context, ending->arena ? ending->arena->id : 0);
+        forget_context(driver, ending->context, ending->arena ? ending->arena->id : 0);
     else if (ending->context)
-        resume(ending->context);
+        resume_context(ending->context);
     if (!ended && ending->arena)
         bfc_arena_reopen(ending->arena);
     bfc_arena_drop(ending->arena);
@@ -106,7 +107,7 @@ CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
     struct ending ending = serves ? close_context(context) : (struct ending){0};
     CUresult result = real(context);
     if (serves)
-        conclude(driver, &ending, result == CUDA_SUCCESS);
+        conclude_end(driver, &ending, result == CUDA_SUCCESS);
     else if (result == CUDA_SUCCESS)
         bfc_contexts_forget(context);
     return result;
@@ -122,11 +123,11 @@ static bool has_ended(const struct bfc_driver *driver, const struct bfc_arena *a
  * The device's primary context may have ended, but which one it was could not be found out: looks
  * at all that are known of the device.
  */
-static void review(const struct bfc_driver *driver, CUdevice device) {
+static void review_captures(const struct bfc_driver *driver, CUdevice device) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next_on(device, arena)))
         if (has_ended(driver, arena))
-            forget(driver, arena->context, arena->id);
+            forget_context(driver, arena->context, arena->id);
 }
 
 static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) {
@@ -146,9 +147,9 @@ static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bo
     CUresult result = real(device);
     bool ended = result == CUDA_SUCCESS && (always || !primary_is_active(driver, device));
     if (serves && !ending.context)
-        review(driver, device);
+        review_captures(driver, device);
     if (serves)
-        conclude(driver, &ending, ended);
+        conclude_end(driver, &ending, ended);
     if (ended)
         bfc_contexts_forget_primary(device);
     return result;

@@ -4,9 +4,9 @@
 #include "base/compiler.h"
 #include "interpose/api/bfcpreload.h"
 #include "interpose/api/open.h"
-#include "interpose/arena/free_modes.h"
 #include "interpose/context/capture.h"
 #include "interpose/host/thread_exit.h"
+#include "interpose/reuse/allocate.h"
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;
 
@@ -15,7 +15,7 @@ static uint64_t round_up(uint64_t bytes) {
 }
 
 /* Cuts the group's next bytes off. */
-static bool cut(size_t bytes) {
+static bool carve_from_group(size_t bytes) {
     if (bytes > bfc_group.left ||
         bfc_pool_carve(bfc_group.arena->pool, bfc_group.next, bytes) != BFC_OK)
         return false;
@@ -25,7 +25,7 @@ static bool cut(size_t bytes) {
 }
 
 /* What was never the program's: it goes back under the fence that it came with. */
-static void give_back(CUdeviceptr start) {
+static void give_block_back(CUdeviceptr start) {
     struct bfc_block_info block;
     struct bfc_pool *pool = bfc_group.arena->pool;
     if (bfc_pool_find(pool, start, &block))
@@ -38,9 +38,10 @@ static bool skip_lead(size_t bytes) {
     size_t lead_bytes = bytes < BFC_LARGE ? 0 : -lead & (BFC_LARGE - 1);
     if (!lead_bytes)
         return true;
-    if (lead_bytes > bfc_group.left || bytes > bfc_group.left - lead_bytes || !cut(lead_bytes))
+    if (lead_bytes > bfc_group.left || bytes > bfc_group.left - lead_bytes ||
+        !carve_from_group(lead_bytes))
         return false;
-    give_back(lead);
+    give_block_back(lead);
     return true;
 }
 
@@ -48,7 +49,7 @@ bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer)
     if (arena != bfc_group.arena || !skip_lead(bytes))
         return false;
     *pointer = bfc_group.next;
-    return cut(bytes);
+    return carve_from_group(bytes);
 }
 
 static __thread bool ends_at_exit INITIAL_EXEC;
@@ -90,7 +91,7 @@ int bfc_group_end(void) {
         return BFCPRELOAD_IN_GROUP;
     if (bfc_process_if_made()) {
         if (bfc_group.left)
-            give_back(bfc_group.next);
+            give_block_back(bfc_group.next);
         bfc_arena_drop(bfc_group.arena);
     }
     bfc_group = (struct bfc_group){.arena = NULL};

@@ -6,14 +6,17 @@
 #include "interpose/api/checked.h"
 #include "interpose/api/group.h"
 #include "interpose/api/open.h"
-#include "interpose/arena/free_modes.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/driver.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/export_handle.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_in_stream_order.h"
+#include "interpose/reuse/free_modes.h"
+#include "interpose/reuse/give_back.h"
+#include "interpose/reuse/settle.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
 #include "interpose/stats/trace_writer.h"
@@ -24,10 +27,10 @@
 /* What the pools only cache must not be what the driver lacks. */
 static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                             size_t bytes, enum bfc_forward_reason reason) {
-    bfc_count_forwarded_allocation(reason);
+    bfc_segment_count_forwarded_allocation(reason);
     CUresult result = driver->cuMemAlloc_v2(pointer, bytes);
     while (result == CUDA_ERROR_OUT_OF_MEMORY && reason != BFC_FORWARD_TOO_LARGE &&
-           bfc_arena_relieve(driver, BFC_HERE))
+           bfc_give_back_for_call(driver, BFC_HERE))
         result = driver->cuMemAlloc_v2(pointer, bytes);
     return result;
 }
@@ -37,7 +40,7 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
 static CUresult explain_failure(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUresult result, size_t bytes) {
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        bfc_observe_landmark(&arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
         bfc_explain_out_of_memory(driver, arena, bytes);
     }
     return result;
@@ -67,11 +70,11 @@ static NOINLINE CUresult refuse_too_large(const struct bfc_driver *driver, struc
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
                             CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
     enum bfc_status status;
-    uint64_t start = bfc_observe_allocate_start();
+    uint64_t start = bfc_events_allocate_start();
     if (bytes > arena->device_total)
         return refuse_too_large(driver, arena, pointer, bytes);
     if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {
-        bfc_observe_allocation(&arena->stats, *pointer, bytes, start);
+        bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
         return CUDA_SUCCESS;
     }
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
@@ -81,7 +84,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
         return explain_failure(driver, arena, result, bytes);
     }
     if (result == CUDA_SUCCESS)
-        bfc_observe_allocation(&arena->stats, *pointer, bytes, start);
+        bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
     return result;
 }
 
@@ -128,12 +131,12 @@ static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *p
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = ask_and_allocate(driver, pointer, bytes);
-    if (!bfc_records())
+    if (!bfc_trace_is_on())
         return result;
     if (result == CUDA_SUCCESS)
-        bfc_record_allocation(*pointer, bytes);
+        bfc_trace_allocation(*pointer, bytes);
     else if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        bfc_record_out_of_memory(bytes);
+        bfc_trace_out_of_memory(bytes);
     return result;
 }
 
@@ -160,13 +163,13 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     struct bfc_arena *arena = bfc_current_arena(driver, &reason);
     if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
         return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
-    uint64_t start = bfc_observe_allocate_start();
+    uint64_t start = bfc_events_allocate_start();
     enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, 0, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
         return refuse(driver, arena, status, pointer, bytes);
     *pointer = block.start;
-    bfc_observe_allocation(&arena->stats, block.start, bytes, start);
+    bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
     return CUDA_SUCCESS;
 }
 
@@ -188,10 +191,10 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
-    struct bfc_arena *arena = bfc_arena_again(driver, context);
+    struct bfc_arena *arena = bfc_arena_last_if(driver, context);
     if (!arena)
         return false;
-    uint64_t start = bfc_observe_allocate_start();
+    uint64_t start = bfc_events_allocate_start();
     enum bfc_status status =
         bytes <= bfc_arena_plain_most(arena)
             ? bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_HIT_ONLY, &block)
@@ -200,7 +203,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     if (status != BFC_OK)
         return false;
     *pointer = block.start;
-    bfc_observe_allocation(&arena->stats, block.start, bytes, start);
+    bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
     return true;
 }
 
@@ -223,13 +226,13 @@ static CUresult note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult
     if (result == CUDA_SUCCESS) {
         if (noted)
             bfc_exports_freed(noted);
-        bfc_observe_free(&arena->stats, pointer, start);
+        bfc_events_add_free(&arena->stats, pointer, start);
         return result;
     }
     if (noted)
         bfc_exports_kept(arena, noted);
     if (result == CUDA_ERROR_INVALID_VALUE)
-        bfc_observe_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
     return result;
 }
 
@@ -238,31 +241,31 @@ static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)
         return answered.result;
-    if (bfc_records())
-        bfc_record_free(pointer, NULL);
+    if (bfc_trace_is_on())
+        bfc_trace_free(pointer, NULL);
     struct bfc_arena *arena = owner_of(pointer);
     if (arena) {
-        uint64_t start = bfc_observe_free_start();
+        uint64_t start = bfc_events_free_start();
         uint64_t noted = bfc_exports_noted(arena, pointer);
         return note_free(arena, pointer, bfc_reuse_free(driver, arena, pointer), noted, start);
     }
-    bfc_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
+    bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
 }
 
 CUresult bfc_free(CUdeviceptr pointer) {
     struct bfc_arena *arena;
-    if (UNLIKELY(!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist() ||
+    if (UNLIKELY(!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist() ||
                  answered.pointer || !(arena = bfc_arena_of(pointer))))
         return free_with_all_checks(pointer);
     return bfc_reuse_free_by_mode(bfc_driver_found, arena, pointer);
 }
 
 bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
-    if (!bfc_process_is_usual() || bfc_notes_exist() || bfc_captures_exist())
+    if (!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist())
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
-    struct bfc_arena *arena = bfc_arena_again_of(driver, context, pointer);
+    struct bfc_arena *arena = bfc_arena_last_if_holds(driver, context, pointer);
     if (!arena)
         return false;
     *result = bfc_reuse_free_in_current(driver, arena, pointer);
@@ -276,11 +279,11 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread) {
-    if (bfc_records())
-        bfc_record_free(pointer, stream);
+    if (bfc_trace_is_on())
+        bfc_trace_free(pointer, stream);
     struct bfc_arena *arena = owner_of(pointer);
     if (arena) {
-        uint64_t start = bfc_observe_free_start();
+        uint64_t start = bfc_events_free_start();
         uint64_t noted = bfc_exports_noted(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
         return note_free(arena, pointer, result, noted, start);

@@ -2,9 +2,9 @@
 #include "interpose/api/open.h"
 
 #include "interpose/api/context_end.h"
-#include "interpose/arena/free_modes.h"
-#include "interpose/arena/make.h"
+#include "interpose/api/make_arena.h"
 #include "interpose/context/green.h"
+#include "interpose/reuse/allocate.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/ask_others.h"
 #include "interpose/watch/helper.h"

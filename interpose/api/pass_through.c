@@ -14,7 +14,7 @@ void bfc_count_past_pool(enum bfc_bypass_kind kind, size_t bytes) {
     if (!process || !process->active)
         return;
     bfc_open_segment(process);
-    bfc_count_bypassed(kind, bytes);
+    bfc_segment_count_bypassed(kind, bytes);
 }
 
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,

@@ -3,8 +3,8 @@
 
 #include "interpose/api/bfcpreload.h"
 #include "interpose/arena/arena.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/config/process.h"
+#include "interpose/reuse/give_back.h"
 
 unsigned bfc_interface(void) {
     return BFCPRELOAD_INTERFACE;
@@ -16,8 +16,8 @@ static void hand_over(void *to, size_t to_size, const void *from, size_t from_si
     memcpy(to, from, to_size < from_size ? to_size : from_size);
 }
 
-static void describe(const struct bfc_arena *arena, const struct bfc_block_info *from, void *block,
-                     size_t size) {
+static void describe_block(const struct bfc_arena *arena, const struct bfc_block_info *from,
+                           void *block, size_t size) {
     struct bfcpreload_block told = {
         .start = from->start,
         .size = from->size,
@@ -42,7 +42,7 @@ int bfc_block_info(const void *address, struct bfcpreload_block *block, size_t s
     struct bfc_arena *arena = bfc_process_if_made() ? bfc_arena_of((CUdeviceptr)address) : NULL;
     if (!arena || !bfc_pool_find(arena->pool, (bfc_addr)address, &found))
         return BFCPRELOAD_NOT_POOLED;
-    describe(arena, &found, block, size);
+    describe_block(arena, &found, block, size);
     return 0;
 }
 
@@ -93,7 +93,7 @@ int bfc_stats(int device, struct bfcpreload_stats *stats, size_t size) {
 }
 
 size_t bfc_trim(size_t bytes) {
-    return bfc_process_if_made() ? bfc_arena_trim_all(bytes) : 0;
+    return bfc_process_if_made() ? bfc_give_back_bytes(bytes) : 0;
 }
 
 struct snapshot {
@@ -102,11 +102,11 @@ struct snapshot {
     size_t count, most, size;
 };
 
-static void add_block(void *context, const struct bfc_block_info *block) {
+static void add_block_to_snapshot(void *context, const struct bfc_block_info *block) {
     struct snapshot *snapshot = context;
     if (snapshot->count < snapshot->most)
-        describe(snapshot->arena, block, snapshot->blocks + snapshot->count * snapshot->size,
-                 snapshot->size);
+        describe_block(snapshot->arena, block, snapshot->blocks + snapshot->count * snapshot->size,
+                       snapshot->size);
     snapshot->count++;
 }
 
@@ -117,7 +117,7 @@ long bfc_snapshot(int device, struct bfcpreload_block *blocks, size_t most, size
         return BFCPRELOAD_BAD_ARGUMENT;
     while ((arena = next_arena(device, arena))) {
         snapshot.arena = arena;
-        bfc_pool_visit(arena->pool, add_block, &snapshot);
+        bfc_pool_visit(arena->pool, add_block_to_snapshot, &snapshot);
     }
     return (long)snapshot.count;
 }

@@ -10,11 +10,11 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/fences.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/config/process.h"
 #include "interpose/context/contexts.h"
+#include "interpose/fences/fences.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
@@ -201,7 +201,7 @@ struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long 
     if (first)
         free_arena(arena);
     else {
-        bfc_observe_landmark(&arena->stats, BFC_EVENT_BEGIN, 0, 0);
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_BEGIN, 0, 0);
         log_begin(arena);
     }
     return result;
@@ -234,24 +234,24 @@ static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_ar
            (driver->cuCtxGetId(arena->context, &id) == CUDA_SUCCESS && id == arena->id);
 }
 
-bool bfc_arena_was(unsigned long long id) {
+bool bfc_arena_last_has_id(unsigned long long id) {
     const struct bfc_arena *arena = bfc_thread_arena.arena;
     return id && arena && arena->id == id && !__atomic_load_n(&arena->ended, __ATOMIC_ACQUIRE);
 }
 
-struct bfc_arena *bfc_arena_again(const struct bfc_driver *driver, unsigned long long id) {
-    struct bfc_arena *arena = bfc_arena_was(id) ? last_if_current(driver) : NULL;
+struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id) {
+    struct bfc_arena *arena = bfc_arena_last_has_id(id) ? last_if_current(driver) : NULL;
     return arena && is_still_itself(driver, arena) ? arena : NULL;
 }
 
-struct bfc_arena *bfc_arena_again_of(const struct bfc_driver *driver, unsigned long long id,
-                                     CUdeviceptr address) {
-    return bfc_arena_was(id) && bfc_region_owner(address) == bfc_thread_arena.arena
+struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
+                                          CUdeviceptr address) {
+    return bfc_arena_last_has_id(id) && bfc_region_owner(address) == bfc_thread_arena.arena
                ? last_if_current(driver)
                : NULL;
 }
 
-unsigned long long bfc_arena_now(const struct bfc_driver *driver) {
+unsigned long long bfc_arena_last_id(const struct bfc_driver *driver) {
     const struct bfc_arena *arena = bfc_thread_arena.arena ? last_if_current(driver) : NULL;
     return arena && is_still_itself(driver, arena) ? arena->id : 0;
 }

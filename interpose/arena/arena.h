@@ -38,16 +38,16 @@ static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
 
 /*
  * The arena of the current context, if it is the one that this thread used last and its id is `id`,
- * which is not 0; else NULL, and nothing has changed. bfc_arena_again_of: and if `address` lies in
- * its regions. bfc_arena_now: the id of the one that this thread used last, if its context is
- * current; else 0. bfc_arena_was: whether `id` is that of the one that this thread used last,
- * current or not.
+ * which is not 0; else NULL, and nothing has changed. bfc_arena_last_if_holds: and if `address`
+ * lies in its regions. bfc_arena_last_id: the id of the one that this thread used last, if its
+ * context is current; else 0. bfc_arena_last_has_id: whether `id` is that of the one that this
+ * thread used last, current or not.
  */
-struct bfc_arena *bfc_arena_again(const struct bfc_driver *driver, unsigned long long id);
-struct bfc_arena *bfc_arena_again_of(const struct bfc_driver *driver, unsigned long long id,
-                                     CUdeviceptr address);
-unsigned long long bfc_arena_now(const struct bfc_driver *driver);
-bool bfc_arena_was(unsigned long long id);
+struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id);
+struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsigned long long id,
+                                          CUdeviceptr address);
+unsigned long long bfc_arena_last_id(const struct bfc_driver *driver);
+bool bfc_arena_last_has_id(unsigned long long id);
 
 /* The arena whose regions hold `address`, or NULL: not ours. Valid as above. */
 static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {

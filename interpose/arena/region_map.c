@@ -35,7 +35,7 @@ static struct {
 /* ---- reading ---- */
 
 /* The first region that ends above `address`. */
-static size_t find_slot(const struct table *table, uint64_t address) {
+static size_t find_region_slot(const struct table *table, uint64_t address) {
     size_t low = 0, high = READ(table->count);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -48,9 +48,9 @@ static size_t find_slot(const struct table *table, uint64_t address) {
 }
 
 /* The region that holds `address`; none: its owner is NULL. */
-static struct region search(uint64_t address) {
+static struct region search_regions(uint64_t address) {
     const struct table *table = __atomic_load_n(&map.table, __ATOMIC_ACQUIRE);
-    size_t slot = find_slot(table, address);
+    size_t slot = find_region_slot(table, address);
     if (slot >= READ(table->count) || READ(table->regions[slot].start) > address)
         return (struct region){0};
     return (struct region){READ(table->regions[slot].start), READ(table->regions[slot].end),
@@ -64,7 +64,7 @@ void *bfc_region_find(uint64_t address) {
         uint64_t before = __atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE);
         if (before & 1)
             continue;
-        struct region found = search(address);
+        struct region found = search_regions(address);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (READ(bfc_region_sequence) != before)
             continue;
@@ -88,14 +88,14 @@ static void end_write(void) {
     pthread_mutex_unlock(&map.lock);
 }
 
-static void put(struct table *table, size_t slot, struct region region) {
+static void put_region(struct table *table, size_t slot, struct region region) {
     WRITE(table->regions[slot].start, region.start);
     WRITE(table->regions[slot].end, region.end);
     WRITE(table->regions[slot].owner, region.owner);
 }
 
 /* All outgrown tables together are smaller than the present one. */
-static bool make_room(void) {
+static bool make_room_for_region(void) {
     struct table *old = map.table;
     if (old->count < old->capacity)
         return true;
@@ -115,12 +115,12 @@ static bool make_room(void) {
 static void remove_slots(size_t first, size_t after) {
     struct table *table = map.table;
     for (size_t i = after; i < table->count; i++)
-        put(table, first + i - after, table->regions[i]);
+        put_region(table, first + i - after, table->regions[i]);
     WRITE(table->count, table->count - (after - first));
 }
 
 static void drop_overlaps(uint64_t start, uint64_t end) {
-    size_t first = find_slot(map.table, start);
+    size_t first = find_region_slot(map.table, start);
     size_t after = first;
     while (after < map.table->count && map.table->regions[after].start < end)
         after++;
@@ -128,21 +128,21 @@ static void drop_overlaps(uint64_t start, uint64_t end) {
         remove_slots(first, after);
 }
 
-static void insert(struct region region) {
+static void insert_region(struct region region) {
     struct table *table = map.table;
-    size_t slot = find_slot(table, region.start);
+    size_t slot = find_region_slot(table, region.start);
     for (size_t i = table->count; i > slot; i--)
-        put(table, i, table->regions[i - 1]);
-    put(table, slot, region);
+        put_region(table, i, table->regions[i - 1]);
+    put_region(table, slot, region);
     WRITE(table->count, table->count + 1);
 }
 
 bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner) {
     begin_write();
     drop_overlaps(start, start + bytes);
-    bool room = make_room();
+    bool room = make_room_for_region();
     if (room)
-        insert((struct region){start, start + bytes, owner});
+        insert_region((struct region){start, start + bytes, owner});
     end_write();
     return room;
 }
@@ -150,7 +150,7 @@ bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner) {
 void bfc_region_remove(uint64_t start, const void *owner) {
     begin_write();
     const struct table *table = map.table;
-    size_t slot = find_slot(table, start);
+    size_t slot = find_region_slot(table, start);
     if (slot < table->count && table->regions[slot].start == start &&
         table->regions[slot].owner == owner)
         remove_slots(slot, slot + 1);
@@ -160,7 +160,7 @@ void bfc_region_remove(uint64_t start, const void *owner) {
 bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes) {
     pthread_mutex_lock(&map.lock);
     const struct table *table = map.table;
-    size_t slot = find_slot(table, address);
+    size_t slot = find_region_slot(table, address);
     while (slot < table->count && table->regions[slot].owner != owner)
         slot++;
     bool found = slot < table->count;
@@ -178,7 +178,7 @@ void bfc_region_remove_owner(const void *owner) {
     size_t kept = 0;
     for (size_t i = 0; i < table->count; i++)
         if (table->regions[i].owner != owner)
-            put(table, kept++, table->regions[i]);
+            put_region(table, kept++, table->regions[i]);
     WRITE(table->count, kept);
     end_write();
 }

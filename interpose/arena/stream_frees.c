@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "interpose/arena/fence_event.h"
 #include "interpose/context/capture.h"
+#include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_LOOK = 16 };
 enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for queries in it */
@@ -78,7 +78,7 @@ static enum fate fate_of_free(const struct stream_free *one) {
     return (enum fate)__atomic_load_n(&one->fate, __ATOMIC_ACQUIRE);
 }
 
-static struct stream_free *take_stored(struct bfc_stream_frees *frees, CUcontext context) {
+static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     struct stream_free **link = &frees->store;
     while (*link && ((*link)->context != context || fate_of_free(*link) != LIVE))
@@ -90,7 +90,7 @@ static struct stream_free *take_stored(struct bfc_stream_frees *frees, CUcontext
     return taken;
 }
 
-static void store(struct bfc_stream_frees *frees, struct stream_free *one) {
+static void store_free(struct bfc_stream_frees *frees, struct stream_free *one) {
     pthread_mutex_lock(&frees->lock);
     bool dead = fate_of_free(one) == DEAD;
     if (!dead) {
@@ -106,12 +106,13 @@ static void store(struct bfc_stream_frees *frees, struct stream_free *one) {
 static struct stream_free *take_or_make(const struct bfc_driver *driver,
                                         struct bfc_stream_frees *frees, CUcontext context,
                                         CUresult *result) {
-    struct stream_free *one = take_stored(frees, context);
+    struct stream_free *one = take_stored_free(frees, context);
     *result = CUDA_SUCCESS;
     if (one)
         return one;
     one = calloc(1, sizeof *one);
-    *result = one ? bfc_event_make_handle(driver, context, &one->event) : CUDA_ERROR_OUT_OF_MEMORY;
+    *result =
+        one ? bfc_fence_event_make_handle(driver, context, &one->event) : CUDA_ERROR_OUT_OF_MEMORY;
     if (*result != CUDA_SUCCESS) {
         free(one);
         return NULL;
@@ -124,7 +125,7 @@ static struct stream_free *take_or_make(const struct bfc_driver *driver,
  * The legacy stream answers with an error while a blocking stream captures. The record then has the
  * same answer as a free.
  */
-static bool captures(const struct bfc_stream_calls *calls, CUstream stream) {
+static bool stream_captures(const struct bfc_stream_calls *calls, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return calls->is_capturing && calls->is_capturing(stream, &status) == CUDA_SUCCESS &&
            status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -135,12 +136,12 @@ static bool captures(const struct bfc_stream_calls *calls, CUstream stream) {
  * under way: hence the second look, after which the free counts as later than that. A node that
  * frees memory must be given a graph's own: for ours the driver has this answer.
  */
-static CUresult record(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
+static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stream, CUevent event) {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
     bfc_gate_hold();
-    if (!captures(calls, stream)) {
+    if (!stream_captures(calls, stream)) {
         result = calls->record(event, stream);
-        if (result == CUDA_SUCCESS && bfc_captures_exist() && captures(calls, stream))
+        if (result == CUDA_SUCCESS && bfc_captures_exist() && stream_captures(calls, stream))
             result = CUDA_ERROR_INVALID_VALUE;
     }
     bfc_gate_leave();
@@ -181,7 +182,8 @@ static void enlist(struct bfc_stream_frees *frees, struct stream_free *one, uint
 }
 
 /* A stream whose id cannot be had shares its queue with nobody. */
-static uint64_t id_of(const struct bfc_stream_calls *calls, CUstream stream, uint64_t number) {
+static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
+                             uint64_t number) {
     unsigned long long id;
     return calls->get_id && calls->get_id(stream, &id) == CUDA_SUCCESS ? id
                                                                        : number | (uint64_t)1 << 63;
@@ -194,14 +196,14 @@ static CUresult free_in_stream(struct bfc_arena *arena, struct stream_free *one,
     pthread_mutex_lock(&frees->lock);
     one->number = frees->next_number++;
     pthread_mutex_unlock(&frees->lock);
-    uint64_t id = id_of(calls, stream, one->number);
-    CUresult result = record(calls, stream, one->event);
+    uint64_t id = id_of_stream(calls, stream, one->number);
+    CUresult result = record_event(calls, stream, one->event);
     if (result == CUDA_SUCCESS && bfc_pool_free_awaited(arena->pool, one->start) != BFC_OK)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         enlist(frees, one, id, spare);
     } else {
-        store(frees, one);
+        store_free(frees, one);
         free(spare);
     }
     return result;
@@ -216,7 +218,7 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
         return result;
     struct queue *spare = malloc(sizeof *spare);
     if (!spare) {
-        store(arena->stream_frees, one);
+        store_free(arena->stream_frees, one);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     one->start = pointer;
@@ -226,7 +228,7 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
 /* ---- looking ---- */
 
 /* Moves the frees up to this number out of the queue; under the lock. */
-static struct stream_free *take_out(struct queue *queue, uint64_t number) {
+static struct stream_free *take_out_free(struct queue *queue, uint64_t number) {
     struct stream_free *taken = NULL;
     queue->newest = NULL;
     for (struct stream_free **link = &queue->first, *one; (one = *link);) {
@@ -257,10 +259,11 @@ static void drop_if_empty(struct bfc_stream_frees *frees, struct queue *queue) {
 }
 
 /* The frees of this queue up to the number are done with: their blocks have this fence. */
-static void finish(struct bfc_arena *arena, struct queue *queue, uint64_t number, bfc_fence fence) {
+static void finish_frees(struct bfc_arena *arena, struct queue *queue, uint64_t number,
+                         bfc_fence fence) {
     struct bfc_stream_frees *frees = arena->stream_frees;
     pthread_mutex_lock(&frees->lock);
-    struct stream_free *taken = take_out(queue, number);
+    struct stream_free *taken = take_out_free(queue, number);
     drop_if_empty(frees, queue);
     pthread_mutex_unlock(&frees->lock);
     while (taken) {
@@ -268,12 +271,12 @@ static void finish(struct bfc_arena *arena, struct queue *queue, uint64_t number
         taken = one->next;
         bfc_pool_ready(arena->pool, one->start, fence);
         __atomic_fetch_add(&frees->ready, 1, __ATOMIC_RELEASE);
-        store(frees, one);
+        store_free(frees, one);
     }
 }
 
 /* Of a context that is about to end nothing is known, and no call is made with its events. */
-static CUresult query(const struct bfc_driver *driver, const struct stream_free *one) {
+static CUresult query_event(const struct bfc_driver *driver, const struct stream_free *one) {
     enum fate fate = fate_of_free(one);
     if (fate == LIVE)
         return driver->cuEventQuery(one->event);
@@ -286,22 +289,22 @@ static CUresult query(const struct bfc_driver *driver, const struct stream_free 
  * that a fence over all of the context will cover it. Any other error may pass, or the context
  * ends.
  */
-static bool look_at(const struct bfc_driver *driver, struct bfc_arena *arena, struct queue *queue,
-                    const struct stream_free *one) {
-    CUresult result = query(driver, one);
+static bool look_at_queue(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          struct queue *queue, const struct stream_free *one) {
+    CUresult result = query_event(driver, one);
     bool captured =
         result == CUDA_ERROR_CAPTURED_EVENT && arena->fences && one->context == arena->context;
     if (result != CUDA_SUCCESS && !captured)
         return false;
-    finish(arena, queue, one->number, captured ? BFC_DEFERRED_FENCE : BFC_NO_FENCE);
+    finish_frees(arena, queue, one->number, captured ? BFC_DEFERRED_FENCE : BFC_NO_FENCE);
     if (captured)
         __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
     return true;
 }
 
 /* The queue that was looked at least lately, its newest and its first free; NULL: there is none. */
-static struct queue *turn(struct bfc_stream_frees *frees, struct stream_free **newest,
-                          struct stream_free **first) {
+static struct queue *next_queue(struct bfc_stream_frees *frees, struct stream_free **newest,
+                                struct stream_free **first) {
     pthread_mutex_lock(&frees->lock);
     struct queue *queue = frees->queues, **end = &frees->queues;
     if (queue) {
@@ -317,15 +320,15 @@ static struct queue *turn(struct bfc_stream_frees *frees, struct stream_free **n
     return queue;
 }
 
-static bool look(const struct bfc_driver *driver, struct bfc_arena *arena) {
+static bool look_at_queues(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bool found = false;
     struct stream_free *newest = NULL, *first = NULL;
     for (int queries = QUERIES_A_LOOK; queries > 0; queries -= 2) {
-        struct queue *queue = turn(arena->stream_frees, &newest, &first);
+        struct queue *queue = next_queue(arena->stream_frees, &newest, &first);
         if (!queue)
             break;
-        if (look_at(driver, arena, queue, newest) ||
-            (first != newest && look_at(driver, arena, queue, first)))
+        if (look_at_queue(driver, arena, queue, newest) ||
+            (first != newest && look_at_queue(driver, arena, queue, first)))
             found = true;
     }
     return found;
@@ -350,7 +353,7 @@ bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *ar
     if (!begin_looking(arena->stream_frees))
         return false;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    bool found = look(driver, arena);
+    bool found = look_at_queues(driver, arena);
     bfc_capture_restore(driver, mode);
     end_looking(arena->stream_frees);
     return found;
@@ -392,7 +395,7 @@ static void set_fates(struct bfc_stream_frees *frees, CUcontext context, enum fa
 }
 
 /* A look that begins later sees the fates. */
-static bool put_aside(struct bfc_stream_frees *frees, CUcontext context) {
+static bool put_frees_aside(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     set_fates(frees, context, ENDING);
     bool used = frees->looking;
@@ -402,7 +405,7 @@ static bool put_aside(struct bfc_stream_frees *frees, CUcontext context) {
 
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context) {
     uint64_t start = bfc_now_ns();
-    while (!put_aside(frees, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
+    while (!put_frees_aside(frees, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
         bfc_nap(NAP_NS);
 }
 

@@ -103,11 +103,11 @@ enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_
     if (result != CUDA_SUCCESS) {
         last_error = result;
         log_refused(arena, bytes, why, result);
-        bfc_observe_landmark(&arena->stats, BFC_EVENT_REFUSED, 0, bytes);
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_REFUSED, 0, bytes);
         return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
     }
     *start = pointer;
-    bfc_observe_landmark(&arena->stats, BFC_EVENT_GROW, pointer, bytes);
+    bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, pointer, bytes);
     log_region(arena, pointer, bytes, "was reserved");
     return BFC_RESERVED;
 }
@@ -164,7 +164,7 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
     }
     if (kept)
         return false;
-    bfc_observe_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);
+    bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);
     log_region(arena, start, bytes, back ? "was given back" : "has gone with its context");
     bfc_device_refund(arena, bytes);
     return true;

@@ -24,7 +24,7 @@ bool bfc_log_shows(enum bfc_log_level level) {
 void bfc_log_line(char *line, size_t size) {
     size_t length = strnlen(line, size - 1);
     line[length] = '\n';
-    bfc_say(line, length + 1);
+    bfc_quiet_write(line, length + 1);
 }
 
 /* `number`: of a repeated message that is shown for many; 0: it stands for itself. */

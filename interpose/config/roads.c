@@ -24,7 +24,7 @@ static void write_road(const char *name, unsigned road) {
 }
 
 /* NULL: there is no room. */
-static struct place *place_of(const char *name) {
+static struct place *place_of_name(const char *name) {
     size_t first = (uintptr_t)name / 8;
     for (size_t i = 0; i < PLACES; i++) {
         struct place *place = &places[(first + i) % PLACES];
@@ -39,7 +39,7 @@ static struct place *place_of(const char *name) {
 
 /* Noted, then looked; who begins does the two the other way round. A road may be written twice. */
 void bfc_road_note(const char *name, enum bfc_road road) {
-    struct place *place = place_of(name);
+    struct place *place = place_of_name(name);
     if (place && !(__atomic_fetch_or(&place->seen, 1u << road, __ATOMIC_SEQ_CST) & 1u << road) &&
         __atomic_load_n(&begun, __ATOMIC_SEQ_CST))
         write_road(name, road);

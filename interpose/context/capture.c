@@ -163,7 +163,7 @@ static CUcontext current_context(void) {
 }
 
 /* A stream may be named while another context than its own is current. */
-static CUcontext context_of(CUstream stream, bool default_stream) {
+static CUcontext context_of_stream(CUstream stream, bool default_stream) {
     CUcontext context = NULL;
     const struct bfc_driver *driver = bfc_driver();
     return !default_stream && driver && driver->cuStreamGetCtx &&
@@ -210,7 +210,7 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
     }
     *capture = (struct capture){
         .stream = stream,
-        .context = context_of(stream, default_stream),
+        .context = context_of_stream(stream, default_stream),
         .thread = &bfc_this_thread,
         .mode = mode,
         .default_stream = default_stream,
@@ -301,8 +301,8 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
 
 /* ---- ends ---- */
 
-static bool forget(bool (*ended)(const struct capture *capture, const void *context),
-                   const void *context) {
+static bool forget_captures(bool (*ended)(const struct capture *capture, const void *context),
+                            const void *context) {
     if (count_under_way() == 0 || is_forked())
         return false;
     pthread_mutex_lock(&lock);
@@ -330,7 +330,7 @@ static bool is_nameable(const struct capture *capture) {
 
 /* An invalidated capture is not over: the driver goes on refusing what it bars until it is ended.
  */
-static bool is_over(const struct capture *capture, const void *context) {
+static bool is_capture_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN || !is_nameable(capture))
@@ -368,18 +368,18 @@ static bool is_of_context(const struct capture *capture, const void *context) {
  */
 static void end_thread(void *unused) {
     (void)unused;
-    forget(is_of_thread, NULL);
+    forget_captures(is_of_thread, NULL);
 }
 
 bool bfc_capture_review(const struct bfc_driver *driver) {
-    return forget(is_over, driver);
+    return forget_captures(is_capture_over, driver);
 }
 
 bool bfc_capture_ended(CUstream stream, bool per_thread) {
     struct named_stream named = {stream, is_default(stream, per_thread)};
-    return forget(is_of_stream, &named);
+    return forget_captures(is_of_stream, &named);
 }
 
 bool bfc_capture_context_ended(CUcontext context) {
-    return forget(is_of_context, &context);
+    return forget_captures(is_of_context, &context);
 }

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
-#include "pool/lock.h"
+#include "pool/structures/lock.h"
 
 /* What captures mean for a call of the calling thread that they may bar (an allocation, a free). */
 enum bfc_capture_state {

@@ -19,7 +19,7 @@ static unsigned high; /* atomic: places that were ever taken */
 unsigned bfc_contexts_known;
 bool bfc_contexts_may_hide = true;
 
-static struct known *find(CUcontext context) {
+static struct known *find_known(CUcontext context) {
     unsigned places = __atomic_load_n(&high, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < places; i++)
         if (__atomic_load_n(&table[i].context, __ATOMIC_ACQUIRE) == context)
@@ -28,17 +28,17 @@ static struct known *find(CUcontext context) {
 }
 
 bool bfc_contexts_has(CUcontext context) {
-    const struct known *known = find(context);
+    const struct known *known = find_known(context);
     return known && __atomic_load_n(&known->settled, __ATOMIC_ACQUIRE);
 }
 
 /* Without a place for it, it counts for ever: then there are several, whatever ends. */
-static struct known *add(CUcontext context) {
-    struct known *known = find(context);
+static struct known *add_known(CUcontext context) {
+    struct known *known = find_known(context);
     if (known)
         return known;
     __atomic_fetch_add(&bfc_contexts_known, 1, __ATOMIC_SEQ_CST);
-    if (!(known = find(NULL))) {
+    if (!(known = find_known(NULL))) {
         if (high == MOST)
             return NULL;
         known = &table[high];
@@ -53,13 +53,13 @@ static struct known *add(CUcontext context) {
 
 void bfc_contexts_add(CUcontext context) {
     pthread_mutex_lock(&lock);
-    add(context);
+    add_known(context);
     pthread_mutex_unlock(&lock);
 }
 
 void bfc_contexts_settle(CUcontext context) {
     pthread_mutex_lock(&lock);
-    struct known *known = find(context);
+    struct known *known = find_known(context);
     if (known)
         __atomic_store_n(&known->settled, true, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
@@ -67,14 +67,14 @@ void bfc_contexts_settle(CUcontext context) {
 
 void bfc_contexts_add_primary(CUcontext context, CUdevice device) {
     pthread_mutex_lock(&lock);
-    struct known *known = add(context);
+    struct known *known = add_known(context);
     if (known)
         known->device = device;
     pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock; NULL: there was none. */
-static void forget(struct known *known) {
+static void forget_known(struct known *known) {
     if (!known)
         return;
     if (known->device != NO_DEVICE)
@@ -85,7 +85,7 @@ static void forget(struct known *known) {
 
 void bfc_contexts_forget(CUcontext context) {
     pthread_mutex_lock(&lock);
-    forget(find(context));
+    forget_known(find_known(context));
     pthread_mutex_unlock(&lock);
 }
 
@@ -98,7 +98,7 @@ static struct known *find_primary(CUdevice device) {
 
 void bfc_contexts_forget_primary(CUdevice device) {
     pthread_mutex_lock(&lock);
-    forget(find_primary(device));
+    forget_known(find_primary(device));
     pthread_mutex_unlock(&lock);
 }
 

@@ -16,7 +16,7 @@ struct green {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct green *greens; /* atomic to read; grows only */
 
-static unsigned long long id_of(const struct bfc_driver *driver, CUcontext context) {
+static unsigned long long id_of_context(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = 0;
     if (!driver->cuCtxGetId || driver->cuCtxGetId(context, &id) != CUDA_SUCCESS)
         return 0;
@@ -31,7 +31,7 @@ static bool is_green(CUcontext context, unsigned long long id) {
 }
 
 void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
-    unsigned long long id = id_of(driver, context);
+    unsigned long long id = id_of_context(driver, context);
     pthread_mutex_lock(&lock);
     struct green *green = is_green(context, id) ? NULL : malloc(sizeof *green);
     if (green) {
@@ -44,7 +44,7 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
 CUcontext bfc_green_owner(const struct bfc_driver *driver, CUcontext context) {
     CUdevice device;
     if (!context || !__atomic_load_n(&greens, __ATOMIC_ACQUIRE) ||
-        !is_green(context, id_of(driver, context)))
+        !is_green(context, id_of_context(driver, context)))
         return context;
     if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return context;

@@ -27,7 +27,7 @@ size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     return count;
 }
 
-static CUresult add(CUcontext accessor, CUcontext owner) {
+static CUresult add_pair(CUcontext accessor, CUcontext owner) {
     size_t count = 0;
     for (const struct pair *pair = pairs; pair; pair = pair->next) {
         if (pair->owner == owner && pair->accessor == accessor)
@@ -49,7 +49,7 @@ static CUresult add(CUcontext accessor, CUcontext owner) {
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
     pthread_mutex_lock(&lock);
-    CUresult result = add(accessor, owner);
+    CUresult result = add_pair(accessor, owner);
     pthread_mutex_unlock(&lock);
     return result;
 }

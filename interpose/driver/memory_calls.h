@@ -3,7 +3,7 @@
  * kinds, and calls that need some beside their purpose. calls.inc lists these calls with the
  * reasons; each call that is made again when the device was full has a row here.
  *
- * A row's place is the device whose memory the call takes (interpose/arena/give_back.h).
+ * A row's place is the device whose memory the call takes (interpose/reuse/give_back.h).
  */
 #ifndef BFC_INTERPOSE_MEMORY_CALLS_H
 #define BFC_INTERPOSE_MEMORY_CALLS_H

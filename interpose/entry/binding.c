@@ -42,7 +42,7 @@ struct object {
     struct link_map map; /* l_addr and l_ld alone */
 };
 
-static bool describe(const struct dl_phdr_info *info, struct object *object) {
+static bool find_dynamic_section(const struct dl_phdr_info *info, struct object *object) {
     *object = (struct object){.info = info, .map.l_addr = info->dlpi_addr};
     for (unsigned i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
@@ -154,7 +154,7 @@ static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
     struct object object;
     (void)size;
-    if (!describe(info, &object) || object.map.l_ld != binding->library->l_ld)
+    if (!find_dynamic_section(info, &object) || object.map.l_ld != binding->library->l_ld)
         return 0;
     lead_symbols(binding, &object);
     return 1;
@@ -190,7 +190,7 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
     struct object object;
     struct bfc_dynamic dynamic;
     (void)size;
-    if (!describe(info, &object) || object.map.l_ld == binding->library->l_ld)
+    if (!find_dynamic_section(info, &object) || object.map.l_ld == binding->library->l_ld)
         return 0;
     bfc_read_dynamic(&object.map, &dynamic);
     if (!dynamic.symbols || !dynamic.strings)

@@ -6,9 +6,6 @@
 
 #include "interpose/api/context_end.h"
 #include "interpose/api/memory.h"
-#include "interpose/arena/free_modes.h"
-#include "interpose/arena/give_back.h"
-#include "interpose/arena/sharing.h"
 #include "interpose/config/roads.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
@@ -19,6 +16,10 @@
 #include "interpose/ipc/export_handle.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_attributes.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_while_capturing.h"
+#include "interpose/reuse/give_back.h"
+#include "interpose/reuse/sharing.h"
 #include "interpose/stats/segment.h"
 
 BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
@@ -80,7 +81,7 @@ BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
 /* What `call` answers, made again while the device is full of what the pools only cache. */
 #define RELIEVED(result, place, call)                                                              \
     CUresult result = call;                                                                        \
-    while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))                 \
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))            \
     result = call
 
 BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
@@ -444,6 +445,6 @@ void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flag
     if (hook && bfc_hook_real(driver, hook))
         return give_hook(hook);
     if (strncmp(name, "cuMemAlloc", strlen("cuMemAlloc")) == 0)
-        bfc_count_bypassed(BFC_BYPASS_UNKNOWN_ENTRY, 0);
+        bfc_segment_count_bypassed(BFC_BYPASS_UNKNOWN_ENTRY, 0);
     return bfc_unknown_entry(name, real);
 }

@@ -1,9 +1,9 @@
 /* Hooks of calls past the pool that need device memory: forwarded, counted, and made once more. */
 #include "interpose/api/pass_through.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/driver/driver.h"
 #include "interpose/driver/memory_needs.h"
 #include "interpose/entry/define_hook.h"
+#include "interpose/reuse/give_back.h"
 
 /* Here and in calls.inc are the same calls. */
 enum {
@@ -30,7 +30,7 @@ _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
         CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))             \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
             result = driver->name arguments;                                                       \
         if (result == CUDA_SUCCESS)                                                                \
             bfc_count_past_pool(BFC_BYPASS_##kind, bytes);                                         \
@@ -43,7 +43,7 @@ BFC_BYPASS_CALLS(BYPASS)
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
         CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_arena_relieve(driver, place))             \
+        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
             result = driver->name arguments;                                                       \
         return result;                                                                             \
     }

@@ -93,8 +93,8 @@ void bfc_runtime_watched(void) {
 }
 
 /* Notes what was found; the look began when bfc_loads was `loads`. */
-static void note(enum bfc_runtime_version version, const struct bfc_runtimes *found,
-                 unsigned long loads) {
+static void note_found(enum bfc_runtime_version version, const struct bfc_runtimes *found,
+                       unsigned long loads) {
     bool sole = bfc_runtimes_sole(found, version);
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         __atomic_store_n(&runtimes[version].calls[call], found->of[version].calls[call],
@@ -126,15 +126,15 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     struct bfc_runtimes found;
     unsigned long loads = __atomic_load_n(&bfc_loads, __ATOMIC_ACQUIRE);
     bfc_runtimes_find(&found);
-    note(version, &found, loads);
+    note_found(version, &found, loads);
     bfc_road_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
     log_watched();
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
 /* NULL: there is none; every caller's would have to be unloaded. */
-static inline void *find(enum bfc_runtime_version version, enum bfc_runtime_call call,
-                         const void *caller) {
+static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
+                              const void *caller) {
     if (!is_known(version))
         return look_for(version, call, caller);
     thread.left--;
@@ -143,7 +143,7 @@ static inline void *find(enum bfc_runtime_version version, enum bfc_runtime_call
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
 
-static void stop(void *unused) {
+static void forbid_at_exit(void *unused) {
     (void)unused;
     forbid(&exiting);
 }
@@ -152,15 +152,15 @@ static void stop(void *unused) {
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
     if (!__atomic_exchange_n(&asked[version], true, __ATOMIC_RELAXED))
-        __cxa_atexit(stop, NULL, NULL);
+        __cxa_atexit(forbid_at_exit, NULL, NULL);
 }
 
 /* A call of the runtime has ended well: it works in the context that is current now. */
 static NOINLINE void learn(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
-    if (!driver || bfc_arena_was(thread.context[version]))
+    if (!driver || bfc_arena_last_has_id(thread.context[version]))
         return;
-    thread.context[version] = bfc_arena_now(driver);
+    thread.context[version] = bfc_arena_last_id(driver);
     if (thread.context[version])
         stop_at_exit(version);
 }
@@ -174,7 +174,7 @@ static inline int learn_from(enum bfc_runtime_version version, int result) {
 static NOINLINE int forward_malloc(enum bfc_runtime_version version, void **pointer, size_t bytes,
                                    const void *caller) {
     struct calls runtime;
-    *(void **)&runtime.cudaMalloc = find(version, BFC_CALL_cudaMalloc, caller);
+    *(void **)&runtime.cudaMalloc = find_real(version, BFC_CALL_cudaMalloc, caller);
     if (!runtime.cudaMalloc)
         return INITIALIZATION_ERROR;
     return learn_from(version, runtime.cudaMalloc(pointer, bytes));
@@ -183,7 +183,7 @@ static NOINLINE int forward_malloc(enum bfc_runtime_version version, void **poin
 static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer,
                                  const void *caller) {
     struct calls runtime;
-    *(void **)&runtime.cudaFree = find(version, BFC_CALL_cudaFree, caller);
+    *(void **)&runtime.cudaFree = find_real(version, BFC_CALL_cudaFree, caller);
     if (!runtime.cudaFree)
         return INITIALIZATION_ERROR;
     return learn_from(version, runtime.cudaFree(pointer));
@@ -222,7 +222,7 @@ static inline int release(enum bfc_runtime_version version, void *pointer, const
 /* One that fails may leave the runtime with another device than the driver's current context. */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     struct calls runtime;
-    *(void **)&runtime.cudaSetDevice = find(version, BFC_CALL_cudaSetDevice, caller);
+    *(void **)&runtime.cudaSetDevice = find_real(version, BFC_CALL_cudaSetDevice, caller);
     int result = runtime.cudaSetDevice ? runtime.cudaSetDevice(device) : INITIALIZATION_ERROR;
     if (result != SUCCESS)
         thread.context[version] = 0;

@@ -39,7 +39,7 @@ static bool is_runtime_version(const char *version) {
     return strncmp(version, "libcudart.so.", strlen("libcudart.so.")) == 0;
 }
 
-static void look_at(struct bfc_runtimes *runtimes, const struct link_map *object) {
+static void look_at_object(struct bfc_runtimes *runtimes, const struct link_map *object) {
     const char *version;
     if (object->l_ld == _DYNAMIC) /* our own */
         return;
@@ -65,7 +65,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context) {
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             object.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     if (object.l_ld)
-        look_at(runtimes, &object);
+        look_at_object(runtimes, &object);
     return 0;
 }
 

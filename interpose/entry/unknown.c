@@ -23,7 +23,7 @@ enum { PLACES = 8 };
 static entry *places[PLACES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void note(CUresult result) {
+static void note_result(CUresult result) {
     if (bfc_capture_began_unknown(result))
         bfc_log(BFC_LOG_WARN, "a capture was begun by a driver call that is newer than this "
                               "library: from now on the driver itself serves allocations");
@@ -33,7 +33,7 @@ static void note(CUresult result) {
     static CUresult wrapper_##place(WORDS(DECLARE)) {                                              \
         bfc_capture_begin();                                                                       \
         CUresult result = __atomic_load_n(&places[place], __ATOMIC_ACQUIRE)(WORDS(PASS));          \
-        note(result);                                                                              \
+        note_result(result);                                                                       \
         return result;                                                                             \
     }
 WRAPPER(0)
@@ -73,7 +73,7 @@ bool bfc_unknown_begins(const char *name) {
 }
 
 /* -1: there are more of them than places. */
-static int place_of(entry *real) {
+static int place_of_entry(entry *real) {
     int place = 0;
     pthread_mutex_lock(&lock);
     while (place < PLACES && places[place] && places[place] != real)
@@ -103,11 +103,11 @@ void *bfc_unknown_entry(const char *name, void *real) {
         return real;
     entry *called;
     *(void **)&called = real;
-    int place = place_of(called);
+    int place = place_of_entry(called);
     if (place >= 0)
         return __extension__(void *) wrapper_of(place);
     /* It may be called unseen from now on. */
     bfc_capture_begin();
-    note(CUDA_SUCCESS);
+    note_result(CUDA_SUCCESS);
     return real;
 }

@@ -50,7 +50,7 @@ void bfc_quiet_end(const struct bfc_quiet *quiet) {
 /* ---- standard error ---- */
 
 /* glibc has a function fstat only since 2.33. */
-static bool describe(int file, struct stat *status) {
+static bool status_of_file(int file, struct stat *status) {
     return syscall(SYS_fstat, file, status) == 0;
 }
 
@@ -98,7 +98,7 @@ static bool has_kind(const struct stat *status) {
 static bool is_standard_output(const struct stat *status) {
     struct stat output;
     int flags = fcntl(STDERR_FILENO, F_GETFL);
-    return describe(STDOUT_FILENO, &output) && output.st_dev == status->st_dev &&
+    return status_of_file(STDOUT_FILENO, &output) && output.st_dev == status->st_dev &&
            output.st_ino == status->st_ino && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
            fcntl(STDOUT_FILENO, F_GETFL) == flags && fcntl(STDERR_FILENO, F_GETFD) == 0 &&
            fcntl(STDOUT_FILENO, F_GETFD) == 0;
@@ -106,7 +106,7 @@ static bool is_standard_output(const struct stat *status) {
 
 bool bfc_is_standard_error(void) {
     struct stat status;
-    if (!describe(STDERR_FILENO, &status) || !has_kind(&status))
+    if (!status_of_file(STDERR_FILENO, &status) || !has_kind(&status))
         return false;
     if (was_open && status.st_dev == first_device && status.st_ino == first_inode)
         return true;
@@ -124,7 +124,7 @@ static bool takes_text(void) {
     return takes;
 }
 
-void bfc_say(const char *text, size_t size) {
+void bfc_quiet_write(const char *text, size_t size) {
     struct bfc_quiet quiet;
     int reason = errno, cancel = bfc_cancel_disable();
     if (bfc_is_standard_error() && takes_text()) {

@@ -24,6 +24,6 @@ bool bfc_is_standard_error(void);
 
 /* Writes once to standard error, if descriptor 2 is still that and accepts the text within a
  * moment. */
-void bfc_say(const char *text, size_t size);
+void bfc_quiet_write(const char *text, size_t size);
 
 #endif

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 struct entry {
-    struct bfc_note note;
+    struct bfc_block_attributes note;
     struct entry *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **chains;
-static size_t chain_count; /* a power of two, or 0 */
-size_t bfc_note_count;     /* atomic: read without the lock */
+static size_t chain_count;         /* a power of two, or 0 */
+size_t bfc_block_attributes_count; /* atomic: read without the lock */
 
 /* ---- under the lock ---- */
 
@@ -22,14 +22,14 @@ static struct entry **chain_of(uint64_t id) {
     return &chains[id & (chain_count - 1)];
 }
 
-static struct entry **find(uint64_t id) {
+static struct entry **find_entry(uint64_t id) {
     struct entry **link = chain_count ? chain_of(id) : NULL;
     while (link && *link && (*link)->note.id != id)
         link = &(*link)->next;
     return link && *link ? link : NULL;
 }
 
-static bool grow(void) {
+static bool grow_table(void) {
     size_t old_count = chain_count, count = old_count ? 2 * old_count : 64;
     struct entry **old = chains, **grown = calloc(count, sizeof *grown);
     if (!grown)
@@ -47,8 +47,8 @@ static bool grow(void) {
     return true;
 }
 
-static struct entry *add(uint64_t id, const void *owner) {
-    if (bfc_note_count >= chain_count && !grow())
+static struct entry *add_entry(uint64_t id, const void *owner) {
+    if (bfc_block_attributes_count >= chain_count && !grow_table())
         return NULL;
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
@@ -57,24 +57,24 @@ static struct entry *add(uint64_t id, const void *owner) {
     entry->note.owner = owner;
     entry->next = *chain_of(id);
     *chain_of(id) = entry;
-    __atomic_store_n(&bfc_note_count, bfc_note_count + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&bfc_block_attributes_count, bfc_block_attributes_count + 1, __ATOMIC_RELEASE);
     return entry;
 }
 
-static struct entry *find_or_add(uint64_t id, const void *owner) {
-    struct entry **link = find(id);
-    return link ? *link : add(id, owner);
+static struct entry *find_or_add_entry(uint64_t id, const void *owner) {
+    struct entry **link = find_entry(id);
+    return link ? *link : add_entry(id, owner);
 }
 
-static void take_out(struct entry **link, struct bfc_note *note) {
+static void take_out_entry(struct entry **link, struct bfc_block_attributes *note) {
     struct entry *entry = *link;
     *link = entry->next;
     *note = entry->note;
     free(entry);
-    __atomic_store_n(&bfc_note_count, bfc_note_count - 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&bfc_block_attributes_count, bfc_block_attributes_count - 1, __ATOMIC_RELEASE);
 }
 
-static struct entry **find_of(const void *owner) {
+static struct entry **find_entry_of(const void *owner) {
     for (size_t i = 0; i < chain_count; i++)
         for (struct entry **link = &chains[i]; *link; link = &(*link)->next)
             if ((*link)->note.owner == owner)
@@ -84,20 +84,21 @@ static struct entry **find_of(const void *owner) {
 
 /* ---- for all ---- */
 
-bool bfc_note_find(uint64_t id, struct bfc_note *note) {
-    if (!bfc_notes_exist())
+bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *note) {
+    if (!bfc_block_attributes_exist())
         return false;
     pthread_mutex_lock(&lock);
-    struct entry **link = find(id);
+    struct entry **link = find_entry(id);
     if (link)
         *note = (*link)->note;
     pthread_mutex_unlock(&lock);
     return link;
 }
 
-bool bfc_note_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on) {
+bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, uint64_t region,
+                                          bool on) {
     pthread_mutex_lock(&lock);
-    struct entry *entry = find_or_add(id, owner);
+    struct entry *entry = find_or_add_entry(id, owner);
     if (entry) {
         entry->note.sync_memops = on;
         entry->note.region = region;
@@ -106,11 +107,11 @@ bool bfc_note_sync_memops(uint64_t id, const void *owner, uint64_t region, bool 
     return entry;
 }
 
-static bool is_set_in(const struct bfc_note *note, const void *owner, uint64_t region) {
+static bool is_set_in(const struct bfc_block_attributes *note, const void *owner, uint64_t region) {
     return note->sync_memops && !note->freeing && note->owner == owner && note->region == region;
 }
 
-bool bfc_notes_sync_memops_in(const void *owner, uint64_t region) {
+bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region) {
     bool set = false;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < chain_count && !set; i++)
@@ -120,9 +121,10 @@ bool bfc_notes_sync_memops_in(const void *owner, uint64_t region) {
     return set;
 }
 
-bool bfc_note_freeing(uint64_t id, bool freeing, struct bfc_note *note) {
+bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing,
+                                      struct bfc_block_attributes *note) {
     pthread_mutex_lock(&lock);
-    struct entry **link = find(id);
+    struct entry **link = find_entry(id);
     bool set = link && (*link)->note.sync_memops;
     if (set) {
         (*link)->note.freeing = freeing;
@@ -132,9 +134,9 @@ bool bfc_note_freeing(uint64_t id, bool freeing, struct bfc_note *note) {
     return set;
 }
 
-bool bfc_note_token(uint64_t id, const void *owner, struct bfc_token *token) {
+bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token) {
     pthread_mutex_lock(&lock);
-    struct entry *entry = find_or_add(id, owner);
+    struct entry *entry = find_or_add_entry(id, owner);
     if (entry && entry->note.exported)
         *token = entry->note.token;
     else if (entry)
@@ -145,24 +147,24 @@ bool bfc_note_token(uint64_t id, const void *owner, struct bfc_token *token) {
     return entry;
 }
 
-bool bfc_note_take(uint64_t id, struct bfc_note *note) {
-    if (!bfc_notes_exist())
+bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *note) {
+    if (!bfc_block_attributes_exist())
         return false;
     pthread_mutex_lock(&lock);
-    struct entry **link = find(id);
+    struct entry **link = find_entry(id);
     if (link)
-        take_out(link, note);
+        take_out_entry(link, note);
     pthread_mutex_unlock(&lock);
     return link;
 }
 
-bool bfc_note_take_of(const void *owner, struct bfc_note *note) {
-    if (!bfc_notes_exist())
+bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *note) {
+    if (!bfc_block_attributes_exist())
         return false;
     pthread_mutex_lock(&lock);
-    struct entry **link = find_of(owner);
+    struct entry **link = find_entry_of(owner);
     if (link)
-        take_out(link, note);
+        take_out_entry(link, note);
     pthread_mutex_unlock(&lock);
     return link;
 }

@@ -14,7 +14,7 @@
 
 #include "interpose/ipc/token.h"
 
-struct bfc_note {
+struct bfc_block_attributes {
     uint64_t id;       /* of the block */
     const void *owner; /* its arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
@@ -24,33 +24,33 @@ struct bfc_note {
     struct bfc_token token;
 };
 
-extern size_t bfc_note_count;
+extern size_t bfc_block_attributes_count;
 
 /* Whether there are notes at all. */
-static inline bool bfc_notes_exist(void) {
-    return __atomic_load_n(&bfc_note_count, __ATOMIC_ACQUIRE) != 0;
+static inline bool bfc_block_attributes_exist(void) {
+    return __atomic_load_n(&bfc_block_attributes_count, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* The note on a block; false: there is none. */
-bool bfc_note_find(uint64_t id, struct bfc_note *note);
+bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *note);
 
 /* Notes what the program set. False: the host has no memory. */
-bool bfc_note_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on);
+bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on);
 
 /* Whether it is set for any block of the region, but for those that are about to be freed. */
-bool bfc_notes_sync_memops_in(const void *owner, uint64_t region);
+bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region);
 
 /* Notes that the program is about to free a block for which it is set, or that the block stays; the
  * note comes back. False: there is none such. */
-bool bfc_note_freeing(uint64_t id, bool freeing, struct bfc_note *note);
+bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing, struct bfc_block_attributes *note);
 
 /* Notes a token, unless the block has one: then that one comes back in `token`. False as above. */
-bool bfc_note_token(uint64_t id, const void *owner, struct bfc_token *token);
+bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token);
 
 /* Takes the note on a block that was freed; false: there was none. */
-bool bfc_note_take(uint64_t id, struct bfc_note *note);
+bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *note);
 
 /* Takes any one note on a block of this arena, which has ended; false: there is none left. */
-bool bfc_note_take_of(const void *owner, struct bfc_note *note);
+bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *note);
 
 #endif

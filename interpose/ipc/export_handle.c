@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_attributes.h"
 #include "interpose/ipc/pointer_lookup.h"
 #include "interpose/ipc/token_table.h"
+#include "interpose/reuse/sharing.h"
 
 bool bfc_has_exported_native;
 
@@ -25,7 +25,7 @@ static bool make_token(const struct bfc_pointer *span, const CUipcMemHandle *reg
                           .size = block->requested};
     memcpy(row.handle, region, sizeof row.handle);
     *token = (struct bfc_token){.generation = block->id};
-    if (bfc_table_publish(token, &row))
+    if (bfc_token_table_publish(token, &row))
         return true;
     bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no room for a token: %s in /dev/shm",
             strerror(errno));
@@ -35,17 +35,17 @@ static bool make_token(const struct bfc_pointer *span, const CUipcMemHandle *reg
 /* Another thread may have exported the block meanwhile: the first token stands. */
 static bool note_token(const struct bfc_pointer *span, struct bfc_token *token) {
     struct bfc_token made = *token;
-    bool noted = bfc_note_token(span->id, span->arena, token);
+    bool noted = bfc_block_attributes_set_token(span->id, span->arena, token);
     if (!noted || memcmp(&made, token, sizeof made) != 0)
-        bfc_table_retire(&made);
+        bfc_token_table_retire(&made);
     return noted;
 }
 
 /* One token a block, since programs tell memory apart by its handle. */
 static bool find_or_make_token(const struct bfc_pointer *span, const CUipcMemHandle *region,
                                struct bfc_token *token) {
-    struct bfc_note note;
-    if (bfc_note_find(span->id, &note) && note.exported) {
+    struct bfc_block_attributes note;
+    if (bfc_block_attributes_find(span->id, &note) && note.exported) {
         *token = note.token;
         return true;
     }
@@ -96,14 +96,14 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
     const struct bfc_process *process = bfc_process_if_made();
     bool plainly = process && process->active && process->options.ipc == BFC_IPC_OFF;
     struct bfc_pointer span;
-    bfc_span_of(pointer, &span);
+    bfc_pointer_lookup(pointer, &span);
     if (plainly) {
         __atomic_store_n(&bfc_has_exported_native, true, __ATOMIC_RELAXED);
         bfc_process_no_longer_usual();
     }
-    if (span.kind != BFC_SPAN_POOLED)
+    if (span.kind != BFC_POINTER_POOLED)
         return driver->cuIpcGetMemHandle(handle,
-                                         span.kind == BFC_SPAN_GONE ? BFC_NOWHERE : pointer);
+                                         span.kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer);
     return plainly ? export_native(driver, handle, &span) : export_pooled(driver, handle, &span);
 }
 
@@ -129,8 +129,8 @@ static bool within(CUdeviceptr pointer, size_t size, const struct bfc_pointer *s
 static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *span) {
     uint64_t page = page_size();
     for (uint64_t step = 0; step < page; step += BFC_GRANULE) {
-        bfc_span_of(pointer + step, span);
-        if (span->kind == BFC_SPAN_POOLED && within(pointer, size, span, page))
+        bfc_pointer_lookup(pointer + step, span);
+        if (span->kind == BFC_POINTER_POOLED && within(pointer, size, span, page))
             return true;
     }
     return false;
@@ -148,8 +148,8 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
         if (result != CUDA_SUCCESS)
             return result;
     } else {
-        bfc_span_of(pointer, &span);
-        if (span.kind == BFC_SPAN_POOLED || span.kind == BFC_SPAN_GONE)
+        bfc_pointer_lookup(pointer, &span);
+        if (span.kind == BFC_POINTER_POOLED || span.kind == BFC_POINTER_GONE)
             pointer = 0;
     }
     return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
@@ -159,11 +159,11 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
 
 uint64_t bfc_exports_noted(struct bfc_arena *arena, CUdeviceptr start) {
     struct bfc_block_info block;
-    struct bfc_note note;
-    if (!bfc_notes_exist() || !bfc_pool_find(arena->pool, start, &block) || !block.live ||
-        block.start != start)
+    struct bfc_block_attributes note;
+    if (!bfc_block_attributes_exist() || !bfc_pool_find(arena->pool, start, &block) ||
+        !block.live || block.start != start)
         return 0;
-    if (!bfc_note_find(block.id, &note))
+    if (!bfc_block_attributes_find(block.id, &note))
         return 0;
     bfc_sync_memops_goes(arena, block.id);
     return block.id;
@@ -173,19 +173,19 @@ void bfc_exports_kept(struct bfc_arena *arena, uint64_t id) {
     bfc_sync_memops_stays(arena, id);
 }
 
-static void retire(const struct bfc_note *note) {
+static void retire(const struct bfc_block_attributes *note) {
     if (note->exported)
-        bfc_table_retire(&note->token);
+        bfc_token_table_retire(&note->token);
 }
 
 void bfc_exports_freed(uint64_t id) {
-    struct bfc_note note;
-    if (bfc_note_take(id, &note))
+    struct bfc_block_attributes note;
+    if (bfc_block_attributes_take(id, &note))
         retire(&note);
 }
 
 void bfc_exports_arena_ended(const struct bfc_arena *arena) {
-    struct bfc_note note;
-    while (bfc_note_take_of(arena, &note))
+    struct bfc_block_attributes note;
+    while (bfc_block_attributes_take_of(arena, &note))
         retire(&note);
 }

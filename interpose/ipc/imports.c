@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/token_table.h"
+#include "interpose/reuse/sharing.h"
 
 /* Import ids stand apart from block ids: a process may have both. */
 #define IMPORT_IDS (UINT64_C(1) << 61)
@@ -44,7 +44,7 @@ static struct {
 
 static bool any; /* atomic: whether there ever was an import */
 
-static bool exist(void) {
+static bool imports_exist(void) {
     return __atomic_load_n(&any, __ATOMIC_ACQUIRE) && bfc_process_if_made();
 }
 
@@ -75,7 +75,7 @@ static struct import *import_of_id(uint64_t id) {
     return NULL;
 }
 
-static bool make_room(void) {
+static bool make_room_for_import(void) {
     if (all.count < all.room)
         return true;
     size_t room = all.room ? 2 * all.room : 16;
@@ -87,8 +87,8 @@ static bool make_room(void) {
     return true;
 }
 
-static bool insert(struct import import) {
-    if (!make_room())
+static bool insert_import(struct import import) {
+    if (!make_room_for_import())
         return false;
     size_t at = behind(import.start);
     memmove(&all.imports[at + 1], &all.imports[at], (all.count - at) * sizeof *all.imports);
@@ -164,7 +164,7 @@ static bool is_same_block(const struct import *import, const struct opening *ope
 static bool add_use(struct mapping *mapping, const struct opening *opening) {
     CUdeviceptr start = mapping->base + opening->row.offset;
     struct import *import = import_at(start);
-    if (!import && !insert((struct import){.start = start, .mapping = mapping}))
+    if (!import && !insert_import((struct import){.start = start, .mapping = mapping}))
         return false;
     import = import_at(start);
     if (!import->id || !is_same_block(import, opening)) {
@@ -289,7 +289,7 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
         return real(pointer, handle, flags);
     memcpy(&token, &handle, sizeof token);
     int before = errno;
-    enum bfc_table_answer answer = bfc_table_read(&token, &opening.row);
+    enum bfc_table_answer answer = bfc_token_table_read(&token, &opening.row);
     errno = before;
     if (answer != BFC_TABLE_FOUND) {
         complain(&token, answer);
@@ -334,7 +334,7 @@ static void take_use(struct import *import, struct closing *closing) {
 }
 
 /* A pointer into a mapping of ours that no opening returned is no import to its program. */
-static bool take(CUdeviceptr pointer, struct closing *closing, bool *ours) {
+static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours) {
     pthread_mutex_lock(&all.lock);
     struct import *import = import_at(pointer);
     if (import)
@@ -361,9 +361,9 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
     struct closing closing;
     CUcontext context = NULL;
     bool ours;
-    if (!exist() || (driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context))
+    if (!imports_exist() || (driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context))
         return driver->cuIpcCloseMemHandle(pointer);
-    if (!take(pointer, &closing, &ours))
+    if (!take_import(pointer, &closing, &ours))
         return driver->cuIpcCloseMemHandle(ours ? BFC_NOWHERE : pointer);
     CUresult result =
         closing.closes ? driver->cuIpcCloseMemHandle(closing.mapping.base) : CUDA_SUCCESS;
@@ -376,7 +376,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
 
 enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported *imported) {
     enum bfc_import_answer answer = BFC_IMPORT_FOREIGN;
-    if (!exist())
+    if (!imports_exist())
         return answer;
     pthread_mutex_lock(&all.lock);
     size_t next = behind(address);
@@ -408,7 +408,7 @@ void bfc_import_set_sync_memops(uint64_t id, bool on) {
 }
 
 void bfc_imports_context_ended(CUcontext context) {
-    if (!exist())
+    if (!imports_exist())
         return;
     pthread_mutex_lock(&all.lock);
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {

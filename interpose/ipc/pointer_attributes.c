@@ -4,22 +4,22 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/driver/current.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_lookup.h"
+#include "interpose/reuse/sharing.h"
 
 /* Above all ids that a driver counts up to, and positive where a program keeps it signed. */
 #define OUR_BUFFER_IDS (UINT64_C(1) << 62)
 
 static bool is_ours(const struct bfc_pointer *span) {
-    return span->kind == BFC_SPAN_POOLED || span->kind == BFC_SPAN_IMPORTED;
+    return span->kind == BFC_POINTER_POOLED || span->kind == BFC_POINTER_IMPORTED;
 }
 
 /* The address that the driver is asked about. */
 static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer) {
-    return span->kind == BFC_SPAN_GONE ? BFC_NOWHERE : pointer;
+    return span->kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer;
 }
 
 /* ---- ranges ---- */
@@ -27,7 +27,7 @@ static CUdeviceptr asked_of(const struct bfc_pointer *span, CUdeviceptr pointer)
 CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, size_t *size,
                            CUdeviceptr pointer) {
     struct bfc_pointer span;
-    bfc_span_of(pointer, &span);
+    bfc_pointer_lookup(pointer, &span);
     CUresult result = driver->cuMemGetAddressRange_v2(start, size, asked_of(&span, pointer));
     if (result != CUDA_SUCCESS || !is_ours(&span))
         return result;
@@ -41,30 +41,31 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 /* ---- registration ---- */
 
 static bool sync_memops(const struct bfc_pointer *span) {
-    struct bfc_note note;
-    if (span->kind == BFC_SPAN_IMPORTED)
+    struct bfc_block_attributes note;
+    if (span->kind == BFC_POINTER_IMPORTED)
         return bfc_import_sync_memops(span->id);
-    return bfc_note_find(span->id, &note) && note.sync_memops;
+    return bfc_block_attributes_find(span->id, &note) && note.sync_memops;
 }
 
 /* False: the host has no memory. To forget what was never noted needs none. */
 static bool note_sync_memops(const struct bfc_pointer *span, bool on) {
-    if (span->kind == BFC_SPAN_IMPORTED)
+    if (span->kind == BFC_POINTER_IMPORTED)
         bfc_import_set_sync_memops(span->id, on);
     else if (on || sync_memops(span))
-        return bfc_note_sync_memops(span->id, span->arena, span->block.region_start, on);
+        return bfc_block_attributes_set_sync_memops(span->id, span->arena, span->block.region_start,
+                                                    on);
     return true;
 }
 
 /* Others than this context's work may use the block from now on: a network card, for one. */
 static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *span) {
-    return span->kind == BFC_SPAN_POOLED ? bfc_share_block(driver, span->arena, span->start)
-                                         : CUDA_SUCCESS;
+    return span->kind == BFC_POINTER_POOLED ? bfc_share_block(driver, span->arena, span->start)
+                                            : CUDA_SUCCESS;
 }
 
 /* ---- getting attributes ---- */
 
-static void put(void *data, uint64_t value) {
+static void put_value(void *data, uint64_t value) {
     memcpy(data, &value, sizeof value);
 }
 
@@ -78,14 +79,14 @@ static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        put(data, span->start);
+        put_value(data, span->start);
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        put(data, span->size);
+        put_value(data, span->size);
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        put(data, OUR_BUFFER_IDS | span->id);
+        put_value(data, OUR_BUFFER_IDS | span->id);
         break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         *(unsigned char *)data = sync_memops(span);
@@ -98,7 +99,7 @@ static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
 CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
                                CUpointer_attribute attribute, CUdeviceptr pointer) {
     struct bfc_pointer span;
-    bfc_span_of(pointer, &span);
+    bfc_pointer_lookup(pointer, &span);
     /* Tokens for a network card; asking for them sets SYNC_MEMOPS. */
     bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
     CUresult result = registers ? show(driver, &span) : CUDA_SUCCESS;
@@ -115,7 +116,7 @@ CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
 CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
                                 CUpointer_attribute *attributes, void **data, CUdeviceptr pointer) {
     struct bfc_pointer span;
-    bfc_span_of(pointer, &span);
+    bfc_pointer_lookup(pointer, &span);
     CUresult result =
         driver->cuPointerGetAttributes(count, attributes, data, asked_of(&span, pointer));
     if (result != CUDA_SUCCESS || !is_ours(&span))
@@ -138,8 +139,8 @@ static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 static CUresult clear_at(const struct bfc_driver *driver, const struct bfc_pointer *span,
                          const void *value, CUdeviceptr pointer) {
     uint64_t state;
-    bool stays = span->kind != BFC_SPAN_POOLED ||
-                 bfc_notes_sync_memops_in(span->arena, span->block.region_start);
+    bool stays = span->kind != BFC_POINTER_POOLED ||
+                 bfc_block_attributes_sync_memops_in(span->arena, span->block.region_start);
     return stays ? driver->cuPointerGetAttribute(&state, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer)
                  : driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
 }
@@ -172,7 +173,7 @@ static CUresult set_sync_memops(const struct bfc_driver *driver, const struct bf
 CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
                                    CUpointer_attribute attribute, CUdeviceptr pointer) {
     struct bfc_pointer span;
-    bfc_span_of(pointer, &span);
+    bfc_pointer_lookup(pointer, &span);
     if (!is_ours(&span) || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !value)
         return driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
     unsigned on;
@@ -194,17 +195,18 @@ static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, uns
 
 /* While the block lives its region does, so it is cleared before the free. */
 void bfc_sync_memops_goes(struct bfc_arena *arena, uint64_t id) {
-    struct bfc_note note;
+    struct bfc_block_attributes note;
     pthread_mutex_lock(&setting);
-    if (bfc_note_freeing(id, true, &note) && !bfc_notes_sync_memops_in(arena, note.region))
+    if (bfc_block_attributes_set_freeing(id, true, &note) &&
+        !bfc_block_attributes_sync_memops_in(arena, note.region))
         set_on_region(arena, note.region, 0);
     pthread_mutex_unlock(&setting);
 }
 
 void bfc_sync_memops_stays(struct bfc_arena *arena, uint64_t id) {
-    struct bfc_note note;
+    struct bfc_block_attributes note;
     pthread_mutex_lock(&setting);
-    if (bfc_note_freeing(id, false, &note))
+    if (bfc_block_attributes_set_freeing(id, false, &note))
         set_on_region(arena, note.region, 1);
     pthread_mutex_unlock(&setting);
 }

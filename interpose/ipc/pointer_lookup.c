@@ -6,11 +6,11 @@
 
 static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct bfc_pointer *span) {
     struct bfc_block_info *block = &span->block;
-    span->kind = BFC_SPAN_GONE;
+    span->kind = BFC_POINTER_GONE;
     if (!bfc_pool_find(arena->pool, pointer, block) || !block->live ||
         pointer - block->start >= block->requested)
         return;
-    span->kind = BFC_SPAN_POOLED;
+    span->kind = BFC_POINTER_POOLED;
     span->start = block->start;
     span->size = block->requested;
     span->id = block->id;
@@ -21,18 +21,18 @@ static void describe_import(CUdeviceptr pointer, struct bfc_pointer *span) {
     struct bfc_imported imported;
     enum bfc_import_answer answer = bfc_imports_find(pointer, &imported);
     if (answer == BFC_IMPORT_GONE)
-        span->kind = BFC_SPAN_GONE;
+        span->kind = BFC_POINTER_GONE;
     if (answer != BFC_IMPORT_OPEN)
         return;
-    span->kind = BFC_SPAN_IMPORTED;
+    span->kind = BFC_POINTER_IMPORTED;
     span->start = imported.start;
     span->size = imported.size;
     span->id = imported.id;
 }
 
-void bfc_span_of(CUdeviceptr pointer, struct bfc_pointer *span) {
+void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span) {
     struct bfc_arena *arena = bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
-    span->kind = BFC_SPAN_FOREIGN;
+    span->kind = BFC_POINTER_FOREIGN;
     if (arena)
         describe_block(arena, pointer, span);
     else

@@ -7,15 +7,15 @@
 
 #include "interpose/arena/arena.h"
 
-enum bfc_span_kind {
-    BFC_SPAN_FOREIGN,  /* not ours: the driver knows best */
-    BFC_SPAN_POOLED,   /* a live block */
-    BFC_SPAN_IMPORTED, /* a block of another process, opened here */
-    BFC_SPAN_GONE,     /* ours, and not the program's (any more) */
+enum bfc_pointer_kind {
+    BFC_POINTER_FOREIGN,  /* not ours: the driver knows best */
+    BFC_POINTER_POOLED,   /* a live block */
+    BFC_POINTER_IMPORTED, /* a block of another process, opened here */
+    BFC_POINTER_GONE,     /* ours, and not the program's (any more) */
 };
 
 struct bfc_pointer {
-    enum bfc_span_kind kind;
+    enum bfc_pointer_kind kind;
     CUdeviceptr start;
     uint64_t size;           /* as asked, in bytes */
     uint64_t id;             /* of the allocation or import, in this process; never used again */
@@ -24,6 +24,6 @@ struct bfc_pointer {
 };
 
 /* O(log regions); no driver call. Thread-safe. */
-void bfc_span_of(CUdeviceptr pointer, struct bfc_pointer *span);
+void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span);
 
 #endif

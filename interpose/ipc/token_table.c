@@ -145,7 +145,7 @@ static bool write_row(uint32_t slot, const struct bfc_row *row) {
     return written == (ssize_t)sizeof *row;
 }
 
-static bool publish(struct bfc_token *token, struct bfc_row *row) {
+static bool publish_row(struct bfc_token *token, struct bfc_row *row) {
     if (!make() || !fill_randomly(token->key, sizeof token->key))
         return false;
     if (!take_slot(&token->slot)) {
@@ -163,16 +163,16 @@ static bool publish(struct bfc_token *token, struct bfc_row *row) {
     return written;
 }
 
-bool bfc_table_publish(struct bfc_token *token, struct bfc_row *row) {
+bool bfc_token_table_publish(struct bfc_token *token, struct bfc_row *row) {
     int cancel = bfc_cancel_disable();
     pthread_mutex_lock(&table.lock);
-    bool published = publish(token, row);
+    bool published = publish_row(token, row);
     pthread_mutex_unlock(&table.lock);
     bfc_cancel_restore(cancel);
     return published;
 }
 
-void bfc_table_retire(const struct bfc_token *token) {
+void bfc_token_table_retire(const struct bfc_token *token) {
     const struct bfc_row nothing = {.size = 0};
     int cancel = bfc_cancel_disable();
     pthread_mutex_lock(&table.lock);
@@ -218,7 +218,7 @@ static enum bfc_table_answer read_table(const struct bfc_token *token, struct bf
     return answer;
 }
 
-enum bfc_table_answer bfc_table_read(const struct bfc_token *token, struct bfc_row *row) {
+enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row) {
     int cancel = bfc_cancel_disable();
     enum bfc_table_answer answer = read_table(token, row);
     bfc_cancel_restore(cancel);

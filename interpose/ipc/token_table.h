@@ -19,10 +19,10 @@
  * Writes a row and fills the token for it: all but its generation, which the caller has set; the
  * row but for its check. False, with errno: there is no room for it in /dev/shm or in the table.
  */
-bool bfc_table_publish(struct bfc_token *token, struct bfc_row *row);
+bool bfc_token_table_publish(struct bfc_token *token, struct bfc_row *row);
 
 /* Wipes a row of this process's own: from now on no reader finds it. */
-void bfc_table_retire(const struct bfc_token *token);
+void bfc_token_table_retire(const struct bfc_token *token);
 
 enum bfc_table_answer {
     BFC_TABLE_FOUND,
@@ -33,6 +33,6 @@ enum bfc_table_answer {
 };
 
 /* Reads the row of any process's token; it is set only when found. */
-enum bfc_table_answer bfc_table_read(const struct bfc_token *token, struct bfc_row *row);
+enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row);
 
 #endif

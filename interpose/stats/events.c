@@ -11,7 +11,7 @@
 /* Lanes that have an owner, one bit each. */
 static uint32_t lanes_taken;
 
-__thread struct bfc_observer bfc_observer INITIAL_EXEC;
+__thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC;
 
 /* ---- time ---- */
 
@@ -21,8 +21,8 @@ static uint64_t us_since_creation(const struct bfc_segment_header *header, uint6
 
 static void advance_time(uint64_t us) {
     uint64_t when = bfc_event_what(BFC_EVENT_NONE, 0, us);
-    if (when > bfc_observer.when)
-        bfc_observer.when = when;
+    if (when > bfc_events_thread.when)
+        bfc_events_thread.when = when;
 }
 
 /* Primes, so that loops of the program do not keep step. */
@@ -33,73 +33,74 @@ enum {
 _Static_assert(SELDOM / BFC_LATENCY_SAMPLING + 1 == BFC_LATENCY_WEIGHT,
                "what a timed call stands for");
 
-uint64_t bfc_observe_clock(unsigned which) {
-    bool closely = bfc_observer.timed[which] < TIMED_CLOSELY;
-    bfc_observer.timed[which] += closely;
-    bfc_observer.until_timed[which] = (closely ? BFC_LATENCY_SAMPLING : SELDOM) - 1;
+uint64_t bfc_events_clock(unsigned which) {
+    bool closely = bfc_events_thread.timed[which] < TIMED_CLOSELY;
+    bfc_events_thread.timed[which] += closely;
+    bfc_events_thread.until_timed[which] = (closely ? BFC_LATENCY_SAMPLING : SELDOM) - 1;
     return bfc_now_ns();
 }
 
 /* A call that failed is left out. */
-void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start) {
+void bfc_events_add_latency(unsigned which, uint64_t *bins, uint64_t start) {
     uint64_t took = bfc_now_ns() - start;
-    uint64_t weight = bfc_observer.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
+    uint64_t weight = bfc_events_thread.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
     __atomic_fetch_add(&bins[bfc_latency_bin(took)], weight, __ATOMIC_RELAXED);
 }
 
 /* ---- events ---- */
 
 /* A batch does not wrap around. */
-struct bfc_event *bfc_observe_take_batch(struct bfc_segment_header *header) {
+struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
     uint64_t number = __atomic_fetch_add(&header->next_event, BFC_EVENT_BATCH, __ATOMIC_RELAXED);
     char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;
-    bfc_observer.event = number;
-    bfc_observer.batch_end = number + BFC_EVENT_BATCH;
-    bfc_observer.slot = (struct bfc_event *)(void *)events + number % BFC_EVENTS;
+    bfc_events_thread.event = number;
+    bfc_events_thread.batch_end = number + BFC_EVENT_BATCH;
+    bfc_events_thread.slot = (struct bfc_event *)(void *)events + number % BFC_EVENTS;
     advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME_COARSE)));
-    return bfc_observer.slot;
+    return bfc_events_thread.slot;
 }
 
 static void add_landmark(struct bfc_segment_header *header, uint64_t what, uint64_t address,
                          uint64_t bytes) {
     uint64_t number = __atomic_fetch_add(&header->next_landmark, 1, __ATOMIC_RELAXED);
     char *landmarks = (char *)header + BFC_SEGMENT_LANDMARKS_OFFSET;
-    bfc_write_event((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number, what,
-                    address, bytes);
+    bfc_events_write((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number, what,
+                     address, bytes);
 }
 
-void bfc_observe_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
-                          uint64_t address, uint64_t bytes) {
+void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
+                             uint64_t address, uint64_t bytes) {
     struct bfc_segment_header *header = sink ? sink->segment : bfc_segment_published();
     if (!header)
         return;
     uint64_t pool = bfc_event_what(BFC_EVENT_NONE, sink ? sink->section_index : 63, 0);
     advance_time(us_since_creation(header, bfc_read_clock(CLOCK_REALTIME)));
-    bfc_observe_event(header, kind, pool, address, bytes);
-    add_landmark(header, bfc_observer.when | pool | (uint64_t)kind, address, bytes);
+    bfc_events_add(header, kind, pool, address, bytes);
+    add_landmark(header, bfc_events_thread.when | pool | (uint64_t)kind, address, bytes);
 }
 
 /* ---- lanes ---- */
 
 static void give_lane_back(void *unused) {
     (void)unused;
-    unsigned lane = (bfc_observer.lane - BFC_LANE_OFFSET(0)) / (unsigned)sizeof(struct bfc_lane);
-    bfc_observer.gives_lane_back = false;
-    bfc_observer.lane = 0;
+    unsigned lane =
+        (bfc_events_thread.lane - BFC_LANE_OFFSET(0)) / (unsigned)sizeof(struct bfc_lane);
+    bfc_events_thread.gives_lane_back = false;
+    bfc_events_thread.lane = 0;
     __atomic_fetch_and(&lanes_taken, ~(1u << lane), __ATOMIC_RELEASE);
 }
 
 /* The last one is everybody's. */
-void bfc_observe_take_lane(void) {
+void bfc_events_take_lane(void) {
     uint32_t taken = __atomic_load_n(&lanes_taken, __ATOMIC_RELAXED);
-    bfc_observer.lane = BFC_SHARED_LANE;
+    bfc_events_thread.lane = BFC_SHARED_LANE;
     while (taken != (1u << (BFC_LANES - 1)) - 1) {
         unsigned lane = (unsigned)__builtin_ctz(~taken);
         /* Acquire: the former owner's last counts are seen. */
         if (__atomic_compare_exchange_n(&lanes_taken, &taken, taken | 1u << lane, false,
                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-            bfc_observer.lane = BFC_LANE_OFFSET(lane);
-            bfc_at_thread_exit(&bfc_observer.gives_lane_back, give_lane_back);
+            bfc_events_thread.lane = BFC_LANE_OFFSET(lane);
+            bfc_at_thread_exit(&bfc_events_thread.gives_lane_back, give_lane_back);
             return;
         }
     }

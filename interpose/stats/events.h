@@ -26,7 +26,7 @@ struct bfc_stats_sink {
 };
 
 /* A thread's own: what it needs so that it shares nothing with others. */
-struct bfc_observer {
+struct bfc_events_thread {
     struct bfc_event *slot;    /* of the event with the following number */
     uint64_t event, batch_end; /* numbers of events that are this thread's to use */
     uint64_t when;             /* of the last look at the clock, as bfc_event_what places it */
@@ -35,24 +35,24 @@ struct bfc_observer {
     uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
     bool gives_lane_back;      /* at the thread's end */
 };
-extern __thread struct bfc_observer bfc_observer INITIAL_EXEC;
+extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC;
 
 /* ---- time ---- */
 
-uint64_t bfc_observe_clock(unsigned which);
+uint64_t bfc_events_clock(unsigned which);
 
 /* Before a call: its time, if it is one of those that are timed, else 0. */
-static inline uint64_t bfc_observe_start(unsigned which) {
-    return LIKELY(bfc_observer.until_timed[which]--) ? 0 : bfc_observe_clock(which);
+static inline uint64_t bfc_events_start(unsigned which) {
+    return LIKELY(bfc_events_thread.until_timed[which]--) ? 0 : bfc_events_clock(which);
 }
-static inline uint64_t bfc_observe_allocate_start(void) {
-    return bfc_observe_start(0);
+static inline uint64_t bfc_events_allocate_start(void) {
+    return bfc_events_start(0);
 }
-static inline uint64_t bfc_observe_free_start(void) {
-    return bfc_observe_start(1);
+static inline uint64_t bfc_events_free_start(void) {
+    return bfc_events_start(1);
 }
 
-void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start);
+void bfc_events_add_latency(unsigned which, uint64_t *bins, uint64_t start);
 
 /* ---- counts ---- */
 
@@ -60,18 +60,18 @@ void bfc_observe_latency(unsigned which, uint64_t *bins, uint64_t start);
     ((uint32_t)(offsetof(struct bfc_segment_pool, lanes) + (index) * sizeof(struct bfc_lane)))
 #define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
 
-void bfc_observe_take_lane(void);
+void bfc_events_take_lane(void);
 
 /* The calling thread's lane in a section. */
-static inline struct bfc_lane *bfc_observe_lane(struct bfc_segment_pool *section) {
-    if (UNLIKELY(!bfc_observer.lane))
-        bfc_observe_take_lane();
-    return (struct bfc_lane *)(void *)((char *)section + bfc_observer.lane);
+static inline struct bfc_lane *bfc_events_lane(struct bfc_segment_pool *section) {
+    if (UNLIKELY(!bfc_events_thread.lane))
+        bfc_events_take_lane();
+    return (struct bfc_lane *)(void *)((char *)section + bfc_events_thread.lane);
 }
 
 /* Adds 1 and returns what there was. A lane with one owner needs no atomic addition. */
-static inline uint64_t bfc_observe_count(uint64_t *count) {
-    if (UNLIKELY(bfc_observer.lane == BFC_SHARED_LANE))
+static inline uint64_t bfc_events_count(uint64_t *count) {
+    if (UNLIKELY(bfc_events_thread.lane == BFC_SHARED_LANE))
         return __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
     uint64_t before = *count;
     __atomic_store_n(count, before + 1, __ATOMIC_RELAXED);
@@ -81,14 +81,14 @@ static inline uint64_t bfc_observe_count(uint64_t *count) {
 /* ---- events ---- */
 
 /* The next event's slot, after one look at the clock. */
-struct bfc_event *bfc_observe_take_batch(struct bfc_segment_header *header);
+struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
 
 /*
  * A reader takes an event only if its stamp was the expected one before and after the copy: the
  * stamp is gone before a field changes, and comes back after the last one.
  */
-static inline void bfc_write_event(struct bfc_event *slot, uint64_t number, uint64_t what,
-                                   uint64_t address, uint64_t bytes) {
+static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uint64_t what,
+                                    uint64_t address, uint64_t bytes) {
     __atomic_store_n(&slot->stamp, 0, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     __atomic_store_n(&slot->what, what, __ATOMIC_RELAXED);
@@ -98,49 +98,49 @@ static inline void bfc_write_event(struct bfc_event *slot, uint64_t number, uint
 }
 
 /* A thread that paused may find that the ring has gone round since it took its numbers. */
-static inline void bfc_observe_event(struct bfc_segment_header *header, enum bfc_event_kind kind,
-                                     uint64_t pool, uint64_t address, uint64_t bytes) {
-    struct bfc_event *slot = bfc_observer.slot;
-    if (UNLIKELY(bfc_observer.event == bfc_observer.batch_end) ||
-        UNLIKELY(__atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_observer.event))
-        slot = bfc_observe_take_batch(header);
-    uint64_t number = bfc_observer.event++, what = pool | (uint64_t)kind;
-    bfc_observer.slot = slot + 1;
-    bfc_write_event(slot, number, bfc_observer.when | what, address, bytes);
+static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_event_kind kind,
+                                  uint64_t pool, uint64_t address, uint64_t bytes) {
+    struct bfc_event *slot = bfc_events_thread.slot;
+    if (UNLIKELY(bfc_events_thread.event == bfc_events_thread.batch_end) ||
+        UNLIKELY(__atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_events_thread.event))
+        slot = bfc_events_take_batch(header);
+    uint64_t number = bfc_events_thread.event++, what = pool | (uint64_t)kind;
+    bfc_events_thread.slot = slot + 1;
+    bfc_events_write(slot, number, bfc_events_thread.when | what, address, bytes);
 }
 
 /* ---- calls ---- */
 
-/* After it has succeeded; `start` is what bfc_observe_…_start returned. */
-static ALWAYS_INLINE void bfc_observe_allocation(const struct bfc_stats_sink *sink,
-                                                 CUdeviceptr pointer, size_t bytes,
-                                                 uint64_t start) {
+/* After it has succeeded; `start` is what bfc_events_…_start returned. */
+static ALWAYS_INLINE void bfc_events_add_allocation(const struct bfc_stats_sink *sink,
+                                                    CUdeviceptr pointer, size_t bytes,
+                                                    uint64_t start) {
     struct bfc_segment_header *header = sink->segment;
     if (UNLIKELY(!header))
         return;
     if (UNLIKELY(start))
-        bfc_observe_latency(0, sink->section->allocate_latency, start);
-    bfc_observe_count(&bfc_observe_lane(sink->section)->sizes[bfc_size_bin(bytes)]);
-    bfc_observe_event(header, BFC_EVENT_ALLOCATE, sink->event_pool, pointer, bytes);
+        bfc_events_add_latency(0, sink->section->allocate_latency, start);
+    bfc_events_count(&bfc_events_lane(sink->section)->sizes[bfc_size_bin(bytes)]);
+    bfc_events_add(header, BFC_EVENT_ALLOCATE, sink->event_pool, pointer, bytes);
 }
 
-static ALWAYS_INLINE void bfc_observe_free(const struct bfc_stats_sink *sink, CUdeviceptr pointer,
-                                           uint64_t start) {
+static ALWAYS_INLINE void bfc_events_add_free(const struct bfc_stats_sink *sink,
+                                              CUdeviceptr pointer, uint64_t start) {
     struct bfc_segment_header *header = sink->segment;
     if (UNLIKELY(!header))
         return;
     if (UNLIKELY(start))
-        bfc_observe_latency(1, sink->section->free_latency, start);
-    bfc_observe_event(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
+        bfc_events_add_latency(1, sink->section->free_latency, start);
+    bfc_events_add(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
 }
 
 /* A wait of the host for a free: how many of the lane there were before it. */
-static inline uint64_t bfc_observe_wait(const struct bfc_stats_sink *sink) {
-    return bfc_observe_count(&bfc_observe_lane(sink->section)->host_waits);
+static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) {
+    return bfc_events_count(&bfc_events_lane(sink->section)->host_waits);
 }
 
 /* Anything rarer; `sink` may be NULL: of all pools. */
-void bfc_observe_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
-                          uint64_t address, uint64_t bytes);
+void bfc_events_add_landmark(const struct bfc_stats_sink *sink, enum bfc_event_kind kind,
+                             uint64_t address, uint64_t bytes);
 
 #endif

@@ -65,7 +65,7 @@ static uint64_t read_start_time(void) {
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-static void read_command(char *command, size_t size) {
+static void read_own_command(char *command, size_t size) {
     int file = bfc_open("/proc/self/cmdline", O_RDONLY, 0);
     if (file < 0)
         return;
@@ -101,7 +101,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     header->pid_namespace = bfc_pid_namespace();
     header->start_time = read_start_time();
     header->created_ns = bfc_wall_clock_ns();
-    read_command(header->command, sizeof header->command);
+    read_own_command(header->command, sizeof header->command);
     snprintf(header->library, sizeof header->library, "%s", BFC_VERSION);
     fill_ranks(header);
     bfc_options_print(&process->options, header->configuration, sizeof header->configuration);
@@ -113,7 +113,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
 
 /* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
  */
-static int create_file(void) {
+static int create_segment_file(void) {
     snprintf(segment_path, sizeof segment_path, BFC_SHARED_FOLDER BFC_SEGMENT_NAME_FORMAT, getuid(),
              (unsigned long)bfc_pid_namespace(), getpid());
     unlink(segment_path);
@@ -129,9 +129,9 @@ static bool allocate_pages(int file) {
     return errno == 0;
 }
 
-static struct bfc_segment_header *map_segment(void) {
+static struct bfc_segment_header *map_own_segment(void) {
     bfc_other_jobs_sweep();
-    int file = create_file();
+    int file = create_segment_file();
     if (file < 0)
         return NULL;
     void *memory = MAP_FAILED;
@@ -158,7 +158,7 @@ static struct bfc_segment_header *map_segment(void) {
 static struct bfc_segment_header *map_segment_quietly(void) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
-    struct bfc_segment_header *made = map_segment();
+    struct bfc_segment_header *made = map_own_segment();
     bfc_quiet_end(&quiet);
     return made;
 }
@@ -253,15 +253,15 @@ void bfc_segment_return_section(struct bfc_segment_pool *section) {
     pthread_mutex_unlock(&taking);
 }
 
-void bfc_count_forwarded_allocation(enum bfc_forward_reason reason) {
+void bfc_segment_count_forwarded_allocation(enum bfc_forward_reason reason) {
     __atomic_fetch_add(&bfc_segment_counters()->forwarded_allocations[reason], 1, __ATOMIC_RELAXED);
 }
 
-void bfc_count_forwarded_free(enum bfc_forward_reason reason) {
+void bfc_segment_count_forwarded_free(enum bfc_forward_reason reason) {
     __atomic_fetch_add(&bfc_segment_counters()->forwarded_frees[reason], 1, __ATOMIC_RELAXED);
 }
 
-void bfc_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes) {
+void bfc_segment_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes) {
     __atomic_fetch_add(&bfc_segment_counters()->bypassed_calls[kind], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&bfc_segment_counters()->bypassed_bytes[kind], bytes, __ATOMIC_RELAXED);
 }

@@ -37,8 +37,8 @@ struct bfc_segment_pool *bfc_segment_take_section(void);
 void bfc_segment_return_section(struct bfc_segment_pool *section);
 
 /* Counts what did not go through a pool. Relaxed: each word stands for itself. */
-void bfc_count_forwarded_allocation(enum bfc_forward_reason reason);
-void bfc_count_forwarded_free(enum bfc_forward_reason reason);
-void bfc_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes);
+void bfc_segment_count_forwarded_allocation(enum bfc_forward_reason reason);
+void bfc_segment_count_forwarded_free(enum bfc_forward_reason reason);
+void bfc_segment_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes);
 
 #endif

@@ -34,8 +34,8 @@
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
 #include "layout/trace.h"
-#include "pool/lock.h"
 #include "pool/pool.h"
+#include "pool/structures/lock.h"
 
 #define BUFFERS 8
 #define RECORDS 8192 /* in a buffer, and so in a block */
@@ -85,7 +85,7 @@ static uint64_t home_of(uint64_t address) {
     return (address >> 8) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & slot_mask;
 }
 
-static struct slot *find_slot(uint64_t address) {
+static struct slot *find_block_slot(uint64_t address) {
     uint64_t i = home_of(address);
     while (slots[i].address && slots[i].address != address)
         i = (i + 1) & slot_mask;
@@ -108,7 +108,7 @@ static bool grow_slots(void) {
     slot_mask = count - 1;
     for (uint64_t i = 0; old && i < old_count; i++)
         if (old[i].address)
-            *find_slot(old[i].address) = old[i];
+            *find_block_slot(old[i].address) = old[i];
     if (old)
         munmap(old, old_count * sizeof *old);
     return true;
@@ -117,14 +117,14 @@ static bool grow_slots(void) {
 static void set_serial(uint64_t address, uint64_t number) {
     if ((slots_used + 1) * 2 > slot_mask + 1 && !grow_slots())
         return; /* its free will not be recorded */
-    struct slot *slot = find_slot(address);
+    struct slot *slot = find_block_slot(address);
     slots_used += slot->address == 0;
     *slot = (struct slot){address, number};
 }
 
 /* Takes the address out; 0: it is not there. Those after it move up, so that none is lost. */
 static uint64_t take_serial(uint64_t address) {
-    uint64_t i = (uint64_t)(find_slot(address) - slots), number = slots[i].serial;
+    uint64_t i = (uint64_t)(find_block_slot(address) - slots), number = slots[i].serial;
     if (!slots[i].address)
         return 0;
     slots_used--;
@@ -223,7 +223,7 @@ static bool write_all(int file, const char *bytes, size_t size) {
 }
 
 /* Appends all of it, or nothing where the file can be cut off again: readers bear a torn tail. */
-static bool append(int file, const char *bytes, size_t size) {
+static bool append_to_block(int file, const char *bytes, size_t size) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
     off_t before = lseek(file, 0, SEEK_END);
@@ -236,7 +236,7 @@ static bool append(int file, const char *bytes, size_t size) {
     return good;
 }
 
-static void stop(const char *why, const char *what_is_left) {
+static void stop_trace(const char *why, const char *what_is_left) {
     __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
     bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
 }
@@ -260,15 +260,15 @@ static const char *refusal(int file) {
 }
 
 /* Non-blocking, so that a pipe without a reader holds nobody up. */
-static bool create_file(const struct bfc_trace_header *header) {
+static bool create_trace_file(const struct bfc_trace_header *header) {
     int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
     const char *why = file < 0 ? strerror(errno) : refusal(file);
-    if (!why && !append(file, (const char *)header, sizeof *header))
+    if (!why && !append_to_block(file, (const char *)header, sizeof *header))
         why = strerror(errno);
     if (file >= 0)
         close(file);
     if (why)
-        stop(why, "nothing is recorded");
+        stop_trace(why, "nothing is recorded");
     return !why;
 }
 
@@ -283,7 +283,7 @@ static bool append_to_trace(const char *bytes, size_t size) {
         errno = ESTALE;
         good = false;
     }
-    good = good && append(file, bytes, size);
+    good = good && append_to_block(file, bytes, size);
     int reason = errno;
     close(file);
     errno = reason;
@@ -328,8 +328,8 @@ static void write_records(const struct bfc_trace_record *records, uint32_t count
     head.sum = bfc_trace_sum(packed + sizeof head, head.bytes);
     memcpy(packed, &head, sizeof head);
     if (!append_to_trace(packed, sizeof head + head.bytes))
-        stop(errno == ESTALE ? "another file lies there now" : strerror(errno),
-             "recording ends here, what was written is good");
+        stop_trace(errno == ESTALE ? "another file lies there now" : strerror(errno),
+                   "recording ends here, what was written is good");
 }
 
 /* ---- the writer ---- */
@@ -403,16 +403,16 @@ static bool take_memory(void) {
     return grow_slots();
 }
 
-static void begin(const char *wanted) {
+static void begin_trace(const char *wanted) {
     struct bfc_trace_header header;
     name_file(wanted);
     load_zstd();
     fill_header(&header);
     __atomic_store_n(&recording, RECORDING, __ATOMIC_RELEASE);
     if (!take_memory())
-        stop("no host memory", "nothing is recorded");
-    else if (create_file(&header) && !start_writer())
-        stop("no thread could be started", "nothing is recorded");
+        stop_trace("no host memory", "nothing is recorded");
+    else if (create_trace_file(&header) && !start_writer())
+        stop_trace("no thread could be started", "nothing is recorded");
 }
 
 static bool is_recording(void) {
@@ -421,7 +421,7 @@ static bool is_recording(void) {
         int reason = errno, cancel = bfc_cancel_disable();
         pthread_mutex_lock(&beginning);
         if (recording == NOT_BEGUN)
-            begin(bfc_process()->options.record);
+            begin_trace(bfc_process()->options.record);
         pthread_mutex_unlock(&beginning);
         bfc_cancel_restore(cancel);
         errno = reason;
@@ -459,7 +459,8 @@ static NOINLINE bool wait_for_buffer(void) {
 }
 
 /* Under the lock. True: the writer has a full buffer to write. */
-static bool put(uint16_t op, uint64_t number, uint64_t bytes, uint32_t stream, uint16_t device) {
+static bool put_record(uint16_t op, uint64_t number, uint64_t bytes, uint32_t stream,
+                       uint16_t device) {
     uint64_t this_one = sequence++;
     if (UNLIKELY(filling - writing >= BUFFERS) && !wait_for_buffer())
         return false;
@@ -497,36 +498,36 @@ static uint32_t number_of(CUstream stream) {
     return i < STREAMS_MOST ? i + 1 : STREAMS_MOST;
 }
 
-void bfc_record_allocation(CUdeviceptr pointer, size_t bytes) {
+void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes) {
     if (!is_recording())
         return;
     uint16_t device = current_device();
     pool_lock(&lock);
     uint64_t number = ++serial;
     set_serial(pointer, number);
-    bool full = put(BFC_TRACE_ALLOCATE, number, bytes, 0, device);
+    bool full = put_record(BFC_TRACE_ALLOCATE, number, bytes, 0, device);
     pool_unlock(&lock);
     if (full)
         wake_writer();
 }
 
-void bfc_record_out_of_memory(size_t bytes) {
+void bfc_trace_out_of_memory(size_t bytes) {
     if (!is_recording())
         return;
     uint16_t device = current_device();
     pool_lock(&lock);
-    bool full = put(BFC_TRACE_OUT_OF_MEMORY, 0, bytes, 0, device);
+    bool full = put_record(BFC_TRACE_OUT_OF_MEMORY, 0, bytes, 0, device);
     pool_unlock(&lock);
     if (full)
         wake_writer();
 }
 
-void bfc_record_free(CUdeviceptr pointer, CUstream stream) {
+void bfc_trace_free(CUdeviceptr pointer, CUstream stream) {
     if (!pointer || !is_recording())
         return;
     pool_lock(&lock);
     uint64_t number = take_serial(pointer);
-    bool full = number && put(BFC_TRACE_FREE, number, 0, number_of(stream), 0);
+    bool full = number && put_record(BFC_TRACE_FREE, number, 0, number_of(stream), 0);
     pool_unlock(&lock);
     if (full)
         wake_writer();

@@ -17,16 +17,16 @@
 #include <cuda.h>
 
 /* Whether this process records: then the functions below are worth a call. */
-static inline bool bfc_records(void) {
+static inline bool bfc_trace_is_on(void) {
     const struct bfc_process *process = bfc_process_if_made();
     return process && UNLIKELY(process->options.record[0] != '\0');
 }
 
 /* After an allocation that succeeded, and after one that failed for want of memory. */
-void bfc_record_allocation(CUdeviceptr pointer, size_t bytes);
-void bfc_record_out_of_memory(size_t bytes);
+void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes);
+void bfc_trace_out_of_memory(size_t bytes);
 
 /* Before a free, since the address may be another's right after it. */
-void bfc_record_free(CUdeviceptr pointer, CUstream stream);
+void bfc_trace_free(CUdeviceptr pointer, CUstream stream);
 
 #endif

@@ -2,9 +2,9 @@
 #include "interpose/watch/ask_others.h"
 
 #include "base/bytes.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
+#include "interpose/reuse/give_back.h"
 #include "interpose/watch/yield.h"
 
 static uint64_t above(uint64_t wanted, uint64_t there) {
@@ -25,7 +25,7 @@ static uint64_t limit_lacks(const struct bfc_arena *arena, uint64_t bytes) {
     return above(__atomic_load_n(&arena->on->reserved, __ATOMIC_RELAXED) + bytes, arena->limit);
 }
 
-static uint64_t ask_other_jobs(struct bfc_arena *arena, uint64_t bytes) {
+static uint64_t ask_jobs_and_log(struct bfc_arena *arena, uint64_t bytes) {
     static unsigned seen;
     uint64_t came = bfc_yield_ask(arena, bytes);
     bfc_log_repeated(BFC_LOG_INFO, &seen,
@@ -42,8 +42,8 @@ uint64_t bfc_ask_others(void *context, uint64_t bytes) {
     uint64_t lacking = device_lacks(arena, bytes), over = limit_lacks(arena, bytes);
     if (!lacking && !over)
         lacking = bytes;
-    uint64_t came = bfc_arena_ask_siblings(arena, lacking > over ? lacking : over);
+    uint64_t came = bfc_give_back_for_sibling(arena, lacking > over ? lacking : over);
     if (came < lacking && process && process->options.yield)
-        came += ask_other_jobs(arena, bytes);
+        came += ask_jobs_and_log(arena, bytes);
     return came;
 }

@@ -33,9 +33,9 @@ struct text {
     char bytes[3072];
 };
 
-static void add(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
+static void add_text(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 
-static void add(struct text *text, const char *format, ...) {
+static void add_text(struct text *text, const char *format, ...) {
     va_list arguments;
     size_t room = sizeof text->bytes - text->used;
     va_start(arguments, format);
@@ -62,10 +62,10 @@ static void add_rank(struct text *text) {
     bfc_ranks_read(&ranks, getenv);
     if (ranks.rank < 0)
         return;
-    add(text, "  rank         %d", (int)ranks.rank);
+    add_text(text, "  rank         %d", (int)ranks.rank);
     if (ranks.ranks >= 0)
-        add(text, " of %d", (int)ranks.ranks);
-    add(text, ranks.job[0] ? ", job %s\n" : "%s\n", ranks.job);
+        add_text(text, " of %d", (int)ranks.ranks);
+    add_text(text, ranks.job[0] ? ", job %s\n" : "%s\n", ranks.job);
 }
 
 /* ---- out of memory ---- */
@@ -91,7 +91,7 @@ struct columns {
     uint64_t in_use[MAP_WIDTH], pending[MAP_WIDTH];
 };
 
-static void add_block(void *context, const struct bfc_block_info *block) {
+static void add_block_to_columns(void *context, const struct bfc_block_info *block) {
     struct columns *columns = context;
     uint64_t width = columns->reserved / MAP_WIDTH + 1, end = columns->at + block->size;
     for (uint64_t next; columns->at < end; columns->at = next) {
@@ -108,18 +108,18 @@ static void add_map(struct text *text, struct bfc_pool *pool, uint64_t reserved)
     struct columns columns = {.reserved = reserved};
     if (reserved == 0)
         return;
-    bfc_pool_visit(pool, add_block, &columns);
+    bfc_pool_visit(pool, add_block_to_columns, &columns);
     uint64_t width = reserved / MAP_WIDTH + 1;
-    add(text, "  map          ");
+    add_text(text, "  map          ");
     for (unsigned i = 0; i < MAP_WIDTH && i * width < reserved; i++) {
         uint64_t whole = reserved - i * width < width ? reserved - i * width : width;
-        add(text, "%c",
-            columns.in_use[i] >= whole ? '#'
-            : columns.in_use[i]        ? '+'
-            : columns.pending[i]       ? '~'
-                                       : '.');
+        add_text(text, "%c",
+                 columns.in_use[i] >= whole ? '#'
+                 : columns.in_use[i]        ? '+'
+                 : columns.pending[i]       ? '~'
+                                            : '.');
     }
-    add(text, "  (# in use, + partly, ~ pending, . free)\n");
+    add_text(text, "  (# in use, + partly, ~ pending, . free)\n");
 }
 
 /* Of this process's other contexts on the device; returns how much they have in use. */
@@ -134,8 +134,8 @@ static uint64_t add_siblings(struct text *text, const struct bfc_arena *arena) {
             cached += bfc_pool_cached(&stats);
         }
     if (in_use || cached)
-        add(text, "  beside it    this process in other contexts: %s in use, %s cached\n",
-            BYTES(in_use), BYTES(cached));
+        add_text(text, "  beside it    this process in other contexts: %s in use, %s cached\n",
+                 BYTES(in_use), BYTES(cached));
     return in_use;
 }
 
@@ -145,8 +145,8 @@ static uint64_t add_other_jobs(struct text *text, const struct bfc_arena *arena)
     uint64_t cached = 0;
     size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, found, JOBS_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        add(text, "  beside it    process %d (%s): %s in use, %s cached\n", (int)found[i].pid,
-            found[i].command, BYTES(found[i].in_use), BYTES(found[i].cached));
+        add_text(text, "  beside it    process %d (%s): %s in use, %s cached\n", (int)found[i].pid,
+                 found[i].command, BYTES(found[i].in_use), BYTES(found[i].cached));
         cached += found[i].cached;
     }
     return cached;
@@ -157,22 +157,23 @@ static void add_advice(struct text *text, const struct bfc_arena *arena,
                        const struct bfc_pool_stats *stats, uint64_t in_use, uint64_t bytes,
                        uint64_t others) {
     uint64_t cached = bfc_pool_cached(stats);
-    add(text, "  try          ");
+    add_text(text, "  try          ");
     if (bytes > arena->device_total)
-        add(text, "a smaller problem: the device has %s in all\n", BYTES(arena->device_total));
+        add_text(text, "a smaller problem: the device has %s in all\n", BYTES(arena->device_total));
     else if (in_use + bytes > arena->limit)
-        add(text, "a higher BFC_LIMIT: it is %s, and %s are in use\n", BYTES(arena->limit),
-            BYTES(in_use));
+        add_text(text, "a higher BFC_LIMIT: it is %s, and %s are in use\n", BYTES(arena->limit),
+                 BYTES(in_use));
     else if (cached >= bytes)
-        add(text,
-            "BFC_GROWTH_SIZE=1G%s: what is cached would suffice, but lies in pieces; larger "
-            "regions keep it together\n",
-            arena->limit < arena->device_total ? ", or a higher BFC_LIMIT" : "");
+        add_text(text,
+                 "BFC_GROWTH_SIZE=1G%s: what is cached would suffice, but lies in pieces; larger "
+                 "regions keep it together\n",
+                 arena->limit < arena->device_total ? ", or a higher BFC_LIMIT" : "");
     else if (others >= bytes)
-        add(text, "bfcstat trim PID for the processes beside it: what they cache would suffice\n");
+        add_text(text,
+                 "bfcstat trim PID for the processes beside it: what they cache would suffice\n");
     else
-        add(text, "a smaller problem, or fewer processes on the device: %s are in use here\n",
-            BYTES(in_use));
+        add_text(text, "a smaller problem, or fewer processes on the device: %s are in use here\n",
+                 BYTES(in_use));
 }
 
 static void add_out_of_memory(struct text *text, const struct bfc_driver *driver,
@@ -183,18 +184,20 @@ static void add_out_of_memory(struct text *text, const struct bfc_driver *driver
     if (driver->cuMemGetInfo_v2)
         driver->cuMemGetInfo_v2(&device_free, &device_total);
     uint64_t cached = bfc_pool_cached(&stats);
-    add(text, "bfcpreload: out of memory: %s asked for on device %d (%s)\n", BYTES(bytes),
-        (int)arena->device, arena->stats.section->device_name);
+    add_text(text, "bfcpreload: out of memory: %s asked for on device %d (%s)\n", BYTES(bytes),
+             (int)arena->device, arena->stats.section->device_name);
     add_rank(text);
-    add(text, "  device       %s in all, %s free by the driver\n", BYTES(arena->device_total),
-        BYTES(device_free));
-    add(text, "  this process %s reserved", BYTES(stats.reserved));
+    add_text(text, "  device       %s in all, %s free by the driver\n", BYTES(arena->device_total),
+             BYTES(device_free));
+    add_text(text, "  this process %s reserved", BYTES(stats.reserved));
     if (arena->limit != UINT64_MAX)
-        add(text, " of at most %s (BFC_LIMIT)", BYTES(arena->limit));
-    add(text, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n", BYTES(stats.in_use),
-        BYTES(cached), BYTES(stats.ready), BYTES(stats.pending), BYTES(stats.deferred));
-    add(text, "  largest free %s; fragmentation keeps %s of the cached memory from one block\n",
-        BYTES(stats.largest_free), BYTES(bfc_subtract_saturating(cached, stats.largest_free)));
+        add_text(text, " of at most %s (BFC_LIMIT)", BYTES(arena->limit));
+    add_text(text, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
+             BYTES(stats.in_use), BYTES(cached), BYTES(stats.ready), BYTES(stats.pending),
+             BYTES(stats.deferred));
+    add_text(text,
+             "  largest free %s; fragmentation keeps %s of the cached memory from one block\n",
+             BYTES(stats.largest_free), BYTES(bfc_subtract_saturating(cached, stats.largest_free)));
     add_map(text, arena->pool, stats.reserved);
     uint64_t in_use = stats.in_use + add_siblings(text, arena);
     int cancel = bfc_cancel_disable();
@@ -214,8 +217,8 @@ void bfc_explain_out_of_memory(const struct bfc_driver *driver, struct bfc_arena
         return;
     add_out_of_memory(text, driver, arena, bytes);
     if (kept_back)
-        add(text, "  %u more failed since this was last said\n", kept_back);
-    bfc_say(text->bytes, text->used);
+        add_text(text, "  %u more failed since this was last said\n", kept_back);
+    bfc_quiet_write(text->bytes, text->used);
     bfc_scratch_end(text, sizeof *text);
 }
 
@@ -231,20 +234,20 @@ static void add_pool(struct text *text, const struct bfc_segment_pool *section) 
     uint64_t cached = bfc_pool_cached(stats), calls = stats->allocations + stats->frees;
     uint64_t driver_calls = stats->reserve_calls + stats->release_calls;
     uint64_t waits = bfc_host_waits(section) + stats->waits;
-    add(text, "  device %lld: %llu allocations, %llu frees; hit rate %.1f %%\n",
-        (long long)section->device, (unsigned long long)stats->allocations,
-        (unsigned long long)stats->frees, percent(stats->hits, stats->hits + stats->misses));
-    add(text, "    driver calls %llu instead of %llu; host waits %llu instead of %llu\n",
-        (unsigned long long)driver_calls, (unsigned long long)calls, (unsigned long long)waits,
-        (unsigned long long)stats->frees);
-    add(text, "    most in use %s (asked for %s), most reserved %s\n", BYTES(stats->peak_in_use),
-        BYTES(stats->peak_requested), BYTES(stats->peak_reserved));
-    add(text, "    now %s in use, %s cached, %.1f %% of it outside the largest free block\n",
-        BYTES(stats->in_use), BYTES(cached),
-        cached > stats->largest_free ? percent(cached - stats->largest_free, cached) : 0);
+    add_text(text, "  device %lld: %llu allocations, %llu frees; hit rate %.1f %%\n",
+             (long long)section->device, (unsigned long long)stats->allocations,
+             (unsigned long long)stats->frees, percent(stats->hits, stats->hits + stats->misses));
+    add_text(text, "    driver calls %llu instead of %llu; host waits %llu instead of %llu\n",
+             (unsigned long long)driver_calls, (unsigned long long)calls, (unsigned long long)waits,
+             (unsigned long long)stats->frees);
+    add_text(text, "    most in use %s (asked for %s), most reserved %s\n",
+             BYTES(stats->peak_in_use), BYTES(stats->peak_requested), BYTES(stats->peak_reserved));
+    add_text(text, "    now %s in use, %s cached, %.1f %% of it outside the largest free block\n",
+             BYTES(stats->in_use), BYTES(cached),
+             cached > stats->largest_free ? percent(cached - stats->largest_free, cached) : 0);
     if (stats->out_of_memory || stats->retries)
-        add(text, "    %llu out of memory, %llu saved by giving memory back\n",
-            (unsigned long long)stats->out_of_memory, (unsigned long long)stats->retries);
+        add_text(text, "    %llu out of memory, %llu saved by giving memory back\n",
+                 (unsigned long long)stats->out_of_memory, (unsigned long long)stats->retries);
 }
 
 static const char *bypass_name(unsigned kind) {
@@ -256,13 +259,13 @@ static void add_coverage(struct text *text, const struct bfc_segment_header *cou
     unsigned long long forwarded = 0;
     for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
         forwarded += counters->forwarded_allocations[i];
-    add(text, "  not pooled: %llu allocations forwarded", forwarded);
+    add_text(text, "  not pooled: %llu allocations forwarded", forwarded);
     for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
         if (counters->bypassed_calls[i])
-            add(text, ", %s %llu (%s)", bypass_name(i),
-                (unsigned long long)counters->bypassed_calls[i],
-                BYTES(counters->bypassed_bytes[i]));
-    add(text, "\n");
+            add_text(text, ", %s %llu (%s)", bypass_name(i),
+                     (unsigned long long)counters->bypassed_calls[i],
+                     BYTES(counters->bypassed_bytes[i]));
+    add_text(text, "\n");
 }
 
 /* Sections in the segment, of contexts that have ended too; without a segment, living arenas'. */
@@ -291,11 +294,11 @@ __attribute__((destructor)) static void summarize(void) {
     struct text *text = bfc_scratch_begin(sizeof *text);
     if (!text)
         return;
-    add(text, "bfcpreload: summary of process %d (%s)\n", (int)getpid(),
-        program_invocation_short_name);
+    add_text(text, "bfcpreload: summary of process %d (%s)\n", (int)getpid(),
+             program_invocation_short_name);
     add_rank(text);
     add_pools(text);
     add_coverage(text, bfc_segment_counters());
-    bfc_say(text->bytes, text->used);
+    bfc_quiet_write(text->bytes, text->used);
     bfc_scratch_end(text, sizeof *text);
 }

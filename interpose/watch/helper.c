@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "interpose/arena/give_back.h"
 #include "interpose/host/background.h"
 #include "interpose/host/c_library.h"
+#include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/watch/occupancy.h"
 
@@ -53,7 +53,7 @@ static void trim_idle(void) {
     uint64_t now = bfc_now_ns();
     if (trim_idle_ns == UINT64_MAX || now < next_ns || !bfc_background_begin())
         return;
-    bfc_arena_trim_idle(trim_idle_ns);
+    bfc_give_back_idle(trim_idle_ns);
     bfc_background_end();
     next_ns = now + ns_a_look() / 2;
 }
@@ -99,10 +99,10 @@ static void serve_trim(struct bfc_segment_header *published) {
     uint64_t wanted = __atomic_exchange_n(&published->request_bytes, 0, __ATOMIC_ACQ_REL);
     if (!wanted || !bfc_background_begin())
         return;
-    uint64_t released = bfc_arena_trim_all(wanted);
+    uint64_t released = bfc_give_back_bytes(wanted);
     bfc_background_end();
     __atomic_fetch_add(&published->released_bytes, released, __ATOMIC_RELAXED);
-    bfc_observe_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
+    bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
 static void serve_requests(struct bfc_segment_header *published) {

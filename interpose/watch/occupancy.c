@@ -18,8 +18,8 @@ struct row_sums {
 };
 
 /* Adds a block to each cell that it touches. */
-static void add_block(const struct bfc_map_row *row, uint64_t *sums,
-                      const struct bfc_block_info *block) {
+static void add_block_to_row(const struct bfc_map_row *row, uint64_t *sums,
+                             const struct bfc_block_info *block) {
     uint64_t at = block->start - row->start, end = bfc_min(at + block->size, row->size);
     while (at < end) {
         uint64_t cell = at / row->cell_bytes;
@@ -33,9 +33,9 @@ static void add_block(const struct bfc_map_row *row, uint64_t *sums,
 static void add_to_sums(const struct bfc_map_row *row, struct row_sums *sums,
                         const struct bfc_block_info *block) {
     if (block->live)
-        add_block(row, sums->in_use, block);
+        add_block_to_row(row, sums->in_use, block);
     else if (block->fence != BFC_NO_FENCE)
-        add_block(row, sums->pending, block);
+        add_block_to_row(row, sums->pending, block);
 }
 
 static unsigned fifteenths(uint64_t part, uint64_t whole) {
@@ -87,7 +87,7 @@ static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *ma
 }
 
 /* Copied by words: readers may be looking, and sort it out by the sequence. */
-static void publish(struct bfc_map *to, const struct bfc_map *from) {
+static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
     size_t words = (offsetof(struct bfc_map, row) + from->rows * sizeof from->row[0]) / 8;
     __atomic_store_n(&to->sequence, to->sequence + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -111,5 +111,5 @@ void bfc_occupancy_refresh(void) {
             map_arena(arena, arena->stats.section_index, &map, &blocks_left);
     }
     map.refreshed_ns = bfc_wall_clock_ns();
-    publish((struct bfc_map *)(void *)((char *)header + BFC_SEGMENT_MAP_OFFSET), &map);
+    publish_map((struct bfc_map *)(void *)((char *)header + BFC_SEGMENT_MAP_OFFSET), &map);
 }

@@ -68,7 +68,7 @@ struct asked {
     uint64_t elsewhere;
 };
 
-static bool ask(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
+static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
     struct bfc_segment_header *header = open_job(pid);
     if (!header)
         return false;
@@ -94,7 +94,8 @@ static uint64_t came_from_all(const struct asked *asked, size_t count) {
 }
 
 /* Until this job has answered or its time is up, or enough came from all of them. */
-static void wait_a_while(const struct asked *asked, size_t count, uint64_t wanted, uint64_t until) {
+static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
+                             uint64_t until) {
     struct bfc_patience patience = bfc_patience_until(until, bfc_now_ns(), LOOK_NS);
     while (!is_over(&asked[count - 1]) && came_from_all(asked, count) < wanted &&
            bfc_patience_nap(&patience))
@@ -105,7 +106,7 @@ static void wait_a_while(const struct asked *asked, size_t count, uint64_t wante
 static void wait_for_slow(const struct asked *asked, size_t count, uint64_t wanted,
                           uint64_t deadline) {
     for (size_t i = 0; i < count; i++)
-        wait_a_while(asked, i + 1, wanted, deadline);
+        wait_for_answers(asked, i + 1, wanted, deadline);
 }
 
 static void let_go(struct asked *asked, size_t count) {
@@ -148,10 +149,10 @@ static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena
     size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
     while (came < wanted && bfc_now_ns() < deadline && (next = take_richest(here->all, count))) {
         next->cached = 0;
-        if (!ask(&asked[asked_count], arena, next->pid, wanted - came))
+        if (!ask_job(&asked[asked_count], arena, next->pid, wanted - came))
             continue;
         uint64_t until = bfc_now_ns() + EACH_NS;
-        wait_a_while(asked, ++asked_count, wanted, bfc_min(until, deadline));
+        wait_for_answers(asked, ++asked_count, wanted, bfc_min(until, deadline));
         came = came_from_all(asked, asked_count);
     }
     wait_for_slow(asked, asked_count, wanted, deadline);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "pool/pause.h"
+#include "pool/structures/pause.h"
 
 #ifndef FUTEX_SPINS
 #define FUTEX_SPINS 0

@@ -23,7 +23,8 @@ LAYERS = {
              "group.h trace_writer.h",
     "context": "arena.c arena.h region_map.c region_map.h",
     "capture, peers": "capture.c capture.h contexts.c contexts.h peers.c peers.h",
-    "mode of free": "free_modes.c free_modes.h",
+    "mode of free": "free_modes.c free_modes.h free_fence.c free_fence.h allocate.c allocate.h "
+                    "free_while_capturing.c settle.c free_in_stream_order.c",
     "fences": "fences.c fences.h fence_event.c fence_event.h",
     "segment": "events.c events.h segment.h",
     "driver (empty)": "null_driver.c",
@@ -34,8 +35,8 @@ OTHER = "C library"
 
 
 def layer_of(path):
-    folder, _, name = path.rpartition("/")
-    if folder.endswith("pool"):
+    name = path.rpartition("/")[2]
+    if "/pool/" in path:
         return "pool"
     return OF_FILE.get(name, OTHER)
 

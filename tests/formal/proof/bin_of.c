@@ -4,7 +4,7 @@
  */
 #include "tests/formal/proof/prover.h"
 
-#include "pool/bins.h"
+#include "pool/structures/bins.h"
 
 void prove(void) {
     uint64_t a = any_between(1, MOST_GRANULES), b = any_between(1, MOST_GRANULES);

@@ -6,7 +6,7 @@
  */
 #include "tests/formal/proof/prover.h"
 
-#include "pool/bins.h"
+#include "pool/structures/bins.h"
 
 #ifndef BLOCKS
 #define BLOCKS 4

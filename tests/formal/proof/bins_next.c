@@ -5,7 +5,7 @@
 #define TOO_MANY
 #include "tests/formal/proof/prover.h"
 
-#include "pool/bins.h"
+#include "pool/structures/bins.h"
 
 static struct bins bins;
 

@@ -8,7 +8,7 @@
  * neighbours are ready, each ready block alone is in the one bin of its size, the counters are the
  * sums over the blocks, and no record is lost.
  */
-#include "pool/take.h"
+#include "pool/search/take.h"
 #include "tests/formal/proof/prover.h"
 
 #ifndef BLOCKS
@@ -131,7 +131,7 @@ static void split_and_merge(block_index b) {
     check(taken);
     block_set_state(&blocks[taken], BLOCK_LIVE);
     stats.ready -= block_size(&blocks[taken]);
-    pool_make_free(&pool, taken, BFC_NO_FENCE);
+    surgery_make_free(&pool, taken, BFC_NO_FENCE);
     check(0);
     assert(blocks[b].tagged == before.tagged && blocks[b].last == before.last);
     assert(blocks[b].previous == before.previous && blocks[b].next == before.next);
@@ -145,7 +145,7 @@ void prove(void) {
     if (block_state(&blocks[b]) == BLOCK_READY) {
         split_and_merge(b);
     } else if (block_state(&blocks[b]) == BLOCK_LIVE) {
-        pool_make_free(&pool, b, BFC_NO_FENCE);
+        surgery_make_free(&pool, b, BFC_NO_FENCE);
         check(0);
     }
 }

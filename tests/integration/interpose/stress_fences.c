@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "interpose/arena/fences.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
+#include "interpose/fences/fences.h"
 
 enum { THREADS = 4, ROUNDS = 5000 };
 

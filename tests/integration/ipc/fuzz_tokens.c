@@ -117,7 +117,7 @@ static void publish(unsigned i) {
     for (size_t j = 0; j < sizeof rows[i].handle; j++)
         rows[i].handle[j] = (uint8_t)draw(256);
     tokens[i] = (struct bfc_token){.generation = ++generation};
-    must(bfc_table_publish(&tokens[i], &rows[i]), "a row cannot be published");
+    must(bfc_token_table_publish(&tokens[i], &rows[i]), "a row cannot be published");
 }
 
 static bool is_published(const struct bfc_row *row) {
@@ -130,7 +130,7 @@ static bool is_published(const struct bfc_row *row) {
 static void read_all_well(void) {
     struct bfc_row row;
     for (unsigned i = 0; i < ROWS; i++) {
-        must(bfc_table_read(&tokens[i], &row) == BFC_TABLE_FOUND, "a good token is refused");
+        must(bfc_token_table_read(&tokens[i], &row) == BFC_TABLE_FOUND, "a good token is refused");
         must(memcmp(&row, &rows[i], sizeof row) == 0, "a good token reads another row");
     }
 }
@@ -150,7 +150,7 @@ static void damage_token(void) {
         bfc_token_seal(&token);
     }
     if (memcmp(&token, &before, sizeof token) != 0)
-        must(bfc_table_read(&token, &row) != BFC_TABLE_FOUND, "a damaged token reads a row");
+        must(bfc_token_table_read(&token, &row) != BFC_TABLE_FOUND, "a damaged token reads a row");
 }
 
 static void damage_table(void) {
@@ -160,7 +160,7 @@ static void damage_table(void) {
     memcpy(bytes, whole, size);
     write_file(bytes, spoil(bytes, size));
     for (unsigned i = 0; i < ROWS; i++)
-        if (bfc_table_read(&tokens[i], &row) == BFC_TABLE_FOUND)
+        if (bfc_token_table_read(&tokens[i], &row) == BFC_TABLE_FOUND)
             must(is_published(&row) && memcmp(&row, &rows[i], sizeof row) == 0,
                  "a damaged table gives a row that nobody published");
     write_file(whole, size);
@@ -170,26 +170,28 @@ static void replay(void) {
     unsigned i = (unsigned)draw(ROWS);
     struct bfc_token old = tokens[i];
     struct bfc_row row;
-    bfc_table_retire(&tokens[i]);
-    must(bfc_table_read(&old, &row) != BFC_TABLE_FOUND, "a retired token reads a row");
+    bfc_token_table_retire(&tokens[i]);
+    must(bfc_token_table_read(&old, &row) != BFC_TABLE_FOUND, "a retired token reads a row");
     publish(i);
-    must(bfc_table_read(&old, &row) != BFC_TABLE_FOUND, "a replayed token reads a row");
+    must(bfc_token_table_read(&old, &row) != BFC_TABLE_FOUND, "a replayed token reads a row");
 }
 
 /* Others may neither have been able to write the file, nor be made to read another one. */
 static void loosen(void) {
     struct bfc_row row;
     must(chmod(path, 0620) == 0, "chmod");
-    must(bfc_table_read(&tokens[0], &row) == BFC_TABLE_UNSAFE, "a table open to others is read");
+    must(bfc_token_table_read(&tokens[0], &row) == BFC_TABLE_UNSAFE,
+         "a table open to others is read");
     must(chmod(path, 0600) == 0, "chmod");
     char aside[sizeof path + 8];
     snprintf(aside, sizeof aside, "%s.aside", path);
     must(rename(path, aside) == 0 && symlink(aside, path) == 0, "symlink");
-    must(bfc_table_read(&tokens[0], &row) == BFC_TABLE_UNSAFE, "a link is followed");
+    must(bfc_token_table_read(&tokens[0], &row) == BFC_TABLE_UNSAFE, "a link is followed");
     must(unlink(path) == 0, "unlink");
-    must(bfc_table_read(&tokens[0], &row) == BFC_TABLE_MISSING, "a table that is gone is found");
+    must(bfc_token_table_read(&tokens[0], &row) == BFC_TABLE_MISSING,
+         "a table that is gone is found");
     must(mkfifo(path, 0600) == 0, "mkfifo");
-    must(bfc_table_read(&tokens[0], &row) == BFC_TABLE_UNSAFE, "a pipe is read");
+    must(bfc_token_table_read(&tokens[0], &row) == BFC_TABLE_UNSAFE, "a pipe is read");
     must(rename(aside, path) == 0, "rename");
 }
 

@@ -2,10 +2,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "interpose/arena/sharing.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/token_table.h"
+#include "interpose/reuse/sharing.h"
 
 #define BASE ((CUdeviceptr)0x700000000)
 enum { REGION = 1 << 20, LAZY = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS };
@@ -93,7 +93,7 @@ static CUipcMemHandle token_at(uint64_t offset, uint64_t size, uint64_t region_s
         .handle = "region", .offset = offset, .size = size, .region_size = region_size};
     struct bfc_token token = {.generation = ++generation};
     CUipcMemHandle handle;
-    cr_assert(bfc_table_publish(&token, &row));
+    cr_assert(bfc_token_table_publish(&token, &row));
     memcpy(&handle, &token, sizeof handle);
     return handle;
 }

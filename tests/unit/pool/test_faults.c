@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "pool/internal.h"
+#include "pool/blocks/internal.h"
 #include "tests/unit/pool/fake_upstream.h"
 
 static struct fake_upstream fake;

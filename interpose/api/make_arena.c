@@ -1,0 +1,113 @@
+/* Making an arena; no lock is held. */
+#include "interpose/api/make_arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/device.h"
+#include "interpose/arena/stream_frees.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/process.h"
+#include "interpose/fences/fences.h"
+#include "interpose/reuse/settle.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/segment.h"
+
+/* Asks the driver all that is to be known. */
+static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
+                       const struct bfc_options *options) {
+    size_t total;
+    if (driver->cuCtxGetDevice(&arena->device) != CUDA_SUCCESS ||
+        driver->cuDeviceTotalMem_v2(&total, arena->device) != CUDA_SUCCESS ||
+        !(arena->on = bfc_device_find(arena->device)))
+        return false;
+    arena->device_total = total;
+    arena->limit = bfc_amount_bytes(&options->limit, total);
+    arena->left_to_others = bfc_amount_bytes(&options->reserve, total);
+    arena->pending_budget = options->pending_budget;
+    arena->bypass_above = options->bypass_above;
+    return true;
+}
+
+static void fill_section(const struct bfc_arena *arena, const struct bfc_driver *driver) {
+    struct bfc_segment_pool *section = arena->stats.section;
+    CUuuid uuid = {{0}};
+    memset(section, 0, sizeof *section);
+    section->device = arena->device;
+    section->context_id = arena->id;
+    section->device_total = arena->device_total;
+    if (driver->cuDeviceGetName)
+        driver->cuDeviceGetName(section->device_name, (int)sizeof section->device_name,
+                                arena->device);
+    if (driver->cuDeviceGetUuid)
+        driver->cuDeviceGetUuid(&uuid, arena->device);
+    memcpy(section->device_uuid, uuid.bytes, sizeof section->device_uuid);
+}
+
+static void take_section(struct bfc_arena *arena) {
+    arena->stats.section = bfc_segment_take_section();
+    if (!arena->stats.section) {
+        arena->stats.section = &arena->own_section;
+        return;
+    }
+    arena->stats.segment = bfc_segment_published();
+    arena->stats.section_index = bfc_segment_section_index(arena->stats.section);
+    arena->stats.event_pool = bfc_event_what(BFC_EVENT_NONE, arena->stats.section_index, 0);
+}
+
+static uint64_t upstream_now(void *context) {
+    (void)context;
+    return bfc_now_ns();
+}
+
+static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options,
+                      uint64_t (*ask_others)(void *arena, uint64_t bytes)) {
+    const struct bfc_upstream upstream = {
+        .context = arena,
+        .reserve = bfc_upstream_reserve,
+        .release = bfc_upstream_release,
+        .poll = bfc_reuse_poll,
+        .wait = bfc_reuse_wait,
+        .ask_other_jobs = ask_others,
+        .now = upstream_now,
+    };
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    bfc_options_configure(options, arena->device_total, &config);
+    config.reuse_pending = arena->free_mode == BFC_FREE_ORDERED;
+    config.stats = &arena->stats.section->stats;
+    return bfc_pool_create(&arena->pool, &config, &upstream) == BFC_OK;
+}
+
+struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
+                                 unsigned long long id,
+                                 uint64_t (*ask_others)(void *arena, uint64_t bytes)) {
+    static unsigned long long own_ids;
+    const struct bfc_process *process = bfc_process();
+    struct bfc_arena *arena = process ? calloc(1, sizeof *arena) : NULL;
+    if (!arena)
+        return NULL;
+    arena->references = 1;
+    arena->context = context;
+    arena->id = id ? id : __atomic_add_fetch(&own_ids, 1, __ATOMIC_RELAXED);
+    if (!ask_driver(arena, driver, &process->options)) {
+        free(arena);
+        return NULL;
+    }
+    take_section(arena);
+    fill_section(arena, driver);
+    if (driver->can_fence)
+        arena->fences = bfc_fences_create();
+    arena->free_mode = arena->fences ? process->options.free_mode : BFC_FREE_SYNC;
+    if (arena->free_mode != BFC_FREE_ORDERED)
+        arena->plain_most =
+            arena->device_total < arena->bypass_above ? arena->device_total : arena->bypass_above;
+    arena->stream_frees = bfc_stream_frees_create();
+    if (!arena->stream_frees || !make_pool(arena, &process->options, ask_others)) {
+        bfc_arena_drop(arena);
+        return NULL;
+    }
+    return arena;
+}

@@ -1,0 +1,81 @@
+/* The events of fences. */
+#include "interpose/fences/fence_event.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
+
+/* Counted, then looked; who ends a context does it the other way round. */
+static bool begin_use(struct event *event) {
+    __atomic_fetch_add(&event->users, 1, __ATOMIC_SEQ_CST);
+    if (LIKELY(bfc_fence_event_fate(event) == LIVE))
+        return true;
+    __atomic_fetch_sub(&event->users, 1, __ATOMIC_RELEASE);
+    return false;
+}
+
+static CUresult end_use(struct event *event, CUresult result) {
+    __atomic_fetch_sub(&event->users, 1, __ATOMIC_RELEASE);
+    return result;
+}
+
+void bfc_fence_events_free(struct event *event) {
+    while (event) {
+        struct event *next = event->next;
+        free(event);
+        event = next;
+    }
+}
+
+/*
+ * An event belongs to the context that is current when it is made. The gate is not passed, so the
+ * thread is relaxed even where no capture was seen yet.
+ */
+CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext context,
+                                     CUevent *handle) {
+    CUresult result = driver->cuCtxPushCurrent_v2(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
+    bfc_capture_restore(driver, mode);
+    bfc_pop_context(driver);
+    return result;
+}
+
+CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext context,
+                               struct event **made) {
+    struct event *event = calloc(1, sizeof *event);
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = bfc_fence_event_make_handle(driver, context, &event->handle);
+    if (result != CUDA_SUCCESS) {
+        free(event);
+        return result;
+    }
+    event->context = context;
+    event->next = *made;
+    *made = event;
+    return CUDA_SUCCESS;
+}
+
+static CUresult synchronize_event(const struct bfc_driver *driver, struct event *event) {
+    if (begin_use(event))
+        return end_use(event, driver->cuEventSynchronize(event->handle));
+    return bfc_fence_event_fate(event) == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *event) {
+    CUresult result = CUDA_SUCCESS;
+    for (; event && result == CUDA_SUCCESS; event = event->next)
+        result = synchronize_event(driver, event);
+    return result;
+}
+
+void bfc_fence_events_set_fate(struct event *event, CUcontext context, enum fate fate) {
+    for (; event; event = event->next)
+        if (event->context == context && bfc_fence_event_fate(event) != DEAD)
+            __atomic_store_n(&event->fate, (unsigned char)fate, __ATOMIC_SEQ_CST);
+}

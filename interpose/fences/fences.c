@@ -1,0 +1,683 @@
+/*
+ * Fences: a ring of pending ones in the order of their numbers, and a small store of events.
+ *
+ * Numbers are reserved in the ring before their events are recorded; a fence that is not recorded
+ * yet, or that a thread is using (pinned), holds up those after it. One whose record failed is
+ * void: it has no block, its events say nothing, and it holds nothing up. The lock is a part of the
+ * gate (interpose/context/capture.h): a fence that is drawn but not recorded yet, or that a context
+ * is being made to wait for, is inside. So the way of one free is one lock pair and its records,
+ * and that of one look is two lock pairs and a query. Looking is by galloping: a complete event of
+ * a context implies the earlier ones, so while all pending fences are of one context, a few queries
+ * settle hundreds of fences.
+ */
+#include "interpose/fences/fences.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "interpose/context/capture.h"
+#include "interpose/fences/fence_event.h"
+
+enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
+enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */
+#define NAP_NS 20000L                  /* between two looks in a wait */
+
+/* Of a fence. While it is being recorded it is inside the door. */
+enum state { RECORDING, RECORDED, VOID };
+
+/* A context that is about to end; as often as it is. */
+struct ending {
+    CUcontext context;
+    struct ending *next;
+};
+
+struct entry {
+    struct event *events; /* at least one; not pending: none, or one that can be used again */
+    unsigned pins;        /* threads that use the events now */
+};
+
+/*
+ * Pending fences are first..next-1, at [number & (capacity - 1)]; below `first` all are complete.
+ * Neither the first nor the last of them is void: the number of a last one is drawn again. All but
+ * `ordered` is guarded by the door's lock.
+ */
+struct bfc_fences {
+    struct bfc_door door; /* first: the door is the fences */
+    unsigned ordering;    /* threads that hold a fence to make a context wait for it */
+    unsigned looking;     /* threads that query fences */
+    bfc_fence first, next;
+    struct entry *ring;
+    uint64_t capacity;       /* a power of two */
+    size_t mixed;            /* pending fences that are not of just the context `usual` */
+    CUcontext usual;         /* of the first pending fence */
+    uint64_t stride;         /* fences that the last look settled at once */
+    bfc_fence seen_recorded; /* none below it is still being recorded */
+    bfc_fence handed_out;    /* the highest that was announced */
+    bfc_fence ordered;       /* atomic: the highest that the owner was made to wait for */
+    struct event *store;     /* more events that can be used again */
+    struct ending *endings;
+    unsigned makers; /* threads that make events */
+    bool voids;      /* there was a void fence since the ring was empty */
+};
+
+static void lock_fences(struct bfc_fences *fences) {
+    pool_lock(&fences->door.lock);
+}
+
+static void unlock_fences(struct bfc_fences *fences) {
+    pool_unlock(&fences->door.lock);
+}
+
+static struct entry *entry_of(const struct bfc_fences *fences, bfc_fence fence) {
+    return &fences->ring[fence & (fences->capacity - 1)];
+}
+
+/* ---- the ring, under the lock ---- */
+
+static bool make_room_for_fence(struct bfc_fences *fences) {
+    if (fences->next - fences->first < fences->capacity)
+        return true;
+    struct entry *ring = calloc(2 * fences->capacity, sizeof *ring);
+    if (!ring)
+        return false;
+    for (bfc_fence fence = fences->first; fence < fences->next; fence++)
+        ring[fence & (2 * fences->capacity - 1)] = *entry_of(fences, fence);
+    free(fences->ring);
+    fences->ring = ring;
+    fences->capacity *= 2;
+    return true;
+}
+
+static bool is_mixed(const struct bfc_fences *fences, const struct event *events) {
+    return events->next || events->context != fences->usual;
+}
+
+static bool is_ending(const struct bfc_fences *fences, CUcontext context) {
+    const struct ending *ending = fences->endings;
+    while (ending && ending->context != context)
+        ending = ending->next;
+    return ending;
+}
+
+static enum state state_of(const struct entry *entry) {
+    return (enum state)__atomic_load_n(&entry->events->state, __ATOMIC_ACQUIRE);
+}
+
+static bool is_recorded(const struct entry *entry) {
+    return state_of(entry) == RECORDED;
+}
+
+/* Under the lock: nothing is being recorded, and no context being made to wait. */
+static bool nothing_inside(struct bfc_door *door) {
+    struct bfc_fences *fences = (struct bfc_fences *)door;
+    if (fences->seen_recorded < fences->first)
+        fences->seen_recorded = fences->first;
+    while (fences->seen_recorded < fences->next &&
+           state_of(entry_of(fences, fences->seen_recorded)) != RECORDING)
+        fences->seen_recorded++;
+    return fences->seen_recorded == fences->next && fences->ordering == 0;
+}
+
+static void remove_ending(struct bfc_fences *fences, CUcontext context) {
+    struct ending **link = &fences->endings;
+    while (*link && (*link)->context != context)
+        link = &(*link)->next;
+    struct ending *removed = *link;
+    if (removed)
+        *link = removed->next;
+    free(removed);
+}
+
+struct bfc_fences *bfc_fences_create(void) {
+    struct bfc_fences *fences = calloc(1, sizeof *fences);
+    struct entry *ring = calloc(FIRST_CAPACITY, sizeof *ring);
+    if (!fences || !ring) {
+        free(fences);
+        free(ring);
+        return NULL;
+    }
+    fences->first = fences->next = fences->stride = 1;
+    fences->ring = ring;
+    fences->capacity = FIRST_CAPACITY;
+    bfc_door_add(&fences->door, nothing_inside);
+    return fences;
+}
+
+void bfc_fences_destroy(struct bfc_fences *fences) {
+    if (!fences)
+        return;
+    bfc_door_remove(&fences->door);
+    for (uint64_t i = 0; i < fences->capacity; i++)
+        bfc_fence_events_free(fences->ring[i].events);
+    bfc_fence_events_free(fences->store);
+    while (fences->endings)
+        remove_ending(fences, fences->endings->context);
+    free(fences->ring);
+    free(fences);
+}
+
+static void store_event(struct bfc_fences *fences, struct event *event) {
+    if (bfc_fence_event_fate(event) == DEAD) {
+        free(event);
+        return;
+    }
+    event->next = fences->store;
+    fences->store = event;
+}
+
+static void store_events(struct bfc_fences *fences, struct event *events) {
+    while (events) {
+        struct event *event = events;
+        events = event->next;
+        store_event(fences, event);
+    }
+}
+
+static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
+    store_events(fences, entry->events);
+    entry->events = NULL;
+}
+
+/*
+ * A fence at either end of the ring is done with. An event that was alone stays for the next fence
+ * at its place.
+ */
+static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
+    if (UNLIKELY(fences->mixed))
+        fences->mixed -= is_mixed(fences, entry->events);
+    if (UNLIKELY(entry->events->next || bfc_fence_event_fate(entry->events) != LIVE))
+        clear_out(fences, entry);
+}
+
+static bool is_void(const struct bfc_fences *fences, bfc_fence fence) {
+    return fences->first < fences->next && state_of(entry_of(fences, fence)) == VOID;
+}
+
+static void drop_void_firsts(struct bfc_fences *fences) {
+    while (is_void(fences, fences->first))
+        drop_entry(fences, entry_of(fences, fences->first++));
+}
+
+/* Fences up to `fence` are complete: drops them, as far as none is in use or still to be recorded.
+ */
+static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
+    while (fences->first <= fence && fences->first < fences->next) {
+        struct entry *entry = entry_of(fences, fences->first);
+        if (state_of(entry) == RECORDING || entry->pins)
+            return;
+        fences->first++;
+        drop_entry(fences, entry);
+    }
+    if (UNLIKELY(fences->voids))
+        drop_void_firsts(fences);
+}
+
+/*
+ * Nobody has a void fence, so its number may be drawn again, as long as no later one was; else
+ * frees that fail again and again would fill the ring behind one fence that is not complete.
+ */
+static void drop_void_lasts(struct bfc_fences *fences) {
+    while (is_void(fences, fences->next - 1))
+        drop_entry(fences, entry_of(fences, --fences->next));
+    if (fences->seen_recorded > fences->next)
+        fences->seen_recorded = fences->next;
+}
+
+/* ---- events ---- */
+
+/* Moves an event of the context from the store to `taken`; under the lock. */
+static bool take_stored_event(struct bfc_fences *fences, CUcontext context, struct event **taken) {
+    struct event **link = &fences->store;
+    while (*link && ((*link)->context != context || bfc_fence_event_fate(*link) != LIVE))
+        link = &(*link)->next;
+    struct event *event = *link;
+    if (!event)
+        return false;
+    *link = event->next;
+    event->next = *taken;
+    *taken = event;
+    return true;
+}
+
+/* One event for each context, or none at all; under the lock. */
+static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext *contexts,
+                                     size_t count) {
+    struct event *taken = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!take_stored_event(fences, contexts[i], &taken)) {
+            store_events(fences, taken);
+            return NULL;
+        }
+    return taken;
+}
+
+/* None may be made in a context that is about to end; who ends one waits for those who make some.
+ */
+static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, size_t count) {
+    bool may = true;
+    lock_fences(fences);
+    for (size_t i = 0; i < count && may; i++)
+        may = !is_ending(fences, contexts[i]);
+    fences->makers += may;
+    unlock_fences(fences);
+    return may;
+}
+
+/* Makes a new event for each context, and puts them into the store. */
+static CUresult stock_up(struct bfc_fences *fences, const struct bfc_driver *driver,
+                         const CUcontext *contexts, size_t count) {
+    struct event *made = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (!begin_making(fences, contexts, count))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = bfc_fence_events_make(driver, contexts[i], &made);
+    lock_fences(fences);
+    store_events(fences, made);
+    fences->makers--;
+    unlock_fences(fences);
+    return result;
+}
+
+/* ---- recording ---- */
+
+/* Gives a place in the ring one event for each context. False: the store has too few. */
+static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
+                             const CUcontext *contexts, size_t count) {
+    clear_out(fences, entry);
+    entry->events = take_all_stored(fences, contexts, count);
+    return entry->events;
+}
+
+/*
+ * Draws a number for a fence over the contexts; its place in the ring is held from now on.
+ * CUDA_ERROR_NOT_READY: the store has too few events.
+ */
+static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *contexts,
+                                  size_t count, struct event **events, bfc_fence *fence) {
+    if (UNLIKELY(fences->next - fences->first == fences->capacity) && !make_room_for_fence(fences))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct entry *entry = entry_of(fences, fences->next);
+    if (UNLIKELY(!entry->events || count != 1 || entry->events->context != contexts[0]) &&
+        !fit_out(fences, entry, contexts, count))
+        return CUDA_ERROR_NOT_READY;
+    struct event *first = entry->events;
+    first->state = RECORDING;
+    if (fences->first == fences->next) {
+        fences->usual = first->context;
+        fences->voids = false;
+    }
+    fences->mixed += is_mixed(fences, first);
+    *events = first;
+    *fence = fences->next++;
+    return CUDA_SUCCESS;
+}
+
+/* The same if the door is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *contexts,
+                                   size_t count, struct event **events, bfc_fence *fence) {
+    bool shut, open;
+    do {
+        lock_fences(fences);
+        shut = fences->door.shut;
+        open = bfc_door_is_open(&fences->door);
+        CUresult result = open ? draw_fence(fences, contexts, count, events, fence)
+                               : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        unlock_fences(fences);
+        if (LIKELY(open))
+            return result;
+        if (shut)
+            bfc_door_await();
+    } while (shut);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+/* Some of the events may have been recorded; but what says nothing about one says nothing. */
+static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
+    lock_fences(fences);
+    __atomic_store_n(&events->state, VOID, __ATOMIC_RELEASE);
+    fences->voids = true;
+    drop_void_lasts(fences);
+    drop_void_firsts(fences);
+    unlock_fences(fences);
+}
+
+CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *driver,
+                           const CUcontext *contexts, size_t count, bfc_fence *fence) {
+    struct event *events = NULL;
+    bfc_fence drawn = BFC_NO_FENCE;
+    CUresult result;
+    /* Another thread may take what was put into the store: then again. */
+    while ((result = draw_inside(fences, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
+        if ((result = stock_up(fences, driver, contexts, count)) != CUDA_SUCCESS)
+            return result;
+    if (result != CUDA_SUCCESS || !events)
+        return result;
+    result = bfc_fence_events_record(driver, events);
+    if (UNLIKELY(result != CUDA_SUCCESS)) {
+        make_void(fences, events);
+        return result;
+    }
+    __atomic_store_n(&events->state, RECORDED, __ATOMIC_RELEASE);
+    *fence = drawn;
+    return result;
+}
+
+/* ---- looking ---- */
+
+/* Under the lock: the events of a recorded, pending fence, pinned; NULL: it is none. */
+static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
+    if (fence < fences->first || fence >= fences->next || !is_recorded(entry_of(fences, fence)))
+        return NULL;
+    entry_of(fences, fence)->pins++;
+    return entry_of(fences, fence)->events;
+}
+
+static struct event *pin(struct bfc_fences *fences, bfc_fence fence) {
+    lock_fences(fences);
+    struct event *events = pin_locked(fences, fence);
+    unlock_fences(fences);
+    return events;
+}
+
+/* A pinned fence is not retired, so it is still in the ring. */
+static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool complete) {
+    entry_of(fences, fence)->pins--;
+    /* Of fences over one context a complete one implies those before it. */
+    if (complete && (fences->mixed == 0 || fence == fences->first))
+        retire_up_to(fences, fence);
+}
+
+static void unpin(struct bfc_fences *fences, bfc_fence fence, bool complete) {
+    lock_fences(fences);
+    unpin_locked(fences, fence, complete);
+    unlock_fences(fences);
+}
+
+/*
+ * A look begins with as many fences at once as the last one settled. Each success doubles the step,
+ * as long as all pending fences are of one context; a failure beyond the first fence begins anew.
+ */
+struct look {
+    struct event *events; /* NULL: there is nothing more to see */
+    bfc_fence fence;
+    uint64_t step;
+};
+
+static void aim_look(struct bfc_fences *fences, struct look *look) {
+    uint64_t pending = fences->next - fences->first;
+    if (look->step > pending)
+        look->step = pending;
+    if (fences->mixed || look->step == 0)
+        look->step = 1;
+    look->fence = fences->first + look->step - 1;
+    look->events = pin_locked(fences, look->fence);
+    if (!look->events && look->step > 1) { /* it is not recorded yet; the first may be */
+        look->step = 1;
+        look->fence = fences->first;
+        look->events = pin_locked(fences, look->fence);
+    }
+}
+
+static void begin_look(struct bfc_fences *fences, struct look *look) {
+    lock_fences(fences);
+    fences->looking++;
+    look->step = fences->stride;
+    fences->stride = 1;
+    aim_look(fences, look);
+    unlock_fences(fences);
+}
+
+static void continue_look(struct bfc_fences *fences, struct look *look, bool complete) {
+    lock_fences(fences);
+    unpin_locked(fences, look->fence, complete);
+    look->events = NULL;
+    if (complete)
+        fences->stride = look->step;
+    if (complete || look->step > 1) {
+        look->step = complete ? 2 * look->step : 1;
+        aim_look(fences, look);
+    }
+    unlock_fences(fences);
+}
+
+static bfc_fence end_look(struct bfc_fences *fences, const struct look *look) {
+    lock_fences(fences);
+    if (look->events)
+        unpin_locked(fences, look->fence, false);
+    fences->looking--;
+    bfc_fence complete = fences->first - 1;
+    unlock_fences(fences);
+    return complete;
+}
+
+static bfc_fence complete_fence(struct bfc_fences *fences) {
+    lock_fences(fences);
+    bfc_fence fence = fences->first - 1;
+    unlock_fences(fences);
+    return fence;
+}
+
+bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver) {
+    if (!bfc_gate_enter())
+        return complete_fence(fences);
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    struct look look;
+    begin_look(fences, &look);
+    for (int queries = 0; look.events && queries < QUERIES_A_POLL; queries++)
+        continue_look(fences, &look, bfc_fence_events_query(driver, look.events) == CUDA_SUCCESS);
+    bfc_fence complete = end_look(fences, &look);
+    bfc_capture_restore(driver, mode);
+    bfc_gate_leave();
+    return complete;
+}
+
+/* ---- waiting ---- */
+
+/* A nap, if it cannot be waited for now. */
+static CUresult synchronize_events(const struct bfc_driver *driver, struct event *events) {
+    CUresult result = bfc_fence_events_synchronize(driver, events);
+    if (result == CUDA_ERROR_NOT_READY)
+        bfc_nap(NAP_NS);
+    return result;
+}
+
+static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc_driver *driver,
+                                     bfc_fence fence, uint64_t timeout_ns) {
+    uint64_t start = bfc_now_ns();
+    struct bfc_patience patience = bfc_patience_until(start + timeout_ns, start, NAP_NS);
+    bfc_fence complete;
+    while ((complete = bfc_fences_poll(fences, driver)) < fence && bfc_patience_nap(&patience))
+        ;
+    return complete;
+}
+
+static bool is_pending(struct bfc_fences *fences) {
+    lock_fences(fences);
+    bool pending = fences->first < fences->next;
+    unlock_fences(fences);
+    return pending;
+}
+
+/* Waits for the first pending fence. It may also not be recorded yet: then its thread is about to.
+ */
+static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
+    bfc_fence first = complete_fence(fences) + 1;
+    struct event *events = pin(fences, first);
+    if (!events) {
+        bfc_nap(NAP_NS);
+        return CUDA_SUCCESS;
+    }
+    /* The gate is not passed, so a first capture may begin meanwhile. */
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    CUresult result = synchronize_events(driver, events);
+    bfc_capture_restore(driver, mode);
+    unpin(fences, first, result == CUDA_SUCCESS);
+    return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+}
+
+bfc_fence bfc_fences_wait(struct bfc_fences *fences, const struct bfc_driver *driver,
+                          bfc_fence fence, uint64_t timeout_ns, CUresult *error) {
+    CUresult result = CUDA_SUCCESS;
+    if (timeout_ns != UINT64_MAX)
+        return wait_until_deadline(fences, driver, fence, timeout_ns);
+    while (bfc_fences_poll(fences, driver) < fence && result == CUDA_SUCCESS && is_pending(fences))
+        result = wait_for_first(fences, driver);
+    if (error)
+        *error = result;
+    return complete_fence(fences);
+}
+
+CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driver *driver,
+                                bfc_fence fence) {
+    CUresult result = CUDA_ERROR_NOT_READY;
+    struct event *events;
+    while (result == CUDA_ERROR_NOT_READY && (events = pin(fences, fence))) {
+        result = synchronize_events(driver, events);
+        unpin(fences, fence, result == CUDA_SUCCESS);
+    }
+    return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+}
+
+bfc_fence bfc_fences_last(struct bfc_fences *fences) {
+    lock_fences(fences);
+    bfc_fence last = fences->next - 1;
+    unlock_fences(fences);
+    return last;
+}
+
+/* ---- ordering ---- */
+
+/*
+ * What the owner was made to wait for once, it need not wait for again; and whatever was announced
+ * then is not below what is announced now.
+ */
+bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
+    *order = (struct bfc_order){.fence = fence};
+    if (fence <= __atomic_load_n(&fences->ordered, __ATOMIC_ACQUIRE))
+        return true;
+    lock_fences(fences);
+    bool open = bfc_door_is_open(&fences->door);
+    if (fence > fences->handed_out)
+        fences->handed_out = fence;
+    if (open && (order->events = pin_locked(fences, fence)))
+        fences->ordering++;
+    unlock_fences(fences);
+    return open;
+}
+
+bfc_fence bfc_fences_announced(struct bfc_fences *fences) {
+    lock_fences(fences);
+    bfc_fence fence = fences->handed_out;
+    unlock_fences(fences);
+    return fence;
+}
+
+void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order) {
+    if (!order->events)
+        return;
+    lock_fences(fences);
+    fences->ordering--;
+    unpin_locked(fences, order->fence, false);
+    unlock_fences(fences);
+}
+
+CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *driver,
+                          CUcontext context, const struct bfc_order *order) {
+    CUresult result = CUDA_SUCCESS;
+    if (!order->events)
+        return result;
+    result = bfc_fence_events_order(driver, context, order->events);
+    lock_fences(fences);
+    fences->ordering--;
+    unpin_locked(fences, order->fence, false);
+    if (result == CUDA_SUCCESS && order->fence > fences->ordered)
+        __atomic_store_n(&fences->ordered, order->fence, __ATOMIC_RELEASE);
+    unlock_fences(fences);
+    return result;
+}
+
+/* ---- a context's end ---- */
+
+/* Of the places in the ring that no pending fence has: what is not live does not stay there. */
+static void clear_idle(struct bfc_fences *fences) {
+    for (bfc_fence fence = fences->next; fence < fences->first + fences->capacity; fence++) {
+        struct entry *entry = entry_of(fences, fence);
+        if (entry->events && bfc_fence_event_fate(entry->events) != LIVE)
+            clear_out(fences, entry);
+    }
+}
+
+static void set_all_fates(struct bfc_fences *fences, CUcontext context, enum fate fate) {
+    for (uint64_t i = 0; i < fences->capacity; i++)
+        bfc_fence_events_set_fate(fences->ring[i].events, context, fate);
+    clear_idle(fences);
+    bfc_fence_events_set_fate(fences->store, context, fate);
+}
+
+static void purge_store(struct bfc_fences *fences) {
+    struct event *stored = fences->store;
+    fences->store = NULL;
+    while (stored) {
+        struct event *event = stored;
+        stored = event->next;
+        store_event(fences, event);
+    }
+}
+
+static bool is_used(const struct entry *entry, CUcontext context) {
+    bool recording = state_of(entry) == RECORDING, used = false;
+    for (const struct event *event = entry->events; event && !used; event = event->next)
+        used = event->context == context &&
+               (recording || __atomic_load_n(&event->users, __ATOMIC_SEQ_CST) != 0);
+    return used;
+}
+
+/* Whether any call with events of the context is under way. */
+static bool are_used(struct bfc_fences *fences, CUcontext context) {
+    bool used = fences->makers != 0 || fences->ordering != 0 || fences->looking != 0;
+    for (bfc_fence fence = fences->first; fence < fences->next && !used; fence++)
+        used = is_used(entry_of(fences, fence), context);
+    return used;
+}
+
+/* What was made meanwhile gets its fate too. */
+static bool put_fences_aside(struct bfc_fences *fences, CUcontext context) {
+    lock_fences(fences);
+    set_all_fates(fences, context, ENDING);
+    bool used = are_used(fences, context);
+    unlock_fences(fences);
+    return !used;
+}
+
+void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context) {
+    struct ending *ending = malloc(sizeof *ending);
+    if (!ending)
+        return;
+    lock_fences(fences);
+    *ending = (struct ending){context, fences->endings};
+    fences->endings = ending;
+    unlock_fences(fences);
+    uint64_t start = bfc_now_ns();
+    while (!put_fences_aside(fences, context) && bfc_now_ns() - start < LONGEST_WAIT_NS)
+        bfc_nap(NAP_NS);
+}
+
+void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context) {
+    lock_fences(fences);
+    remove_ending(fences, context);
+    if (!is_ending(fences, context))
+        set_all_fates(fences, context, LIVE);
+    unlock_fences(fences);
+}
+
+void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context) {
+    lock_fences(fences);
+    remove_ending(fences, context);
+    set_all_fates(fences, context, DEAD);
+    purge_store(fences);
+    unlock_fences(fences);
+}

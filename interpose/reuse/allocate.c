@@ -1,0 +1,139 @@
+/* Handing out blocks, in mode ordered also pending ones; and waiting for those handed out so. */
+#include "interpose/reuse/allocate.h"
+
+#include "interpose/config/process.h"
+#include "interpose/reuse/free_fence.h"
+
+/* Ordered reuse falls to the host: rare, and out of the way. */
+static NOINLINE void log_fallen_back(const struct bfc_arena *arena, const char *why) {
+    static unsigned seen;
+    bfc_log_repeated(BFC_LOG_DEBUG, &seen,
+                     "device %d, context %llu: pending memory is not reused now: %s",
+                     (int)arena->device, arena->id, why);
+}
+
+/* While a fence stands that must be waited for on the host: has it been completed meanwhile? */
+static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                  bfc_fence until) {
+    /* Should it have risen meanwhile, it stays; the next call sees it. */
+    if (bfc_fences_poll(arena->fences, driver) >= until)
+        __atomic_compare_exchange_n(&arena->lazy_until, &until, BFC_NO_FENCE, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    else
+        log_fallen_back(arena, "a fence over peers' work, or later than its free, is not complete");
+}
+
+/*
+ * Whether pending blocks may be handed out at once, and ordered behind their fences on the device.
+ * With peer access, too, there are several contexts.
+ */
+static inline bool may_reorder(struct bfc_arena *arena) {
+    return !bfc_contexts_are_several() &&
+           __atomic_load_n(&arena->lazy_until, __ATOMIC_SEQ_CST) == BFC_NO_FENCE;
+}
+
+/* Whether another context has come about unseen, or may have; one that is found is known then. */
+static NOINLINE bool has_company(const struct bfc_driver *driver) {
+    bool unknown;
+    CUcontext found = bfc_contexts_search(driver, &unknown);
+    if (found)
+        bfc_reuse_context_found(driver, found);
+    return unknown || found;
+}
+
+static inline bool wants_pending(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    if (arena->free_mode != BFC_FREE_ORDERED)
+        return false;
+    bfc_fence until = __atomic_load_n(&arena->lazy_until, __ATOMIC_SEQ_CST);
+    if (UNLIKELY(until != BFC_NO_FENCE))
+        look_at_lazy(driver, arena, until);
+    return may_reorder(arena);
+}
+
+/*
+ * A pending block is announced before it is looked once more whether it may be: a thread that makes
+ * another context does the two the other way round, so one of the two sees the other. It
+ * waits for what was announced, so that must not be a fence which only the host may wait for: hence
+ * the look before; the block's own fence cannot become one later. Then the context's later work is
+ * made to wait for the block's fence. False without an error: not this one, and none that is
+ * pending.
+ */
+static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                const struct bfc_block_info *block, CUresult *result) {
+    struct bfc_order order;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    bool kept = may_reorder(arena) && !(bfc_contexts_hide() && has_company(driver)) &&
+                bfc_fences_announce(arena->fences, block->fence, &order);
+    if (kept && !may_reorder(arena)) {
+        bfc_fences_retract(arena->fences, &order);
+        kept = false;
+    }
+    if (kept)
+        *result = bfc_fences_order(arena->fences, driver, arena->context, &order);
+    bfc_capture_restore(driver, mode);
+    if (LIKELY(kept && *result == CUDA_SUCCESS))
+        return true;
+    bfc_reuse_latch(arena, *result);
+    log_fallen_back(arena, *result == CUDA_SUCCESS ? "the device cannot order this block, or there "
+                                                     "may be another context"
+                                                   : "the driver refused a wait on the device");
+    bfc_pool_free(arena->pool, block->start, block->fence);
+    if (bfc_reuse_is_passing(*result))
+        *result = CUDA_SUCCESS;
+    return false;
+}
+
+CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
+                            enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
+    struct bfc_block_info block;
+    CUresult result = (CUresult)__atomic_load_n(&arena->fatal, __ATOMIC_RELAXED);
+    *status = BFC_OK;
+    if (result != CUDA_SUCCESS)
+        return result;
+    unsigned base = how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0;
+    unsigned pending =
+        how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
+    for (;;) {
+        *status = bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
+        if (*status != BFC_OK)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (block.fence == BFC_NO_FENCE || keep_pending(driver, arena, &block, &result))
+            break;
+        if (result != CUDA_SUCCESS)
+            return result;
+        pending = 0;
+    }
+    *pointer = block.start;
+    return CUDA_SUCCESS;
+}
+
+/* ---- what was handed out ---- */
+
+CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUresult result = CUDA_SUCCESS;
+    bfc_fence announced = arena->fences ? bfc_fences_announced(arena->fences) : BFC_NO_FENCE;
+    if (announced != BFC_NO_FENCE)
+        bfc_fences_wait(arena->fences, driver, announced, UINT64_MAX, &result);
+    return bfc_reuse_latch(arena, result);
+}
+
+static void log_several(void) {
+    static unsigned seen;
+    const struct bfc_process *process = bfc_process_if_made();
+    if (process && process->serves && process->options.free_mode == BFC_FREE_ORDERED &&
+        bfc_contexts_are_several())
+        bfc_log_repeated(BFC_LOG_INFO, &seen,
+                         "another context began: while there are several BFC_FREE=ordered acts as "
+                         "lazy");
+}
+
+/* It is entered first, and waited for before it can touch anything. */
+void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
+    struct bfc_arena *arena = NULL;
+    bfc_contexts_add(context);
+    while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
+        if (arena->context != context)
+            bfc_reuse_wait_for_handed_out(driver, arena);
+    bfc_contexts_settle(context);
+    log_several();
+}

@@ -1,0 +1,40 @@
+/*
+ * Handing out blocks of an arena's pool. In mode ordered a pending block is handed out at once, and
+ * all later work of its context waits for the block's fence on the device. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_ALLOCATE_H
+#define BFC_INTERPOSE_ALLOCATE_H
+
+#include "base/compiler.h"
+#include "interpose/arena/arena.h"
+#include "interpose/context/contexts.h"
+
+/* Which blocks an allocation may take. */
+enum bfc_reuse_how {
+    BFC_REUSE_ANY,
+    BFC_REUSE_READY, /* something captures: no pending one */
+    BFC_REUSE_THERE, /* without growing, waiting or counting a failure */
+};
+
+/* Hands out a block of the arena's pool. The driver's error, or that of the pool in `status`. */
+CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
+                            enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status);
+
+/*
+ * Blocks that were handed out before their fences were complete are ordered only behind work of
+ * their own context. So before anybody else can touch one, the host waits for those fences. If it
+ * cannot, nobody else may.
+ */
+CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/*
+ * The context may be a new one: before it can do work, the host waits for what mode ordered has
+ * handed out, which is ordered behind its former work in its own context only.
+ */
+void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context);
+static inline void bfc_reuse_context_made(const struct bfc_driver *driver, CUcontext context) {
+    if (UNLIKELY(!bfc_contexts_has(context)))
+        bfc_reuse_context_found(driver, context);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * The fence of a free: what each way to free a block needs to record one and to give the block back
+ * to the pool. Thread-safe; a fence is recorded while nothing captures only.
+ */
+#ifndef BFC_INTERPOSE_FREE_FENCE_H
+#define BFC_INTERPOSE_FREE_FENCE_H
+
+#include "base/compiler.h"
+#include "interpose/arena/state.h"
+#include "interpose/context/capture.h"
+#include "interpose/context/peers.h"
+#include "interpose/fences/fences.h"
+
+/* Contexts that one fence can cover: the owner and its peers. */
+enum { BFC_FENCE_CONTEXTS = BFC_PEERS_MOST + 1 };
+
+/* Remembers an error after which the context answers nothing else. Returns `result`. */
+CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result);
+
+static inline CUresult bfc_reuse_latch(struct bfc_arena *arena, CUresult result) {
+    return LIKELY(result == CUDA_SUCCESS) ? result : bfc_reuse_latch_error(arena, result);
+}
+
+/*
+ * Whether a refusal concerns our own call alone, where the program's would succeed: a capture that
+ * no hook saw, or that began since; a lack of memory. The block must then wait for a better moment.
+ */
+static inline bool bfc_reuse_is_passing(CUresult result) {
+    return bfc_is_capture_error(result) || result == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The block's own context, if `owner`, and those with access to its memory. Returns how many. */
+size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,
+                             CUcontext contexts[BFC_FENCE_CONTEXTS]);
+bool bfc_reuse_has_peers(struct bfc_arena *arena);
+
+/* Whether a live block of the arena starts there. */
+bool bfc_reuse_is_live(struct bfc_arena *arena, CUdeviceptr pointer);
+
+/* Gives the block back to the pool, under this fence. */
+static inline CUresult bfc_reuse_take_back(struct bfc_arena *arena, CUdeviceptr pointer,
+                                           bfc_fence fence) {
+    return bfc_pool_free(arena->pool, pointer, fence) == BFC_OK ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
+}
+
+static inline void bfc_reuse_raise_to(bfc_fence *field, bfc_fence fence) {
+    bfc_fence before = __atomic_load_n(field, __ATOMIC_SEQ_CST);
+    while (before < fence && !__atomic_compare_exchange_n(field, &before, fence, false,
+                                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+}
+
+/*
+ * Records a fence in `contexts`. A fence over more than the owner's context, or later than its
+ * free, holds ordered reuse back until it is complete: `lazy_until`.
+ */
+static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        const CUcontext *contexts, size_t count, bool late,
+                                        bfc_fence *fence) {
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    CUresult result = bfc_fences_record(arena->fences, driver, contexts, count, fence);
+    bfc_capture_restore(driver, mode);
+    bool peers = count > 1 || contexts[0] != arena->context;
+    if (result == CUDA_SUCCESS && (late || peers))
+        bfc_reuse_raise_to(&arena->lazy_until, *fence);
+    /* A peer that has just ended: it is none any more at the next moment. */
+    if (peers &&
+        (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return bfc_reuse_latch(arena, result);
+}
+
+#endif

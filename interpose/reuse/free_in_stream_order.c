@@ -1,0 +1,60 @@
+/* Frees in the order of a stream (cuMemFreeAsync). */
+#include "interpose/reuse/free_in_stream_order.h"
+
+#include "interpose/arena/stream_frees.h"
+#include "interpose/context/green.h"
+#include "interpose/reuse/free_fence.h"
+#include "interpose/reuse/free_modes.h"
+
+static struct bfc_stream_calls stream_calls(const struct bfc_driver *driver, bool per_thread) {
+    if (per_thread)
+        return (struct bfc_stream_calls){driver->cuStreamGetCtx_ptsz, driver->cuStreamGetId_ptsz,
+                                         driver->cuStreamIsCapturing_ptsz,
+                                         driver->cuEventRecord_ptsz,
+                                         driver->cuStreamSynchronize_ptsz};
+    return (struct bfc_stream_calls){driver->cuStreamGetCtx, driver->cuStreamGetId,
+                                     driver->cuStreamIsCapturing, driver->cuEventRecord,
+                                     driver->cuStreamSynchronize};
+}
+
+/* Of a driver that cannot record in a stream: before CUDA 9.2. */
+static CUresult free_after_stream(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                  CUdeviceptr pointer, const struct bfc_stream_calls *calls,
+                                  CUstream stream) {
+    CUresult result = calls->synchronize ? calls->synchronize(stream) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? bfc_reuse_free(driver, arena, pointer) : result;
+}
+
+/* Where no event can be had for the stream: by a fence over all that its context has under way. */
+static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr pointer, CUcontext context) {
+    CUresult result = CUDA_SUCCESS;
+    /* A stream of another context that may use the block is a peer's, from now on at the latest. */
+    if (context != arena->context)
+        result = bfc_peers_add(context, arena->context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return bfc_reuse_free_with_fence(driver, arena, pointer);
+}
+
+CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
+                              CUdeviceptr pointer, CUstream stream, bool per_thread) {
+    struct bfc_stream_calls calls = stream_calls(driver, per_thread);
+    if (!calls.get_context || !calls.record || !driver->cuEventCreate || !driver->cuEventQuery)
+        return free_after_stream(driver, arena, pointer, &calls, stream);
+    CUcontext context = NULL;
+    CUresult result = calls.get_context(stream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!bfc_reuse_is_live(arena, pointer))
+        return CUDA_ERROR_INVALID_VALUE;
+    __atomic_store_n(&arena->frees_in_streams, true, __ATOMIC_RELAXED);
+    context = bfc_green_owner(driver, context);
+    result = bfc_stream_frees_free(driver, arena, pointer, &calls, stream, context);
+    if (result == CUDA_SUCCESS)
+        bfc_stream_frees_poll(driver, arena);
+    else if (arena->fences &&
+             (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_OUT_OF_MEMORY))
+        result = free_after_context(driver, arena, pointer, context);
+    return context == arena->context ? bfc_reuse_latch(arena, result) : result;
+}

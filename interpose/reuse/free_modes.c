@@ -1,0 +1,214 @@
+/* The three modes of free. */
+#include "interpose/reuse/free_modes.h"
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "interpose/config/options.h"
+#include "interpose/driver/current.h"
+#include "interpose/reuse/free_fence.h"
+#include "interpose/reuse/free_while_capturing.h"
+#include "interpose/stats/events.h"
+
+/* ---- waiting on the host ---- */
+
+/* Of a lane's waits so many are timed at first, then one in so many, which stands for all of them.
+ */
+enum { TIMED_WAITS = 64 };
+
+static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           uint64_t weight) {
+    uint64_t before = bfc_now_ns();
+    CUresult result = driver->cuCtxSynchronize();
+    __atomic_fetch_add(&arena->stats.section->host_wait_ns, weight * (bfc_now_ns() - before),
+                       __ATOMIC_RELAXED);
+    return result;
+}
+
+/* Waits for the current context, and counts it. */
+static inline CUresult synchronize_current(const struct bfc_driver *driver,
+                                           struct bfc_arena *arena) {
+    CUresult result;
+    uint64_t waits = bfc_events_count_wait(&arena->stats);
+    if (UNLIKELY(waits < TIMED_WAITS || waits % TIMED_WAITS == 0))
+        result = synchronize_timed(driver, arena, waits < TIMED_WAITS ? 1 : TIMED_WAITS);
+    else
+        result = driver->cuCtxSynchronize();
+    return bfc_reuse_latch(arena, result);
+}
+
+static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           CUcontext context) {
+    CUresult result = driver->cuCtxPushCurrent_v2(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = synchronize_current(driver, arena);
+    CUresult popped = bfc_pop_context(driver);
+    return result != CUDA_SUCCESS ? result : popped;
+}
+
+/* Waits for all work of a context, whichever one is the thread's current one. */
+static inline CUresult synchronize_context(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           CUcontext context) {
+    CUcontext current = NULL;
+    CUresult result = driver->cuCtxGetCurrent(&current);
+    if (LIKELY(result == CUDA_SUCCESS && current == context))
+        return synchronize_current(driver, arena);
+    return result != CUDA_SUCCESS ? result : synchronize_other(driver, arena, context);
+}
+
+/* ---- freeing ---- */
+
+/*
+ * The second of two frees fails at once. Where the first may have been in the order of a stream,
+ * other work goes on as if nothing had happened, and may be waited for in vain.
+ */
+static inline bool is_freed_already(struct bfc_arena *arena, CUdeviceptr pointer) {
+    return UNLIKELY(__atomic_load_n(&arena->frees_in_streams, __ATOMIC_RELAXED)) &&
+           !bfc_reuse_is_live(arena, pointer);
+}
+
+/* Fences after which what is complete is looked up: the pool asks only when it finds nothing ready.
+ */
+enum { LOOK_EVERY = 32 };
+
+/* Records a fence in the contexts, and takes the block back under the fence. */
+static inline CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
+    bfc_fence fence;
+    CUresult result = bfc_reuse_record(driver, arena, contexts, count, false, &fence);
+    if (UNLIKELY(result != CUDA_SUCCESS))
+        return bfc_reuse_is_passing(result) ? bfc_reuse_free_unfenced(driver, arena, pointer)
+                                            : result;
+    if (fence % LOOK_EVERY == 0)
+        bfc_pool_complete(arena->pool, bfc_fences_poll(arena->fences, driver));
+    return bfc_reuse_take_back(arena, pointer, fence);
+}
+
+/*
+ * Waits for an event that covers the context: unlike a wait by context it does no harm to a capture
+ * that begins meanwhile. `captured`: something captures by now, so not.
+ */
+static NOINLINE CUresult wait_for_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        bool *captured) {
+    bfc_fence fence;
+    CUresult result = bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence);
+    if ((*captured = bfc_reuse_is_passing(result)))
+        return CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return result;
+    bfc_events_count_wait(&arena->stats);
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    result = bfc_reuse_latch(arena, bfc_fences_synchronize(arena->fences, driver, fence));
+    bfc_capture_restore(driver, mode);
+    return result;
+}
+
+/* Waits for the block's context. */
+static inline CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                      bool *captured) {
+    *captured = false;
+    if (UNLIKELY(!arena->fences))
+        return synchronize_context(driver, arena, arena->context);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (UNLIKELY(!waits))
+        return wait_for_fence(driver, arena, captured);
+    CUresult result = synchronize_context(driver, arena, arena->context);
+    bfc_capture_leave_wait(waits);
+    return result;
+}
+
+static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               const CUcontext *peers, size_t count) {
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = synchronize_context(driver, arena, peers[i]);
+    return result;
+}
+
+/* The owner was waited for; its peers' work is what the block is still pending with. */
+static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                       CUdeviceptr pointer) {
+    CUcontext peers[BFC_FENCE_CONTEXTS];
+    size_t count = bfc_reuse_contexts_of(arena, false, peers);
+    if (count == 0)
+        return bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+    if (arena->fences)
+        return free_fenced(driver, arena, pointer, peers, count);
+    CUresult result = wait_for_peers(driver, arena, peers, count);
+    return result == CUDA_SUCCESS ? bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE) : result;
+}
+
+static inline CUresult free_waited_for(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                       CUdeviceptr pointer) {
+    return bfc_peers_known() ? free_of_peers(driver, arena, pointer)
+                             : bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+}
+
+static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                      CUdeviceptr pointer) {
+    bool captured;
+    if (is_freed_already(arena, pointer))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = wait_for_owner(driver, arena, &captured);
+    if (UNLIKELY(captured))
+        return bfc_reuse_free_unfenced(driver, arena, pointer);
+    return UNLIKELY(result != CUDA_SUCCESS) ? result : free_waited_for(driver, arena, pointer);
+}
+
+CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr pointer) {
+    CUcontext contexts[BFC_FENCE_CONTEXTS];
+    size_t count = bfc_reuse_contexts_of(arena, true, contexts);
+    return free_fenced(driver, arena, pointer, contexts, count);
+}
+
+static inline CUresult free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                       CUdeviceptr pointer) {
+    return bfc_peers_known() ? bfc_reuse_free_with_fence(driver, arena, pointer)
+                             : free_fenced(driver, arena, pointer, &arena->context, 1);
+}
+
+static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                    CUdeviceptr pointer) {
+    return arena->free_mode == BFC_FREE_SYNC ? free_with_wait(driver, arena, pointer)
+                                             : free_with_fence(driver, arena, pointer);
+}
+
+static inline CUresult tell_of_free(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t start,
+                                    CUresult result) {
+    if (LIKELY(result == CUDA_SUCCESS))
+        bfc_events_add_free(&arena->stats, pointer, start);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
+    return result;
+}
+
+CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                CUdeviceptr pointer) {
+    uint64_t start = bfc_events_free_start();
+    return tell_of_free(arena, pointer, start, free_by_mode(driver, arena, pointer));
+}
+
+CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr pointer) {
+    if (arena->free_mode != BFC_FREE_SYNC || !arena->fences ||
+        UNLIKELY(__atomic_load_n(&arena->frees_in_streams, __ATOMIC_RELAXED)))
+        return bfc_reuse_free_by_mode(driver, arena, pointer);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (UNLIKELY(!waits))
+        return bfc_reuse_free_by_mode(driver, arena, pointer);
+    uint64_t start = bfc_events_free_start();
+    CUresult result = synchronize_current(driver, arena);
+    bfc_capture_leave_wait(waits);
+    if (LIKELY(result == CUDA_SUCCESS))
+        result = free_waited_for(driver, arena, pointer);
+    return tell_of_free(arena, pointer, start, result);
+}
+
+CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
+                        CUdeviceptr pointer) {
+    enum bfc_capture_state state = bfc_capture_state(driver);
+    return state == BFC_CAPTURE_NONE
+               ? free_by_mode(driver, arena, pointer)
+               : bfc_reuse_free_while_capturing(driver, arena, pointer, state);
+}

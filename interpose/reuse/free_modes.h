@@ -1,0 +1,37 @@
+/*
+ * When a freed block may be handed out again: the three modes of free, and who may use a block.
+ *
+ * - sync: the host waits for the block's context at the free, as the real free does; the block is
+ *   ready then, unless contexts with peer access may still use it: then it is pending under their
+ *   fence.
+ * - lazy: the free records a fence; only blocks whose fence is complete are handed out.
+ * - ordered: the free records a fence; a block whose fence is not complete is handed out at once,
+ *   and all later work of the context waits for the fence on the device.
+ *
+ * While a capture is under way nothing may be recorded. A thread that may free nevertheless waits
+ * as the driver's own free does: in sync at each free, else when much has been deferred;
+ * blocks freed meanwhile stay deferred until then or until the last capture has ended.
+ * docs/safety.md holds the argument; tests/formal/model checks it.
+ */
+#ifndef BFC_INTERPOSE_FREE_MODES_H
+#define BFC_INTERPOSE_FREE_MODES_H
+
+#include "interpose/arena/state.h"
+
+/* Frees a pooled block. On an error it stays the program's, but for one that is not its to free. */
+CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
+                        CUdeviceptr pointer);
+
+/* The same for a block without notes, while nothing captures; and the segment is told. */
+CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                CUdeviceptr pointer);
+
+/* And when the block's context is known to be the current one. */
+CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr pointer);
+
+/* Records a fence over the arena's context and its peers, and frees the block under it. */
+CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr pointer);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * How a stream capture defers a free. While anything captures, no fence can be recorded: the block
+ * is deferred, without a fence, until the last capture has ended or the host has waited.
+ */
+#include "interpose/reuse/free_while_capturing.h"
+
+#include "interpose/arena/arena.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/options.h"
+#include "interpose/reuse/free_fence.h"
+
+static CUresult defer_block(struct bfc_arena *arena, CUdeviceptr pointer) {
+    if (bfc_pool_free(arena->pool, pointer, BFC_DEFERRED_FENCE) != BFC_OK)
+        return CUDA_ERROR_INVALID_VALUE;
+    __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+    return CUDA_SUCCESS;
+}
+
+void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUcontext contexts[BFC_FENCE_CONTEXTS];
+    bfc_fence fence;
+    if (!__atomic_load_n(&arena->has_deferred, __ATOMIC_SEQ_CST) || !arena->fences ||
+        !bfc_gate_enter())
+        return;
+    __atomic_store_n(&arena->has_deferred, false, __ATOMIC_SEQ_CST);
+    size_t count = bfc_reuse_contexts_of(arena, true, contexts);
+    uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
+    if (bfc_reuse_record(driver, arena, contexts, count, true, &fence) == CUDA_SUCCESS)
+        bfc_pool_fence_deferred(arena->pool, fence, arrivals);
+    else
+        __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+    bfc_gate_leave();
+}
+
+/*
+ * Waits, as the driver's own free does, for the work that what is deferred may still be used by.
+ * That covers the owner alone: of a context with peers, whole regions go back to the driver. For a
+ * thread that may free.
+ */
+static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
+    if (bfc_reuse_has_peers(arena)) {
+        bfc_pool_trim_used(arena->pool, UINT64_MAX);
+        return CUDA_SUCCESS;
+    }
+    CUresult result = bfc_reuse_latch(arena, bfc_upstream_wait_as_free(driver, arena));
+    if (result == CUDA_SUCCESS)
+        bfc_pool_fence_deferred(arena->pool, BFC_NO_FENCE, arrivals);
+    return result;
+}
+
+void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bfc_reuse_fence_deferred(driver, arena);
+    if (__atomic_load_n(&arena->has_deferred, __ATOMIC_SEQ_CST) &&
+        bfc_capture_state(driver) != BFC_CAPTURE_BARRED)
+        clear_deferred(driver, arena);
+}
+
+/*
+ * Waits as the driver's own free does, and returns its error: then the block stays the program's.
+ * What is left is what peers may do with the block, for which the driver's would not wait. Where
+ * nothing can be waited with, or with what is not promised to wait, the block waits too.
+ */
+static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               CUdeviceptr pointer) {
+    if (!bfc_reuse_is_live(arena, pointer))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = bfc_reuse_latch(arena, bfc_upstream_wait_as_free(driver, arena));
+    bool waited = result == CUDA_SUCCESS;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        result = bfc_reuse_latch(arena, bfc_upstream_wait_weakly(driver, arena));
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY)
+        return result;
+    return waited && !bfc_reuse_has_peers(arena) ? bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE)
+                                                 : defer_block(arena, pointer);
+}
+
+/* The host waits for what is deferred only when that is much. */
+static CUresult free_deferring(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               CUdeviceptr pointer) {
+    CUresult result = defer_block(arena, pointer);
+    if (__atomic_load_n(&arena->stats.section->stats.deferred, __ATOMIC_RELAXED) >
+        arena->pending_budget)
+        clear_deferred(driver, arena);
+    return result;
+}
+
+/* Something captures, so nothing may be recorded; but this thread may free. */
+CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                 CUdeviceptr pointer) {
+    return arena->free_mode == BFC_FREE_SYNC ? free_as_driver(driver, arena, pointer)
+                                             : free_deferring(driver, arena, pointer);
+}
+
+/*
+ * As the driver answers an equally barred call; CUDA_SUCCESS if it was not barred after all. Where
+ * memory is lacking it was not barred; but it is asked more than once, lest a refusal of the moment
+ * let a free through.
+ */
+static CUresult ask_whether_barred(const struct bfc_driver *driver) {
+    enum { TRIES = 3 };
+    CUdeviceptr probe;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    for (int i = 0; i < TRIES && result == CUDA_ERROR_OUT_OF_MEMORY; i++)
+        result = driver->cuMemAlloc_v2(&probe, 1);
+    if (result == CUDA_SUCCESS)
+        driver->cuMemFree_v2(probe);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
+}
+
+CUresult bfc_reuse_free_while_capturing(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        CUdeviceptr pointer, enum bfc_capture_state state) {
+    if (state == BFC_CAPTURE_BARRED) {
+        CUresult result = ask_whether_barred(driver);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return bfc_reuse_free_unfenced(driver, arena, pointer);
+}
+
+void bfc_reuse_after_captures(const struct bfc_driver *driver) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena)))
+        bfc_reuse_fence_deferred(driver, arena);
+}

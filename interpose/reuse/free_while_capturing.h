@@ -1,0 +1,37 @@
+/*
+ * Frees while a stream capture is under way, anywhere in the process: nothing may be recorded then,
+ * so the freed block is deferred: it is free, but has no fence, and nobody is handed it.
+ *
+ * A thread that may free nevertheless waits as the driver's own free does: in mode sync at each
+ * free, else when the deferred blocks are many bytes. Otherwise they get their fence when the last
+ * capture has ended. docs/safety.md holds the argument. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
+#define BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
+
+#include "interpose/arena/state.h"
+#include "interpose/context/capture.h"
+
+/* Frees a block of the arena while `state` is not BFC_CAPTURE_NONE. A thread that the capture bars
+ * from freeing gets the driver's own error, and the block stays the program's. */
+CUresult bfc_reuse_free_while_capturing(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        CUdeviceptr pointer, enum bfc_capture_state state);
+
+/* The same for a thread that may free: no fence could be recorded. */
+CUresult bfc_reuse_free_unfenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                 CUdeviceptr pointer);
+
+/*
+ * Gives deferred blocks a fence, if nothing captures. The fence covers the blocks that were
+ * deferred before it was recorded, because their work was submitted by then; those deferred
+ * meanwhile stay so until the next call.
+ */
+void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/* The same; and where no fence can be recorded, waits as the driver's own free does. */
+void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/* Captures have ended: gives a fence to what was freed meanwhile, in all arenas. */
+void bfc_reuse_after_captures(const struct bfc_driver *driver);
+
+#endif

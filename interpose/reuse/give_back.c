@@ -1,0 +1,179 @@
+/* Giving back what pools only cache: on request, when it was idle, and when a device is full. */
+#include "interpose/reuse/give_back.h"
+
+#include "base/bytes.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/stream_frees.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
+#include "interpose/fences/fences.h"
+#include "interpose/reuse/settle.h"
+
+/* How long a stream is waited for that frees: it may need what this thread does next. */
+#define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+
+static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *arena,
+                           uint64_t bytes) {
+    uint64_t freed = bfc_upstream_free_spare_page(driver, arena);
+    bfc_reuse_settle(arena);
+    return freed + bfc_pool_trim(arena->pool, bytes);
+}
+
+/* While something captures there are no fences; the driver's own free waits for what is needed. */
+static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            uint64_t bytes) {
+    if (bfc_captures_exist())
+        return bfc_pool_trim_used(arena->pool, bytes);
+    if (!arena->fences || !bfc_arena_enter(arena))
+        return 0;
+    bfc_fences_wait(arena->fences, driver, bfc_fences_last(arena->fences), UINT64_MAX, NULL);
+    bfc_arena_leave(arena);
+    return trim_ready(driver, arena, bytes);
+}
+
+static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *arena,
+                             uint64_t bytes) {
+    uint64_t released = 0;
+    bool some = true;
+    while (!released && some && bfc_arena_enter(arena)) {
+        some = bfc_stream_frees_wait(driver, arena, STREAM_WAIT_NS);
+        bfc_arena_leave(arena);
+        if (some)
+            released = trim_ready(driver, arena, bytes);
+    }
+    return released;
+}
+
+/* What memory may cost, step by step: nothing; waits for frees; waits for streams that free. Each
+ * gives back at least so many bytes of what a pool caches, if it finds so much. */
+static uint64_t (*const efforts[])(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   uint64_t bytes) = {
+    trim_ready,
+    trim_fenced,
+    trim_awaited,
+};
+enum { EFFORTS = sizeof efforts / sizeof efforts[0] };
+
+static void log_given_back(uint64_t bytes, const char *what) {
+    static unsigned seen;
+    if (bytes)
+        bfc_log_repeated(BFC_LOG_INFO, &seen, "%s %s", what, BFC_BYTES(bytes));
+}
+
+/* A free waits natively, so what is freed is free: the later rounds wait for it. */
+uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
+    const struct bfc_driver *driver = bfc_driver();
+    uint64_t came = 0;
+    for (unsigned effort = 0; effort < EFFORTS && came < bytes; effort++) {
+        struct bfc_arena *other = NULL;
+        while (came < bytes && (other = bfc_arena_next_on(arena->device, other)))
+            if (other != arena)
+                came += efforts[effort](driver, other, bytes - came);
+        bfc_arena_drop(other);
+    }
+    log_given_back(came, "the device's other pools gave back");
+    return came;
+}
+
+uint64_t bfc_give_back_bytes(uint64_t bytes) {
+    uint64_t released = 0;
+    struct bfc_arena *arena = NULL;
+    while (released < bytes && (arena = bfc_arena_next(arena))) {
+        bfc_reuse_settle(arena);
+        released += bfc_pool_trim(arena->pool, bytes - released);
+    }
+    bfc_arena_drop(arena);
+    log_given_back(released, "a request to trim was answered:");
+    return released;
+}
+
+uint64_t bfc_give_back_idle(uint64_t idle_ns) {
+    uint64_t released = 0;
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena))) {
+        bfc_reuse_settle(arena);
+        released += bfc_pool_trim_idle(arena->pool, idle_ns);
+    }
+    log_given_back(released, "idle regions went back (BFC_TRIM_IDLE):");
+    return released;
+}
+
+struct bfc_place bfc_place_of(const CUmemLocation *location) {
+    return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? BFC_ON(location->id)
+                                                                     : BFC_HERE;
+}
+
+/* Asking does a capture no harm; who cannot tell does not know that there is none. */
+static bool place_captures(const struct bfc_driver *driver, const struct bfc_place *place) {
+    CUstreamCaptureStatus status;
+    CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
+        place->per_thread ? driver->cuStreamIsCapturing_ptsz : driver->cuStreamIsCapturing;
+    return place->kind == BFC_PLACE_STREAM && ask &&
+           (ask(place->stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+/* A default stream is the current context's. */
+static CUcontext context_of_place(const struct bfc_driver *driver, const struct bfc_place *place) {
+    CUcontext context = NULL;
+    bool is_default = !place->stream || place->stream == CU_STREAM_LEGACY ||
+                      place->stream == CU_STREAM_PER_THREAD;
+    if (place->kind != BFC_PLACE_STREAM || is_default || !driver->cuStreamGetCtx ||
+        driver->cuStreamGetCtx(place->stream, &context) != CUDA_SUCCESS)
+        driver->cuCtxGetCurrent(&context);
+    return context;
+}
+
+/* False: it may be any. */
+static bool find_device(const struct bfc_driver *driver, const struct bfc_place *place,
+                        CUdevice *device) {
+    bool pushed;
+    *device = place->device;
+    if (place->kind == BFC_PLACE_DEVICE || place->kind == BFC_PLACE_ANY)
+        return place->kind == BFC_PLACE_DEVICE;
+    CUcontext context = context_of_place(driver, place);
+    if (!context || bfc_enter_context(driver, context, &pushed) != CUDA_SUCCESS)
+        return false;
+    bool found = driver->cuCtxGetDevice(device) == CUDA_SUCCESS;
+    bfc_leave_context(driver, pushed);
+    return found;
+}
+
+static uint64_t empty_all(const struct bfc_driver *driver, const CUdevice *device,
+                          unsigned effort) {
+    struct bfc_arena *arena = NULL;
+    uint64_t released = 0;
+    while ((arena = bfc_arena_next(arena)))
+        if (!device || arena->device == *device)
+            released += efforts[effort](driver, arena, UINT64_MAX);
+    return released;
+}
+
+/*
+ * A relaxed thread may free whatever captures, and does a capture no harm by it; so may one that a
+ * capture would bar, for a call that is not barred, or if nothing is known of the capture.
+ */
+static bool may_relax(const struct bfc_driver *driver) {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!bfc_captures_exist())
+        return true;
+    if (!driver->cuThreadExchangeStreamCaptureMode ||
+        driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
+        return false;
+    bfc_capture_restore(driver, mode);
+    return true;
+}
+
+bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place place) {
+    CUdevice device;
+    uint64_t released = 0;
+    if (!bfc_process_if_made() || !may_relax(driver) || place_captures(driver, &place))
+        return false;
+    bool known = find_device(driver, &place, &device);
+    for (unsigned effort = 0; effort < EFFORTS && !released; effort++)
+        released = empty_all(driver, known ? &device : NULL, effort);
+    log_given_back(released, "a call past the pool lacked memory, the pools gave back");
+    return released > 0;
+}

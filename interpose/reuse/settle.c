@@ -1,0 +1,51 @@
+/* What the pool asks (struct bfc_upstream): which fences are complete, and waits for them. */
+#include "interpose/reuse/settle.h"
+
+#include "interpose/arena/arena.h"
+#include "interpose/arena/stream_frees.h"
+#include "interpose/reuse/free_fence.h"
+#include "interpose/reuse/free_while_capturing.h"
+
+static bfc_fence poll_fences(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    return arena->fences ? bfc_fences_poll(arena->fences, driver) : BFC_NO_FENCE;
+}
+
+bfc_fence bfc_reuse_poll(void *context) {
+    struct bfc_arena *arena = context;
+    const struct bfc_driver *driver = bfc_driver();
+    bfc_reuse_fence_deferred(driver, arena);
+    bfc_stream_frees_poll(driver, arena);
+    return poll_fences(driver, arena);
+}
+
+bfc_fence bfc_reuse_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
+    struct bfc_arena *arena = context;
+    const struct bfc_driver *driver = bfc_driver();
+    CUresult error = CUDA_SUCCESS;
+    if (fence == BFC_DEFERRED_FENCE)
+        bfc_reuse_settle_deferred(driver, arena);
+    else if (fence == BFC_NO_FENCE)
+        bfc_stream_frees_wait(driver, arena, timeout_ns);
+    else
+        bfc_reuse_fence_deferred(driver, arena);
+    if (!arena->fences || fence == BFC_DEFERRED_FENCE || fence == BFC_NO_FENCE)
+        return poll_fences(driver, arena);
+    bfc_fence complete = bfc_fences_wait(arena->fences, driver, fence, timeout_ns, &error);
+    bfc_reuse_latch(arena, error);
+    return complete;
+}
+
+/* A look settles a bounded number: it is repeated as long as it finds more. */
+void bfc_reuse_settle(struct bfc_arena *arena) {
+    bfc_fence complete = BFC_NO_FENCE, before;
+    if (!bfc_arena_enter(arena))
+        return;
+    while (bfc_stream_frees_poll(bfc_driver(), arena))
+        ;
+    do {
+        before = complete;
+        complete = bfc_reuse_poll(arena);
+    } while (complete > before);
+    bfc_arena_leave(arena);
+    bfc_pool_complete(arena->pool, complete);
+}

@@ -1,0 +1,57 @@
+/* Who may use pooled memory beside its own context, and what is waited for before. */
+#include "interpose/reuse/sharing.h"
+
+#include "interpose/config/process.h"
+#include "interpose/context/peers.h"
+#include "interpose/driver/current.h"
+#include "interpose/reuse/allocate.h"
+
+/* A region needs no holding: it is not given back while the block that was shown is live. */
+CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
+                         CUdeviceptr pointer) {
+    bfc_pool_share_region(arena->pool, pointer, false);
+    return bfc_reuse_wait_for_handed_out(driver, arena);
+}
+
+/* The peer is entered first, and waited for before it can touch anything. */
+static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
+    CUresult result = bfc_peers_add(accessor, owner);
+    struct bfc_arena *arena = result == CUDA_SUCCESS ? bfc_arena_of_context(owner, 0) : NULL;
+    if (arena)
+        result = bfc_reuse_wait_for_handed_out(driver, arena);
+    bfc_arena_drop(arena);
+    return result;
+}
+
+CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags) {
+    CUcontext current = NULL;
+    if (driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner) {
+        CUresult result = add_peer(driver, current, owner);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return driver->cuCtxEnablePeerAccess(owner, flags);
+}
+
+/* The mapping's device is another one: this context may have got access to all that is there. */
+static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor, CUdevice device) {
+    struct bfc_arena *arena = NULL;
+    CUcontext primary = bfc_primary_context(driver, device);
+    CUresult result = primary ? add_peer(driver, accessor, primary) : CUDA_SUCCESS;
+    while (result == CUDA_SUCCESS && (arena = bfc_arena_next_on(device, arena)))
+        if (arena->context != primary)
+            result = add_peer(driver, accessor, arena->context);
+    bfc_arena_drop(arena);
+    return result;
+}
+
+CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
+                               CUdeviceptr mapped) {
+    CUdevice own, device;
+    if (!driver->cuPointerGetAttribute || driver->cuCtxGetDevice(&own) != CUDA_SUCCESS ||
+        driver->cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, mapped) !=
+            CUDA_SUCCESS ||
+        device == own)
+        return CUDA_SUCCESS;
+    return add_peers_on(driver, accessor, device);
+}

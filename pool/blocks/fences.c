@@ -1,0 +1,57 @@
+/*
+ * Pending and deferred blocks.
+ *
+ * Pending blocks are in one list in rising order of their fences, so the complete ones are at its
+ * front. Fences usually come in order, so adding is O(1); out of order it is O(pending blocks with
+ * a higher fence).
+ */
+#include "pool/blocks/internal.h"
+
+static void update_oldest(struct bfc_pool *pool) {
+    pool->oldest_fence = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;
+}
+
+void fences_add(struct bfc_pool *pool, block_index b, bfc_fence fence) {
+    struct block_detail *details = pool->details;
+    block_index older = pool->newest;
+    while (older && details[older].fence > fence)
+        older = details[older].older;
+    block_index newer = older ? details[older].newer : pool->oldest;
+    details[b] = (struct block_detail){.fence = fence, .older = older, .newer = newer};
+    *(older ? &details[older].newer : &pool->oldest) = b;
+    *(newer ? &details[newer].older : &pool->newest) = b;
+    update_oldest(pool);
+}
+
+void fences_remove(struct bfc_pool *pool, block_index b) {
+    struct block_detail *details = pool->details;
+    block_index older = details[b].older, newer = details[b].newer;
+    *(older ? &details[older].newer : &pool->oldest) = newer;
+    *(newer ? &details[newer].older : &pool->newest) = older;
+    update_oldest(pool);
+}
+
+void fences_replace(struct bfc_pool *pool, block_index b, block_index with) {
+    struct block_detail *details = pool->details;
+    details[with] = details[b];
+    block_index older = details[b].older, newer = details[b].newer;
+    *(older ? &details[older].newer : &pool->oldest) = with;
+    *(newer ? &details[newer].older : &pool->newest) = with;
+}
+
+void deferred_add(struct bfc_pool *pool, block_index b) {
+    struct block_detail *details = pool->details;
+    details[b] =
+        (struct block_detail){.arrivals = ++pool->deferred_arrivals, .newer = pool->deferred};
+    if (pool->deferred)
+        details[pool->deferred].older = b;
+    pool->deferred = b;
+}
+
+void deferred_remove(struct bfc_pool *pool, block_index b) {
+    struct block_detail *details = pool->details;
+    block_index older = details[b].older, newer = details[b].newer;
+    *(older ? &details[older].newer : &pool->deferred) = newer;
+    if (newer)
+        details[newer].older = older;
+}

@@ -1,0 +1,16 @@
+/* Blocks whose fences are known to be complete become ready. Called under the lock. */
+#ifndef BFC_POOL_SETTLE_H
+#define BFC_POOL_SETTLE_H
+
+#include "pool/blocks/internal.h"
+
+#define FENCES_ALL UINT64_MAX
+#define FENCES_A_CALL 64
+
+/* Makes at most `most` blocks ready whose fences are known to be complete. */
+void fences_settle(struct bfc_pool *pool, uint64_t most);
+
+/* Notes that all fences up to this one are complete. */
+void fences_complete(struct bfc_pool *pool, bfc_fence fence);
+
+#endif

@@ -1,0 +1,85 @@
+/* Surgery that is too long or too rare to be inline. */
+#include "pool/blocks/surgery.h"
+
+#include "base/compiler.h"
+
+void surgery_add_to_index(struct bfc_pool *pool, block_index b) {
+    const struct block *at = &pool->blocks[b];
+    node_index before = address_index_find(&pool->index, block_start(at));
+    address_index_add(&pool->index, at, b, pool->index.nodes[before].region);
+}
+
+void surgery_unbin(struct bfc_pool *pool, block_index b) {
+    if (block_state(&pool->blocks[b]) == BLOCK_READY) {
+        bins_remove(&pool->ready, pool->blocks, b, false);
+        return;
+    }
+    if (is_reused_pending(pool, b))
+        bins_remove(&pool->pending, pool->blocks, b, false);
+    fences_remove(pool, b);
+}
+
+void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
+    b = merge_ready(pool, b, false);
+    const struct block *at = &pool->blocks[b];
+    if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
+        region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
+}
+
+static void make_pending(struct bfc_pool *pool, block_index b, bfc_fence fence) {
+    struct block *blocks = pool->blocks;
+    block_set_state(&blocks[b], BLOCK_PENDING);
+    pool->stats->pending += block_size(&blocks[b]);
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (pending_with(pool, next, fence)) {
+        surgery_unbin(pool, next);
+        absorb_next(pool, b);
+    }
+    if (pending_with(pool, previous, fence)) {
+        surgery_unbin(pool, previous);
+        absorb_next(pool, previous);
+        b = previous;
+    }
+    fences_add(pool, b, fence);
+    if (is_reused_pending(pool, b))
+        bins_insert(&pool->pending, blocks, b, false);
+}
+
+static void make_deferred(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_set_state(&blocks[b], BLOCK_DEFERRED);
+    pool->stats->deferred += block_size(&blocks[b]);
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (block_state(&blocks[next]) == BLOCK_DEFERRED) {
+        deferred_remove(pool, next);
+        absorb_next(pool, b);
+    }
+    if (block_state(&blocks[previous]) == BLOCK_DEFERRED) {
+        deferred_remove(pool, previous);
+        absorb_next(pool, previous);
+        b = previous;
+    }
+    deferred_add(pool, b);
+}
+
+void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence) {
+    if (LIKELY(fence <= pool->completed))
+        make_ready(pool, b);
+    else if (fence == BFC_DEFERRED_FENCE)
+        make_deferred(pool, b);
+    else
+        make_pending(pool, b, fence);
+}
+
+void surgery_make_ready(struct bfc_pool *pool, block_index b) {
+    struct bfc_pool_stats *stats = pool->stats;
+    uint64_t size = block_size(&pool->blocks[b]);
+    if (block_state(&pool->blocks[b]) == BLOCK_DEFERRED) {
+        deferred_remove(pool, b);
+        stats->deferred -= size;
+    } else {
+        surgery_unbin(pool, b);
+        stats->pending -= size;
+    }
+    make_ready(pool, b);
+}

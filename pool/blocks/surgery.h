@@ -1,0 +1,128 @@
+/*
+ * Surgery on blocks: splitting, merging, becoming free. Inline, since the hot calls are made of it.
+ * It keeps the counters, the lists of fences and the bins up to date.
+ *
+ * Everything here is called under the lock.
+ */
+#ifndef BFC_POOL_SURGERY_H
+#define BFC_POOL_SURGERY_H
+
+#include "base/compiler.h"
+#include "pool/blocks/internal.h"
+
+/* Makes b, new in its region's chain, a node of the address index. */
+void surgery_add_to_index(struct bfc_pool *pool, block_index b);
+/* As merge_ready, under rules that are not plain. */
+void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
+/* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
+ */
+void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
+/* Removes a ready or pending block from its bin and list. */
+void surgery_unbin(struct bfc_pool *pool, block_index b);
+/* Makes a pending or deferred block ready. */
+void surgery_make_ready(struct bfc_pool *pool, block_index b);
+
+/* Moves the start of b by this many bytes. */
+static inline void move_start(struct bfc_pool *pool, block_index b, uint64_t bytes) {
+    struct block *at = &pool->blocks[b];
+    at->tagged += bytes;
+    if (UNLIKELY(is_indexed(b)))
+        address_index_shift(&pool->index, block_start(at) - bytes, block_start(at));
+}
+
+/*
+ * Cuts the first `granules` off b, which keeps its state, its place in lists, and the rest. Returns
+ * a record for them, in no list; or 0 when there is no host memory for it.
+ */
+static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index b,
+                                             uint64_t granules) {
+    block_index front = slot_take(pool);
+    if (UNLIKELY(!front))
+        return 0;
+    struct block *blocks = pool->blocks, *at = &blocks[b], *before = &blocks[front];
+    before->tagged = at->tagged;
+    before->last = (uint32_t)(granules - 1);
+    before->previous = at->previous;
+    before->next = b;
+    blocks[at->previous].next = front;
+    at->previous = front;
+    move_start(pool, b, granules << BFC_GRANULE_BITS);
+    at->last -= (uint32_t)granules;
+    if (UNLIKELY(is_indexed(front)))
+        surgery_add_to_index(pool, front);
+    pool->stats->splits++;
+    return front;
+}
+
+static inline void vacate(struct bfc_pool *pool, block_index gone) {
+    if (UNLIKELY(is_indexed(gone)))
+        address_index_remove(&pool->index, &pool->blocks[gone]);
+    slot_vacate(pool, gone);
+    pool->stats->merges++;
+}
+
+/* b absorbs its next neighbour, which is in no list. */
+static inline void absorb_next(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index gone = blocks[b].next;
+    blocks[b].last += blocks[gone].last + 1;
+    blocks[b].next = blocks[gone].next;
+    blocks[blocks[b].next].previous = b; /* record 0 takes what is for none */
+    vacate(pool, gone);
+}
+
+/* b absorbs its previous neighbour, which is in no list. */
+static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index gone = blocks[b].previous;
+    uint64_t size = block_size(&blocks[gone]);
+    blocks[b].last += blocks[gone].last + 1;
+    blocks[b].previous = blocks[gone].previous;
+    blocks[blocks[b].previous].next = b;
+    vacate(pool, gone);
+    move_start(pool, b, -size);
+}
+
+/*
+ * Makes b, in no bin, ready, merging it with its ready neighbours; a neighbour's record is kept.
+ * `plain`: under rules with plain_most, so that the compiler can drop the other cases.
+ */
+static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, block_index b, bool plain) {
+    struct block *blocks = pool->blocks;
+    struct bins *bins = &pool->ready;
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    bool merges_next = block_state(&blocks[next]) == BLOCK_READY;
+    if (block_state(&blocks[previous]) == BLOCK_READY) {
+        bins_begin_resize(bins, blocks, previous, plain);
+        if (merges_next) {
+            bins_remove(bins, blocks, next, plain);
+            absorb_next(pool, b);
+        }
+        absorb_next(pool, previous);
+        bins_end_resize(bins, blocks, previous, plain);
+        return previous;
+    }
+    if (merges_next) {
+        bins_begin_resize(bins, blocks, next, plain);
+        absorb_previous(pool, next);
+        bins_end_resize(bins, blocks, next, plain);
+        return next;
+    }
+    block_set_state(&blocks[b], BLOCK_READY);
+    bins_insert(bins, blocks, b, plain);
+    return b;
+}
+
+static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
+    pool->stats->ready += block_size(&pool->blocks[b]);
+    if (LIKELY(pool->rules.plain_most))
+        merge_ready(pool, b, true);
+    else
+        surgery_merge_by_rules(pool, b);
+}
+
+static inline bool pending_with(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
+    return block_state(&pool->blocks[b]) == BLOCK_PENDING && pool->details[b].fence == fence;
+}
+
+#endif

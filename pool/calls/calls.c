@@ -1,0 +1,192 @@
+/*
+ * The program's calls: allocate, free, carve.
+ *
+ * The first two are hot, each one section under the lock: look up, a few list operations, counters.
+ * O(1).
+ */
+#include "base/compiler.h"
+#include "pool/blocks/find.h"
+#include "pool/blocks/settle.h"
+#include "pool/regions/serve.h"
+#include "pool/search/take.h"
+
+static void make_awaited(struct bfc_pool *pool, block_index b) {
+    block_set_state(&pool->blocks[b], BLOCK_AWAITED);
+    pool->stats->pending += block_size(&pool->blocks[b]);
+    pool->awaited++;
+}
+
+/* The rest of an allocation that finds no ready block at once, or is not under plain rules. */
+static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
+                                                                   struct request request) {
+    if (!pool->config.reuse_pending)
+        request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
+    if (pool->rules.rounds && request.bytes <= LARGEST_BLOCK)
+        request.granules = policy_round(pool, request.bytes) >> BFC_GRANULE_BITS;
+    pool->lookups += pool->rules.ages;
+    if (request.granules > MOST_GRANULES) {
+        pool->stats->out_of_memory += !(request.flags & BFC_ALLOCATE_HIT_ONLY);
+        return BFC_OUT_OF_MEMORY;
+    }
+    if (pool_take(pool, &request)) {
+        pool->stats->hits++;
+        return BFC_OK;
+    }
+    if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
+        return serve_miss(pool, &request);
+    pool->lookups -= pool->rules.ages; /* the caller will ask again */
+    return BFC_OUT_OF_MEMORY;
+}
+
+/* `large` tells whether the request is large, so that the compiler can drop the other case. */
+static inline __attribute__((always_inline)) enum bfc_status
+allocate(struct bfc_pool *pool, struct request request, bool large) {
+    enum bfc_status status = BFC_OK;
+    block_index b = 0;
+    pool_enter(pool);
+    if (UNLIKELY(pool->oldest_fence <= pool->completed))
+        fences_settle(pool, FENCES_A_CALL);
+    bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->oldest;
+    if (LIKELY(request.granules <= pool->rules.plain_most && ready))
+        b = bins_pick(&pool->ready, pool->blocks, request.granules);
+    if (LIKELY(b) && (!large || LIKELY(starts_well(&pool->blocks[b], request.granules)))) {
+        hand_out_ready(pool, b, &request, true);
+        pool->stats->hits++;
+    } else {
+        status = allocate_by_rules(pool, request);
+    }
+    pool_leave(pool);
+    return status;
+}
+
+enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
+                                  struct bfc_block_info *block) {
+    if (UNLIKELY(!bytes))
+        return BFC_INVALID_SIZE;
+    struct request request = {
+        .bytes = bytes, .granules = granules_to_hold(bytes), .flags = flags, .out = block};
+    if (request.granules < LARGE_GRANULES)
+        return allocate(pool, request, false);
+    request.granules = round_large(request.granules);
+    return allocate(pool, request, true);
+}
+
+static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr start) {
+    if (!pool_find_holding(pool, start))
+        return BFC_UNKNOWN_POINTER;
+    pool->stats->invalid_frees++;
+    return BFC_INVALID_POINTER;
+}
+
+/* Takes the live block that starts there out of the map; returns it, or 0. */
+static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
+    /* The address as it stands is the tag of a live block: state 0. */
+    block_index b = 0;
+    if (LIKELY(!(start & BLOCK_TAG_MASK)))
+        b = map_take(&pool->map, pool->blocks, start);
+    if (UNLIKELY(!b))
+        return 0;
+    const struct block *at = &pool->blocks[b];
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->in_use -= block_size(at);
+    stats->requested -= block_requested(pool, b);
+    stats->blocks--;
+    stats->frees++;
+    return b;
+}
+
+static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
+    block_index b = take_live(pool, start);
+    if (UNLIKELY(!b))
+        return refuse_free(pool, start);
+    if (LIKELY(fence <= pool->completed))
+        make_ready(pool, b);
+    else
+        surgery_make_free(pool, b, fence);
+    return BFC_OK;
+}
+
+enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
+    pool_enter(pool);
+    if (UNLIKELY(pool->oldest_fence <= pool->completed))
+        fences_settle(pool, FENCES_A_CALL);
+    enum bfc_status status = take_back(pool, start, fence);
+    slots_settle(pool);
+    pool_leave(pool);
+    return status;
+}
+
+enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start) {
+    pool_enter(pool);
+    block_index b = take_live(pool, start);
+    enum bfc_status status = b ? BFC_OK : refuse_free(pool, start);
+    if (b)
+        make_awaited(pool, b);
+    pool_leave(pool);
+    return status;
+}
+
+void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
+    pool_enter(pool);
+    block_index b = pool_find_holding(pool, start);
+    if (b && block_state(&pool->blocks[b]) == BLOCK_AWAITED &&
+        block_start(&pool->blocks[b]) == start) {
+        pool->stats->pending -= block_size(&pool->blocks[b]);
+        pool->awaited--;
+        pool->readied++;
+        surgery_make_free(pool, b, fence);
+    }
+    slots_settle(pool);
+    pool_leave(pool);
+}
+
+/* Splits live block b after `granules`, and counts the rest as a block that was handed out, with
+ * nothing requested yet. */
+static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, bfc_fence fence) {
+    block_index rest = slot_take(pool);
+    if (!rest)
+        return false;
+    struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[rest];
+    after->tagged = at->tagged + (granules << BFC_GRANULE_BITS);
+    after->last = (uint32_t)(at->last - granules);
+    after->previous = b;
+    after->next = at->next;
+    blocks[at->next].previous = rest;
+    at->next = rest;
+    at->last = (uint32_t)(granules - 1);
+    block_identify(pool, rest, take_id(pool), 0, fence);
+    map_insert(&pool->map, blocks, rest);
+    if (is_indexed(rest))
+        surgery_add_to_index(pool, rest);
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->splits++;
+    stats->blocks++;
+    stats->allocations++;
+    stats->hits++;
+    return true;
+}
+
+static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    block_index b = start & BLOCK_TAG_MASK ? 0 : map_find(&pool->map, pool->blocks, start);
+    if (!b)
+        return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
+    struct block *at = &pool->blocks[b];
+    uint64_t granules = granules_to_hold(bytes);
+    if (!bytes || granules > block_granules(at) || block_lead(pool, b, granules))
+        return BFC_INVALID_SIZE;
+    uint64_t requested = block_requested(pool, b);
+    bfc_fence fence = block_handed_out(pool, b);
+    if (granules < block_granules(at) && !split_live(pool, b, granules, fence))
+        return BFC_NO_HOST_MEMORY;
+    pool->stats->requested += bytes - requested;
+    block_identify(pool, b, block_id(at), bytes, fence);
+    raise_peak(&pool->stats->peak_requested, pool->stats->requested);
+    return BFC_OK;
+}
+
+enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    pool_enter(pool);
+    enum bfc_status status = carve(pool, start, bytes);
+    pool_leave(pool);
+    return status;
+}

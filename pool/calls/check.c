@@ -1,0 +1,229 @@
+/*
+ * The checker: the invariants of internal.h, each once. O(blocks) under the lock.
+ */
+#include "pool/blocks/internal.h"
+
+struct tally {
+    const struct bfc_pool *pool;
+    const char *fault;
+    uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
+    uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
+    uint64_t binned_pending, requested, regions, nodes, shared;
+    block_index previous; /* the record before the block that is looked at */
+};
+
+static bool fail(struct tally *t, const char *fault) {
+    if (!t->fault)
+        t->fault = fault;
+    return false;
+}
+
+static bool should_have_merged(const struct bfc_pool *pool, block_index a, block_index b) {
+    enum block_state state = block_state(&pool->blocks[a]);
+    if (state == BLOCK_LIVE || state == BLOCK_AWAITED || state != block_state(&pool->blocks[b]))
+        return false;
+    return state != BLOCK_PENDING || pool->details[a].fence == pool->details[b].fence;
+}
+
+static bool check_place(struct tally *t, block_index b, const struct region *region) {
+    const struct bfc_pool *pool = t->pool;
+    const struct block *blocks = pool->blocks, *at = &blocks[b], *previous = &blocks[t->previous];
+    if (at->previous != t->previous)
+        return fail(t, "a block's neighbours do not point back at it");
+    bool is_first = t->previous == region->head;
+    if (block_start(at) != (is_first ? region->start : block_end(previous)))
+        return fail(t, "blocks do not tile their region");
+    if (!at->next && block_end(at) != region->start + region->size)
+        return fail(t, "blocks do not fill their region");
+    if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE &&
+        block_requested(pool, b) >= BFC_LARGE)
+        return fail(t, "a large block does not start where it may");
+    if (should_have_merged(pool, b, at->next))
+        return fail(t, "two neighbouring free blocks are not merged");
+    node_index a = address_index_node_of(&pool->index, at);
+    bool has_node = a != 0;
+    if (has_node && pool->index.nodes[a].block != b)
+        return fail(t, "a node of the index is not of the block that starts there");
+    if (has_node != is_indexed(b) && (has_node || !pool->index.refused))
+        return fail(t, "a block should be a node of the index and is none, or the other way round");
+    t->nodes += has_node;
+    block_index found = map_find(&pool->map, blocks, block_start(at));
+    if (found != (block_state(at) == BLOCK_LIVE ? b : 0))
+        return fail(t, "a live block's address does not map to it, or a free one's does");
+    return true;
+}
+
+static bool count_block(struct tally *t, block_index b, const struct region *region) {
+    const struct block *at = &t->pool->blocks[b];
+    enum block_state state = block_state(at);
+    if (state > BLOCK_AWAITED)
+        return fail(t, "a vacant record is in a region");
+    if (state == BLOCK_PENDING && t->pool->details[b].fence <= BFC_NO_FENCE)
+        return fail(t, "a pending block has no fence");
+    t->bytes[state] += block_size(at);
+    t->blocks[state]++;
+    t->binned_pending += state == BLOCK_PENDING && !region->shared && t->pool->config.reuse_pending;
+    t->requested += state == BLOCK_LIVE ? block_requested(t->pool, b) : 0;
+    return true;
+}
+
+static bool check_region(void *context, const struct index_node *node) {
+    struct tally *t = context;
+    const struct bfc_pool *pool = t->pool;
+    const struct block *head = &pool->blocks[node->block];
+    const struct region *region = &pool->regions[node->region];
+    if (region->head != node->block || head->previous != node->region ||
+        block_start(head) != region->start || !head->next)
+        return fail(t, "a region and its head do not agree");
+    t->previous = node->block;
+    for (block_index b = head->next; b; t->previous = b, b = pool->blocks[b].next)
+        if (!check_place(t, b, region) || !count_block(t, b, region))
+            return false;
+    t->regions++;
+    t->nodes++;
+    t->shared += region->shared;
+    return true;
+}
+
+/* Every free block of the state must be found by its own key, and as many as there are. */
+static uint64_t count_sorted(const struct bfc_pool *pool, block_index b, enum block_state state,
+                             uint64_t most) {
+    if (!b || !most)
+        return 0;
+    const struct block *at = &pool->blocks[b];
+    if (block_state(at) != state)
+        return most + 1;
+    uint64_t lower = count_sorted(pool, at->before, state, most - 1);
+    if (lower >= most)
+        return most + 1;
+    return lower + 1 + count_sorted(pool, at->after, state, most - 1 - lower);
+}
+
+static bool is_in_order(const struct bfc_pool *pool, block_index b, const struct block **last) {
+    if (!b)
+        return true;
+    const struct block *at = &pool->blocks[b];
+    if (!is_in_order(pool, at->before, last))
+        return false;
+    if (*last && block_zone(*last) == block_zone(at) &&
+        ((*last)->last > at->last ||
+         ((*last)->last == at->last && block_start(*last) >= block_start(at))))
+        return false;
+    *last = at;
+    return is_in_order(pool, at->after, last);
+}
+
+static const char *check_sorted(const struct bfc_pool *pool, block_index root,
+                                enum block_state state, uint64_t expected) {
+    const struct block *last = NULL;
+    if (count_sorted(pool, root, state, expected + 1) != expected)
+        return "the sorted free blocks are not as many as the free blocks";
+    return is_in_order(pool, root, &last) ? NULL : "the sorted free blocks are not in order";
+}
+
+static const char *check_bins(const struct bfc_pool *pool, const struct bins *bins,
+                              enum block_state state, uint64_t expected) {
+    if (bins->is_sorted)
+        return check_sorted(pool, bins->root, state, expected);
+    uint64_t found = 0;
+    for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
+        bool set = bins->words[bin / 64] >> (bin % 64) & 1;
+        bool word_set = bins->words_in_use >> (bin / 64) & 1;
+        block_index first = (block_index)bins->heads[bin], before = 0;
+        if (set != (first != 0) || (set && !word_set))
+            return "a bin's bit does not tell whether it is empty";
+        if (bins->heads[bin] != (first ? head_of(pool->blocks, first) : NO_HEAD))
+            return "a bin does not tell where its first block is";
+        for (block_index b = first; b; before = b, b = pool->blocks[b].after) {
+            const struct block *at = &pool->blocks[b];
+            if (block_state(at) != state || bin_of(block_granules(at)) != bin || at->bin != bin ||
+                at->before != before || found++ == expected)
+                return "a bin holds a block that does not belong there";
+        }
+    }
+    for (unsigned word = 0; word < BIN_WORDS; word++)
+        if ((bins->words_in_use >> word & 1) != (bins->words[word] != 0))
+            return "the bins' upper bitmap differs from the lower one";
+    return found == expected ? NULL : "a free block is in no bin";
+}
+
+static const char *check_fences(const struct bfc_pool *pool, uint64_t expected) {
+    uint64_t found = 0;
+    block_index older = 0;
+    for (block_index b = pool->oldest; b; older = b, b = pool->details[b].newer) {
+        if (block_state(&pool->blocks[b]) != BLOCK_PENDING || pool->details[b].older != older ||
+            found++ == expected)
+            return "the list of fences holds a block that does not belong there";
+        if (older && pool->details[older].fence > pool->details[b].fence)
+            return "the list of fences does not rise";
+    }
+    bfc_fence oldest = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;
+    if (pool->newest != older || pool->oldest_fence != oldest)
+        return "the ends of the list of fences are wrong";
+    return found == expected ? NULL : "a pending block is not in the list of fences";
+}
+
+static const char *check_deferred(const struct bfc_pool *pool, uint64_t expected) {
+    uint64_t found = 0, later = pool->deferred_arrivals + 1;
+    for (block_index b = pool->deferred; b;
+         later = pool->details[b].arrivals, b = pool->details[b].newer)
+        if (block_state(&pool->blocks[b]) != BLOCK_DEFERRED || pool->details[b].arrivals >= later ||
+            found++ == expected)
+            return "the list of deferred holds a block that does not belong there";
+    return found == expected ? NULL : "a deferred block is not in its list";
+}
+
+static const char *check_records(const struct bfc_pool *pool, uint64_t blocks) {
+    uint64_t vacant = 0;
+    for (block_index b = pool->vacant; b; b = pool->blocks[b].next)
+        if (block_state(&pool->blocks[b]) != BLOCK_VACANT || vacant++ == pool->high)
+            return "the list of vacant records holds one in use";
+    if (blocks + vacant + 1 != pool->high)
+        return "a record is neither a block's nor vacant";
+    return pool->records == blocks ? NULL : "the records are not as many as blocks and heads";
+}
+
+static const char *check_counters(const struct tally *t) {
+    const struct bfc_pool_stats *stats = t->pool->stats;
+    if (t->bytes[BLOCK_LIVE] != stats->in_use || t->bytes[BLOCK_READY] != stats->ready ||
+        t->bytes[BLOCK_PENDING] + t->bytes[BLOCK_AWAITED] != stats->pending ||
+        t->blocks[BLOCK_AWAITED] != t->pool->awaited ||
+        t->bytes[BLOCK_DEFERRED] != stats->deferred || t->requested != stats->requested ||
+        t->blocks[BLOCK_LIVE] != stats->blocks || t->blocks[BLOCK_LIVE] != t->pool->map.count ||
+        t->regions != stats->regions)
+        return "the counters differ from the blocks";
+    if (stats->in_use + stats->ready + stats->pending + stats->deferred != stats->reserved)
+        return "in use + ready + pending + deferred differs from reserved";
+    if (stats->hits + stats->misses != stats->allocations ||
+        stats->allocations - stats->frees != stats->blocks)
+        return "the counts of allocations and frees do not agree";
+    return NULL;
+}
+
+static const char *check_all(const struct bfc_pool *pool) {
+    struct tally t = {.pool = pool};
+    address_index_visit(&pool->index, pool->blocks, check_region, &t);
+    const char *fault = t.fault;
+    if (!fault && (t.nodes != pool->index.count || t.shared != pool->shared_regions))
+        fault = "the nodes of the index or the shared regions are not as many as they should be";
+    if (!fault)
+        fault = check_bins(pool, &pool->ready, BLOCK_READY, t.blocks[BLOCK_READY]);
+    if (!fault)
+        fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending);
+    if (!fault)
+        fault = check_fences(pool, t.blocks[BLOCK_PENDING]);
+    if (!fault)
+        fault = check_deferred(pool, t.blocks[BLOCK_DEFERRED]);
+    if (!fault)
+        fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_READY] +
+                                        t.blocks[BLOCK_PENDING] + t.blocks[BLOCK_DEFERRED] +
+                                        t.blocks[BLOCK_AWAITED] + t.regions);
+    return fault ? fault : check_counters(&t);
+}
+
+const char *bfc_pool_check(struct bfc_pool *pool) {
+    pool_enter(pool);
+    const char *fault = check_all(pool);
+    pool_leave(pool);
+    return fault;
+}

@@ -1,0 +1,98 @@
+/* Creating and destroying a pool. */
+#include <stdlib.h>
+
+#include "pool/blocks/internal.h"
+#include "pool/policy/policy.h"
+#include "pool/regions/regions.h"
+
+/* Records for 2^26 blocks are reserved as addresses, not memory; fewer if the host refuses. */
+#define MOST_BLOCKS ((uint64_t)1 << 26)
+#define FEWEST_BLOCKS ((uint64_t)1 << 12)
+
+void bfc_pool_config_default(struct bfc_pool_config *config) {
+    *config = (struct bfc_pool_config){
+        .policy = BFC_POLICY_BFC,
+        .growth = BFC_GROWTH_DOUBLE,
+        .growth_size = 2 * MIB,
+        .growth_max = 1 * GIB,
+        .preallocate = 1 * GIB,
+        .split_slack = UINT64_MAX,
+        .max_split = UINT64_MAX,
+        .gc_threshold = UINT64_MAX,
+        .limit = UINT64_MAX,
+        .reuse_pending = true,
+        .pending_budget = 256 * MIB,
+    };
+}
+
+static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
+    uint64_t most_regions = most_blocks;
+    if (!slots_open(pool, most_blocks) || !map_open(&pool->map, most_blocks) ||
+        !address_index_open(&pool->index, most_blocks) ||
+        !host_array_reserve(&pool->region_memory, (most_regions + 1) * sizeof(struct region)) ||
+        !host_array_commit(&pool->region_memory, sizeof(struct region)))
+        return false;
+    pool->regions = (struct region *)(void *)pool->region_memory.base;
+    pool->region_high = 1;
+    return true;
+}
+
+static void close_records(struct bfc_pool *pool) {
+    slots_close(pool);
+    map_close(&pool->map);
+    address_index_close(&pool->index);
+    host_array_drop(&pool->region_memory);
+}
+
+/* tf with growth `preallocate` begins at what it preallocates. */
+static uint64_t first_step(const struct bfc_pool *pool) {
+    const struct bfc_pool_config *config = &pool->config;
+    bool whole = config->policy == BFC_POLICY_TF && config->growth == BFC_GROWTH_PREALLOCATE;
+    uint64_t step = whole ? config->preallocate : config->growth_size;
+    step = ROUND_DOWN(step);
+    return step ? step : BFC_GRANULE;
+}
+
+enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
+                                  const struct bfc_upstream *upstream, uint64_t most_blocks) {
+    struct bfc_pool *made = calloc(1, sizeof *made);
+    if (!made)
+        return BFC_NO_HOST_MEMORY;
+    if (!open_records(made, most_blocks)) {
+        close_records(made);
+        free(made);
+        return BFC_NO_HOST_MEMORY;
+    }
+    made->config = *config;
+    made->upstream = *upstream;
+    made->stats = config->stats ? config->stats : &made->own_stats;
+    policy_make(made);
+    bins_open(&made->ready, made->rules.exact);
+    bins_open(&made->pending, made->rules.exact);
+    made->step = first_step(made);
+    made->next_id = 1;
+    made->oldest_fence = UINT64_MAX;
+    pthread_mutex_init(&made->growth_turn, NULL);
+    *pool = made;
+    return BFC_OK;
+}
+
+enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_config *config,
+                                const struct bfc_upstream *upstream) {
+    enum bfc_status status = BFC_NO_HOST_MEMORY;
+    struct bfc_pool_config defaults;
+    bfc_pool_config_default(&defaults);
+    config = config ? config : &defaults;
+    for (uint64_t most = MOST_BLOCKS; status != BFC_OK && most >= FEWEST_BLOCKS; most /= 2)
+        status = pool_create_sized(pool, config, upstream, most);
+    return status;
+}
+
+void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
+    if (!pool)
+        return;
+    regions_forget(pool, release);
+    close_records(pool);
+    pthread_mutex_destroy(&pool->growth_turn);
+    free(pool);
+}

@@ -1,0 +1,135 @@
+/* Answers about blocks and counters. */
+#include "pool/blocks/find.h"
+#include "pool/blocks/settle.h"
+
+/* Free neighbours that are counted on each side of a block. */
+#define NEIGHBOURS_MOST 64
+
+static uint64_t free_bytes_from(const struct bfc_pool *pool, block_index b, bool onwards) {
+    const struct block *blocks = pool->blocks;
+    uint64_t bytes = 0;
+    for (int i = 0; i < NEIGHBOURS_MOST && block_is_free(&blocks[b]); i++) {
+        bytes += block_size(&blocks[b]);
+        b = onwards ? blocks[b].next : blocks[b].previous;
+    }
+    return bytes;
+}
+
+static bfc_fence fence_of(const struct bfc_pool *pool, block_index b) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    if (state == BLOCK_LIVE)
+        return block_handed_out(pool, b);
+    if (state == BLOCK_DEFERRED || state == BLOCK_AWAITED)
+        return BFC_DEFERRED_FENCE;
+    return state == BLOCK_PENDING ? pool->details[b].fence : BFC_NO_FENCE;
+}
+
+static void describe_block(const struct bfc_pool *pool, block_index b,
+                           struct bfc_block_info *info) {
+    const struct block *at = &pool->blocks[b];
+    const struct region *region = region_of(pool, b);
+    bool live = block_state(at) == BLOCK_LIVE;
+    *info = (struct bfc_block_info){
+        .start = block_start(at),
+        .size = block_size(at),
+        .requested = live ? block_requested(pool, b) : 0,
+        .id = live ? block_id(at) : 0,
+        .free_before = free_bytes_from(pool, at->previous, false),
+        .free_after = free_bytes_from(pool, at->next, true),
+        .region_start = region->start,
+        .region_size = region->size,
+        .fence = fence_of(pool, b),
+        .live = live,
+    };
+}
+
+bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block) {
+    pool_enter(pool);
+    block_index b = pool_find_holding(pool, address);
+    if (b)
+        describe_block(pool, b, block);
+    pool_leave(pool);
+    return b;
+}
+
+/* Pending blocks of a shared region are not reused: they leave their bins, but not the list of
+ * fences. */
+static void bar_pending(struct bfc_pool *pool, const struct region *region) {
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+        if (region_of(pool, b) == region)
+            bins_remove(&pool->pending, pool->blocks, b, false);
+}
+
+void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
+    pool_enter(pool);
+    block_index b = pool_find_holding(pool, address);
+    if (b) {
+        struct region *region = region_of(pool, b);
+        if (!region->shared) {
+            if (pool->config.reuse_pending)
+                bar_pending(pool, region);
+            pool->shared_regions++;
+        }
+        region->shared = true;
+        region->held = held;
+    }
+    pool_leave(pool);
+}
+
+static uint64_t largest_ready(const struct bfc_pool *pool) {
+    const struct bins *bins = &pool->ready;
+    const struct block *blocks = pool->blocks;
+    if (bins->is_sorted)
+        return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
+    uint64_t largest = 0;
+    unsigned bin = BIN_COUNT;
+    while (bin > 0 && bins->heads[bin] == NO_HEAD)
+        bin--;
+    for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
+        if (block_size(&blocks[b]) > largest)
+            largest = block_size(&blocks[b]);
+    return largest;
+}
+
+static uint64_t largest_free(const struct bfc_pool *pool) {
+    uint64_t largest = largest_ready(pool);
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+        if (block_size(&pool->blocks[b]) > largest)
+            largest = block_size(&pool->blocks[b]);
+    return largest;
+}
+
+void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
+    pool_enter(pool);
+    fences_settle(pool, FENCES_ALL);
+    pool->stats->largest_free = largest_free(pool);
+    *stats = *pool->stats;
+    stats->sequence++; /* as it will be: even */
+    pool_leave(pool);
+}
+
+struct visit {
+    struct bfc_pool *pool;
+    void (*visit)(void *context, const struct bfc_block_info *block);
+    void *context;
+};
+
+static bool visit_region(void *context, const struct index_node *head) {
+    struct visit *v = context;
+    const struct block *blocks = v->pool->blocks;
+    for (block_index b = blocks[head->block].next; b; b = blocks[b].next) {
+        struct bfc_block_info info;
+        describe_block(v->pool, b, &info);
+        v->visit(v->context, &info);
+    }
+    return true;
+}
+
+void bfc_pool_visit(struct bfc_pool *pool,
+                    void (*visit)(void *context, const struct bfc_block_info *block),
+                    void *context) {
+    struct visit v = {.pool = pool, .visit = visit, .context = context};
+    pool_enter(pool);
+    address_index_visit(&pool->index, pool->blocks, visit_region, &v);
+    pool_leave(pool);
+}

@@ -1,0 +1,123 @@
+/*
+ * How large the next region is, by policy and BFC_GROWTH.
+ *
+ * `bfc`'s growth `double`: the step doubles with each region up to RAMP_TOP, and then stays a small
+ * part of what is reserved already, so that little is reserved in vain (figures in
+ * docs/pool-experiments.md). A request above the step gets a region of its own size, because a
+ * larger one might take what a later large request needs.
+ */
+#include "pool/policy/growth.h"
+
+#include "base/numbers.h"
+#include "pool/policy/policy.h"
+
+/* `double` reaches this step by doubling alone... */
+#define RAMP_TOP ((uint64_t)32 * MIB)
+/* ...and from there takes a 256th of what is reserved, at least; */
+#define STEP_PART 256
+/* or room for this many blocks like the one asked for, if that is at most a 32nd of it. */
+#define STEP_BLOCKS 4
+#define STEP_BLOCKS_PART 32
+
+#define PYTORCH_SMALL_SEGMENT (2 * MIB)
+#define PYTORCH_MIDDLE (10 * MIB)
+#define PYTORCH_MIDDLE_SEGMENT (20 * MIB)
+
+/* The step of bfc's `double`, raised until it holds the block or has reached its top. */
+static uint64_t raised_step(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t step = pool->step, top = bfc_min(RAMP_TOP, pool->config.growth_max);
+    while (step < size && step < top)
+        step *= 2;
+    return step;
+}
+
+static uint64_t wanted_step(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t reserved = pool->stats->reserved;
+    uint64_t step = bfc_max(pool->step, reserved / STEP_PART);
+    if (size > step)
+        return size;
+    step = bfc_max(step, bfc_min(size * STEP_BLOCKS, reserved / STEP_BLOCKS_PART));
+    return bfc_max(size, bfc_min(step, pool->config.growth_max));
+}
+
+static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t step = wanted_step(pool, size);
+    bool shares_page = step <= POLICY_PAGE / 2;
+    return shares_page || step == pool->config.growth_max ? step
+                                                          : policy_round_to(step, POLICY_PAGE);
+}
+
+static uint64_t tf_growth(struct bfc_pool *pool, uint64_t size) {
+    pool->step_raised = pool->step < size;
+    while (pool->step < size)
+        pool->step *= 2;
+    return pool->step;
+}
+
+static uint64_t pytorch_growth(uint64_t size) {
+    if (size <= PYTORCH_SMALL)
+        return PYTORCH_SMALL_SEGMENT;
+    return size < PYTORCH_MIDDLE ? PYTORCH_MIDDLE_SEGMENT : policy_round_to(size, 2 * MIB);
+}
+
+/* By the policy's own rule, which `double` selects. */
+static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
+    if (pool->config.policy == BFC_POLICY_TF)
+        return tf_growth(pool, size);
+    if (pool->config.policy == BFC_POLICY_PYTORCH)
+        return pytorch_growth(size);
+    return bfc_growth(pool, size);
+}
+
+/* pytorch's small blocks have segments of their own, which are not preallocated. */
+static bool preallocates(const struct bfc_pool *pool, uint64_t size) {
+    return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
+           policy_zone(pool, size) == ZONE_LARGE;
+}
+
+static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
+    const struct bfc_pool_config *config = &pool->config;
+    if (config->growth == BFC_GROWTH_EXACT)
+        return size;
+    if (config->growth == BFC_GROWTH_FIXED)
+        return bfc_max(size, config->growth_size);
+    if (preallocates(pool, size))
+        return bfc_max(size, config->preallocate);
+    return own_growth(pool, size);
+}
+
+/* A request below max_split cannot be cut from a region that reaches it. */
+static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+    uint64_t most = pool->config.max_split;
+    if (pool->config.policy == BFC_POLICY_PYTORCH || size >= most || bytes < most)
+        return bytes;
+    return bfc_max(size, most - BFC_GRANULE);
+}
+
+uint64_t growth_next(struct bfc_pool *pool, uint64_t size) {
+    uint64_t bytes = bfc_min(wanted_growth(pool, size), LARGEST_BLOCK);
+    return bfc_max(size, ROUND_DOWN(below_max_split(pool, size, bytes)));
+}
+
+enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size) {
+    if (pool->config.policy == BFC_POLICY_TF && pool->config.growth == BFC_GROWTH_DOUBLE)
+        return BACK_OFF_ABOVE_SIZE;
+    if (pool->config.policy == BFC_POLICY_PYTORCH && !preallocates(pool, size))
+        return BACK_OFF_NONE;
+    return BACK_OFF_TO_SIZE;
+}
+
+static void raise_step(struct bfc_pool *pool, uint64_t size) {
+    uint64_t top = bfc_min(RAMP_TOP, pool->config.growth_max);
+    pool->step = raised_step(pool, size);
+    if (pool->step < top)
+        pool->step *= 2;
+}
+
+void growth_reserved(struct bfc_pool *pool, uint64_t size) {
+    pool->preallocated |= preallocates(pool, size);
+    if (pool->config.policy == BFC_POLICY_BFC)
+        raise_step(pool, size);
+    else if (pool->config.policy == BFC_POLICY_TF && !pool->step_raised)
+        pool->step *= 2;
+}

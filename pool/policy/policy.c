@@ -1,0 +1,90 @@
+/* The three policies: rounding, zones, fitting, splitting, and the order of their last resorts. */
+#include "pool/policy/policy.h"
+
+#define TF_RATIO 2.0
+#define TF_SLACK (128 * MIB)
+
+#define PYTORCH_LARGE_REST (1 * MIB)
+
+/* Blocks that are not split may be larger than a request by less than this. */
+#define NOT_SPLIT_SLACK (20 * MIB)
+
+static const enum rung bfc_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_EACH, RUNG_WAIT_ALL,
+                                                RUNG_RELEASE_EACH, RUNG_ASK};
+static const enum rung tf_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_WAIT_ALL, RUNG_RELEASE_IDLE,
+                                               RUNG_ASK};
+static const enum rung pytorch_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_LARGE,
+                                                    RUNG_WAIT_ALL, RUNG_RELEASE_ALL, RUNG_ASK};
+
+static const enum rung *const rungs_of[] = {
+    [BFC_POLICY_BFC] = bfc_rungs,
+    [BFC_POLICY_TF] = tf_rungs,
+    [BFC_POLICY_PYTORCH] = pytorch_rungs,
+};
+
+static bool own_split(const struct bfc_pool_config *config) {
+    return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
+}
+
+void policy_make(struct bfc_pool *pool) {
+    const struct bfc_pool_config *config = &pool->config;
+    bool unsplit = config->max_split != UINT64_MAX;
+    bool bfc = config->policy == BFC_POLICY_BFC;
+    pool->rules = (struct rules){
+        .rungs = rungs_of[config->policy],
+        .exact = !bfc || unsplit,
+        .rounds = !bfc || config->roundup > 1,
+        .cuts_all = bfc && !unsplit && !own_split(config),
+        .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
+    };
+    struct rules *rules = &pool->rules;
+    bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
+    rules->plain_most = plain ? MOST_GRANULES : 0;
+}
+
+/* ---- sizes ---- */
+
+/* To a multiple of a power of two's n-th part, as PyTorch's roundup_power2_divisions does. */
+static uint64_t round_to_division(uint64_t bytes, uint64_t divisions) {
+    uint64_t power = (uint64_t)1 << (63 - __builtin_clzll(bytes));
+    return power == bytes ? bytes : policy_round_to(bytes, power / divisions);
+}
+
+uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t divisions = pool->config.roundup;
+    if (divisions > 1 && bytes > BFC_GRANULE * divisions)
+        bytes = round_to_division(bytes, divisions);
+    uint64_t granules = granules_to_hold(bytes);
+    return (pool->config.policy == BFC_POLICY_BFC ? round_large(granules) : granules)
+           << BFC_GRANULE_BITS;
+}
+
+enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size) {
+    return pool->config.policy == BFC_POLICY_PYTORCH && size <= PYTORCH_SMALL ? ZONE_SMALL
+                                                                              : ZONE_LARGE;
+}
+
+bool policy_fits(const struct bfc_pool *pool, uint64_t size, uint64_t block) {
+    uint64_t most = pool->config.max_split;
+    if (most == UINT64_MAX)
+        return true;
+    return size < most ? block < most : block - size < NOT_SPLIT_SLACK;
+}
+
+static bool splits_by(uint64_t size, uint64_t block, double ratio, uint64_t slack) {
+    return (ratio > 0 && (double)block >= ratio * (double)size) || block - size >= slack;
+}
+
+bool policy_splits(const struct bfc_pool *pool, uint64_t size, uint64_t block) {
+    const struct bfc_pool_config *config = &pool->config;
+    if (block == size || size >= config->max_split)
+        return false;
+    if (config->policy == BFC_POLICY_TF)
+        return splits_by(size, block, config->split_ratio > 0 ? config->split_ratio : TF_RATIO,
+                         config->split_slack != UINT64_MAX ? config->split_slack : TF_SLACK);
+    if (own_split(config))
+        return splits_by(size, block, config->split_ratio, config->split_slack);
+    if (config->policy == BFC_POLICY_PYTORCH && policy_zone(pool, size) == ZONE_LARGE)
+        return block - size > PYTORCH_LARGE_REST;
+    return true;
+}

@@ -1,0 +1,112 @@
+/*
+ * Idle regions: wholly free and ready ones. Giving them back above a threshold, by how long nobody
+ * wanted them; by need; and by the clock.
+ */
+#include "pool/regions/idle.h"
+
+#include "pool/blocks/settle.h"
+#include "pool/regions/regions.h"
+
+static bool is_idle(const struct bfc_pool *pool, region_index r) {
+    return region_idle_block(pool, &pool->regions[r]) != 0;
+}
+
+static uint64_t age_of(const struct bfc_pool *pool, region_index r) {
+    return pool->lookups - pool->regions[r].idle_since;
+}
+
+/* The mean age of all idle regions, rounded up, so that one as old as the mean is not below it. */
+static bool mean_age(const struct bfc_pool *pool, uint64_t *mean) {
+    uint64_t total = 0, count = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (is_idle(pool, r)) {
+            total += age_of(pool, r);
+            count++;
+        }
+    *mean = count ? (total + count - 1) / count : 0;
+    return count;
+}
+
+/* Gives back all that have reached this age; returns how much went. Another thread may add or give
+ * back regions meanwhile: what is there when its turn comes is looked at. */
+static uint64_t release_aged(struct bfc_pool *pool, uint64_t age) {
+    uint64_t released = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (is_idle(pool, r) && age_of(pool, r) >= age)
+            released += region_release(pool, r);
+    return released;
+}
+
+void idle_collect(struct bfc_pool *pool) {
+    uint64_t reserved = pool->stats->reserved, threshold = pool->config.gc_threshold, age;
+    uint64_t target = reserved > threshold ? reserved - threshold : 0;
+    for (uint64_t released = 0; released < target && mean_age(pool, &age);) {
+        uint64_t went = release_aged(pool, age);
+        if (!went)
+            break;
+        released += went;
+    }
+}
+
+/* The smallest idle region of at least `least` bytes, or 0. */
+static region_index smallest_idle(const struct bfc_pool *pool, uint64_t least) {
+    const struct region *regions = pool->regions;
+    region_index best = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (regions[r].size >= least && is_idle(pool, r) &&
+            (!best || regions[r].size < regions[best].size ||
+             (regions[r].size == regions[best].size && regions[r].start < regions[best].start)))
+            best = r;
+    return best;
+}
+
+static region_index largest_idle_from(const struct bfc_pool *pool, uint64_t least) {
+    const struct region *regions = pool->regions;
+    region_index best = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (regions[r].size >= least && is_idle(pool, r) &&
+            (!best || regions[r].size > regions[best].size ||
+             (regions[r].size == regions[best].size && regions[r].start > regions[best].start)))
+            best = r;
+    return best;
+}
+
+bool idle_release_large(struct bfc_pool *pool, uint64_t size) {
+    uint64_t most = pool->config.max_split, key = size > most ? size : most, released = 0;
+    if (most == UINT64_MAX)
+        return false;
+    region_index r = smallest_idle(pool, key);
+    if (r)
+        return region_release(pool, r) != 0;
+    while (released < key && (r = largest_idle_from(pool, most))) {
+        uint64_t went = region_release(pool, r);
+        if (!went)
+            break;
+        released += went;
+    }
+    return released >= key;
+}
+
+/* Idle since before this look's predecessor, and for long enough? */
+static bool is_overdue(struct region *region, uint64_t now, uint64_t idle_ns) {
+    if (region->seen_ns && region->seen_idle == region->idle_since)
+        return now - region->seen_ns >= idle_ns;
+    region->seen_idle = region->idle_since;
+    region->seen_ns = now;
+    return idle_ns == 0;
+}
+
+uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
+    uint64_t released = 0,
+             now = pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
+    pool_enter(pool);
+    fences_settle(pool, FENCES_ALL);
+    for (region_index r = 1; r < pool->region_high; r++) {
+        if (!is_idle(pool, r))
+            pool->regions[r].seen_ns = 0;
+        else if (is_overdue(&pool->regions[r], now, idle_ns))
+            released += region_release(pool, r);
+    }
+    pool_leave(pool);
+    return released;
+}

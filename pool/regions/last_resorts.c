@@ -1,0 +1,165 @@
+/*
+ * What an allocation tries when the device has refused a region, before it fails with out of
+ * memory: the rungs of its policy (policy.c), in order, with a new search after each. For `bfc`:
+ *
+ * 1 give deferred blocks a fence, and wait, without bound, for the fences that suffice;
+ * 2 give wholly free regions back, one by one, and grow;
+ * 3 wait for all fences, since what they free may make regions wholly free, then for awaited
+ *   blocks, one by one, and again 2;
+ * 4 ask others on the device, and grow;
+ * and last, for any policy, grow if a region was given back meanwhile.
+ *
+ * The lock is dropped around every call of the upstream.
+ */
+#include "pool/regions/last_resorts.h"
+
+#include <time.h>
+
+#include "pool/regions/idle.h"
+#include "pool/regions/regions.h"
+#include "pool/regions/wait.h"
+#include "pool/search/take.h"
+
+/*
+ * How long rung 3 waits for an awaited block to become ready: not without bound, because its stream
+ * may need what this thread does next.
+ */
+#define AWAITED_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+/* How long to wait for regions that other threads are giving back; and between two checks. */
+#define RELEASE_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+#define NAP_NS 20000L
+
+/* Could the limit be kept with this block, if all idle regions went? */
+static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
+    uint64_t limit = pool->config.limit, idle = regions_releasable(pool);
+    uint64_t rest = pool->stats->reserved - idle;
+    return idle && rest <= limit && size <= limit - rest;
+}
+
+/* Gives regions back as long as that can help, and grows. */
+static bool release_each(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    if (!releasing_can_help(pool, request_size(request)))
+        return false;
+    while (regions_release(pool, 1)) {
+        if (regions_grow(pool, request, status))
+            return true;
+        if (*status != BFC_OUT_OF_MEMORY)
+            return false;
+    }
+    return false;
+}
+
+static bool release_idle(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    return releasing_can_help(pool, request_size(request)) && regions_release(pool, UINT64_MAX) &&
+           regions_grow(pool, request, status);
+}
+
+static bool release_all(struct bfc_pool *pool, const struct request *request,
+                        enum bfc_status *status) {
+    regions_release(pool, UINT64_MAX);
+    return regions_grow(pool, request, status);
+}
+
+static bool release_large(struct bfc_pool *pool, const struct request *request,
+                          enum bfc_status *status) {
+    return idle_release_large(pool, request_size(request)) && regions_grow(pool, request, status);
+}
+
+/* Waits for one awaited block after another, as long as they become ready. */
+static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
+                             enum bfc_status *status) {
+    uint64_t readied;
+    do {
+        if (!pool->awaited)
+            return false;
+        readied = pool->readied;
+        wait_until_complete(pool, BFC_NO_FENCE, AWAITED_WAIT_NS);
+        if (pool_take(pool, request) || release_each(pool, request, status))
+            return true;
+    } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
+    return false;
+}
+
+static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
+                         enum bfc_status *status) {
+    if (!pool->upstream.wait)
+        return false;
+    if (pool->oldest) {
+        wait_until_complete(pool, pool->details[pool->newest].fence, UINT64_MAX);
+        if (pool_take(pool, request))
+            return true;
+    }
+    return wait_for_awaited(pool, request, status);
+}
+
+/* Gives what is deferred its fences first. */
+static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
+    if (pool->deferred && pool->upstream.wait) {
+        wait_until_complete(pool, BFC_DEFERRED_FENCE, UINT64_MAX);
+        if (pool_take(pool, request))
+            return true;
+    }
+    return wait_and_take(pool, request, UINT64_MAX);
+}
+
+static bool ask_other_jobs(struct bfc_pool *pool, const struct request *request,
+                           enum bfc_status *status) {
+    uint64_t size = request_size(request), limit = pool->config.limit;
+    if (!pool->upstream.ask_other_jobs || size > limit || pool->stats->reserved > limit - size)
+        return false;
+    pool_leave(pool);
+    uint64_t came = pool->upstream.ask_other_jobs(pool->upstream.context, size);
+    pool_enter(pool);
+    return pool_take(pool, request) || (came && regions_grow(pool, request, status));
+}
+
+static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request *request,
+                     enum bfc_status *status) {
+    switch (rung) {
+    case RUNG_WAIT_ENOUGH:
+        return wait_for_enough(pool, request);
+    case RUNG_RELEASE_EACH:
+        return release_each(pool, request, status);
+    case RUNG_RELEASE_LARGE:
+        return release_large(pool, request, status);
+    case RUNG_WAIT_ALL:
+        return wait_for_all(pool, request, status);
+    case RUNG_RELEASE_IDLE:
+        return release_idle(pool, request, status);
+    case RUNG_RELEASE_ALL:
+        return release_all(pool, request, status);
+    case RUNG_ASK:
+        return ask_other_jobs(pool, request, status);
+    case RUNG_END:
+        break;
+    }
+    return false;
+}
+
+/*
+ * A wait may have given regions back, and other threads do: what went meanwhile may be enough. What
+ * they are giving back is natively free already; but no longer than for a while, since the call may
+ * wait for work that needs what this thread does next.
+ */
+static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
+                                uint64_t released, enum bfc_status *status) {
+    for (uint64_t began = wait_clock(pool);
+         pool->releasing && wait_clock(pool) - began < RELEASE_WAIT_NS;) {
+        pool_leave(pool);
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        pool_enter(pool);
+    }
+    return *status == BFC_OUT_OF_MEMORY && pool->stats->release_calls != released &&
+           regions_grow(pool, request, status);
+}
+
+bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t released,
+                  enum bfc_status *status) {
+    for (const enum rung *rung = pool->rules.rungs;
+         *rung != RUNG_END && *status == BFC_OUT_OF_MEMORY; rung++)
+        if (try_rung(pool, *rung, request, status))
+            return true;
+    return grow_after_releases(pool, request, released, status);
+}

@@ -1,0 +1,313 @@
+/*
+ * Regions: taking them in, growing, giving them back.
+ *
+ * The upstream is never called under the pool's lock. One thread at a time asks for a region:
+ * another that misses meanwhile waits for its turn and looks again before it asks for more.
+ */
+#include "pool/regions/regions.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/find.h"
+#include "pool/blocks/settle.h"
+#include "pool/blocks/surgery.h"
+#include "pool/policy/growth.h"
+#include "pool/policy/policy.h"
+#include "pool/search/take.h"
+
+static region_index take_region_record(struct bfc_pool *pool) {
+    region_index r = pool->vacant_region;
+    if (r) {
+        pool->vacant_region = (region_index)pool->regions[r].start;
+        return r;
+    }
+    uint64_t bytes = ((uint64_t)pool->region_high + 1) * sizeof(struct region);
+    if (!host_array_commit(&pool->region_memory, bytes))
+        return 0;
+    return pool->region_high++;
+}
+
+static void vacate_region_record(struct bfc_pool *pool, region_index r) {
+    pool->regions[r] = (struct region){.start = pool->vacant_region};
+    pool->vacant_region = r;
+}
+
+/* A region that is one free block under this fence. */
+static enum bfc_status add_region(struct bfc_pool *pool, const struct region *region,
+                                  enum block_zone zone, bfc_fence fence) {
+    bfc_addr start = region->start;
+    uint64_t size = region->size;
+    block_index head = slot_take(pool), b = head ? slot_take(pool) : 0;
+    region_index r = b ? take_region_record(pool) : 0;
+    if (r) {
+        pool->blocks[head] = (struct block){.tagged = start, .previous = r, .next = b};
+        block_set_state(&pool->blocks[head], BLOCK_HEAD);
+    }
+    if (!r || !address_index_add(&pool->index, &pool->blocks[head], head, r)) {
+        if (r)
+            vacate_region_record(pool, r);
+        if (b)
+            slot_vacate(pool, b);
+        if (head)
+            slot_vacate(pool, head);
+        return BFC_NO_HOST_MEMORY;
+    }
+    pool->regions[r] =
+        (struct region){.start = start, .size = size, .head = head, .shared = region->shared};
+    pool->shared_regions += region->shared;
+    pool->blocks[b] = (struct block){
+        .tagged = start, .last = (uint32_t)((size >> BFC_GRANULE_BITS) - 1), .previous = head};
+    block_set_zone(&pool->blocks[b], zone);
+    if (is_indexed(b))
+        address_index_add(&pool->index, &pool->blocks[b], b, r);
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->regions++;
+    stats->reserved += size;
+    stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
+    surgery_make_free(pool, b, fence);
+    return BFC_OK;
+}
+
+enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
+                           enum block_zone zone) {
+    return add_region(pool, &(struct region){.start = start, .size = size}, zone, BFC_NO_FENCE);
+}
+
+block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
+    if (!region->size || region->held)
+        return 0;
+    block_index b = pool->blocks[region->head].next;
+    const struct block *at = &pool->blocks[b];
+    return block_state(at) == BLOCK_READY && block_size(at) == region->size ? b : 0;
+}
+
+uint64_t regions_releasable(const struct bfc_pool *pool) {
+    uint64_t bytes = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (region_idle_block(pool, &pool->regions[r]))
+            bytes += pool->regions[r].size;
+    return bytes;
+}
+
+static region_index largest_idle(const struct bfc_pool *pool) {
+    region_index best = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (region_idle_block(pool, &pool->regions[r]) &&
+            (!best || pool->regions[r].size > pool->regions[best].size))
+            best = r;
+    return best;
+}
+
+/* When the last region went, the arrays that were long because of many regions start afresh. */
+static void forget_region_records(struct bfc_pool *pool) {
+    pool->region_high = 1;
+    pool->vacant_region = 0;
+    host_array_give_back(&pool->region_memory, sizeof(struct region));
+    address_index_reset(&pool->index);
+}
+
+static void detach(struct bfc_pool *pool, region_index r) {
+    struct region *region = &pool->regions[r];
+    block_index b = region_idle_block(pool, region);
+    surgery_unbin(pool, b);
+    address_index_remove(&pool->index, &pool->blocks[b]);
+    address_index_remove(&pool->index, &pool->blocks[region->head]);
+    slot_vacate(pool, b);
+    slot_vacate(pool, region->head);
+    pool->shared_regions -= region->shared;
+    pool->stats->ready -= region->size;
+    pool->stats->reserved -= region->size;
+    pool->stats->regions--;
+    pool->stats->release_calls++;
+    vacate_region_record(pool, r);
+    if (!pool->stats->regions)
+        forget_region_records(pool);
+}
+
+/*
+ * Gives an idle region back. Should it not go, it is the pool's again, under this fence; but for
+ * one that the host has no memory to note any more. Returns how much went.
+ */
+static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
+    struct region gone = pool->regions[r];
+    enum block_zone zone = block_zone(&pool->blocks[pool->blocks[gone.head].next]);
+    detach(pool, r);
+    slots_settle(pool);
+    pool->releasing += gone.size;
+    pool_leave(pool);
+    bool went = pool->upstream.release(pool->upstream.context, gone.start, gone.size);
+    pool_enter(pool);
+    pool->releasing -= gone.size;
+    if (!went)
+        add_region(pool, &gone, zone, fence);
+    return went ? gone.size : 0;
+}
+
+uint64_t region_release(struct bfc_pool *pool, region_index r) {
+    return release_or_keep(pool, r, BFC_NO_FENCE);
+}
+
+uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = 0;
+    region_index r;
+    while (released < bytes && (r = largest_idle(pool))) {
+        uint64_t went = region_release(pool, r);
+        if (!went)
+            break;
+        released += went;
+    }
+    return released;
+}
+
+/* Makes a region ready of which nothing is live or awaited. False: it is not such a one. */
+static bool ready_up(struct bfc_pool *pool, const struct region *region) {
+    block_index first = region->size && !region->held ? pool->blocks[region->head].next : 0;
+    const struct block *blocks = pool->blocks;
+    if (!first)
+        return false;
+    for (block_index b = first; b; b = blocks[b].next)
+        if (!block_is_free(&blocks[b]) || block_state(&blocks[b]) == BLOCK_AWAITED)
+            return false;
+    /* Records merge meanwhile: from the first block on after each. */
+    for (block_index b = first; b;) {
+        bool was_ready = block_state(&blocks[b]) == BLOCK_READY;
+        if (!was_ready)
+            surgery_make_ready(pool, b);
+        b = was_ready ? blocks[b].next : blocks[region->head].next;
+    }
+    return true;
+}
+
+uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = 0;
+    pool_enter(pool);
+    for (region_index r = 1; released < bytes && r < pool->region_high; r++)
+        if (ready_up(pool, &pool->regions[r]))
+            released += release_or_keep(pool, r, BFC_DEFERRED_FENCE);
+    pool_leave(pool);
+    return released;
+}
+
+static uint64_t room_below_limit(const struct bfc_pool *pool) {
+    uint64_t limit = ROUND_DOWN(pool->config.limit);
+    uint64_t taken = pool->stats->reserved + pool->releasing;
+    return limit > taken ? limit - taken : 0;
+}
+
+struct growth {
+    uint64_t size;  /* least that is of use */
+    uint64_t bytes; /* that are asked for */
+    enum back_off back_off;
+    bfc_addr start;
+    uint64_t calls;
+};
+
+/* 0.9 of it, and at least a granule less. tf's rule knows no pages. */
+static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
+    bool paged = back_off == BACK_OFF_TO_SIZE && bytes > POLICY_PAGE;
+    uint64_t unit = paged ? POLICY_PAGE : BFC_GRANULE;
+    uint64_t less = (bytes - bytes / 10 + unit - 1) / unit * unit;
+    return bfc_min(less, (bytes - 1) / unit * unit);
+}
+
+/* After a refusal. False: give up. */
+static bool ask_for_less(struct growth *growth) {
+    if (growth->back_off == BACK_OFF_NONE || growth->bytes <= growth->size)
+        return false;
+    uint64_t less = less_than(growth->bytes, growth->back_off);
+    if (growth->back_off == BACK_OFF_ABOVE_SIZE && less < growth->size)
+        return false;
+    growth->bytes = bfc_max(growth->size, less);
+    return true;
+}
+
+/* Asks the upstream, as often as the back-off says. Without the lock. */
+static enum bfc_reserve_result reserve(const struct bfc_upstream *upstream, struct growth *growth) {
+    enum bfc_reserve_result result;
+    do {
+        growth->calls++;
+        result = upstream->reserve(upstream->context, growth->bytes, &growth->start);
+    } while (result == BFC_REFUSED && ask_for_less(growth));
+    return result;
+}
+
+/* The region that the policy wants, if the limit leaves room for it. */
+static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *growth) {
+    uint64_t room = room_below_limit(pool);
+    if (size > room)
+        return false;
+    *growth = (struct growth){.size = size};
+    growth->back_off = growth_back_off(pool, size);
+    growth->bytes = growth_next(pool, size);
+    if (growth->back_off == BACK_OFF_NONE)
+        return growth->bytes <= room;
+    growth->bytes = bfc_min(growth->bytes, room);
+    return true;
+}
+
+/* The region is the pool's, or goes back when the host has no memory to note it. */
+static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growth) {
+    enum bfc_status status =
+        region_add(pool, growth->start, growth->bytes, policy_zone(pool, growth->size));
+    if (status == BFC_OK)
+        return BFC_OK;
+    pool_leave(pool);
+    pool->upstream.release(pool->upstream.context, growth->start, growth->bytes);
+    pool_enter(pool);
+    pool->stats->release_calls++;
+    return status;
+}
+
+/* Takes one region of at least `size`, with the growth turn; drops the lock meanwhile. */
+static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *start) {
+    struct growth growth;
+    if (!plan_growth(pool, size, &growth))
+        return BFC_OUT_OF_MEMORY;
+    pool_leave(pool);
+    enum bfc_reserve_result result = reserve(&pool->upstream, &growth);
+    pool_enter(pool);
+    pool->stats->reserve_calls += growth.calls;
+    pool->stats->refusals += growth.calls - (result != BFC_REFUSED);
+    if (result != BFC_RESERVED)
+        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+    growth_reserved(pool, size);
+    *start = growth.start;
+    return take_in(pool, &growth);
+}
+
+/* Hands out of the region that was just taken in, whole and free as it is. */
+static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
+    if (!pool->rules.exact)
+        return pool_take(pool, request);
+    return pool_take_block(pool, pool_find_holding(pool, start), request);
+}
+
+bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
+    pool_leave(pool);
+    pthread_mutex_lock(&pool->growth_turn);
+    pool_enter(pool);
+    bool taken = pool_take(pool, request);
+    *status = BFC_OK;
+    /* More than once round only if other threads took what the new region brought. */
+    while (!taken && *status == BFC_OK) {
+        bfc_addr start;
+        *status = add_for(pool, request_size(request), &start);
+        taken = *status == BFC_OK && take_new(pool, start, request);
+    }
+    pthread_mutex_unlock(&pool->growth_turn);
+    return taken;
+}
+
+void regions_forget(struct bfc_pool *pool, bool release) {
+    for (region_index r = 1; release && r < pool->region_high; r++)
+        if (pool->regions[r].size)
+            pool->upstream.release(pool->upstream.context, pool->regions[r].start,
+                                   pool->regions[r].size);
+}
+
+uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
+    pool_enter(pool);
+    fences_settle(pool, FENCES_ALL);
+    uint64_t released = regions_release(pool, bytes);
+    pool_leave(pool);
+    return released;
+}

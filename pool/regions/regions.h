@@ -1,0 +1,19 @@
+/* Taking regions in, growing, giving them back. Called under the lock. */
+#ifndef BFC_POOL_REGIONS_H
+#define BFC_POOL_REGIONS_H
+
+#include "pool/blocks/internal.h"
+
+enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
+                           enum block_zone zone);
+/* The one ready block that is the whole region; or 0. */
+block_index region_idle_block(const struct bfc_pool *pool, const struct region *region);
+/* Gives an idle region back; drops the lock meanwhile. Returns its size, or 0: it did not go, and
+ * is the pool's as before. */
+uint64_t region_release(struct bfc_pool *pool, region_index r);
+uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes); /* drops the lock meanwhile */
+uint64_t regions_releasable(const struct bfc_pool *pool);
+bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
+void regions_forget(struct bfc_pool *pool, bool release);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * What an allocation does when no free block fits:
+ *
+ * 1 poll: what the device has finished meanwhile becomes ready;
+ * 2 ordered: join neighbouring ready and pending blocks;
+ * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
+ * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
+ * 5 grow;
+ * 6 the device having refused: the policy's last resorts (last_resorts.c);
+ * 7 for any policy, the same size without its rounding.
+ *
+ * The lock is dropped around every call of the upstream.
+ */
+#include "pool/regions/serve.h"
+
+#include "pool/regions/idle.h"
+#include "pool/regions/last_resorts.h"
+#include "pool/regions/regions.h"
+#include "pool/regions/wait.h"
+#include "pool/search/take.h"
+
+/* How long step 3 waits at most, in all. */
+#define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
+
+static bool took_hit(struct bfc_pool *pool, const struct request *request) {
+    if (!pool_take(pool, request))
+        return false;
+    pool->stats->hits++;
+    return true;
+}
+
+/* What lacks less than was added by rounding is not refused. */
+static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
+                           enum bfc_status *status) {
+    struct request least = *request;
+    least.granules = granules_to_hold(request->bytes);
+    return *status == BFC_OUT_OF_MEMORY && least.granules < request->granules &&
+           (pool_take(pool, &least) || regions_grow(pool, &least, status));
+}
+
+enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
+    wait_poll(pool);
+    if (took_hit(pool, request))
+        return BFC_OK;
+    if ((request->flags & BFC_ALLOCATE_PENDING) && pool_take_run(pool, request)) {
+        pool->stats->hits++;
+        return BFC_OK;
+    }
+    struct bfc_pool_stats *stats = pool->stats;
+    if (stats->pending > pool->config.pending_budget &&
+        wait_and_take(pool, request, BOUNDED_WAIT_NS)) {
+        stats->hits++;
+        return BFC_OK;
+    }
+    if (stats->reserved > pool->config.gc_threshold)
+        idle_collect(pool);
+    enum bfc_status status;
+    uint64_t released = stats->release_calls;
+    bool taken = regions_grow(pool, request, &status);
+    if (!taken && status == BFC_OUT_OF_MEMORY) {
+        taken = last_resorts(pool, request, released, &status) ||
+                take_unrounded(pool, request, &status);
+        stats->retries += taken;
+    }
+    stats->misses += taken;
+    stats->out_of_memory += !taken;
+    return taken ? BFC_OK : status;
+}

@@ -1,0 +1,80 @@
+/* Runs: neighbouring ready and pending blocks that together have room for a request. */
+#include "pool/search/runs.h"
+
+#include "pool/policy/policy.h"
+
+/* Could b be part of a run if all fences up to `fence` were complete? */
+static bool usable(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    return state == BLOCK_READY || (state == BLOCK_PENDING && pool->details[b].fence <= fence);
+}
+
+/* The first of enough neighbours, from b on, that are usable at `fence`; or 0. */
+static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t granules,
+                          bfc_fence fence) {
+    uint64_t run = 0;
+    for (block_index first = b; usable(pool, b, UINT64_MAX); b = pool->blocks[b].next) {
+        if (!usable(pool, b, fence)) {
+            first = pool->blocks[b].next;
+            run = 0;
+            continue;
+        }
+        run += block_granules(&pool->blocks[b]);
+        if (run >= granules + block_lead(pool, first, granules))
+            return first;
+    }
+    return 0;
+}
+
+/* The first block of the run of pending block b, if b is the first pending one in it; else 0. */
+static block_index run_start(const struct bfc_pool *pool, block_index b) {
+    block_index before = pool->blocks[b].previous;
+    enum block_state state = block_state(&pool->blocks[before]);
+    if (state == BLOCK_PENDING)
+        return 0;
+    if (state != BLOCK_READY)
+        return b;
+    block_index earlier = pool->blocks[before].previous;
+    return block_state(&pool->blocks[earlier]) == BLOCK_PENDING ? 0 : before;
+}
+
+/* The lowest fence, not above `highest`, at which a run from `start` on is long enough. */
+static bfc_fence lowest_fence(const struct bfc_pool *pool, block_index start, uint64_t granules,
+                              bfc_fence highest) {
+    bfc_fence lowest = pool->oldest_fence;
+    while (lowest < highest) {
+        bfc_fence middle = lowest + (highest - lowest) / 2;
+        if (run_at(pool, start, granules, middle))
+            highest = middle;
+        else
+            lowest = middle + 1;
+    }
+    return highest;
+}
+
+/* Is b in a region from which blocks of this size are not served? */
+static bool wrong_zone(const struct bfc_pool *pool, block_index b, uint64_t granules) {
+    return pool->rules.exact &&
+           block_zone(&pool->blocks[b]) != policy_zone(pool, granules << BFC_GRANULE_BITS);
+}
+
+block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
+                      bfc_fence *fence) {
+    block_index found = 0;
+    bfc_fence best = UINT64_MAX;
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer) {
+        block_index start = run_start(pool, b);
+        if (!start || (for_reuse && is_shared(pool, b)) || wrong_zone(pool, b, granules))
+            continue;
+        /* The ready blocks already suffice, so the policy refused them: no fence would change that.
+         */
+        if (run_at(pool, start, granules, pool->completed))
+            continue;
+        if (run_at(pool, start, granules, best - 1)) {
+            best = lowest_fence(pool, start, granules, best - 1);
+            found = run_at(pool, start, granules, best);
+        }
+    }
+    *fence = best;
+    return found;
+}

@@ -1,0 +1,198 @@
+/* Searches free blocks for a request, and merges them if need be. */
+#include "pool/search/take.h"
+
+#include "base/compiler.h"
+#include "pool/blocks/settle.h"
+#include "pool/search/runs.h"
+
+/* How much better than a ready block a pending one must fit to be preferred: bins, 32 an octave.
+ */
+#define PENDING_ADVANTAGE 4
+
+void take_more_ids(struct bfc_pool *pool) {
+    static uint64_t given;
+    const uint64_t batch = 1 << 16;
+    /* Relaxed: only uniqueness matters. */
+    pool->next_id = __atomic_fetch_add(&given, batch, __ATOMIC_RELAXED) + 1;
+    pool->last_id = pool->next_id + batch - 1;
+}
+
+static NOINLINE bool split_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
+                                const struct request *request) {
+    struct block *blocks = pool->blocks;
+    uint64_t granules = block_lead(pool, b, request->granules);
+    if (!granules)
+        return true;
+    bins_begin_resize(bins, blocks, b, false);
+    block_index lead = split_front(pool, b, granules);
+    bins_end_resize(bins, blocks, b, false);
+    if (!lead)
+        return false;
+    bins_insert(bins, blocks, lead, false);
+    if (block_state(&blocks[b]) == BLOCK_PENDING)
+        fences_add(pool, lead, pool->details[b].fence);
+    return true;
+}
+
+/*
+ * Splits off the part of b that lies before the place for the request. False: the host has no
+ * memory for its record.
+ */
+static inline bool cut_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
+                            const struct request *request) {
+    return LIKELY(starts_well(&pool->blocks[b], request->granules)) ||
+           split_lead(pool, bins, b, request);
+}
+
+static void hand_out_pending(struct bfc_pool *pool, block_index b, const struct request *request) {
+    bfc_fence fence = pool->details[b].fence;
+    block_index taken = take_off(pool, &pool->pending, b, request, false);
+    if (taken == b)
+        fences_remove(pool, b);
+    pool->stats->pending -= block_size(&pool->blocks[taken]);
+    bool complete = fence <= pool->completed;
+    pool->stats->pending_reuses += !complete;
+    make_live(pool, taken, request, complete ? BFC_NO_FENCE : fence);
+}
+
+/* The same for a pending block that may have a lead. */
+static bool take_pending(struct bfc_pool *pool, block_index b, const struct request *request) {
+    if (!cut_lead(pool, &pool->pending, b, request))
+        return false;
+    hand_out_pending(pool, b, request);
+    return true;
+}
+
+/* The smallest block that fits, if the policy lets the request have it; or 0. */
+static NOINLINE block_index pick_exactly(const struct bfc_pool *pool, const struct bins *bins,
+                                         uint64_t granules) {
+    uint64_t size = granules << BFC_GRANULE_BITS;
+    block_index b = sorted_find(bins->root, pool->blocks, policy_zone(pool, size), granules);
+    while (b && !block_has_room(pool, b, granules))
+        b = sorted_next(bins->root, pool->blocks, b);
+    return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
+}
+
+/* A block that is large enough, in O(1) as far as there are bins. */
+static inline block_index pick_block(const struct bfc_pool *pool, const struct bins *bins,
+                                     uint64_t granules) {
+    if (UNLIKELY(pool->rules.exact))
+        return pick_exactly(pool, bins, granules);
+    return bins_pick(bins, pool->blocks, granules);
+}
+
+/* b, if it was picked and has room where the request may start; or else a block that surely has. */
+static block_index with_room(const struct bfc_pool *pool, const struct bins *bins, block_index b,
+                             uint64_t granules) {
+    return !b || block_has_room(pool, b, granules)
+               ? b
+               : bins_pick(bins, pool->blocks, granules + MOST_LEAD);
+}
+
+/* A block that fits, by a search through the bin whose blocks do not all fit: not O(1). */
+static __attribute__((noinline)) block_index
+search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
+    unsigned bin = bin_of(granules);
+    unsigned last = granules < LARGE_GRANULES ? bin : bin_of(granules + MOST_LEAD);
+    for (; bin <= last; bin++)
+        for (block_index b = (block_index)bins->heads[bin]; b; b = pool->blocks[b].after)
+            if (block_has_room(pool, b, granules))
+                return b;
+    return 0;
+}
+
+bool pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
+    if (!cut_lead(pool, &pool->ready, b, request))
+        return false;
+    hand_out_ready(pool, b, request, false);
+    return true;
+}
+
+/* Does the pending block, if there is one, fit clearly better than the ready one? */
+static inline bool fits_better(const struct block *blocks, block_index pending, block_index ready) {
+    return pending && (!ready || bin_of(block_granules(&blocks[ready])) >
+                                     bin_of(block_granules(&blocks[pending])) + PENDING_ADVANTAGE);
+}
+
+/* The better of the picked blocks does not start where a large block may: it may lack room, or have
+ * a lead. */
+static __attribute__((noinline)) bool take_with_room(struct bfc_pool *pool, block_index ready,
+                                                     block_index pending,
+                                                     const struct request *request) {
+    ready = with_room(pool, &pool->ready, ready, request->granules);
+    pending = with_room(pool, &pool->pending, pending, request->granules);
+    if (fits_better(pool->blocks, pending, ready))
+        return take_pending(pool, pending, request);
+    return ready && pool_take_block(pool, ready, request);
+}
+
+/* Takes a ready block, or a pending one if the request may have that: it may miss one that fits. */
+static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
+    const struct block *blocks = pool->blocks;
+    block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
+    if (request->flags & BFC_ALLOCATE_PENDING)
+        pending = pick_block(pool, &pool->pending, request->granules);
+    if (fits_better(blocks, pending, ready)) {
+        if (LIKELY(starts_well(&blocks[pending], request->granules))) {
+            hand_out_pending(pool, pending, request);
+            return true;
+        }
+    } else if (LIKELY(starts_well(&blocks[ready], request->granules))) {
+        return ready && pool_take_block(pool, ready, request);
+    }
+    return take_with_room(pool, ready, pending, request);
+}
+
+/* As take_at_once, and also by a search: not O(1). */
+static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
+    if (take_at_once(pool, request))
+        return true;
+    if (pool->rules.exact || (request->flags & BFC_ALLOCATE_HIT_ONLY))
+        return false;
+    block_index b = search_bins(pool, &pool->ready, request->granules);
+    if (b)
+        return pool_take_block(pool, b, request);
+    if (!(request->flags & BFC_ALLOCATE_PENDING))
+        return false;
+    b = search_bins(pool, &pool->pending, request->granules);
+    return b && take_pending(pool, b, request);
+}
+
+/* Completed blocks become ready a few at a time, until one serves. */
+bool pool_take(struct bfc_pool *pool, const struct request *request) {
+    while (!take_by_search(pool, request)) {
+        if (pool->oldest_fence > pool->completed)
+            return false;
+        fences_settle(pool, FENCES_A_CALL);
+    }
+    return true;
+}
+
+/* Makes one pending block of a run of ready and pending ones, joining their fences, and hands it
+ * out. */
+bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
+    bfc_fence fence;
+    block_index b = runs_find(pool, request->granules, true, &fence);
+    if (!b)
+        return false;
+    struct block *blocks = pool->blocks;
+    uint64_t *ready = &pool->stats->ready, *pending = &pool->stats->pending;
+    for (bool first = true; first || !block_has_room(pool, b, request->granules); first = false) {
+        block_index part = first ? b : blocks[b].next;
+        if (block_state(&blocks[part]) == BLOCK_READY) {
+            *ready -= block_size(&blocks[part]);
+            *pending += block_size(&blocks[part]);
+        }
+        surgery_unbin(pool, part);
+        if (!first)
+            absorb_next(pool, b);
+    }
+    if (pending_with(pool, blocks[b].next, fence)) { /* what is left would be its equal */
+        surgery_unbin(pool, blocks[b].next);
+        absorb_next(pool, b);
+    }
+    block_set_state(&blocks[b], BLOCK_PENDING);
+    fences_add(pool, b, fence);
+    bins_insert(&pool->pending, blocks, b, false);
+    return take_pending(pool, b, request);
+}

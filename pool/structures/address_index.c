@@ -1,0 +1,150 @@
+/* The address index: a treap over its nodes. */
+#include "pool/structures/address_index.h"
+
+bool address_index_open(struct address_index *index, uint64_t most_blocks) {
+    if (!host_array_reserve(&index->memory, (most_blocks + 1) * sizeof(struct index_node)))
+        return false;
+    index->nodes = (struct index_node *)(void *)index->memory.base;
+    index->high = 1;
+    return host_array_commit(&index->memory, sizeof(struct index_node));
+}
+
+void address_index_close(struct address_index *index) {
+    host_array_drop(&index->memory);
+}
+
+void address_index_reset(struct address_index *index) {
+    index->high = 1;
+    index->vacant = 0;
+    host_array_give_back(&index->memory, sizeof(struct index_node));
+}
+
+/* A treap's random priority: a hash of the index, so it need not be stored. */
+static uint32_t priority_of_node(node_index c) {
+    uint32_t x = c * UINT32_C(0x9e3779b1);
+    x ^= x >> 15;
+    x *= UINT32_C(0x85ebca77);
+    return x ^ x >> 13;
+}
+
+static bfc_addr key_of(const struct block *b) {
+    return block_start(b) + (block_state(b) != BLOCK_HEAD);
+}
+
+static node_index take_vacant(struct address_index *index) {
+    node_index a = index->vacant;
+    if (a) {
+        index->vacant = index->nodes[a].lower;
+        return a;
+    }
+    uint64_t bytes = ((uint64_t)index->high + 1) * sizeof(struct index_node);
+    return host_array_commit(&index->memory, bytes) ? index->high++ : 0;
+}
+
+/* Splits the tree at `tree` into the nodes before `key` and those after. */
+static void cut_tree(struct address_index *index, node_index tree, bfc_addr key, node_index *below,
+                     node_index *above) {
+    while (tree) {
+        struct index_node *t = &index->nodes[tree];
+        if (t->key < key) {
+            *below = tree;
+            below = &t->higher;
+            tree = t->higher;
+        } else {
+            *above = tree;
+            above = &t->lower;
+            tree = t->lower;
+        }
+    }
+    *below = *above = 0;
+}
+
+bool address_index_add(struct address_index *index, const struct block *b, block_index record,
+                       region_index region) {
+    node_index a = take_vacant(index), *at = &index->root;
+    index->refused |= !a;
+    if (!a)
+        return false;
+    struct index_node *all = index->nodes, *added = &all[a];
+    *added = (struct index_node){.key = key_of(b), .block = record, .region = region};
+    while (*at && priority_of_node(*at) >= priority_of_node(a))
+        at = all[*at].key < added->key ? &all[*at].higher : &all[*at].lower;
+    cut_tree(index, *at, added->key, &added->lower, &added->higher);
+    *at = a;
+    index->count++;
+    return true;
+}
+
+/* Joins two trees, all of `below` lower than all of `above`, at *at. */
+static void join_trees(struct address_index *index, node_index *at, node_index below,
+                       node_index above) {
+    while (below && above) {
+        if (priority_of_node(below) >= priority_of_node(above)) {
+            *at = below;
+            at = &index->nodes[below].higher;
+            below = *at;
+        } else {
+            *at = above;
+            at = &index->nodes[above].lower;
+            above = *at;
+        }
+    }
+    *at = below ? below : above;
+}
+
+/* The link, from `at` on, that leads to the node of this key, or to where it would be. */
+static node_index *link_to_key(node_index *at, struct index_node *all, bfc_addr key) {
+    while (*at && all[*at].key != key)
+        at = all[*at].key < key ? &all[*at].higher : &all[*at].lower;
+    return at;
+}
+
+void address_index_remove(struct address_index *index, const struct block *b) {
+    node_index *at = link_to_key(&index->root, index->nodes, key_of(b)), a = *at;
+    if (!a)
+        return;
+    struct index_node *gone = &index->nodes[a];
+    join_trees(index, at, gone->lower, gone->higher);
+    *gone = (struct index_node){.lower = index->vacant};
+    index->vacant = a;
+    index->count--;
+}
+
+void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to) {
+    node_index a = *link_to_key(&index->root, index->nodes, from + 1);
+    if (a)
+        index->nodes[a].key = to + 1;
+}
+
+node_index address_index_node_of(const struct address_index *index, const struct block *b) {
+    node_index root = index->root;
+    return *link_to_key(&root, index->nodes, key_of(b));
+}
+
+node_index address_index_find(const struct address_index *index, bfc_addr address) {
+    node_index found = 0, tree = index->root;
+    while (tree) {
+        const struct index_node *t = &index->nodes[tree];
+        bool below = (t->key & ~(bfc_addr)1) <= address;
+        found = below ? tree : found;
+        tree = below ? t->higher : t->lower;
+    }
+    return found;
+}
+
+static bool visit_tree(const struct address_index *index, const struct block *blocks,
+                       node_index tree, bool (*visit)(void *context, const struct index_node *head),
+                       void *context) {
+    if (!tree)
+        return true;
+    const struct index_node *a = &index->nodes[tree];
+    return visit_tree(index, blocks, a->lower, visit, context) &&
+           (block_state(&blocks[a->block]) != BLOCK_HEAD || visit(context, a)) &&
+           visit_tree(index, blocks, a->higher, visit, context);
+}
+
+bool address_index_visit(const struct address_index *index, const struct block *blocks,
+                         bool (*visit)(void *context, const struct index_node *head),
+                         void *context) {
+    return visit_tree(index, blocks, index->root, visit, context);
+}

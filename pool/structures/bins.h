@@ -1,0 +1,202 @@
+/*
+ * Bins: free blocks by size.
+ *
+ * Bins are 1 granule wide below 2^BIN_BITS granules, and from there on as many to an octave; they
+ * reach to 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
+ * doubly linked list; an inserted block becomes the first if its address is lower than the first's,
+ * and otherwise the second. This rough order, and comparing the first blocks of some bins, packs
+ * nearly as well as a full order (docs/pool-experiments.md) and costs no search. Each bin stores
+ * the address of its first block, so that a comparison does not touch the block. All operations are
+ * O(1).
+ *
+ * Where a policy needs an exact order, `is_sorted` is set and one treap (sorted.h) replaces the
+ * lists; bins_next and bins_pick must not be called then.
+ */
+#ifndef BFC_POOL_BINS_H
+#define BFC_POOL_BINS_H
+
+#include "pool/structures/block.h"
+#include "pool/structures/sorted.h"
+
+#define BIN_BITS 5 /* bins an octave: 32 */
+#define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
+#define BIN_WINDOW 4    /* the bins after it of whose first blocks the lowest is taken... */
+#define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
+#define BIN_WORDS ((BIN_COUNT + 63) / 64)
+
+/* The first block of a bin: its index, and above that its address in units of 64 KiB, so that the
+ * lesser of two heads belongs to the lower block. */
+typedef uint64_t bin_head;
+#define NO_HEAD ((bin_head)UINT32_MAX << 32)
+
+struct bins {
+    bool is_sorted;
+    block_index root;      /* of the treap, if is_sorted */
+    uint64_t words_in_use; /* bit w: words[w] is not 0 */
+    uint64_t words[BIN_WORDS];
+    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* those from BIN_COUNT on are always empty */
+};
+
+_Static_assert(BIN_WORDS < 64, "one word tells which words are in use");
+_Static_assert(BIN_COUNT / 64 < BIN_WORDS, "bins_next may be asked from BIN_COUNT on");
+
+static inline unsigned bin_of(uint64_t granules) {
+    unsigned octave = 63u - (unsigned)__builtin_clzll(granules | (1u << BIN_BITS));
+    unsigned step = octave - BIN_BITS;
+    return (step << BIN_BITS) + (unsigned)(granules >> step);
+}
+
+/* Addresses usually have 47 or 48 bits; those with more bits are only compared less precisely. */
+static inline bin_head head_of(const struct block *blocks, block_index b) {
+    return ((blocks[b].tagged << 16) & ((bin_head)INT32_MAX << 32)) | b;
+}
+
+static inline void bins_open(struct bins *bins, bool is_sorted) {
+    bins->is_sorted = is_sorted;
+    for (unsigned bin = 0; bin < BIN_COUNT + BIN_WINDOW; bin++)
+        bins->heads[bin] = NO_HEAD;
+}
+
+/* The first bin from `bin` on, which is at most BIN_COUNT, that holds a block; or BIN_COUNT. */
+static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
+    unsigned w = bin / 64;
+    uint64_t word = bins->words[w] >> (bin % 64);
+    if (word)
+        return bin + (unsigned)__builtin_ctzll(word);
+    uint64_t later = bins->words_in_use >> (w + 1);
+    if (!later)
+        return BIN_COUNT;
+    w += 1 + (unsigned)__builtin_ctzll(later);
+    return w * 64 + (unsigned)__builtin_ctzll(bins->words[w]);
+}
+
+static inline void bins_put(struct bins *bins, struct block *blocks, block_index b, unsigned bin) {
+    bin_head head = bins->heads[bin], added = head_of(blocks, b);
+    block_index first = (block_index)head;
+    blocks[b].bin = bin;
+    if (added < head) {
+        blocks[b].before = 0;
+        blocks[b].after = first;
+        blocks[first].before = b; /* record 0 takes what is for none */
+        bins->heads[bin] = added;
+        bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
+        bins->words_in_use |= UINT64_C(1) << (bin / 64);
+    } else {
+        block_index second = blocks[first].after;
+        blocks[b].before = first;
+        blocks[b].after = second;
+        blocks[first].after = b;
+        blocks[second].before = b;
+    }
+}
+
+static inline void bins_empty(struct bins *bins, unsigned bin) {
+    bins->heads[bin] = NO_HEAD;
+    uint64_t word = bins->words[bin / 64] & ~(UINT64_C(1) << (bin % 64));
+    bins->words[bin / 64] = word;
+    bins->words_in_use &= ~((uint64_t)!word << (bin / 64));
+}
+
+/* Takes b out of its bin. */
+static inline void bins_take(struct bins *bins, struct block *blocks, block_index b) {
+    block_index before = blocks[b].before, after = blocks[b].after;
+    blocks[after].before = before;
+    if (before)
+        blocks[before].after = after;
+    else if (after)
+        bins->heads[blocks[b].bin] = head_of(blocks, after);
+    else
+        bins_empty(bins, blocks[b].bin);
+}
+
+/*
+ * In the following, `plain` is true where the caller knows that is_sorted is not set, so that the
+ * compiler can drop that case.
+ */
+
+static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
+    if (!plain && bins->is_sorted)
+        sorted_insert(&bins->root, blocks, b);
+    else
+        bins_put(bins, blocks, b, bin_of(block_granules(&blocks[b])));
+}
+
+static inline void bins_remove(struct bins *bins, struct block *blocks, block_index b, bool plain) {
+    if (!plain && bins->is_sorted)
+        sorted_remove(&bins->root, blocks, b);
+    else
+        bins_take(bins, blocks, b);
+}
+
+/* Call before b, which is in a bin, changes its start or size. */
+static inline void bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
+                                     bool plain) {
+    if (!plain && bins->is_sorted)
+        sorted_remove(&bins->root, blocks, b);
+}
+
+/* A block that still belongs to its old bin, as large ones often do, keeps its place there. */
+static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
+                                   bool plain) {
+    if (!plain && bins->is_sorted) {
+        sorted_insert(&bins->root, blocks, b);
+        return;
+    }
+    unsigned bin = bin_of(block_granules(&blocks[b]));
+    if (bin != blocks[b].bin) {
+        bins_take(bins, blocks, b);
+        bins_put(bins, blocks, b, bin);
+    } else if (!blocks[b].before) {
+        bins->heads[bin] = head_of(blocks, b);
+    }
+}
+
+/* Replaces `from` by its copy `to`. */
+static inline void bins_replace(struct bins *bins, struct block *blocks, block_index from,
+                                block_index to) {
+    if (bins->is_sorted) {
+        sorted_replace(&bins->root, blocks, from, to);
+        return;
+    }
+    block_index before = blocks[from].before, after = blocks[from].after;
+    blocks[after].before = to;
+    if (before)
+        blocks[before].after = to;
+    else
+        bins->heads[blocks[to].bin] = head_of(blocks, to);
+}
+
+static inline bin_head lower_head(bin_head a, bin_head b) {
+    return a < b ? a : b;
+}
+
+_Static_assert(BIN_WINDOW == 4, "lowest_head looks at so many");
+
+/* The lowest of the heads of BIN_WINDOW bins; or the first, for a request that is to fit closely.
+ */
+static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64_t granules) {
+    const bin_head *heads = &bins->heads[bin];
+    if (granules > CLOSE_FIT)
+        return heads[0];
+    return lower_head(lower_head(heads[0], heads[1]), lower_head(heads[2], heads[3]));
+}
+
+/*
+ * Returns a block of enough granules, or 0: the first block of the request's own bin if it fits
+ * exactly; else the lowest in address among that block, if it is large enough, and the first blocks
+ * of the next few bins; else the lowest among the first blocks of as many bins from the next one in
+ * use on.
+ */
+static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
+                                    uint64_t granules) {
+    unsigned bin = bin_of(granules);
+    bin_head best = bins->heads[bin];
+    uint64_t own = block_granules(&blocks[(block_index)best]); /* record 0 has 1 */
+    if (own > granules)
+        return (block_index)lower_head(best, lowest_head(bins, bin + 1, granules));
+    if (own == granules && best != NO_HEAD)
+        return (block_index)best;
+    return (block_index)lowest_head(bins, bins_next(bins, bin + 1), granules);
+}
+
+#endif

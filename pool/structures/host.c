@@ -1,0 +1,45 @@
+/* Host memory for the pool's own records. */
+#include "pool/structures/host.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Committing is a system call: at most one for this many bytes. */
+#define COMMIT_STEP ((uint64_t)256 << 10)
+
+static uint64_t round_up_to(uint64_t value, uint64_t step) {
+    return (value + step - 1) / step * step;
+}
+
+bool host_array_reserve(struct host_array *array, uint64_t bytes) {
+    bytes = round_up_to(bytes, COMMIT_STEP);
+    void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return false;
+    /* A huge page would be cleared at once, which stalls the call, mostly in vain. */
+    madvise(base, bytes, MADV_NOHUGEPAGE);
+    *array = (struct host_array){.base = base, .reserved = bytes};
+    return true;
+}
+
+void host_array_drop(struct host_array *array) {
+    if (array->base)
+        munmap(array->base, array->reserved);
+    *array = (struct host_array){0};
+}
+
+bool host_array_commit_slowly(struct host_array *array, uint64_t bytes) {
+    bytes = round_up_to(bytes, COMMIT_STEP);
+    if (bytes > array->reserved)
+        return false;
+    if (mprotect(array->base + array->committed, bytes - array->committed, PROT_READ | PROT_WRITE))
+        return false;
+    array->committed = bytes;
+    return true;
+}
+
+void host_array_give_back(struct host_array *array, uint64_t bytes) {
+    bytes = round_up_to(bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+    if (bytes < array->committed)
+        madvise(array->base + bytes, array->committed - bytes, MADV_DONTNEED);
+}

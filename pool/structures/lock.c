@@ -1,0 +1,36 @@
+/* The slow half of the pool's lock: back off, then sleep. */
+#include "pool/structures/lock.h"
+
+#include <time.h>
+
+#include "base/cancel.h"
+#include "pool/structures/pause.h"
+
+/* What a turn costs is moving the pool's records from one core's cache to another's: so the one
+ * who has the lock should go on for a while, and the more wait, the longer they sleep. Chosen by
+ * measurement (docs/pool-experiments.md). */
+#define MOST_PAUSES 256 /* in a row; in all twice that, some ten microseconds */
+#define FIRST_NAP_NS 100000
+#define LONGEST_NAP_NS 1600000
+
+static void nap_uncancelled(long ns) {
+    int cancel = bfc_cancel_disable();
+    nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    bfc_cancel_restore(cancel);
+}
+
+void pool_lock_slowly(struct pool_lock *lock) {
+    unsigned pauses = 1;
+    long nap_ns = FIRST_NAP_NS;
+    do {
+        if (pauses <= MOST_PAUSES) {
+            pause_for(pauses);
+            pauses *= 2;
+        } else {
+            nap_uncancelled(nap_ns);
+            nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : nap_ns;
+        }
+        /* Relaxed: only a hint; the exchange that follows acquires. */
+    } while (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED) ||
+             __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE));
+}

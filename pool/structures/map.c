@@ -1,0 +1,86 @@
+/* Address map: opening, growing and shrinking by single buckets. */
+#include "pool/structures/map.h"
+
+/* Buckets that one call adds or takes away at most. */
+#define BUCKETS_A_CALL 4
+/* Memory goes back in pieces of this many buckets. */
+#define BUCKETS_A_PIECE 16384
+
+/* 1.5 buckets a block at least, and 3 at most. */
+static void set_bucket_count(struct map *map, uint32_t buckets) {
+    map->bucket_count = buckets;
+    map->most = (uint32_t)((uint64_t)buckets * 2 / 3);
+    map->fewest = buckets > MAP_FEWEST_KEPT ? buckets / 3 : 0;
+}
+
+bool map_open(struct map *map, uint64_t most_blocks) {
+    uint64_t bytes = (most_blocks + most_blocks / 2 + BUCKETS_A_CALL + 1) * sizeof(block_index);
+    if (bytes < MAP_FEWEST_BUCKETS * sizeof(block_index))
+        bytes = MAP_FEWEST_BUCKETS * sizeof(block_index);
+    if (!host_array_reserve(&map->memory, bytes))
+        return false;
+    if (!host_array_commit(&map->memory, MAP_FEWEST_BUCKETS * sizeof(block_index)))
+        return false;
+    map->buckets = (block_index *)(void *)map->memory.base;
+    map->mask = MAP_FEWEST_BUCKETS - 1;
+    set_bucket_count(map, MAP_FEWEST_BUCKETS);
+    return true;
+}
+
+void map_close(struct map *map) {
+    host_array_drop(&map->memory);
+}
+
+/* Moves to bucket `to` what hashes there under the wider mask. */
+static void split_bucket(struct map *map, struct block *blocks, uint32_t from, uint32_t to) {
+    block_index *at = &map->buckets[from];
+    map->buckets[to] = 0;
+    while (*at) {
+        block_index b = *at;
+        if ((map_hash(blocks[b].tagged) & map->mask) != to) {
+            at = &blocks[b].chain;
+            continue;
+        }
+        *at = blocks[b].chain;
+        blocks[b].chain = map->buckets[to];
+        map->buckets[to] = b;
+    }
+}
+
+static bool add_bucket(struct map *map, struct block *blocks) {
+    uint32_t added = map->bucket_count;
+    if (!host_array_commit(&map->memory, ((uint64_t)added + 1) * sizeof(block_index)))
+        return false;
+    if (added > map->mask)
+        map->mask = map->mask * 2 + 1;
+    split_bucket(map, blocks, added & (map->mask >> 1), added);
+    set_bucket_count(map, added + 1);
+    return true;
+}
+
+/* Without memory for more buckets the chains just get longer. */
+bool map_grow(struct map *map, struct block *blocks) {
+    for (int i = 0; i < BUCKETS_A_CALL; i++)
+        if (map->count > map->most && !add_bucket(map, blocks))
+            return false;
+    return true;
+}
+
+static void remove_bucket(struct map *map, struct block *blocks) {
+    uint32_t last = map->bucket_count - 1;
+    block_index *at = &map->buckets[last & (map->mask >> 1)];
+    while (*at)
+        at = &blocks[*at].chain;
+    *at = map->buckets[last];
+    set_bucket_count(map, last);
+    if (last == (map->mask >> 1) + 1)
+        map->mask >>= 1;
+    if (last % BUCKETS_A_PIECE == 0)
+        host_array_give_back(&map->memory, (uint64_t)last * sizeof(block_index));
+}
+
+void map_shrink(struct map *map, struct block *blocks) {
+    for (int i = 0; i < BUCKETS_A_CALL; i++)
+        if (map->count < map->fewest)
+            remove_bucket(map, blocks);
+}

@@ -1,0 +1,93 @@
+/*
+ * Address map: from the exact start of a live block to its record.
+ *
+ * Linear hashing (W. Litwin, "Linear hashing: a new tool for file and table addressing", 1980): the
+ * table grows and shrinks by single buckets as blocks come and go, so no call ever rehashes more
+ * than a few chains. 1.5 to 3 buckets of 4 bytes a block; chains run through the records. O(1).
+ */
+#ifndef BFC_POOL_MAP_H
+#define BFC_POOL_MAP_H
+
+#include "base/compiler.h"
+#include "pool/structures/block.h"
+#include "pool/structures/host.h"
+
+#define MAP_FEWEST_BUCKETS 64
+#define MAP_HASH_SHIFT BFC_GRANULE_BITS /* starts may be tagged below it */
+/* A table of at most eight pages is not worth shrinking, since it may soon grow again. */
+#define MAP_FEWEST_KEPT 8192
+
+struct map {
+    block_index *buckets;
+    uint32_t bucket_count;
+    uint32_t mask; /* the power of two not below bucket_count, less one */
+    uint32_t count;
+    uint32_t fewest, most; /* counts beyond which buckets are taken away or added */
+    struct host_array memory;
+};
+
+static inline uint32_t map_hash(bfc_addr start) {
+    /* Multiplicative hashing by the golden ratio (D. Knuth, TAOCP 3, 6.4). */
+    return (uint32_t)(((start >> MAP_HASH_SHIFT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
+static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
+    uint32_t bucket = map_hash(start) & map->mask;
+    /* No branch: it could not be predicted. */
+    return bucket & (map->mask >> 1 | -(uint32_t)(bucket < map->bucket_count));
+}
+
+/* Does this live block start at `start`? */
+static inline bool map_is_at(const struct block *b, bfc_addr start) {
+    return (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) == start;
+}
+
+/* The record of the block that starts at `start`, or 0. */
+static inline block_index map_find(const struct map *map, const struct block *blocks,
+                                   bfc_addr start) {
+    block_index b = map->buckets[map_bucket(map, start)];
+    while (b && !map_is_at(&blocks[b], start))
+        b = blocks[b].chain;
+    return b;
+}
+
+/* The table follows the number of blocks; out of line, a few buckets a call. */
+bool map_grow(struct map *map, struct block *blocks);
+void map_shrink(struct map *map, struct block *blocks);
+
+static inline void map_insert(struct map *map, struct block *blocks, block_index b) {
+    block_index *bucket = &map->buckets[map_bucket(map, blocks[b].tagged)];
+    blocks[b].chain = *bucket;
+    *bucket = b;
+    if (UNLIKELY(++map->count > map->most))
+        map_grow(map, blocks);
+}
+
+/* Replaces `b` by `with` in its chain; `with` may follow b there. */
+static inline void map_replace(struct map *map, struct block *blocks, block_index b,
+                               block_index with) {
+    block_index *at = &map->buckets[map_bucket(map, blocks[b].tagged)];
+    while (*at != b)
+        at = &blocks[*at].chain;
+    *at = with;
+}
+
+/* Removes the block that starts at `start`. Returns its record, or 0: there is none. */
+static inline block_index map_take(struct map *map, struct block *blocks, bfc_addr start) {
+    block_index *at = &map->buckets[map_bucket(map, start)], b = *at;
+    while (b && !map_is_at(&blocks[b], start)) {
+        at = &blocks[b].chain;
+        b = *at;
+    }
+    if (UNLIKELY(!b))
+        return 0;
+    *at = blocks[b].chain;
+    if (UNLIKELY(--map->count < map->fewest))
+        map_shrink(map, blocks);
+    return b;
+}
+
+bool map_open(struct map *map, uint64_t most_blocks);
+void map_close(struct map *map);
+
+#endif

@@ -1,0 +1,98 @@
+/* The treap of free blocks: insertion by splitting, removal by joining, without recursion. */
+#include "pool/structures/sorted.h"
+
+static uint64_t priority_of_block(const struct block *b) {
+    return (block_start(b) / BFC_GRANULE) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static bool precedes(const struct block *a, const struct block *b) {
+    if (block_zone(a) != block_zone(b))
+        return block_zone(a) < block_zone(b);
+    return a->last != b->last ? a->last < b->last : block_start(a) < block_start(b);
+}
+
+void sorted_insert(block_index *root, struct block *blocks, block_index b) {
+    struct block *at = &blocks[b];
+    block_index *link = root;
+    while (*link && priority_of_block(&blocks[*link]) >= priority_of_block(at))
+        link = precedes(at, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
+    block_index rest = *link, *lower = &at->before, *higher = &at->after;
+    *link = b;
+    while (rest) {
+        if (precedes(&blocks[rest], at)) {
+            *lower = rest;
+            lower = &blocks[rest].after;
+            rest = *lower;
+        } else {
+            *higher = rest;
+            higher = &blocks[rest].before;
+            rest = *higher;
+        }
+    }
+    *lower = *higher = 0;
+}
+
+/* The link that leads to `b`, whose key is that of `key`. */
+static block_index *link_to_block(block_index *root, struct block *blocks, block_index b,
+                                  const struct block *key) {
+    block_index *link = root;
+    while (*link != b)
+        link = precedes(key, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
+    return link;
+}
+
+void sorted_remove(block_index *root, struct block *blocks, block_index b) {
+    block_index *link = link_to_block(root, blocks, b, &blocks[b]);
+    block_index lower = blocks[b].before, higher = blocks[b].after;
+    while (lower && higher) {
+        if (priority_of_block(&blocks[lower]) >= priority_of_block(&blocks[higher])) {
+            *link = lower;
+            link = &blocks[lower].after;
+            lower = *link;
+        } else {
+            *link = higher;
+            link = &blocks[higher].before;
+            higher = *link;
+        }
+    }
+    *link = lower ? lower : higher;
+}
+
+void sorted_replace(block_index *root, struct block *blocks, block_index from, block_index to) {
+    *link_to_block(root, blocks, from, &blocks[to]) = to;
+}
+
+/* The first block of the key's zone that does not precede the key, or 0. */
+static block_index first_from(block_index root, const struct block *blocks,
+                              const struct block *key) {
+    block_index found = 0;
+    for (block_index b = root; b;) {
+        if (precedes(&blocks[b], key)) {
+            b = blocks[b].after;
+        } else {
+            found = b;
+            b = blocks[b].before;
+        }
+    }
+    return found && block_zone(&blocks[found]) == block_zone(key) ? found : 0;
+}
+
+block_index sorted_find(block_index root, const struct block *blocks, enum block_zone zone,
+                        uint64_t granules) {
+    const struct block key = {.tagged = (uint64_t)zone << BLOCK_ZONE_BIT,
+                              .last = (uint32_t)(granules - 1)};
+    return first_from(root, blocks, &key);
+}
+
+block_index sorted_next(block_index root, const struct block *blocks, block_index b) {
+    struct block key = blocks[b];
+    key.tagged += BFC_GRANULE;
+    return first_from(root, blocks, &key);
+}
+
+block_index sorted_last(block_index root, const struct block *blocks) {
+    block_index b = root;
+    while (b && blocks[b].after)
+        b = blocks[b].after;
+    return b;
+}
