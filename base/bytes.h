@@ -1,7 +1,8 @@
-/* Numbers of bytes as people read them. */
+/* Numbers of bytes as people read and write them. */
 #ifndef BFC_BASE_BYTES_H
 #define BFC_BASE_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +16,13 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
 /* The same as an argument of a call, valid until the block around it ends. */
 #define BFC_BYTES(bytes) bfc_bytes_text(bytes, (char[BFC_BYTES_TEXT]){0}, BFC_BYTES_TEXT)
+
+/*
+ * Parses a size as all our options and variables take it: decimal digits, then at most one of K, M,
+ * G and T in either case, for 2^10, 2^20, 2^30 and 2^40 bytes; no sign, no space, no fraction.
+ * False, and `bytes` is unchanged: it is anything else, or above `most`. Does not touch errno.
+ * Thread-safe.
+ */
+bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes);
 
 #endif

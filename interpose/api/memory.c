@@ -220,23 +220,23 @@ static struct bfc_arena *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
 }
 
-/* What a free of ours leaves to do: a freed block's notes go with it, and the segment is told. */
-static CUresult note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
-                          uint64_t noted, uint64_t start) {
+/* After a free: removes the freed block's attributes, and counts the free in the segment. */
+static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                            uint64_t attributed, uint64_t start) {
     if (result == CUDA_SUCCESS) {
-        if (noted)
-            bfc_exports_freed(noted);
+        if (attributed)
+            bfc_exports_freed(attributed);
         bfc_events_add_free(&arena->stats, pointer, start);
         return result;
     }
-    if (noted)
-        bfc_exports_kept(arena, noted);
+    if (attributed)
+        bfc_exports_kept(arena, attributed);
     if (result == CUDA_ERROR_INVALID_VALUE)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
     return result;
 }
 
-/* Whatever may have to be recorded, be noted, or be the driver's. */
+/* A free that may have to be recorded, that may be of a block with attributes, or the driver's. */
 static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)
@@ -246,8 +246,9 @@ static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     struct bfc_arena *arena = owner_of(pointer);
     if (arena) {
         uint64_t start = bfc_events_free_start();
-        uint64_t noted = bfc_exports_noted(arena, pointer);
-        return note_free(arena, pointer, bfc_reuse_free(driver, arena, pointer), noted, start);
+        uint64_t attributed = bfc_exports_attributed(arena, pointer);
+        return finish_free(arena, pointer, bfc_reuse_free(driver, arena, pointer), attributed,
+                           start);
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
@@ -284,9 +285,9 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
     struct bfc_arena *arena = owner_of(pointer);
     if (arena) {
         uint64_t start = bfc_events_free_start();
-        uint64_t noted = bfc_exports_noted(arena, pointer);
+        uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
-        return note_free(arena, pointer, result, noted, start);
+        return finish_free(arena, pointer, result, attributed, start);
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
                       : driver->cuMemFreeAsync(pointer, stream);

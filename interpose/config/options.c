@@ -1,11 +1,12 @@
 /* The BFC_ variables: table, parser, printer. */
 #include "interpose/config/options.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bytes.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
@@ -230,42 +231,6 @@ static bool parse_choice(const char *choices, const char *value, int *index) {
     return false;
 }
 
-static bool parse_size(const char *value, uint64_t *bytes) {
-    if (value[0] < '0' || value[0] > '9')
-        return false;
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(value, &end, 10);
-    if (errno)
-        return false;
-    int shift = 0;
-    switch (*end) {
-    case 'K':
-    case 'k':
-        shift = 10;
-        break;
-    case 'M':
-    case 'm':
-        shift = 20;
-        break;
-    case 'G':
-    case 'g':
-        shift = 30;
-        break;
-    case 'T':
-    case 't':
-        shift = 40;
-        break;
-    default:
-        break;
-    }
-    end += shift != 0;
-    if (*end != '\0' || number > UINT64_MAX >> shift)
-        return false;
-    *bytes = (uint64_t)number << shift;
-    return true;
-}
-
 /* A decimal fraction below 1, whatever the program's locale: digits after "0." or ".". */
 static bool parse_fraction(const char *value, double *fraction) {
     const char *digit = value + (value[0] == '0');
@@ -284,7 +249,7 @@ static bool parse_fraction(const char *value, double *fraction) {
 static bool parse_amount(const char *value, struct bfc_amount *amount) {
     struct bfc_amount parsed = {.bytes = UINT64_MAX};
     if (strcmp(value, "none") != 0 && !parse_fraction(value, &parsed.fraction) &&
-        (!parse_size(value, &parsed.bytes) || parsed.bytes == 0))
+        (!bfc_bytes_parse(value, UINT64_MAX, &parsed.bytes) || parsed.bytes == 0))
         return false;
     *amount = parsed;
     return true;
@@ -293,7 +258,8 @@ static bool parse_amount(const char *value, struct bfc_amount *amount) {
 /* A size or a fraction, 0 too. */
 static bool parse_share(const char *value, struct bfc_amount *amount) {
     struct bfc_amount parsed = {.bytes = UINT64_MAX};
-    if (!parse_fraction(value, &parsed.fraction) && !parse_size(value, &parsed.bytes))
+    if (!parse_fraction(value, &parsed.fraction) &&
+        !bfc_bytes_parse(value, UINT64_MAX, &parsed.bytes))
         return false;
     *amount = parsed;
     return true;
@@ -345,7 +311,7 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
             *(uint64_t *)field = UINT64_MAX;
             return true;
         }
-        if (!parse_size(value, &bytes) || bytes < option->least || bytes > option->most)
+        if (!bfc_bytes_parse(value, option->most, &bytes) || bytes < option->least)
             return false;
         *(uint64_t *)field = bytes;
         return true;

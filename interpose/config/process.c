@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interpose/config/fork_check.h"
 #include "interpose/config/roads.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
@@ -25,11 +26,7 @@ static void *libc_variable(const char *name) {
     return variable ? variable : (void *)&nothing;
 }
 
-/*
- * A page of its own. MADV_WIPEONFORK turns it to zeros in any child with its own copy of our
- * memory, raw clone included, which an atfork handler would not see.
- */
-struct bfc_process *bfc_process_made;
+struct bfc_process *bfc_process_made; /* in memory of bfc_fork_check_map */
 
 struct complaints {
     unsigned kept;
@@ -92,18 +89,6 @@ static const char *find_objection(const struct bfc_options *options) {
     return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;
 }
 
-static struct bfc_process *map_page(void) {
-    size_t size = sizeof(struct bfc_process);
-    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return NULL;
-    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
-        munmap(page, size);
-        return NULL;
-    }
-    return page;
-}
-
 /* Before CUDA 12.5 no fence can be recorded, so every free waits. True: that is not what was asked
  * for. */
 static bool fall_back_to_sync(struct bfc_options *options) {
@@ -128,7 +113,7 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
 
 /* Several threads may get here at once: each makes its own, the first to publish wins. */
 static struct bfc_process *make_process(struct complaints *complaints) {
-    struct bfc_process *process = map_page();
+    struct bfc_process *process = bfc_fork_check_map(sizeof *process);
     if (!process)
         return NULL;
     bfc_options_init(&process->options);

@@ -1,9 +1,8 @@
 /*
  * The state of the whole process: its options, and whether the library may act in it.
  *
- * It is made at the first allocation; a process that never allocates has none. It lies in a page
- * that the kernel wipes in a forked child, however the child was made (fork, clone): CUDA is
- * unusable there, and everything is forwarded.
+ * It is made at the first allocation; a process that never allocates has none. In a forked child it
+ * is wiped (fork_check.h).
  */
 #ifndef BFC_INTERPOSE_PROCESS_H
 #define BFC_INTERPOSE_PROCESS_H
@@ -33,6 +32,13 @@ extern struct bfc_process *bfc_process_made;
 static inline bool bfc_process_is_usual(void) {
     const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
     return LIKELY(process && __atomic_load_n(&process->usual, __ATOMIC_RELAXED));
+}
+
+/* Whether this is a forked child (fork_check.h): nothing of ours goes on, and what other threads
+ * held is held for ever. False too before the state is made. */
+static inline bool bfc_process_is_forked(void) {
+    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    return process && !process->alive;
 }
 
 /* From now on each call asks for itself. */

@@ -44,12 +44,6 @@ static unsigned count_under_way(void) {
     return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
 }
 
-/* In a forked child nothing of ours goes on, and what other threads held is held for ever. */
-static bool is_forked(void) {
-    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
-    return process && !process->alive;
-}
-
 /* ---- the gate ---- */
 
 /* What a closer counts is seen here: both go through the gate word, which orders them. */
@@ -145,7 +139,7 @@ static void open_doors(void) {
 /* ---- captures ---- */
 
 void bfc_capture_begin(void) {
-    if (is_forked())
+    if (bfc_process_is_forked())
         return;
     __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
     outlast_waits();
@@ -230,7 +224,7 @@ static void open_gate(void) {
 
 void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mode,
                        CUresult result) {
-    if (is_forked())
+    if (bfc_process_is_forked())
         return;
     if (result == CUDA_SUCCESS)
         add_capture(stream, is_default(stream, per_thread), mode);
@@ -238,7 +232,7 @@ void bfc_capture_began(CUstream stream, bool per_thread, CUstreamCaptureMode mod
 }
 
 bool bfc_capture_began_unknown(CUresult result) {
-    if (is_forked())
+    if (bfc_process_is_forked())
         return false;
     bool first = result == CUDA_SUCCESS && add_unknown();
     open_gate();
@@ -303,7 +297,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
 
 static bool forget_captures(bool (*ended)(const struct capture *capture, const void *context),
                             const void *context) {
-    if (count_under_way() == 0 || is_forked())
+    if (count_under_way() == 0 || bfc_process_is_forked())
         return false;
     pthread_mutex_lock(&lock);
     unsigned before = count_under_way();

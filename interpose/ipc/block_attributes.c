@@ -1,4 +1,4 @@
-/* Notes on blocks: chains in a table that doubles. */
+/* Block attributes: chains in a table that doubles. */
 #include "interpose/ipc/block_attributes.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct entry {
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     struct entry *next;
 };
 
@@ -24,7 +24,7 @@ static struct entry **chain_of(uint64_t id) {
 
 static struct entry **find_entry(uint64_t id) {
     struct entry **link = chain_count ? chain_of(id) : NULL;
-    while (link && *link && (*link)->note.id != id)
+    while (link && *link && (*link)->attributes.id != id)
         link = &(*link)->next;
     return link && *link ? link : NULL;
 }
@@ -40,8 +40,8 @@ static bool grow_table(void) {
         while (old[i]) {
             struct entry *entry = old[i];
             old[i] = entry->next;
-            entry->next = *chain_of(entry->note.id);
-            *chain_of(entry->note.id) = entry;
+            entry->next = *chain_of(entry->attributes.id);
+            *chain_of(entry->attributes.id) = entry;
         }
     free(old);
     return true;
@@ -53,8 +53,8 @@ static struct entry *add_entry(uint64_t id, const void *owner) {
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
         return NULL;
-    entry->note.id = id;
-    entry->note.owner = owner;
+    entry->attributes.id = id;
+    entry->attributes.owner = owner;
     entry->next = *chain_of(id);
     *chain_of(id) = entry;
     __atomic_store_n(&bfc_block_attributes_count, bfc_block_attributes_count + 1, __ATOMIC_RELEASE);
@@ -66,10 +66,10 @@ static struct entry *find_or_add_entry(uint64_t id, const void *owner) {
     return link ? *link : add_entry(id, owner);
 }
 
-static void take_out_entry(struct entry **link, struct bfc_block_attributes *note) {
+static void take_out_entry(struct entry **link, struct bfc_block_attributes *attributes) {
     struct entry *entry = *link;
     *link = entry->next;
-    *note = entry->note;
+    *attributes = entry->attributes;
     free(entry);
     __atomic_store_n(&bfc_block_attributes_count, bfc_block_attributes_count - 1, __ATOMIC_RELEASE);
 }
@@ -77,20 +77,20 @@ static void take_out_entry(struct entry **link, struct bfc_block_attributes *not
 static struct entry **find_entry_of(const void *owner) {
     for (size_t i = 0; i < chain_count; i++)
         for (struct entry **link = &chains[i]; *link; link = &(*link)->next)
-            if ((*link)->note.owner == owner)
+            if ((*link)->attributes.owner == owner)
                 return link;
     return NULL;
 }
 
 /* ---- for all ---- */
 
-bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *note) {
+bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes) {
     if (!bfc_block_attributes_exist())
         return false;
     pthread_mutex_lock(&lock);
     struct entry **link = find_entry(id);
     if (link)
-        *note = (*link)->note;
+        *attributes = (*link)->attributes;
     pthread_mutex_unlock(&lock);
     return link;
 }
@@ -100,15 +100,17 @@ bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, uint64
     pthread_mutex_lock(&lock);
     struct entry *entry = find_or_add_entry(id, owner);
     if (entry) {
-        entry->note.sync_memops = on;
-        entry->note.region = region;
+        entry->attributes.sync_memops = on;
+        entry->attributes.region = region;
     }
     pthread_mutex_unlock(&lock);
     return entry;
 }
 
-static bool is_set_in(const struct bfc_block_attributes *note, const void *owner, uint64_t region) {
-    return note->sync_memops && !note->freeing && note->owner == owner && note->region == region;
+static bool is_set_in(const struct bfc_block_attributes *attributes, const void *owner,
+                      uint64_t region) {
+    return attributes->sync_memops && !attributes->freeing && attributes->owner == owner &&
+           attributes->region == region;
 }
 
 bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region) {
@@ -116,19 +118,19 @@ bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < chain_count && !set; i++)
         for (const struct entry *entry = chains[i]; entry && !set; entry = entry->next)
-            set = is_set_in(&entry->note, owner, region);
+            set = is_set_in(&entry->attributes, owner, region);
     pthread_mutex_unlock(&lock);
     return set;
 }
 
 bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing,
-                                      struct bfc_block_attributes *note) {
+                                      struct bfc_block_attributes *attributes) {
     pthread_mutex_lock(&lock);
     struct entry **link = find_entry(id);
-    bool set = link && (*link)->note.sync_memops;
+    bool set = link && (*link)->attributes.sync_memops;
     if (set) {
-        (*link)->note.freeing = freeing;
-        *note = (*link)->note;
+        (*link)->attributes.freeing = freeing;
+        *attributes = (*link)->attributes;
     }
     pthread_mutex_unlock(&lock);
     return set;
@@ -137,34 +139,34 @@ bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing,
 bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token) {
     pthread_mutex_lock(&lock);
     struct entry *entry = find_or_add_entry(id, owner);
-    if (entry && entry->note.exported)
-        *token = entry->note.token;
+    if (entry && entry->attributes.exported)
+        *token = entry->attributes.token;
     else if (entry)
-        entry->note.token = *token;
+        entry->attributes.token = *token;
     if (entry)
-        entry->note.exported = true;
+        entry->attributes.exported = true;
     pthread_mutex_unlock(&lock);
     return entry;
 }
 
-bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *note) {
+bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *attributes) {
     if (!bfc_block_attributes_exist())
         return false;
     pthread_mutex_lock(&lock);
     struct entry **link = find_entry(id);
     if (link)
-        take_out_entry(link, note);
+        take_out_entry(link, attributes);
     pthread_mutex_unlock(&lock);
     return link;
 }
 
-bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *note) {
+bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *attributes) {
     if (!bfc_block_attributes_exist())
         return false;
     pthread_mutex_lock(&lock);
     struct entry **link = find_entry_of(owner);
     if (link)
-        take_out_entry(link, note);
+        take_out_entry(link, attributes);
     pthread_mutex_unlock(&lock);
     return link;
 }

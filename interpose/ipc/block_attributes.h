@@ -26,31 +26,34 @@ struct bfc_block_attributes {
 
 extern size_t bfc_block_attributes_count;
 
-/* Whether there are notes at all. */
+/* Whether any block has attributes. */
 static inline bool bfc_block_attributes_exist(void) {
     return __atomic_load_n(&bfc_block_attributes_count, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* The note on a block; false: there is none. */
-bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *note);
+/* The attributes of a block; false: it has none. */
+bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Notes what the program set. False: the host has no memory. */
+/* Stores what the program set. False: the host has no memory. */
 bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on);
 
 /* Whether it is set for any block of the region, but for those that are about to be freed. */
 bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region);
 
-/* Notes that the program is about to free a block for which it is set, or that the block stays; the
- * note comes back. False: there is none such. */
-bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing, struct bfc_block_attributes *note);
+/* Stores that the program is about to free a block for which it is set, or that the block stays;
+ * returns the block's attributes. False: it is not set. */
+bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing,
+                                      struct bfc_block_attributes *attributes);
 
-/* Notes a token, unless the block has one: then that one comes back in `token`. False as above. */
+/* Stores a token, unless the block has one: then returns that one in `token`. False: the host has
+ * no memory. */
 bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token);
 
-/* Takes the note on a block that was freed; false: there was none. */
-bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *note);
+/* Removes and returns the attributes of a block that was freed; false: it had none. */
+bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *attributes);
 
-/* Takes any one note on a block of this arena, which has ended; false: there is none left. */
-bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *note);
+/* Removes and returns those of any one block of this arena, which has ended; false: none is left.
+ */
+bool bfc_block_attributes_take_of(const void *owner, struct bfc_block_attributes *attributes);
 
 #endif

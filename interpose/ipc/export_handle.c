@@ -44,9 +44,9 @@ static bool note_token(const struct bfc_pointer *span, struct bfc_token *token) 
 /* One token a block, since programs tell memory apart by its handle. */
 static bool find_or_make_token(const struct bfc_pointer *span, const CUipcMemHandle *region,
                                struct bfc_token *token) {
-    struct bfc_block_attributes note;
-    if (bfc_block_attributes_find(span->id, &note) && note.exported) {
-        *token = note.token;
+    struct bfc_block_attributes attributes;
+    if (bfc_block_attributes_find(span->id, &attributes) && attributes.exported) {
+        *token = attributes.token;
         return true;
     }
     int before = errno;
@@ -157,13 +157,13 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
 
 /* ---- the end of blocks ---- */
 
-uint64_t bfc_exports_noted(struct bfc_arena *arena, CUdeviceptr start) {
+uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {
     struct bfc_block_info block;
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     if (!bfc_block_attributes_exist() || !bfc_pool_find(arena->pool, start, &block) ||
         !block.live || block.start != start)
         return 0;
-    if (!bfc_block_attributes_find(block.id, &note))
+    if (!bfc_block_attributes_find(block.id, &attributes))
         return 0;
     bfc_sync_memops_goes(arena, block.id);
     return block.id;
@@ -173,19 +173,19 @@ void bfc_exports_kept(struct bfc_arena *arena, uint64_t id) {
     bfc_sync_memops_stays(arena, id);
 }
 
-static void retire(const struct bfc_block_attributes *note) {
-    if (note->exported)
-        bfc_token_table_retire(&note->token);
+static void retire(const struct bfc_block_attributes *attributes) {
+    if (attributes->exported)
+        bfc_token_table_retire(&attributes->token);
 }
 
 void bfc_exports_freed(uint64_t id) {
-    struct bfc_block_attributes note;
-    if (bfc_block_attributes_take(id, &note))
-        retire(&note);
+    struct bfc_block_attributes attributes;
+    if (bfc_block_attributes_take(id, &attributes))
+        retire(&attributes);
 }
 
 void bfc_exports_arena_ended(const struct bfc_arena *arena) {
-    struct bfc_block_attributes note;
-    while (bfc_block_attributes_take_of(arena, &note))
-        retire(&note);
+    struct bfc_block_attributes attributes;
+    while (bfc_block_attributes_take_of(arena, &attributes))
+        retire(&attributes);
 }

@@ -28,8 +28,8 @@ static inline bool bfc_exports_need_own(void) {
     return __atomic_load_n(&bfc_has_exported_native, __ATOMIC_RELAXED);
 }
 
-/* Before a free of the block at `start`: its id if a note on it must go then; 0: there is none. */
-uint64_t bfc_exports_noted(struct bfc_arena *arena, CUdeviceptr start);
+/* Before a free of the block at `start`: its id if its attributes must go then; 0: it has none. */
+uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start);
 
 /* The free of the block of that id failed. */
 void bfc_exports_kept(struct bfc_arena *arena, uint64_t id);

@@ -41,10 +41,10 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 /* ---- registration ---- */
 
 static bool sync_memops(const struct bfc_pointer *span) {
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     if (span->kind == BFC_POINTER_IMPORTED)
         return bfc_import_sync_memops(span->id);
-    return bfc_block_attributes_find(span->id, &note) && note.sync_memops;
+    return bfc_block_attributes_find(span->id, &attributes) && attributes.sync_memops;
 }
 
 /* False: the host has no memory. To forget what was never noted needs none. */
@@ -131,7 +131,8 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
 
 /*
  * The region is one to the driver: it is set there as long as it is set for any of its blocks, and
- * a block's own state is in its note. The lock keeps notes and regions together; it is no pool's.
+ * a block's own state is in its attributes. The lock keeps attributes and regions together; it is no
+ * pool's.
  */
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 
@@ -145,7 +146,7 @@ static CUresult clear_at(const struct bfc_driver *driver, const struct bfc_point
                  : driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
 }
 
-/* The note goes first, and comes back if the call fails. */
+/* The stored flag is set first, and set back if the call fails. */
 static CUresult change_sync_memops(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                    const void *value, bool on, CUdeviceptr pointer) {
     bool before = sync_memops(span);
@@ -195,18 +196,18 @@ static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, uns
 
 /* While the block lives its region does, so it is cleared before the free. */
 void bfc_sync_memops_goes(struct bfc_arena *arena, uint64_t id) {
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     pthread_mutex_lock(&setting);
-    if (bfc_block_attributes_set_freeing(id, true, &note) &&
-        !bfc_block_attributes_sync_memops_in(arena, note.region))
-        set_on_region(arena, note.region, 0);
+    if (bfc_block_attributes_set_freeing(id, true, &attributes) &&
+        !bfc_block_attributes_sync_memops_in(arena, attributes.region))
+        set_on_region(arena, attributes.region, 0);
     pthread_mutex_unlock(&setting);
 }
 
 void bfc_sync_memops_stays(struct bfc_arena *arena, uint64_t id) {
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     pthread_mutex_lock(&setting);
-    if (bfc_block_attributes_set_freeing(id, false, &note))
-        set_on_region(arena, note.region, 1);
+    if (bfc_block_attributes_set_freeing(id, false, &attributes))
+        set_on_region(arena, attributes.region, 1);
     pthread_mutex_unlock(&setting);
 }

@@ -22,7 +22,8 @@
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr pointer);
 
-/* The same for a block without notes, while nothing captures; and the segment is told. */
+/* The same for a block without attributes, while nothing captures; also counts the free in the
+ * segment. */
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer);
 

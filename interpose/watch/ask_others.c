@@ -2,14 +2,11 @@
 #include "interpose/watch/ask_others.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/watch/yield.h"
-
-static uint64_t above(uint64_t wanted, uint64_t there) {
-    return wanted > there ? wanted - there : 0;
-}
 
 /* What the device lacks for these bytes, and what is left to others; its context is current. */
 static uint64_t device_lacks(const struct bfc_arena *arena, uint64_t bytes) {
@@ -17,17 +14,20 @@ static uint64_t device_lacks(const struct bfc_arena *arena, uint64_t bytes) {
     size_t free_bytes, total;
     if (!driver->cuMemGetInfo_v2 || driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
         return bytes;
-    return above(bytes + arena->left_to_others, free_bytes);
+    return bfc_subtract_saturating(bytes + arena->left_to_others, free_bytes);
 }
 
 /* What must go before these bytes are within the limit. */
 static uint64_t limit_lacks(const struct bfc_arena *arena, uint64_t bytes) {
-    return above(__atomic_load_n(&arena->on->reserved, __ATOMIC_RELAXED) + bytes, arena->limit);
+    return bfc_subtract_saturating(__atomic_load_n(&arena->on->reserved, __ATOMIC_RELAXED) + bytes,
+                                   arena->limit);
 }
 
+/* Our other contexts may have given something back meanwhile, so what is lacking is asked again. */
 static uint64_t ask_jobs_and_log(struct bfc_arena *arena, uint64_t bytes) {
     static unsigned seen;
-    uint64_t came = bfc_yield_ask(arena, bytes);
+    uint64_t lacking = device_lacks(arena, bytes);
+    uint64_t came = bfc_yield_ask(arena, lacking ? lacking : bytes);
     bfc_log_repeated(BFC_LOG_INFO, &seen,
                      "device %d: other jobs were asked for %s and gave back %s", (int)arena->device,
                      BFC_BYTES(bytes), BFC_BYTES(came));

@@ -117,16 +117,6 @@ static void let_go(struct asked *asked, size_t count) {
     }
 }
 
-/* What the device lacks for these bytes. */
-static uint64_t missing(uint64_t bytes) {
-    const struct bfc_driver *driver = bfc_driver();
-    size_t free_bytes, total;
-    if (!driver->cuMemGetInfo_v2 || driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS ||
-        free_bytes >= bytes)
-        return bytes;
-    return bytes - free_bytes;
-}
-
 /* The one that caches most is asked first, so that few are. NULL: there is none left. */
 static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t count) {
     struct bfc_other_job *richest = NULL;
@@ -141,10 +131,10 @@ struct conversation {
     struct asked asked[MOST_JOBS];
 };
 
-static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
+static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t wanted) {
     struct bfc_other_job *next;
     struct asked *asked = here->asked;
-    uint64_t wanted = missing(bytes), came = 0, deadline = bfc_now_ns() + ALL_NS;
+    uint64_t came = 0, deadline = bfc_now_ns() + ALL_NS;
     size_t asked_count = 0;
     size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
     while (came < wanted && bfc_now_ns() < deadline && (next = take_richest(here->all, count))) {
@@ -161,10 +151,10 @@ static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena
     return came;
 }
 
-uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t bytes) {
+uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted) {
     struct conversation *here = bfc_scratch_begin(sizeof *here);
     int cancel = bfc_cancel_disable();
-    uint64_t came = here ? ask_all(here, arena, bytes) : 0;
+    uint64_t came = here ? ask_all(here, arena, wanted) : 0;
     bfc_cancel_restore(cancel);
     bfc_scratch_end(here, sizeof *here);
     return came;

@@ -5,10 +5,10 @@
 #include "interpose/arena/arena.h"
 
 /*
- * Asks them, through the request words of their segments, to give back `bytes` in all; stops when
- * that much has come back. Returns how many bytes came. Takes at most 90 ms, whether or not they
- * answer: a request to a stopped process stays unanswered and is withdrawn. Thread-safe.
+ * Asks them, through the request words of their segments, to give back `wanted` bytes in all; stops
+ * when that much has come back. Returns how many bytes came. Takes at most 90 ms, whether or not
+ * they answer: a request to a stopped process stays unanswered and is withdrawn. Thread-safe.
  */
-uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t bytes);
+uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted);
 
 #endif

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/shared_folder.h"
 
 static const char usage[] =
@@ -119,19 +120,6 @@ static bool parse_seconds(const char *text, double *seconds) {
     return end != text && *end == '\0' && *seconds >= 0.01 && *seconds <= 1e9;
 }
 
-static bool parse_bytes(const char *text, uint64_t *bytes) {
-    static const char units[] = "KMGT";
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-    int shift = unit ? (int)(unit - units + 1) * 10 : 0;
-    end += unit != NULL;
-    *bytes = (uint64_t)number << shift;
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *bytes > 0 &&
-           *bytes >> shift == number;
-}
-
 static int take_option(int option, struct request *request) {
     switch (option) {
     case 'j':
@@ -147,7 +135,7 @@ static int take_option(int option, struct request *request) {
         request->output = optarg;
         return SHOWN;
     case 'b':
-        return parse_bytes(optarg, &request->bytes)
+        return bfc_bytes_parse(optarg, UINT64_MAX, &request->bytes) && request->bytes > 0
                    ? SHOWN
                    : complain("--bytes takes a size above 0, with K, M, G or T behind it");
     case 'i':

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "tools/plan/common/number.h"
 #include "tools/replay/show.h"
@@ -105,7 +106,7 @@ static int take_plot(struct arguments *a, const char *value) {
 }
 
 static int take_memory(struct arguments *a, const char *value) {
-    if (plan_parse_bytes(value, &a->settings.memory) && a->settings.memory > 0)
+    if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.memory) && a->settings.memory > 0)
         return GOOD;
     return misuse("--memory '%s' is not a size above 0 in bytes or with K, M, G, T", value);
 }

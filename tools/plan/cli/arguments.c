@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/common/number.h"
 
@@ -28,11 +29,12 @@ static const struct option *find_option(const struct option *options, unsigned c
 static bool take_number(const struct option *option, const char *value) {
     uint64_t number;
     const bool good = option->kind == OPTION_BYTES
-                          ? plan_parse_bytes(value, &number)
+                          ? bfc_bytes_parse(value, PLAN_MOST_BYTES, &number)
                           : plan_parse_u64(value, strlen(value), UINT64_MAX, &number);
     if (!good || number < option->least || number > option->most) {
-        command_misuse("--%s '%s' is not a whole number from %" PRIu64 " to %" PRIu64, option->name,
-                       value, option->least, option->most);
+        command_misuse("--%s '%s' is not a whole number from %" PRIu64 " to %" PRIu64 "%s",
+                       option->name, value, option->least, option->most,
+                       option->kind == OPTION_BYTES ? ", or one with K, M, G or T" : "");
         return false;
     }
     *(uint64_t *)option->value = number;

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool plan_parse_u64(const char *text, size_t length, uint64_t most, uint64_t *value) {
     uint64_t result = 0;
@@ -29,37 +28,6 @@ bool plan_parse_tick(const char *text, size_t length, uint64_t *tick) {
     if (!plan_parse_u64(text + negative, length - negative, most, &magnitude))
         return false;
     *tick = negative ? PLAN_TICK_OF_ZERO - magnitude : PLAN_TICK_OF_ZERO + magnitude;
-    return true;
-}
-
-static unsigned suffix_shift(char suffix) {
-    switch (suffix) {
-    case 'K':
-    case 'k':
-        return 10;
-    case 'M':
-    case 'm':
-        return 20;
-    case 'G':
-    case 'g':
-        return 30;
-    case 'T':
-    case 't':
-        return 40;
-    default:
-        return 0;
-    }
-}
-
-bool plan_parse_bytes(const char *text, uint64_t *bytes) {
-    size_t length = strlen(text);
-    const unsigned shift = length > 0 ? suffix_shift(text[length - 1]) : 0;
-    uint64_t value;
-    if (shift > 0)
-        length--;
-    if (!plan_parse_u64(text, length, PLAN_MOST_BYTES >> shift, &value))
-        return false;
-    *bytes = value << shift;
     return true;
 }
 

@@ -20,9 +20,6 @@
 bool plan_parse_u64(const char *text, size_t length, uint64_t most, uint64_t *value);
 bool plan_parse_tick(const char *text, size_t length, uint64_t *tick);
 
-/* Sizes on the command line: decimal digits and an optional suffix K, M, G or T (binary). */
-bool plan_parse_bytes(const char *text, uint64_t *bytes);
-
 /* Seconds: a decimal number from 0 to 10^9. */
 bool plan_parse_seconds(const char *text, double *seconds);
 

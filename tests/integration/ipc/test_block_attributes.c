@@ -6,23 +6,23 @@
 static const char first, second; /* arenas */
 
 Test(notes, there_are_none_at_first) {
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     cr_assert_not(bfc_block_attributes_exist());
-    cr_assert_not(bfc_block_attributes_find(1, &note));
-    cr_assert_not(bfc_block_attributes_take(1, &note));
+    cr_assert_not(bfc_block_attributes_find(1, &attributes));
+    cr_assert_not(bfc_block_attributes_take(1, &attributes));
 }
 
 Test(notes, what_is_noted_is_found_and_taken_once) {
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     struct bfc_token token = {.generation = 7};
     cr_assert(bfc_block_attributes_set_sync_memops(7, &first, 0, true));
     cr_assert(bfc_block_attributes_set_token(7, &first, &token));
-    cr_assert(bfc_block_attributes_find(7, &note));
-    cr_assert(note.sync_memops && note.exported && note.owner == &first);
+    cr_assert(bfc_block_attributes_find(7, &attributes));
+    cr_assert(attributes.sync_memops && attributes.exported && attributes.owner == &first);
     cr_assert(bfc_block_attributes_set_sync_memops(7, &first, 0, false));
-    cr_assert(bfc_block_attributes_take(7, &note));
-    cr_assert(!note.sync_memops && note.exported && note.token.generation == 7);
-    cr_assert_not(bfc_block_attributes_take(7, &note));
+    cr_assert(bfc_block_attributes_take(7, &attributes));
+    cr_assert(!attributes.sync_memops && attributes.exported && attributes.token.generation == 7);
+    cr_assert_not(bfc_block_attributes_take(7, &attributes));
     cr_assert_not(bfc_block_attributes_exist());
 }
 
@@ -35,17 +35,17 @@ Test(notes, the_first_token_stands) {
 
 Test(notes, many_are_kept_apart) {
     enum { MANY = 5000 };
-    struct bfc_block_attributes note;
+    struct bfc_block_attributes attributes;
     for (uint64_t id = 1; id <= MANY; id++)
         cr_assert(bfc_block_attributes_set_sync_memops(id, id % 3 ? &first : &second, 0, id % 2));
     for (uint64_t id = 1; id <= MANY; id++) {
-        cr_assert(bfc_block_attributes_find(id, &note));
-        cr_assert_eq(note.sync_memops, id % 2);
+        cr_assert(bfc_block_attributes_find(id, &attributes));
+        cr_assert_eq(attributes.sync_memops, id % 2);
     }
     unsigned taken = 0;
-    while (bfc_block_attributes_take_of(&second, &note))
-        taken += note.owner == &second;
+    while (bfc_block_attributes_take_of(&second, &attributes))
+        taken += attributes.owner == &second;
     cr_assert_eq(taken, MANY / 3);
-    cr_assert_not(bfc_block_attributes_find(3, &note));
-    cr_assert(bfc_block_attributes_find(4, &note));
+    cr_assert_not(bfc_block_attributes_find(3, &attributes));
+    cr_assert(bfc_block_attributes_find(4, &attributes));
 }
