@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
@@ -91,7 +92,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
         return NULL;
     arena->references = 1;
     arena->context = context;
-    arena->id = id ? id : __atomic_add_fetch(&own_ids, 1, __ATOMIC_RELAXED);
+    arena->id = id ? id : bfc_add_fetch_relaxed(&own_ids, 1);
     if (!ask_driver(arena, driver, &process->options)) {
         free(arena);
         return NULL;

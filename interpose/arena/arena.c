@@ -6,6 +6,7 @@
  */
 #include "interpose/arena/arena.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -41,12 +42,12 @@ static void free_arena(struct bfc_arena *arena) {
 }
 
 void bfc_arena_drop(struct bfc_arena *arena) {
-    if (arena && __atomic_sub_fetch(&arena->references, 1, __ATOMIC_ACQ_REL) == 0)
+    if (arena && bfc_sub_fetch_acq_rel(&arena->references, 1) == 0)
         free_arena(arena);
 }
 
 void bfc_arena_keep(struct bfc_arena *arena) {
-    __atomic_add_fetch(&arena->references, 1, __ATOMIC_RELAXED);
+    bfc_add_fetch_relaxed(&arena->references, 1);
 }
 
 static void forget_thread(void *unused) {
@@ -93,22 +94,21 @@ enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
 
 /* Entered, then looked; a closer does the two the other way round. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
-    __atomic_fetch_add(&arena->visitors, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&arena->closers, __ATOMIC_SEQ_CST) == 0)
+    bfc_fetch_add_seq_cst(&arena->visitors, 1);
+    if (bfc_load_seq_cst(&arena->closers) == 0)
         return true;
     bfc_arena_leave(arena);
     return false;
 }
 
 void bfc_arena_leave(struct bfc_arena *arena) {
-    __atomic_fetch_sub(&arena->visitors, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_sub_seq_cst(&arena->visitors, 1);
 }
 
 /* Waits until `count` is 0, or for a while. */
 static void wait_for_none(const unsigned *count, const bool *ended) {
     uint64_t start = 0;
-    while (__atomic_load_n(count, __ATOMIC_SEQ_CST) != 0 &&
-           !__atomic_load_n(ended, __ATOMIC_ACQUIRE)) {
+    while (bfc_load_seq_cst(count) != 0 && !bfc_load_acquire(ended)) {
         uint64_t now = bfc_now_ns();
         start = start ? start : now;
         if (now - start >= LONGEST_WAIT_NS)
@@ -123,12 +123,12 @@ bool bfc_arena_await(struct bfc_arena *arena) {
 }
 
 void bfc_arena_close(struct bfc_arena *arena) {
-    __atomic_fetch_add(&arena->closers, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_add_seq_cst(&arena->closers, 1);
     wait_for_none(&arena->visitors, &arena->ended);
 }
 
 void bfc_arena_reopen(struct bfc_arena *arena) {
-    __atomic_fetch_sub(&arena->closers, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_sub_seq_cst(&arena->closers, 1);
 }
 
 /* ---- coming and going ---- */
@@ -141,15 +141,15 @@ static struct bfc_arena *find_living(CUcontext context, unsigned long long id) {
 }
 
 static void set_state(const struct bfc_arena *arena, enum bfc_pool_state state) {
-    __atomic_store_n(&arena->stats.section->state, (uint64_t)state, __ATOMIC_RELEASE);
+    bfc_store_release(&arena->stats.section->state, (uint64_t)state);
 }
 
 /* Ends the living arena `*link`; the caller has table_lock and gets the table's reference. */
 static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     struct bfc_arena *arena = *link;
     *link = arena->next;
-    __atomic_store_n(&arena->ended, true, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&arena->closers, 1, __ATOMIC_SEQ_CST); /* for good */
+    bfc_store_release(&arena->ended, true);
+    bfc_fetch_add_seq_cst(&arena->closers, 1); /* for good */
     set_state(arena, BFC_POOL_ENDED);
     return arena;
 }
@@ -196,7 +196,7 @@ struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long 
         set_state(arena, BFC_POOL_ACTIVE);
     }
     struct bfc_arena *result = first ? first : arena;
-    __atomic_add_fetch(&result->references, 1, __ATOMIC_RELAXED);
+    bfc_add_fetch_relaxed(&result->references, 1);
     pthread_mutex_unlock(&table_lock);
     if (first)
         free_arena(arena);
@@ -211,7 +211,7 @@ struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id)
     pthread_mutex_lock(&table_lock);
     struct bfc_arena *arena = find_living(context, id);
     if (arena)
-        __atomic_add_fetch(&arena->references, 1, __ATOMIC_RELAXED);
+        bfc_add_fetch_relaxed(&arena->references, 1);
     pthread_mutex_unlock(&table_lock);
     return arena;
 }
@@ -236,7 +236,7 @@ static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_ar
 
 bool bfc_arena_last_has_id(unsigned long long id) {
     const struct bfc_arena *arena = bfc_thread_arena.arena;
-    return id && arena && arena->id == id && !__atomic_load_n(&arena->ended, __ATOMIC_ACQUIRE);
+    return id && arena && arena->id == id && !bfc_load_acquire(&arena->ended);
 }
 
 struct bfc_arena *bfc_arena_last_if(const struct bfc_driver *driver, unsigned long long id) {
@@ -263,7 +263,7 @@ struct bfc_arena *bfc_arena_take(struct bfc_arena *owner) {
     while (arena && arena != owner)
         arena = arena->next;
     if (arena)
-        __atomic_add_fetch(&arena->references, 1, __ATOMIC_RELAXED);
+        bfc_add_fetch_relaxed(&arena->references, 1);
     pthread_mutex_unlock(&table_lock);
     return arena ? bfc_arena_set_last(arena) : NULL;
 }

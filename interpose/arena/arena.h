@@ -9,6 +9,7 @@
 #ifndef BFC_INTERPOSE_ARENA_H
 #define BFC_INTERPOSE_ARENA_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/state.h"
@@ -29,11 +30,11 @@ struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena);
 static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext context,
                                    unsigned long long id) {
     return arena && arena->context == context && (!id || arena->id == id) &&
-           !__atomic_load_n(&arena->ended, __ATOMIC_ACQUIRE);
+           !bfc_load_acquire(&arena->ended);
 }
 
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
-    return __atomic_load_n(&arena->plain_most, __ATOMIC_RELAXED);
+    return bfc_load_relaxed(&arena->plain_most);
 }
 
 /*

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct bfc_device *bfc_device_find(CUdevice ordinal) {
@@ -25,23 +27,21 @@ struct bfc_device *bfc_device_find(CUdevice ordinal) {
 
 bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t *reserved = &arena->on->reserved;
-    uint64_t before = __atomic_load_n(reserved, __ATOMIC_RELAXED);
+    uint64_t before = bfc_load_relaxed(reserved);
     do
         if (bytes > arena->limit || before > arena->limit - bytes)
             return false;
-    while (!__atomic_compare_exchange_n(reserved, &before, before + bytes, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
-    __atomic_fetch_add(&arena->reserved, bytes, __ATOMIC_RELAXED);
+    while (!bfc_compare_exchange_relaxed(reserved, &before, before + bytes));
+    bfc_fetch_add_relaxed(&arena->reserved, bytes);
     return true;
 }
 
 /* What an ended arena had was given back at once: what comes later is part of that. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
-    uint64_t before = __atomic_load_n(&arena->reserved, __ATOMIC_RELAXED), taken;
+    uint64_t before = bfc_load_relaxed(&arena->reserved), taken;
     do
         taken = bytes < before ? bytes : before;
-    while (!__atomic_compare_exchange_n(&arena->reserved, &before, before - taken, false,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    while (!bfc_compare_exchange_relaxed(&arena->reserved, &before, before - taken));
     if (taken)
-        __atomic_fetch_sub(&arena->on->reserved, taken, __ATOMIC_RELAXED);
+        bfc_fetch_sub_relaxed(&arena->on->reserved, taken);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 /* Fields are read while they may be written: always by atomic loads, discarded if the number moved.
@@ -29,8 +30,8 @@ static struct {
     struct table *table;
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER, .table = &no_regions};
 
-#define READ(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define WRITE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define READ(field) bfc_load_relaxed(&(field))
+#define WRITE(field, value) bfc_store_relaxed(&(field), (value))
 
 /* ---- reading ---- */
 
@@ -49,7 +50,7 @@ static size_t find_region_slot(const struct table *table, uint64_t address) {
 
 /* The region that holds `address`; none: its owner is NULL. */
 static struct region search_regions(uint64_t address) {
-    const struct table *table = __atomic_load_n(&map.table, __ATOMIC_ACQUIRE);
+    const struct table *table = bfc_load_acquire(&map.table);
     size_t slot = find_region_slot(table, address);
     if (slot >= READ(table->count) || READ(table->regions[slot].start) > address)
         return (struct region){0};
@@ -61,11 +62,11 @@ __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIAL_EXEC;
 
 void *bfc_region_find(uint64_t address) {
     for (;;) {
-        uint64_t before = __atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE);
+        uint64_t before = bfc_load_acquire(&bfc_region_sequence);
         if (before & 1)
             continue;
         struct region found = search_regions(address);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        bfc_barrier_acquire();
         if (READ(bfc_region_sequence) != before)
             continue;
         if (found.owner)
@@ -80,11 +81,11 @@ void *bfc_region_find(uint64_t address) {
 static void begin_write(void) {
     pthread_mutex_lock(&map.lock);
     WRITE(bfc_region_sequence, bfc_region_sequence + 1);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    bfc_barrier_release();
 }
 
 static void end_write(void) {
-    __atomic_store_n(&bfc_region_sequence, bfc_region_sequence + 1, __ATOMIC_RELEASE);
+    bfc_store_release(&bfc_region_sequence, bfc_region_sequence + 1);
     pthread_mutex_unlock(&map.lock);
 }
 
@@ -108,7 +109,7 @@ static bool make_room_for_region(void) {
     table->count = old->count;
     table->capacity = capacity;
     table->outgrown = old;
-    __atomic_store_n(&map.table, table, __ATOMIC_RELEASE);
+    bfc_store_release(&map.table, table);
     return true;
 }
 

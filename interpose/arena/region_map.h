@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 extern uint64_t bfc_region_sequence; /* odd while the map changes, never 0 once it holds anything */
@@ -30,7 +31,7 @@ static inline void *bfc_region_owner(uint64_t address) {
     const struct bfc_region_seen *seen =
         &bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN];
     if (LIKELY(address - seen->start < seen->bytes) &&
-        LIKELY(__atomic_load_n(&bfc_region_sequence, __ATOMIC_ACQUIRE) == seen->sequence))
+        LIKELY(bfc_load_acquire(&bfc_region_sequence) == seen->sequence))
         return seen->owner;
     return bfc_region_find(address);
 }

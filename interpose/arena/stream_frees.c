@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/context/capture.h"
 #include "interpose/fences/fence_event.h"
@@ -75,7 +76,7 @@ void bfc_stream_frees_destroy(struct bfc_stream_frees *frees) {
 /* ---- freeing ---- */
 
 static enum fate fate_of_free(const struct stream_free *one) {
-    return (enum fate)__atomic_load_n(&one->fate, __ATOMIC_ACQUIRE);
+    return (enum fate)bfc_load_acquire(&one->fate);
 }
 
 static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUcontext context) {
@@ -270,7 +271,7 @@ static void finish_frees(struct bfc_arena *arena, struct queue *queue, uint64_t 
         struct stream_free *one = taken;
         taken = one->next;
         bfc_pool_ready(arena->pool, one->start, fence);
-        __atomic_fetch_add(&frees->ready, 1, __ATOMIC_RELEASE);
+        bfc_fetch_add_release(&frees->ready, 1);
         store_free(frees, one);
     }
 }
@@ -298,7 +299,7 @@ static bool look_at_queue(const struct bfc_driver *driver, struct bfc_arena *are
         return false;
     finish_frees(arena, queue, one->number, captured ? BFC_DEFERRED_FENCE : BFC_NO_FENCE);
     if (captured)
-        __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+        bfc_store_seq_cst(&arena->has_deferred, true);
     return true;
 }
 
@@ -369,9 +370,8 @@ static bool is_any(struct bfc_stream_frees *frees) {
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns) {
     struct bfc_stream_frees *frees = arena->stream_frees;
-    uint64_t before = __atomic_load_n(&frees->ready, __ATOMIC_ACQUIRE), start = bfc_now_ns();
-    while (!bfc_stream_frees_poll(driver, arena) &&
-           __atomic_load_n(&frees->ready, __ATOMIC_ACQUIRE) == before) {
+    uint64_t before = bfc_load_acquire(&frees->ready), start = bfc_now_ns();
+    while (!bfc_stream_frees_poll(driver, arena) && bfc_load_acquire(&frees->ready) == before) {
         if (!is_any(frees) || bfc_now_ns() - start >= timeout_ns)
             return false;
         bfc_nap(NAP_NS);
@@ -384,7 +384,7 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
 static void set_fate(struct stream_free *one, CUcontext context, enum fate fate) {
     for (; one; one = one->next)
         if (one->context == context && fate_of_free(one) != DEAD)
-            __atomic_store_n(&one->fate, (unsigned char)fate, __ATOMIC_RELEASE);
+            bfc_store_release(&one->fate, (unsigned char)fate);
 }
 
 /* Under the lock. */

@@ -6,6 +6,7 @@
  */
 #include "interpose/arena/upstream.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -44,8 +45,8 @@ static void note_device_free(const struct bfc_driver *driver, struct bfc_arena *
     if (!driver->cuMemGetInfo_v2 ||
         driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) != CUDA_SUCCESS)
         return;
-    __atomic_store_n(&arena->stats.section->device_free, free_bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&arena->stats.section->device_free_ns, bfc_wall_clock_ns(), __ATOMIC_RELAXED);
+    bfc_store_relaxed(&arena->stats.section->device_free, free_bytes);
+    bfc_store_relaxed(&arena->stats.section->device_free_ns, bfc_wall_clock_ns());
 }
 
 static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
@@ -144,7 +145,7 @@ static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena
 
 /* What a real free refused is deferred as long as it was not ready: somebody must fence it. */
 static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t bytes) {
-    __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&arena->has_deferred, true);
     return bfc_region_add(start, bytes, arena);
 }
 
@@ -181,13 +182,12 @@ static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *are
     CUdeviceptr none = 0;
     CUresult result = driver->cuMemFree_v2(page);
     if (is_kept(result))
-        __atomic_compare_exchange_n(&arena->spare_page, &none, page, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED);
+        bfc_compare_exchange_acq_rel(&arena->spare_page, &none, page);
     return result;
 }
 
 static CUresult allocate_and_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    CUdeviceptr page = __atomic_exchange_n(&arena->spare_page, 0, __ATOMIC_ACQ_REL);
+    CUdeviceptr page = bfc_exchange_acq_rel(&arena->spare_page, 0);
     CUresult result = page ? CUDA_SUCCESS : driver->cuMemAlloc_v2(&page, WAIT_BYTES);
     return result == CUDA_SUCCESS ? free_page(driver, arena, page) : result;
 }
@@ -236,7 +236,7 @@ CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_ar
 
 uint64_t bfc_upstream_free_spare_page(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t freed = 0;
-    if (__atomic_load_n(&arena->spare_page, __ATOMIC_RELAXED) && bfc_arena_enter(arena)) {
+    if (bfc_load_relaxed(&arena->spare_page) && bfc_arena_enter(arena)) {
         CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
         freed = result == CUDA_SUCCESS ? WAIT_BYTES : 0;
         bfc_arena_leave(arena);

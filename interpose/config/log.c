@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "interpose/host/quiet.h"
 
 enum { LINE = 512, ALL_UP_TO = 8 };
@@ -12,11 +13,11 @@ enum { LINE = 512, ALL_UP_TO = 8 };
 static const int *in_force; /* atomic; NULL: there are no options yet */
 
 void bfc_log_begin(const int *level) {
-    __atomic_store_n(&in_force, level, __ATOMIC_RELEASE);
+    bfc_store_release(&in_force, level);
 }
 
 bool bfc_log_shows(enum bfc_log_level level) {
-    const int *most = __atomic_load_n(&in_force, __ATOMIC_ACQUIRE);
+    const int *most = bfc_load_acquire(&in_force);
     return most && *most >= (int)level;
 }
 
@@ -51,7 +52,7 @@ void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) {
     va_list arguments;
     if (!bfc_log_shows((enum bfc_log_level)level))
         return;
-    unsigned number = __atomic_add_fetch(seen, 1, __ATOMIC_RELAXED);
+    unsigned number = bfc_add_fetch_relaxed(seen, 1);
     if (number > ALL_UP_TO && (number & (number - 1)) != 0)
         return;
     va_start(arguments, format);

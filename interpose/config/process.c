@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "interpose/config/fork_check.h"
 #include "interpose/config/roads.h"
 #include "interpose/driver/driver.h"
@@ -130,8 +131,7 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     const struct bfc_driver *driver = bfc_driver();
     process->usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
     struct bfc_process *first = NULL;
-    if (!__atomic_compare_exchange_n(&bfc_process_made, &first, process, false, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_SEQ_CST)) {
+    if (!bfc_compare_exchange_seq_cst(&bfc_process_made, &first, process)) {
         munmap(process, sizeof *process);
         return first;
     }
@@ -143,7 +143,7 @@ static struct bfc_process *make_process(struct complaints *complaints) {
 }
 
 const struct bfc_process *bfc_process(void) {
-    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (!process) {
         int reason = errno;
         struct complaints *complaints = bfc_scratch_begin(sizeof *complaints);
@@ -156,7 +156,7 @@ const struct bfc_process *bfc_process(void) {
 
 /* In a forked child the page is wiped, and nothing is usual there anyway. */
 void bfc_process_no_longer_usual(void) {
-    struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)
-        __atomic_store_n(&process->usual, false, __ATOMIC_RELAXED);
+        bfc_store_relaxed(&process->usual, false);
 }

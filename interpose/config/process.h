@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/config/log.h"
 #include "interpose/config/options.h"
@@ -30,14 +31,14 @@ extern struct bfc_process *bfc_process_made;
 
 /* Whether the process is as usual, so that only the call at hand remains to be looked at. */
 static inline bool bfc_process_is_usual(void) {
-    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
-    return LIKELY(process && __atomic_load_n(&process->usual, __ATOMIC_RELAXED));
+    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
+    return LIKELY(process && bfc_load_relaxed(&process->usual));
 }
 
 /* Whether this is a forked child (fork_check.h): nothing of ours goes on, and what other threads
  * held is held for ever. False too before the state is made. */
 static inline bool bfc_process_is_forked(void) {
-    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && !process->alive;
 }
 
@@ -46,7 +47,7 @@ void bfc_process_no_longer_usual(void);
 
 /* Whether allocations may come from a pool, as far as is known without making the state. */
 static inline bool bfc_process_serves(void) {
-    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && process->serves;
 }
 
@@ -58,7 +59,7 @@ const struct bfc_process *bfc_process(void);
 
 /* The same, but NULL too when it was not made yet. */
 static inline const struct bfc_process *bfc_process_if_made(void) {
-    const struct bfc_process *process = __atomic_load_n(&bfc_process_made, __ATOMIC_ACQUIRE);
+    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && process->alive ? process : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "interpose/config/log.h"
 
 /* More than there are hooks: it never fills up. */
@@ -29,9 +30,7 @@ static struct place *place_of_name(const char *name) {
     for (size_t i = 0; i < PLACES; i++) {
         struct place *place = &places[(first + i) % PLACES];
         const char *there = NULL;
-        if (__atomic_compare_exchange_n(&place->name, &there, name, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE) ||
-            there == name)
+        if (bfc_compare_exchange_acq_rel(&place->name, &there, name) || there == name)
             return place;
     }
     return NULL;
@@ -40,15 +39,15 @@ static struct place *place_of_name(const char *name) {
 /* Noted, then looked; who begins does the two the other way round. A road may be written twice. */
 void bfc_road_note(const char *name, enum bfc_road road) {
     struct place *place = place_of_name(name);
-    if (place && !(__atomic_fetch_or(&place->seen, 1u << road, __ATOMIC_SEQ_CST) & 1u << road) &&
-        __atomic_load_n(&begun, __ATOMIC_SEQ_CST))
+    if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << road) & 1u << road) &&
+        bfc_load_seq_cst(&begun))
         write_road(name, road);
 }
 
 void bfc_roads_begin(void) {
-    __atomic_store_n(&begun, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&begun, true);
     for (size_t i = 0; bfc_log_shows(BFC_LOG_DEBUG) && i < PLACES; i++) {
-        unsigned seen = __atomic_load_n(&places[i].seen, __ATOMIC_SEQ_CST);
+        unsigned seen = bfc_load_seq_cst(&places[i].seen);
         for (unsigned road = 0; road < BFC_ROADS; road++)
             if (seen & 1u << road)
                 write_road(places[i].name, road);

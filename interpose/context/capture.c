@@ -1,5 +1,6 @@
 /* The gate, and the record of captures under way. */
 #include "interpose/context/capture.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/config/process.h"
@@ -7,7 +8,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -33,7 +33,7 @@ static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* of the list; held while the gate is closed */
 static struct capture *captures;
 unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
-static atomic_uint gate;         /* threads inside, and CLOSED */
+static unsigned gate;            /* threads inside, and CLOSED */
 static struct bfc_door *doors;   /* guarded by the lock */
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];
@@ -41,7 +41,7 @@ struct bfc_waits bfc_waits[BFC_WAITS];
 __thread char bfc_this_thread INITIAL_EXEC;
 
 static unsigned count_under_way(void) {
-    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_RELAXED);
+    return bfc_load_relaxed(&bfc_captures_under_way);
 }
 
 /* ---- the gate ---- */
@@ -49,7 +49,7 @@ static unsigned count_under_way(void) {
 /* What a closer counts is seen here: both go through the gate word, which orders them. */
 bool bfc_gate_enter(void) {
     while (count_under_way() == 0) {
-        if (!(atomic_fetch_add(&gate, 1) & CLOSED)) {
+        if (!(bfc_fetch_add_seq_cst(&gate, 1) & CLOSED)) {
             if (count_under_way() == 0)
                 return true;
             bfc_gate_leave();
@@ -63,14 +63,14 @@ bool bfc_gate_enter(void) {
 }
 
 void bfc_gate_hold(void) {
-    while (atomic_fetch_add(&gate, 1) & CLOSED) {
+    while (bfc_fetch_add_seq_cst(&gate, 1) & CLOSED) {
         bfc_gate_leave();
         bfc_door_await();
     }
 }
 
 void bfc_gate_leave(void) {
-    atomic_fetch_sub(&gate, 1);
+    bfc_fetch_sub_seq_cst(&gate, 1);
 }
 
 /* ---- waits by context ---- */
@@ -80,7 +80,7 @@ enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
 static bool are_waits(void) {
     unsigned under_way = 0;
     for (int i = 0; i < BFC_WAITS; i++)
-        under_way += __atomic_load_n(&bfc_waits[i].under_way, __ATOMIC_SEQ_CST);
+        under_way += bfc_load_seq_cst(&bfc_waits[i].under_way);
     return under_way != 0;
 }
 
@@ -141,11 +141,11 @@ static void open_doors(void) {
 void bfc_capture_begin(void) {
     if (bfc_process_is_forked())
         return;
-    __atomic_store_n(&bfc_capture_seen, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&bfc_capture_seen, true);
     outlast_waits();
     pthread_mutex_lock(&lock);
-    atomic_fetch_or(&gate, CLOSED);
-    while (atomic_load(&gate) != CLOSED)
+    bfc_fetch_or_seq_cst(&gate, CLOSED);
+    while (bfc_load_seq_cst(&gate) != CLOSED)
         sched_yield(); /* those inside make calls that do not block */
     shut_doors();
 }
@@ -191,7 +191,7 @@ static bool add_unknown(void) {
     added = true;
     unknown_capture.next = captures;
     captures = &unknown_capture;
-    __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_add_seq_cst(&bfc_captures_under_way, 1);
     return true;
 }
 
@@ -213,12 +213,12 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
     captures = capture;
     if (default_stream)
         watch_thread();
-    __atomic_fetch_add(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_add_seq_cst(&bfc_captures_under_way, 1);
 }
 
 static void open_gate(void) {
     open_doors();
-    atomic_fetch_and(&gate, ~CLOSED);
+    bfc_fetch_and_seq_cst(&gate, ~CLOSED);
     pthread_mutex_unlock(&lock);
 }
 
@@ -309,7 +309,7 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
         }
         *link = capture->next;
         free(capture);
-        __atomic_fetch_sub(&bfc_captures_under_way, 1, __ATOMIC_SEQ_CST);
+        bfc_fetch_sub_seq_cst(&bfc_captures_under_way, 1);
     }
     bool last = before && count_under_way() == 0;
     pthread_mutex_unlock(&lock);

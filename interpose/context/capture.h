@@ -9,6 +9,7 @@
 #ifndef BFC_INTERPOSE_CAPTURE_H
 #define BFC_INTERPOSE_CAPTURE_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 #include "pool/structures/lock.h"
@@ -27,7 +28,7 @@ extern unsigned bfc_captures_under_way;
 /* A caller that must not miss a capture passes the gate; one that sees a capture checked before its
  * end. */
 static inline bool bfc_captures_exist(void) {
-    return __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) != 0;
+    return bfc_load_acquire(&bfc_captures_under_way) != 0;
 }
 
 static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *driver) {
@@ -38,7 +39,7 @@ extern bool bfc_capture_seen; /* for the function below; never falls */
 
 /* Whether this process ever began a capture. */
 static inline bool bfc_capture_was_seen(void) {
-    return __atomic_load_n(&bfc_capture_seen, __ATOMIC_RELAXED);
+    return bfc_load_relaxed(&bfc_capture_seen);
 }
 
 /*
@@ -59,14 +60,14 @@ extern __thread char bfc_this_thread INITIAL_EXEC;
 
 static inline struct bfc_waits *bfc_capture_enter_wait(void) {
     struct bfc_waits *waits = &bfc_waits[((uintptr_t)&bfc_this_thread >> 12) % BFC_WAITS];
-    __atomic_fetch_add(&waits->under_way, 1, __ATOMIC_SEQ_CST);
-    if (LIKELY(!__atomic_load_n(&bfc_capture_seen, __ATOMIC_SEQ_CST)))
+    bfc_fetch_add_seq_cst(&waits->under_way, 1);
+    if (LIKELY(!bfc_load_seq_cst(&bfc_capture_seen)))
         return waits;
-    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_sub_seq_cst(&waits->under_way, 1);
     return NULL;
 }
 static inline void bfc_capture_leave_wait(struct bfc_waits *waits) {
-    __atomic_fetch_sub(&waits->under_way, 1, __ATOMIC_RELEASE);
+    bfc_fetch_sub_release(&waits->under_way, 1);
 }
 
 /*
@@ -100,7 +101,7 @@ void bfc_door_remove(struct bfc_door *door);
  * bfc_door_await and check again; else something captures.
  */
 static inline bool bfc_door_is_open(const struct bfc_door *door) {
-    return !door->shut && __atomic_load_n(&bfc_captures_under_way, __ATOMIC_ACQUIRE) == 0;
+    return !door->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
 }
 void bfc_door_await(void);
 

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/atomic.h"
 #include "interpose/driver/current.h"
 
 enum { MOST = 64, NO_DEVICE = -1 };
@@ -20,16 +21,16 @@ unsigned bfc_contexts_known;
 bool bfc_contexts_may_hide = true;
 
 static struct known *find_known(CUcontext context) {
-    unsigned places = __atomic_load_n(&high, __ATOMIC_ACQUIRE);
+    unsigned places = bfc_load_acquire(&high);
     for (unsigned i = 0; i < places; i++)
-        if (__atomic_load_n(&table[i].context, __ATOMIC_ACQUIRE) == context)
+        if (bfc_load_acquire(&table[i].context) == context)
             return &table[i];
     return NULL;
 }
 
 bool bfc_contexts_has(CUcontext context) {
     const struct known *known = find_known(context);
-    return known && __atomic_load_n(&known->settled, __ATOMIC_ACQUIRE);
+    return known && bfc_load_acquire(&known->settled);
 }
 
 /* Without a place for it, it counts for ever: then there are several, whatever ends. */
@@ -37,7 +38,7 @@ static struct known *add_known(CUcontext context) {
     struct known *known = find_known(context);
     if (known)
         return known;
-    __atomic_fetch_add(&bfc_contexts_known, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_add_seq_cst(&bfc_contexts_known, 1);
     if (!(known = find_known(NULL))) {
         if (high == MOST)
             return NULL;
@@ -45,9 +46,9 @@ static struct known *add_known(CUcontext context) {
     }
     known->settled = false;
     known->device = NO_DEVICE;
-    __atomic_store_n(&known->context, context, __ATOMIC_RELEASE);
+    bfc_store_release(&known->context, context);
     if (known == &table[high])
-        __atomic_store_n(&high, high + 1, __ATOMIC_RELEASE);
+        bfc_store_release(&high, high + 1);
     return known;
 }
 
@@ -61,7 +62,7 @@ void bfc_contexts_settle(CUcontext context) {
     pthread_mutex_lock(&lock);
     struct known *known = find_known(context);
     if (known)
-        __atomic_store_n(&known->settled, true, __ATOMIC_RELEASE);
+        bfc_store_release(&known->settled, true);
     pthread_mutex_unlock(&lock);
 }
 
@@ -78,9 +79,9 @@ static void forget_known(struct known *known) {
     if (!known)
         return;
     if (known->device != NO_DEVICE)
-        __atomic_store_n(&bfc_contexts_may_hide, true, __ATOMIC_RELEASE);
-    __atomic_store_n(&known->context, NULL, __ATOMIC_RELEASE);
-    __atomic_fetch_sub(&bfc_contexts_known, 1, __ATOMIC_SEQ_CST);
+        bfc_store_release(&bfc_contexts_may_hide, true);
+    bfc_store_release(&known->context, NULL);
+    bfc_fetch_sub_seq_cst(&bfc_contexts_known, 1);
 }
 
 void bfc_contexts_forget(CUcontext context) {
@@ -133,6 +134,6 @@ CUcontext bfc_contexts_search(const struct bfc_driver *driver, bool *unknown) {
     }
     *unknown = false;
     if (count == 1 && is_primary_known(0))
-        __atomic_store_n(&bfc_contexts_may_hide, false, __ATOMIC_RELEASE);
+        bfc_store_release(&bfc_contexts_may_hide, false);
     return NULL;
 }

@@ -11,6 +11,7 @@
 #ifndef BFC_INTERPOSE_CONTEXTS_H
 #define BFC_INTERPOSE_CONTEXTS_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
@@ -19,7 +20,7 @@ extern unsigned bfc_contexts_known; /* for the function below */
 /* Whether there is more than one. A thread that adds a context does so before it checks anything
  * else. */
 static inline bool bfc_contexts_are_several(void) {
-    return UNLIKELY(__atomic_load_n(&bfc_contexts_known, __ATOMIC_SEQ_CST) > 1);
+    return UNLIKELY(bfc_load_seq_cst(&bfc_contexts_known) > 1);
 }
 
 /* Whether it is known and settled. A few loads: for calls that programs make often. */
@@ -40,7 +41,7 @@ extern bool bfc_contexts_may_hide; /* for the function below */
 /* Whether there may be unknown contexts: not if there is one device and its primary context is
  * known. */
 static inline bool bfc_contexts_hide(void) {
-    return UNLIKELY(__atomic_load_n(&bfc_contexts_may_hide, __ATOMIC_ACQUIRE));
+    return UNLIKELY(bfc_load_acquire(&bfc_contexts_may_hide));
 }
 
 /*

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "interpose/driver/current.h"
 
 /* Known by its id too, since the handle may be used again after the context's end. */
@@ -24,7 +25,7 @@ static unsigned long long id_of_context(const struct bfc_driver *driver, CUconte
 }
 
 static bool is_green(CUcontext context, unsigned long long id) {
-    const struct green *green = __atomic_load_n(&greens, __ATOMIC_ACQUIRE);
+    const struct green *green = bfc_load_acquire(&greens);
     while (green && (green->context != context || green->id != id))
         green = green->next;
     return green;
@@ -36,14 +37,14 @@ void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
     struct green *green = is_green(context, id) ? NULL : malloc(sizeof *green);
     if (green) {
         *green = (struct green){context, id, greens};
-        __atomic_store_n(&greens, green, __ATOMIC_RELEASE);
+        bfc_store_release(&greens, green);
     }
     pthread_mutex_unlock(&lock);
 }
 
 CUcontext bfc_green_owner(const struct bfc_driver *driver, CUcontext context) {
     CUdevice device;
-    if (!context || !__atomic_load_n(&greens, __ATOMIC_ACQUIRE) ||
+    if (!context || !bfc_load_acquire(&greens) ||
         !is_green(context, id_of_context(driver, context)))
         return context;
     if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS)

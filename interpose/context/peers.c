@@ -1,6 +1,7 @@
 /* Pairs of contexts with access to each other's memory: a short list under a lock. */
 #include "interpose/context/peers.h"
 
+#include "base/atomic.h"
 #include "interpose/context/contexts.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ size_t bfc_peer_pairs; /* most programs have none, and then nothing else is read
 
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]) {
     size_t count = 0;
-    if (__atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST) == 0)
+    if (bfc_load_seq_cst(&bfc_peer_pairs) == 0)
         return 0;
     pthread_mutex_lock(&lock);
     for (const struct pair *pair = pairs; pair; pair = pair->next)
@@ -43,7 +44,7 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
     bfc_contexts_add(owner);
     *pair = (struct pair){accessor, owner, pairs};
     pairs = pair;
-    __atomic_fetch_add(&bfc_peer_pairs, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_add_seq_cst(&bfc_peer_pairs, 1);
     return CUDA_SUCCESS;
 }
 
@@ -64,7 +65,7 @@ void bfc_peers_forget(CUcontext context) {
         }
         *link = pair->next;
         free(pair);
-        __atomic_fetch_sub(&bfc_peer_pairs, 1, __ATOMIC_SEQ_CST);
+        bfc_fetch_sub_seq_cst(&bfc_peer_pairs, 1);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -7,6 +7,7 @@
 #ifndef BFC_INTERPOSE_PEERS_H
 #define BFC_INTERPOSE_PEERS_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
@@ -22,7 +23,7 @@ extern size_t bfc_peer_pairs;
 
 /* Whether there are any. */
 static inline bool bfc_peers_known(void) {
-    return UNLIKELY(__atomic_load_n(&bfc_peer_pairs, __ATOMIC_SEQ_CST));
+    return UNLIKELY(bfc_load_seq_cst(&bfc_peer_pairs));
 }
 
 /* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */

@@ -1,8 +1,7 @@
 /* The real driver: its functions, read once. */
 #include "interpose/driver/driver.h"
 
-#include <stdatomic.h>
-
+#include "base/atomic.h"
 #include "interpose/host/c_library.h"
 
 const struct bfc_driver *bfc_driver_found;
@@ -38,14 +37,14 @@ static struct bfc_driver driver; /* the one that there is */
  * hooks, by a symbol table that leads to them already.
  */
 static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
-    static atomic_flag writing = ATOMIC_FLAG_INIT;
+    static bool writing;
     static const struct bfc_driver *written;
-    if (!atomic_flag_test_and_set_explicit(&writing, memory_order_acquire)) {
+    if (!bfc_exchange_acquire(&writing, true)) {
         driver = *calls;
-        __atomic_store_n(&written, &driver, __ATOMIC_RELEASE);
+        bfc_store_release(&written, &driver);
     }
     const struct bfc_driver *result;
-    while (!(result = __atomic_load_n(&written, __ATOMIC_ACQUIRE)))
+    while (!(result = bfc_load_acquire(&written)))
         ;
     return result;
 }
@@ -58,18 +57,18 @@ const struct bfc_driver *bfc_read_driver(const struct link_map *library) {
 
 void bfc_publish_driver(const struct bfc_driver *read, bool can_pool) {
     if (!can_pool)
-        __atomic_store_n(&driver.can_pool, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&bfc_driver_found, read, __ATOMIC_RELEASE);
+        bfc_store_relaxed(&driver.can_pool, false);
+    bfc_store_release(&bfc_driver_found, read);
 }
 
 static const struct bfc_driver *(*finder)(void); /* atomic */
 
 void bfc_set_driver_finder(const struct bfc_driver *(*find)(void)) {
-    __atomic_store_n(&finder, find, __ATOMIC_RELEASE);
+    bfc_store_release(&finder, find);
 }
 
 const struct bfc_driver *bfc_find_driver(void) {
-    const struct bfc_driver *(*find)(void) = __atomic_load_n(&finder, __ATOMIC_ACQUIRE);
+    const struct bfc_driver *(*find)(void) = bfc_load_acquire(&finder);
     return find ? find() : NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "interpose/driver/memory_calls.h"
 
 typedef unsigned long long bfc_cuda_flags;
@@ -154,7 +155,7 @@ void bfc_publish_driver(const struct bfc_driver *driver, bool can_pool);
  * the driver lacks is NULL in it. Thread-safe, lock-free once found.
  */
 static inline const struct bfc_driver *bfc_driver(void) {
-    const struct bfc_driver *driver = __atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE);
+    const struct bfc_driver *driver = bfc_load_acquire(&bfc_driver_found);
     return driver ? driver : bfc_find_driver();
 }
 

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/config/roads.h"
 #include "interpose/driver/driver.h"
@@ -88,7 +89,7 @@ static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr
     if (protection == PROT_NONE ||
         (!writable && mprotect(page, size, protection | PROT_WRITE) != 0))
         return false;
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    bfc_store_release(word, value);
     if (!writable)
         mprotect(page, size, protection);
     return true;
@@ -260,7 +261,7 @@ static unsigned long long looked_at;
 
 static int find_driver_name(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size;
-    if (info->dlpi_adds == __atomic_load_n(&looked_at, __ATOMIC_RELAXED))
+    if (info->dlpi_adds == bfc_load_relaxed(&looked_at))
         return 1;
     *(unsigned long long *)context = info->dlpi_adds;
     return bfc_is_driver(info->dlpi_name) ? 2 : 0;
@@ -271,7 +272,7 @@ static void look_again(void) {
     unsigned long long added = 0;
     int found = dl_iterate_phdr(find_driver_name, &added);
     if (found != 1)
-        __atomic_store_n(&looked_at, added, __ATOMIC_RELAXED);
+        bfc_store_relaxed(&looked_at, added);
     if (found == 2)
         bfc_bind_loaded_driver();
     errno = error;
@@ -305,6 +306,6 @@ __asm__(".symver bfc_export_begin, __gmon_start__@BFC_START");
 void bfc_export_begin(void) {
     if (bfc_loads == 1)
         look_at_start();
-    else if (!__atomic_load_n(&bfc_driver_found, __ATOMIC_ACQUIRE))
+    else if (!bfc_load_acquire(&bfc_driver_found))
         look_again();
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/api/memory.h"
 #include "interpose/arena/arena.h"
@@ -45,10 +46,10 @@ static __thread struct {
 /* The driver looks when it begins; later changes of the environment mean nothing. */
 static bool is_injected(void) {
     static int known; /* atomic: 0 not yet, else 1 + whether */
-    int was = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    int was = bfc_load_relaxed(&known);
     if (!was) {
         was = 1 + (getenv("CUDA_INJECTION64_PATH") != NULL);
-        __atomic_store_n(&known, was, __ATOMIC_RELAXED);
+        bfc_store_relaxed(&known, was);
     }
     return was == 2;
 }
@@ -56,24 +57,23 @@ static bool is_injected(void) {
 static bool is_wanted(void) {
     const struct bfc_process *process = bfc_process_if_made();
     if (!process || !process->serves || process->options.runtime == BFC_RUNTIME_OFF ||
-        __atomic_load_n(&exiting, __ATOMIC_SEQ_CST))
+        bfc_load_seq_cst(&exiting))
         return false;
     return process->options.runtime == BFC_RUNTIME_ON ||
-           (!__atomic_load_n(&watched, __ATOMIC_SEQ_CST) && !is_injected());
+           (!bfc_load_seq_cst(&watched) && !is_injected());
 }
 
 /* Looked at again once it is said: what speaks against it may come about meanwhile. */
 static void set_ready(enum bfc_runtime_version version, bool may) {
-    __atomic_store_n(&runtimes[version].ready, may && is_wanted(), __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&runtimes[version].ready, may && is_wanted());
     if (may && !is_wanted())
-        __atomic_store_n(&runtimes[version].ready, false, __ATOMIC_SEQ_CST);
+        bfc_store_seq_cst(&runtimes[version].ready, false);
 }
 
 static void forbid(bool *reason) {
-    __atomic_store_n(reason, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(reason, true);
     for (int version = 0; version < BFC_RUNTIME_VERSIONS; version++)
-        set_ready((enum bfc_runtime_version)version,
-                  __atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED));
+        set_ready((enum bfc_runtime_version)version, bfc_load_relaxed(&runtimes[version].ready));
 }
 
 /* Once; not before there are options, so it is asked for again at each look. */
@@ -81,8 +81,7 @@ static void log_watched(void) {
     static bool logged; /* atomic */
     const struct bfc_process *process = bfc_process_if_made();
     if (process && process->serves && process->options.runtime == BFC_RUNTIME_AUTO &&
-        (__atomic_load_n(&watched, __ATOMIC_SEQ_CST) || is_injected()) &&
-        !__atomic_exchange_n(&logged, true, __ATOMIC_RELAXED))
+        (bfc_load_seq_cst(&watched) || is_injected()) && !bfc_exchange_relaxed(&logged, true))
         bfc_log(BFC_LOG_INFO, "a profiler may be watching: calls of the runtime are not answered "
                               "before it (BFC_RUNTIME=auto)");
 }
@@ -97,23 +96,21 @@ static void note_found(enum bfc_runtime_version version, const struct bfc_runtim
                        unsigned long loads) {
     bool sole = bfc_runtimes_sole(found, version);
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
-        __atomic_store_n(&runtimes[version].calls[call], found->of[version].calls[call],
-                         __ATOMIC_RELAXED);
+        bfc_store_relaxed(&runtimes[version].calls[call], found->of[version].calls[call]);
     set_ready(version, sole);
     /* Before the first allocation there are no options yet: to be looked at again then. */
     bool lasts = sole && bfc_process_if_made();
-    __atomic_store_n(&runtimes[version].found_at, lasts ? loads : 0, __ATOMIC_RELEASE);
+    bfc_store_release(&runtimes[version].found_at, lasts ? loads : 0);
     thread.left = BFC_RUNTIME_LOOKS;
 }
 
 static inline bool is_known(enum bfc_runtime_version version) {
-    return __atomic_load_n(&runtimes[version].found_at, __ATOMIC_ACQUIRE) ==
-               __atomic_load_n(&bfc_loads, __ATOMIC_RELAXED) &&
+    return bfc_load_acquire(&runtimes[version].found_at) == bfc_load_relaxed(&bfc_loads) &&
            thread.left != 0;
 }
 
 static inline bool may_answer(enum bfc_runtime_version version) {
-    if (!is_known(version) || !__atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED))
+    if (!is_known(version) || !bfc_load_relaxed(&runtimes[version].ready))
         return false;
     thread.left--;
     return true;
@@ -124,7 +121,7 @@ static inline bool may_answer(enum bfc_runtime_version version) {
 static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtime_call call,
                                const void *caller) {
     struct bfc_runtimes found;
-    unsigned long loads = __atomic_load_n(&bfc_loads, __ATOMIC_ACQUIRE);
+    unsigned long loads = bfc_load_acquire(&bfc_loads);
     bfc_runtimes_find(&found);
     note_found(version, &found, loads);
     bfc_road_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
@@ -138,7 +135,7 @@ static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime
     if (!is_known(version))
         return look_for(version, call, caller);
     thread.left--;
-    return __atomic_load_n(&runtimes[version].calls[call], __ATOMIC_RELAXED);
+    return bfc_load_relaxed(&runtimes[version].calls[call]);
 }
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
@@ -151,7 +148,7 @@ static void forbid_at_exit(void *unused) {
 /* What a runtime does at exit it asked for when it began, earlier: so ours is done before it. */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
-    if (!__atomic_exchange_n(&asked[version], true, __ATOMIC_RELAXED))
+    if (!bfc_exchange_relaxed(&asked[version], true))
         __cxa_atexit(forbid_at_exit, NULL, NULL);
 }
 
@@ -166,7 +163,7 @@ static NOINLINE void learn(enum bfc_runtime_version version) {
 }
 
 static inline int learn_from(enum bfc_runtime_version version, int result) {
-    if (result == SUCCESS && __atomic_load_n(&runtimes[version].ready, __ATOMIC_RELAXED))
+    if (result == SUCCESS && bfc_load_relaxed(&runtimes[version].ready))
         learn(version);
     return result;
 }

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "interpose/host/c_library.h"
 
 const char bfc_runtime_versions[BFC_RUNTIME_VERSIONS][16] = {
@@ -77,13 +77,13 @@ static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
 
 /* ---- what was found last ---- */
 
-static atomic_flag busy = ATOMIC_FLAG_INIT; /* the lock of `last` */
-static struct bfc_runtimes last;            /* loaded 0: nothing yet */
+static bool busy;                /* the lock of `last` */
+static struct bfc_runtimes last; /* loaded 0: nothing yet */
 
 /* Held for a copy alone. A child that was forked meanwhile never gets it: it looks by itself. */
 static bool enter(void) {
     for (int tries = 0; tries < 100; tries++) {
-        if (!atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+        if (!bfc_exchange_acquire(&busy, true))
             return true;
         sched_yield();
     }
@@ -91,7 +91,7 @@ static bool enter(void) {
 }
 
 static void leave(void) {
-    atomic_flag_clear_explicit(&busy, memory_order_release);
+    bfc_store_release(&busy, false);
 }
 
 static bool recall(struct bfc_runtimes *runtimes) {

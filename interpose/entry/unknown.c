@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 
@@ -32,7 +33,7 @@ static void note_result(CUresult result) {
 #define WRAPPER(place)                                                                             \
     static CUresult wrapper_##place(WORDS(DECLARE)) {                                              \
         bfc_capture_begin();                                                                       \
-        CUresult result = __atomic_load_n(&places[place], __ATOMIC_ACQUIRE)(WORDS(PASS));          \
+        CUresult result = bfc_load_acquire(&places[place])(WORDS(PASS));                           \
         note_result(result);                                                                       \
         return result;                                                                             \
     }
@@ -79,14 +80,14 @@ static int place_of_entry(entry *real) {
     while (place < PLACES && places[place] && places[place] != real)
         place++;
     if (place < PLACES)
-        __atomic_store_n(&places[place], real, __ATOMIC_RELEASE);
+        bfc_store_release(&places[place], real);
     pthread_mutex_unlock(&lock);
     return place < PLACES ? place : -1;
 }
 
 void *bfc_unknown_wrapper(const void *real) {
     for (int place = 0; place < PLACES; place++)
-        if (real && __extension__(void *) __atomic_load_n(&places[place], __ATOMIC_ACQUIRE) == real)
+        if (real && __extension__(void *) bfc_load_acquire(&places[place]) == real)
             return __extension__(void *) wrapper_of(place);
     return NULL;
 }
@@ -94,7 +95,7 @@ void *bfc_unknown_wrapper(const void *real) {
 void *bfc_unknown_real(const void *wrapper) {
     for (int place = 0; place < PLACES; place++)
         if (__extension__(void *) wrapper_of(place) == wrapper)
-            return __extension__(void *) __atomic_load_n(&places[place], __ATOMIC_ACQUIRE);
+            return __extension__(void *) bfc_load_acquire(&places[place]);
     return NULL;
 }
 

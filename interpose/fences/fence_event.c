@@ -3,21 +3,22 @@
 
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 
 /* Counted, then looked; who ends a context does it the other way round. */
 static bool begin_use(struct event *event) {
-    __atomic_fetch_add(&event->users, 1, __ATOMIC_SEQ_CST);
+    bfc_fetch_add_seq_cst(&event->users, 1);
     if (LIKELY(bfc_fence_event_fate(event) == LIVE))
         return true;
-    __atomic_fetch_sub(&event->users, 1, __ATOMIC_RELEASE);
+    bfc_fetch_sub_release(&event->users, 1);
     return false;
 }
 
 static CUresult end_use(struct event *event, CUresult result) {
-    __atomic_fetch_sub(&event->users, 1, __ATOMIC_RELEASE);
+    bfc_fetch_sub_release(&event->users, 1);
     return result;
 }
 
@@ -77,5 +78,5 @@ CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct ev
 void bfc_fence_events_set_fate(struct event *event, CUcontext context, enum fate fate) {
     for (; event; event = event->next)
         if (event->context == context && bfc_fence_event_fate(event) != DEAD)
-            __atomic_store_n(&event->fate, (unsigned char)fate, __ATOMIC_SEQ_CST);
+            bfc_store_seq_cst(&event->fate, (unsigned char)fate);
 }

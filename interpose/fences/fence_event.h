@@ -5,6 +5,7 @@
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
@@ -22,7 +23,7 @@ struct event {
 };
 
 static inline enum fate bfc_fence_event_fate(const struct event *event) {
-    return (enum fate)__atomic_load_n(&event->fate, __ATOMIC_SEQ_CST);
+    return (enum fate)bfc_load_seq_cst(&event->fate);
 }
 
 /* Of all events of a list that are of the context, and not dead: a new context may have the handle

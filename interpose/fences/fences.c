@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/context/capture.h"
@@ -103,7 +104,7 @@ static bool is_ending(const struct bfc_fences *fences, CUcontext context) {
 }
 
 static enum state state_of(const struct entry *entry) {
-    return (enum state)__atomic_load_n(&entry->events->state, __ATOMIC_ACQUIRE);
+    return (enum state)bfc_load_acquire(&entry->events->state);
 }
 
 static bool is_recorded(const struct entry *entry) {
@@ -338,7 +339,7 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
 /* Some of the events may have been recorded; but what says nothing about one says nothing. */
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
     lock_fences(fences);
-    __atomic_store_n(&events->state, VOID, __ATOMIC_RELEASE);
+    bfc_store_release(&events->state, VOID);
     fences->voids = true;
     drop_void_lasts(fences);
     drop_void_firsts(fences);
@@ -361,7 +362,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
         make_void(fences, events);
         return result;
     }
-    __atomic_store_n(&events->state, RECORDED, __ATOMIC_RELEASE);
+    bfc_store_release(&events->state, RECORDED);
     *fence = drawn;
     return result;
 }
@@ -557,7 +558,7 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
  */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
-    if (fence <= __atomic_load_n(&fences->ordered, __ATOMIC_ACQUIRE))
+    if (fence <= bfc_load_acquire(&fences->ordered))
         return true;
     lock_fences(fences);
     bool open = bfc_door_is_open(&fences->door);
@@ -595,7 +596,7 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
     fences->ordering--;
     unpin_locked(fences, order->fence, false);
     if (result == CUDA_SUCCESS && order->fence > fences->ordered)
-        __atomic_store_n(&fences->ordered, order->fence, __ATOMIC_RELEASE);
+        bfc_store_release(&fences->ordered, order->fence);
     unlock_fences(fences);
     return result;
 }
@@ -631,8 +632,7 @@ static void purge_store(struct bfc_fences *fences) {
 static bool is_used(const struct entry *entry, CUcontext context) {
     bool recording = state_of(entry) == RECORDING, used = false;
     for (const struct event *event = entry->events; event && !used; event = event->next)
-        used = event->context == context &&
-               (recording || __atomic_load_n(&event->users, __ATOMIC_SEQ_CST) != 0);
+        used = event->context == context && (recording || bfc_load_seq_cst(&event->users) != 0);
     return used;
 }
 

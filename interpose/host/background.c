@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 
@@ -15,12 +16,12 @@ void bfc_background_enter(void) {
 }
 
 bool bfc_background_is_stopped(void) {
-    return is_background && __atomic_load_n(&stopping, __ATOMIC_SEQ_CST);
+    return is_background && bfc_load_seq_cst(&stopping);
 }
 
 /* Published, then checked: of a piece of work and a stop that begin together one sees the other. */
 bool bfc_background_begin(void) {
-    __atomic_store_n(&working, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&working, true);
     if (!bfc_background_is_stopped())
         return true;
     bfc_background_end();
@@ -28,12 +29,12 @@ bool bfc_background_begin(void) {
 }
 
 void bfc_background_end(void) {
-    __atomic_store_n(&working, false, __ATOMIC_RELEASE);
+    bfc_store_release(&working, false);
 }
 
 void bfc_background_stop(uint64_t longest_ns) {
-    __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&stopping, true);
     uint64_t start = bfc_now_ns();
-    while (__atomic_load_n(&working, __ATOMIC_SEQ_CST) && bfc_now_ns() - start < longest_ns)
+    while (bfc_load_seq_cst(&working) && bfc_now_ns() - start < longest_ns)
         bfc_nap(50000);
 }

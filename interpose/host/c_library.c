@@ -10,9 +10,10 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/atomic.h"
 
 /* Weak, so that the loader itself does not become a library that we need by name. */
 #pragma weak _r_debug
@@ -199,17 +200,17 @@ struct link_map *bfc_object_of(const void *address) {
 }
 
 /* Relaxed: a code address, and every thread finds the same. */
-NO_SANITIZER static void *find_once(_Atomic(void *) *found, const char *name) {
-    void *function = atomic_load_explicit(found, memory_order_relaxed);
+NO_SANITIZER static void *find_once(void **found, const char *name) {
+    void *function = bfc_load_relaxed(found);
     if (!function) {
         function = bfc_c_function(name);
-        atomic_store_explicit(found, function, memory_order_relaxed);
+        bfc_store_relaxed(found, function);
     }
     return function;
 }
 
 NO_SANITIZER void *bfc_real_dlsym(void *handle, const char *name) {
-    static _Atomic(void *) found;
+    static void *found;
     void *(*real)(void *, const char *);
     *(void **)&real = find_once(&found, "dlsym");
     return real(handle, name);
@@ -222,7 +223,7 @@ void *bfc_real_dlvsym(void *handle, const char *name, const char *version) {
 }
 
 void *bfc_real_dlopen(const char *file, int mode) {
-    static _Atomic(void *) found;
+    static void *found;
     void *(*real)(const char *, int);
     *(void **)&real = find_once(&found, "dlopen");
     return real(file, mode);
@@ -234,7 +235,7 @@ void *bfc_bound_function(const char *name) {
 }
 
 void bfc_forget_dl_error(void) {
-    static _Atomic(void *) found;
+    static void *found;
     char *(*real)(void);
     *(void **)&real = find_once(&found, "dlerror");
     real();

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/cancel.h"
 
 #define PATIENCE_MS 100 /* with a standard error that takes nothing */
@@ -118,9 +119,9 @@ bool bfc_is_standard_error(void) {
 static bool takes_text(void) {
     static bool stuck; /* atomic */
     struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
-    poll(&standard_error, 1, __atomic_load_n(&stuck, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
+    poll(&standard_error, 1, bfc_load_relaxed(&stuck) ? 0 : PATIENCE_MS);
     bool takes = (standard_error.revents & (POLLOUT | POLLERR | POLLHUP)) == POLLOUT;
-    __atomic_store_n(&stuck, !takes, __ATOMIC_RELAXED);
+    bfc_store_relaxed(&stuck, !takes);
     return takes;
 }
 

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
+
 struct entry {
     struct bfc_block_attributes attributes;
     struct entry *next;
@@ -57,7 +59,7 @@ static struct entry *add_entry(uint64_t id, const void *owner) {
     entry->attributes.owner = owner;
     entry->next = *chain_of(id);
     *chain_of(id) = entry;
-    __atomic_store_n(&bfc_block_attributes_count, bfc_block_attributes_count + 1, __ATOMIC_RELEASE);
+    bfc_store_release(&bfc_block_attributes_count, bfc_block_attributes_count + 1);
     return entry;
 }
 
@@ -71,7 +73,7 @@ static void take_out_entry(struct entry **link, struct bfc_block_attributes *att
     *link = entry->next;
     *attributes = entry->attributes;
     free(entry);
-    __atomic_store_n(&bfc_block_attributes_count, bfc_block_attributes_count - 1, __ATOMIC_RELEASE);
+    bfc_store_release(&bfc_block_attributes_count, bfc_block_attributes_count - 1);
 }
 
 static struct entry **find_entry_of(const void *owner) {

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "interpose/ipc/token.h"
 
 struct bfc_block_attributes {
@@ -28,7 +29,7 @@ extern size_t bfc_block_attributes_count;
 
 /* Whether any block has attributes. */
 static inline bool bfc_block_attributes_exist(void) {
-    return __atomic_load_n(&bfc_block_attributes_count, __ATOMIC_ACQUIRE) != 0;
+    return bfc_load_acquire(&bfc_block_attributes_count) != 0;
 }
 
 /* The attributes of a block; false: it has none. */

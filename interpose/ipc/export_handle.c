@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
@@ -98,7 +99,7 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
     if (plainly) {
-        __atomic_store_n(&bfc_has_exported_native, true, __ATOMIC_RELAXED);
+        bfc_store_relaxed(&bfc_has_exported_native, true);
         bfc_process_no_longer_usual();
     }
     if (span.kind != BFC_POINTER_POOLED)

@@ -14,6 +14,7 @@
 #ifndef BFC_INTERPOSE_EXPORT_HANDLE_H
 #define BFC_INTERPOSE_EXPORT_HANDLE_H
 
+#include "base/atomic.h"
 #include "interpose/arena/arena.h"
 
 CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
@@ -25,7 +26,7 @@ extern bool bfc_has_exported_native; /* never falls */
 
 /* Whether allocations are to be the driver's own: BFC_IPC=off, and this process has exported. */
 static inline bool bfc_exports_need_own(void) {
-    return __atomic_load_n(&bfc_has_exported_native, __ATOMIC_RELAXED);
+    return bfc_load_relaxed(&bfc_has_exported_native);
 }
 
 /* Before a free of the block at `start`: its id if its attributes must go then; 0: it has none. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/token_table.h"
 #include "interpose/reuse/sharing.h"
@@ -45,7 +46,7 @@ static struct {
 static bool any; /* atomic: whether there ever was an import */
 
 static bool imports_exist(void) {
-    return __atomic_load_n(&any, __ATOMIC_ACQUIRE) && bfc_process_if_made();
+    return bfc_load_acquire(&any) && bfc_process_if_made();
 }
 
 /* ---- the lists, under the lock ---- */
@@ -176,7 +177,7 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
     }
     import->count++;
     mapping->uses++;
-    __atomic_store_n(&any, true, __ATOMIC_RELEASE);
+    bfc_store_release(&any, true);
     return true;
 }
 

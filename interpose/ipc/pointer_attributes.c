@@ -131,8 +131,8 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
 
 /*
  * The region is one to the driver: it is set there as long as it is set for any of its blocks, and
- * a block's own state is in its attributes. The lock keeps attributes and regions together; it is no
- * pool's.
+ * a block's own state is in its attributes. The lock keeps attributes and regions together; it is
+ * no pool's.
  */
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 

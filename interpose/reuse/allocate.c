@@ -1,6 +1,7 @@
 /* Handing out blocks, in mode ordered also pending ones; and waiting for those handed out so. */
 #include "interpose/reuse/allocate.h"
 
+#include "base/atomic.h"
 #include "interpose/config/process.h"
 #include "interpose/reuse/free_fence.h"
 
@@ -17,8 +18,7 @@ static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_ar
                                   bfc_fence until) {
     /* Should it have risen meanwhile, it stays; the next call sees it. */
     if (bfc_fences_poll(arena->fences, driver) >= until)
-        __atomic_compare_exchange_n(&arena->lazy_until, &until, BFC_NO_FENCE, false,
-                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        bfc_compare_exchange_seq_cst(&arena->lazy_until, &until, BFC_NO_FENCE);
     else
         log_fallen_back(arena, "a fence over peers' work, or later than its free, is not complete");
 }
@@ -28,8 +28,7 @@ static NOINLINE void look_at_lazy(const struct bfc_driver *driver, struct bfc_ar
  * With peer access, too, there are several contexts.
  */
 static inline bool may_reorder(struct bfc_arena *arena) {
-    return !bfc_contexts_are_several() &&
-           __atomic_load_n(&arena->lazy_until, __ATOMIC_SEQ_CST) == BFC_NO_FENCE;
+    return !bfc_contexts_are_several() && bfc_load_seq_cst(&arena->lazy_until) == BFC_NO_FENCE;
 }
 
 /* Whether another context has come about unseen, or may have; one that is found is known then. */
@@ -44,7 +43,7 @@ static NOINLINE bool has_company(const struct bfc_driver *driver) {
 static inline bool wants_pending(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (arena->free_mode != BFC_FREE_ORDERED)
         return false;
-    bfc_fence until = __atomic_load_n(&arena->lazy_until, __ATOMIC_SEQ_CST);
+    bfc_fence until = bfc_load_seq_cst(&arena->lazy_until);
     if (UNLIKELY(until != BFC_NO_FENCE))
         look_at_lazy(driver, arena, until);
     return may_reorder(arena);
@@ -86,7 +85,7 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
     struct bfc_block_info block;
-    CUresult result = (CUresult)__atomic_load_n(&arena->fatal, __ATOMIC_RELAXED);
+    CUresult result = (CUresult)bfc_load_relaxed(&arena->fatal);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;

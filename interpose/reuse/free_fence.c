@@ -1,10 +1,12 @@
 /* The fence of a free: errors, and whom the fence must cover. */
 #include "interpose/reuse/free_fence.h"
 
+#include "base/atomic.h"
+
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
     if (bfc_is_fatal(result)) {
-        __atomic_store_n(&arena->fatal, (int)result, __ATOMIC_RELAXED);
-        __atomic_store_n(&arena->plain_most, 0, __ATOMIC_RELAXED);
+        bfc_store_relaxed(&arena->fatal, (int)result);
+        bfc_store_relaxed(&arena->plain_most, 0);
     }
     return result;
 }

@@ -5,6 +5,7 @@
 #ifndef BFC_INTERPOSE_FREE_FENCE_H
 #define BFC_INTERPOSE_FREE_FENCE_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/arena/state.h"
 #include "interpose/context/capture.h"
@@ -45,9 +46,8 @@ static inline CUresult bfc_reuse_take_back(struct bfc_arena *arena, CUdeviceptr 
 }
 
 static inline void bfc_reuse_raise_to(bfc_fence *field, bfc_fence fence) {
-    bfc_fence before = __atomic_load_n(field, __ATOMIC_SEQ_CST);
-    while (before < fence && !__atomic_compare_exchange_n(field, &before, fence, false,
-                                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    bfc_fence before = bfc_load_seq_cst(field);
+    while (before < fence && !bfc_compare_exchange_seq_cst(field, &before, fence))
         ;
 }
 

@@ -1,6 +1,7 @@
 /* Frees in the order of a stream (cuMemFreeAsync). */
 #include "interpose/reuse/free_in_stream_order.h"
 
+#include "base/atomic.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/context/green.h"
 #include "interpose/reuse/free_fence.h"
@@ -48,7 +49,7 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena 
         return result;
     if (!bfc_reuse_is_live(arena, pointer))
         return CUDA_ERROR_INVALID_VALUE;
-    __atomic_store_n(&arena->frees_in_streams, true, __ATOMIC_RELAXED);
+    bfc_store_relaxed(&arena->frees_in_streams, true);
     context = bfc_green_owner(driver, context);
     result = bfc_stream_frees_free(driver, arena, pointer, &calls, stream, context);
     if (result == CUDA_SUCCESS)

@@ -1,6 +1,7 @@
 /* The three modes of free. */
 #include "interpose/reuse/free_modes.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/config/options.h"
@@ -19,8 +20,7 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
                                            uint64_t weight) {
     uint64_t before = bfc_now_ns();
     CUresult result = driver->cuCtxSynchronize();
-    __atomic_fetch_add(&arena->stats.section->host_wait_ns, weight * (bfc_now_ns() - before),
-                       __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&arena->stats.section->host_wait_ns, weight * (bfc_now_ns() - before));
     return result;
 }
 
@@ -63,7 +63,7 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
  * other work goes on as if nothing had happened, and may be waited for in vain.
  */
 static inline bool is_freed_already(struct bfc_arena *arena, CUdeviceptr pointer) {
-    return UNLIKELY(__atomic_load_n(&arena->frees_in_streams, __ATOMIC_RELAXED)) &&
+    return UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)) &&
            !bfc_reuse_is_live(arena, pointer);
 }
 
@@ -192,7 +192,7 @@ CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer) {
     if (arena->free_mode != BFC_FREE_SYNC || !arena->fences ||
-        UNLIKELY(__atomic_load_n(&arena->frees_in_streams, __ATOMIC_RELAXED)))
+        UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))

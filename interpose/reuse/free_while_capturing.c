@@ -4,6 +4,7 @@
  */
 #include "interpose/reuse/free_while_capturing.h"
 
+#include "base/atomic.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/options.h"
@@ -12,23 +13,22 @@
 static CUresult defer_block(struct bfc_arena *arena, CUdeviceptr pointer) {
     if (bfc_pool_free(arena->pool, pointer, BFC_DEFERRED_FENCE) != BFC_OK)
         return CUDA_ERROR_INVALID_VALUE;
-    __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&arena->has_deferred, true);
     return CUDA_SUCCESS;
 }
 
 void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUcontext contexts[BFC_FENCE_CONTEXTS];
     bfc_fence fence;
-    if (!__atomic_load_n(&arena->has_deferred, __ATOMIC_SEQ_CST) || !arena->fences ||
-        !bfc_gate_enter())
+    if (!bfc_load_seq_cst(&arena->has_deferred) || !arena->fences || !bfc_gate_enter())
         return;
-    __atomic_store_n(&arena->has_deferred, false, __ATOMIC_SEQ_CST);
+    bfc_store_seq_cst(&arena->has_deferred, false);
     size_t count = bfc_reuse_contexts_of(arena, true, contexts);
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
     if (bfc_reuse_record(driver, arena, contexts, count, true, &fence) == CUDA_SUCCESS)
         bfc_pool_fence_deferred(arena->pool, fence, arrivals);
     else
-        __atomic_store_n(&arena->has_deferred, true, __ATOMIC_SEQ_CST);
+        bfc_store_seq_cst(&arena->has_deferred, true);
     bfc_gate_leave();
 }
 
@@ -51,8 +51,7 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
-    if (__atomic_load_n(&arena->has_deferred, __ATOMIC_SEQ_CST) &&
-        bfc_capture_state(driver) != BFC_CAPTURE_BARRED)
+    if (bfc_load_seq_cst(&arena->has_deferred) && bfc_capture_state(driver) != BFC_CAPTURE_BARRED)
         clear_deferred(driver, arena);
 }
 
@@ -79,8 +78,7 @@ static CUresult free_as_driver(const struct bfc_driver *driver, struct bfc_arena
 static CUresult free_deferring(const struct bfc_driver *driver, struct bfc_arena *arena,
                                CUdeviceptr pointer) {
     CUresult result = defer_block(arena, pointer);
-    if (__atomic_load_n(&arena->stats.section->stats.deferred, __ATOMIC_RELAXED) >
-        arena->pending_budget)
+    if (bfc_load_relaxed(&arena->stats.section->stats.deferred) > arena->pending_budget)
         clear_deferred(driver, arena);
     return result;
 }

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/host/thread_exit.h"
@@ -44,14 +45,14 @@ uint64_t bfc_events_clock(unsigned which) {
 void bfc_events_add_latency(unsigned which, uint64_t *bins, uint64_t start) {
     uint64_t took = bfc_now_ns() - start;
     uint64_t weight = bfc_events_thread.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
-    __atomic_fetch_add(&bins[bfc_latency_bin(took)], weight, __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&bins[bfc_latency_bin(took)], weight);
 }
 
 /* ---- events ---- */
 
 /* A batch does not wrap around. */
 struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
-    uint64_t number = __atomic_fetch_add(&header->next_event, BFC_EVENT_BATCH, __ATOMIC_RELAXED);
+    uint64_t number = bfc_fetch_add_relaxed(&header->next_event, BFC_EVENT_BATCH);
     char *events = (char *)header + BFC_SEGMENT_EVENTS_OFFSET;
     bfc_events_thread.event = number;
     bfc_events_thread.batch_end = number + BFC_EVENT_BATCH;
@@ -62,7 +63,7 @@ struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header) {
 
 static void add_landmark(struct bfc_segment_header *header, uint64_t what, uint64_t address,
                          uint64_t bytes) {
-    uint64_t number = __atomic_fetch_add(&header->next_landmark, 1, __ATOMIC_RELAXED);
+    uint64_t number = bfc_fetch_add_relaxed(&header->next_landmark, 1);
     char *landmarks = (char *)header + BFC_SEGMENT_LANDMARKS_OFFSET;
     bfc_events_write((struct bfc_event *)(void *)landmarks + number % BFC_LANDMARKS, number, what,
                      address, bytes);
@@ -87,18 +88,17 @@ static void give_lane_back(void *unused) {
         (bfc_events_thread.lane - BFC_LANE_OFFSET(0)) / (unsigned)sizeof(struct bfc_lane);
     bfc_events_thread.gives_lane_back = false;
     bfc_events_thread.lane = 0;
-    __atomic_fetch_and(&lanes_taken, ~(1u << lane), __ATOMIC_RELEASE);
+    bfc_fetch_and_release(&lanes_taken, ~(1u << lane));
 }
 
 /* The last one is everybody's. */
 void bfc_events_take_lane(void) {
-    uint32_t taken = __atomic_load_n(&lanes_taken, __ATOMIC_RELAXED);
+    uint32_t taken = bfc_load_relaxed(&lanes_taken);
     bfc_events_thread.lane = BFC_SHARED_LANE;
     while (taken != (1u << (BFC_LANES - 1)) - 1) {
         unsigned lane = (unsigned)__builtin_ctz(~taken);
         /* Acquire: the former owner's last counts are seen. */
-        if (__atomic_compare_exchange_n(&lanes_taken, &taken, taken | 1u << lane, false,
-                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (bfc_compare_exchange_acquire(&lanes_taken, &taken, taken | 1u << lane)) {
             bfc_events_thread.lane = BFC_LANE_OFFSET(lane);
             bfc_at_thread_exit(&bfc_events_thread.gives_lane_back, give_lane_back);
             return;

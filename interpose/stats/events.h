@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "layout/segment.h"
 
@@ -72,9 +73,9 @@ static inline struct bfc_lane *bfc_events_lane(struct bfc_segment_pool *section)
 /* Adds 1 and returns what there was. A lane with one owner needs no atomic addition. */
 static inline uint64_t bfc_events_count(uint64_t *count) {
     if (UNLIKELY(bfc_events_thread.lane == BFC_SHARED_LANE))
-        return __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+        return bfc_fetch_add_relaxed(count, 1);
     uint64_t before = *count;
-    __atomic_store_n(count, before + 1, __ATOMIC_RELAXED);
+    bfc_store_relaxed(count, before + 1);
     return before;
 }
 
@@ -89,12 +90,12 @@ struct bfc_event *bfc_events_take_batch(struct bfc_segment_header *header);
  */
 static inline void bfc_events_write(struct bfc_event *slot, uint64_t number, uint64_t what,
                                     uint64_t address, uint64_t bytes) {
-    __atomic_store_n(&slot->stamp, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    __atomic_store_n(&slot->what, what, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->address, address, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->bytes, bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->stamp, number + 1, __ATOMIC_RELEASE);
+    bfc_store_relaxed(&slot->stamp, 0);
+    bfc_barrier_release();
+    bfc_store_relaxed(&slot->what, what);
+    bfc_store_relaxed(&slot->address, address);
+    bfc_store_relaxed(&slot->bytes, bytes);
+    bfc_store_release(&slot->stamp, number + 1);
 }
 
 /* A thread that paused may find that the ring has gone round since it took its numbers. */
@@ -102,7 +103,7 @@ static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_ev
                                   uint64_t pool, uint64_t address, uint64_t bytes) {
     struct bfc_event *slot = bfc_events_thread.slot;
     if (UNLIKELY(bfc_events_thread.event == bfc_events_thread.batch_end) ||
-        UNLIKELY(__atomic_load_n(&slot->stamp, __ATOMIC_RELAXED) > bfc_events_thread.event))
+        UNLIKELY(bfc_load_relaxed(&slot->stamp) > bfc_events_thread.event))
         slot = bfc_events_take_batch(header);
     uint64_t number = bfc_events_thread.event++, what = pool | (uint64_t)kind;
     bfc_events_thread.slot = slot + 1;

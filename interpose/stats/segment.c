@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/open.h"
@@ -35,7 +36,7 @@ static char segment_path[96];
 static struct bfc_segment_header unpublished;
 
 struct bfc_segment_header *bfc_segment_published(void) {
-    struct bfc_segment_header *published = __atomic_load_n(&segment, __ATOMIC_ACQUIRE);
+    struct bfc_segment_header *published = bfc_load_acquire(&segment);
     return published && bfc_process_if_made() ? published : NULL;
 }
 
@@ -176,7 +177,7 @@ static void adopt_counts(struct bfc_segment_header *published) {
 void bfc_segment_open(const struct bfc_process *process,
                       void (*start_helper)(const struct bfc_process *process,
                                            struct bfc_segment_header *published)) {
-    if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE))
+    if (bfc_load_acquire(&opened))
         return;
     int reason = errno, cancel = bfc_cancel_disable();
     pthread_mutex_lock(&opening);
@@ -185,14 +186,14 @@ void bfc_segment_open(const struct bfc_process *process,
         if (published) {
             fill_identity(published, process);
             adopt_counts(published);
-            __atomic_store_n(&published->magic, BFC_SEGMENT_MAGIC, __ATOMIC_RELEASE);
-            __atomic_store_n(&segment, published, __ATOMIC_RELEASE);
+            bfc_store_release(&published->magic, BFC_SEGMENT_MAGIC);
+            bfc_store_release(&segment, published);
             start_helper(process, published);
         } else {
             bfc_log(BFC_LOG_WARN, "no segment: %s in " BFC_SHARED_FOLDER, strerror(errno));
         }
     }
-    __atomic_store_n(&opened, true, __ATOMIC_RELEASE);
+    bfc_store_release(&opened, true);
     pthread_mutex_unlock(&opening);
     bfc_cancel_restore(cancel);
     errno = reason;
@@ -200,14 +201,14 @@ void bfc_segment_open(const struct bfc_process *process,
 
 /* A forked child has neither the mapping nor the right: the name is its parent's. */
 __attribute__((destructor)) static void remove_segment(void) {
-    if (bfc_process_if_made() && __atomic_load_n(&segment, __ATOMIC_ACQUIRE))
+    if (bfc_process_if_made() && bfc_load_acquire(&segment))
         unlink(segment_path);
 }
 
 /* ---- sections and counters ---- */
 
 static struct bfc_segment_pool *sections(void) {
-    struct bfc_segment_header *published = __atomic_load_n(&segment, __ATOMIC_ACQUIRE);
+    struct bfc_segment_header *published = bfc_load_acquire(&segment);
     return published ? (struct bfc_segment_pool *)((char *)published + BFC_SEGMENT_POOLS_OFFSET)
                      : NULL;
 }
@@ -222,10 +223,8 @@ unsigned bfc_segment_section_index(const struct bfc_segment_pool *section) {
 
 /* The counts of a section's former pool stay in the process's totals. */
 static void retire_counts(struct bfc_segment_pool *section) {
-    __atomic_fetch_add(&bfc_segment_counters()->pooled_allocations, section->stats.allocations,
-                       __ATOMIC_RELAXED);
-    __atomic_fetch_add(&bfc_segment_counters()->pooled_frees, section->stats.frees,
-                       __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->pooled_allocations, section->stats.allocations);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->pooled_frees, section->stats.frees);
 }
 
 static struct bfc_segment_pool *take_section_in_state(enum bfc_pool_state state) {
@@ -254,14 +253,14 @@ void bfc_segment_return_section(struct bfc_segment_pool *section) {
 }
 
 void bfc_segment_count_forwarded_allocation(enum bfc_forward_reason reason) {
-    __atomic_fetch_add(&bfc_segment_counters()->forwarded_allocations[reason], 1, __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->forwarded_allocations[reason], 1);
 }
 
 void bfc_segment_count_forwarded_free(enum bfc_forward_reason reason) {
-    __atomic_fetch_add(&bfc_segment_counters()->forwarded_frees[reason], 1, __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->forwarded_frees[reason], 1);
 }
 
 void bfc_segment_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes) {
-    __atomic_fetch_add(&bfc_segment_counters()->bypassed_calls[kind], 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&bfc_segment_counters()->bypassed_bytes[kind], bytes, __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->bypassed_calls[kind], 1);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->bypassed_bytes[kind], bytes);
 }

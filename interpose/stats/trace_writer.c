@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -237,7 +238,7 @@ static bool append_to_block(int file, const char *bytes, size_t size) {
 }
 
 static void stop_trace(const char *why, const char *what_is_left) {
-    __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
+    bfc_store_release(&recording, ENDED);
     bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
 }
 
@@ -348,9 +349,9 @@ static bool take_buffer(bool all) {
 
 /* One at a time: the writer, or what ends the process. */
 static void write_buffers(bool all) {
-    while (__atomic_exchange_n(&writer_busy, true, __ATOMIC_ACQUIRE))
+    while (bfc_exchange_acquire(&writer_busy, true))
         sched_yield();
-    while (__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING && take_buffer(all)) {
+    while (bfc_load_acquire(&recording) == RECORDING && take_buffer(all)) {
         uint32_t i = writing % BUFFERS;
         write_records(buffers[i], counts[i]);
         pool_lock(&lock);
@@ -359,13 +360,13 @@ static void write_buffers(bool all) {
         gave_up = false;
         pool_unlock(&lock);
     }
-    __atomic_store_n(&writer_busy, false, __ATOMIC_RELEASE);
+    bfc_store_release(&writer_busy, false);
 }
 
 static void *run_writer(void *unused) {
     const struct timespec flush = {.tv_nsec = FLUSH_NS};
-    while (__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING) {
-        uint32_t seen = __atomic_load_n(&wakes, __ATOMIC_ACQUIRE);
+    while (bfc_load_acquire(&recording) == RECORDING) {
+        uint32_t seen = bfc_load_acquire(&wakes);
         write_buffers(false);
         long slept = syscall(SYS_futex, &wakes, FUTEX_WAIT_PRIVATE, seen, &flush, NULL, 0);
         if (slept != 0 && errno == ETIMEDOUT)
@@ -408,7 +409,7 @@ static void begin_trace(const char *wanted) {
     name_file(wanted);
     load_zstd();
     fill_header(&header);
-    __atomic_store_n(&recording, RECORDING, __ATOMIC_RELEASE);
+    bfc_store_release(&recording, RECORDING);
     if (!take_memory())
         stop_trace("no host memory", "nothing is recorded");
     else if (create_trace_file(&header) && !start_writer())
@@ -417,7 +418,7 @@ static void begin_trace(const char *wanted) {
 
 static bool is_recording(void) {
     static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
-    if (UNLIKELY(__atomic_load_n(&recording, __ATOMIC_ACQUIRE) == NOT_BEGUN || !slots)) {
+    if (UNLIKELY(bfc_load_acquire(&recording) == NOT_BEGUN || !slots)) {
         int reason = errno, cancel = bfc_cancel_disable();
         pthread_mutex_lock(&beginning);
         if (recording == NOT_BEGUN)
@@ -426,23 +427,23 @@ static bool is_recording(void) {
         bfc_cancel_restore(cancel);
         errno = reason;
     }
-    return __atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING;
+    return bfc_load_acquire(&recording) == RECORDING;
 }
 
 /* At the process's end, after the program's own destructors where it can be helped. */
 __attribute__((destructor)) static void finish(void) {
-    if (bfc_process_if_made() && __atomic_load_n(&recording, __ATOMIC_ACQUIRE) == RECORDING) {
+    if (bfc_process_if_made() && bfc_load_acquire(&recording) == RECORDING) {
         int cancel = bfc_cancel_disable();
         write_buffers(true);
         bfc_cancel_restore(cancel);
-        __atomic_store_n(&recording, ENDED, __ATOMIC_RELEASE);
+        bfc_store_release(&recording, ENDED);
     }
 }
 
 /* ---- records ---- */
 
 static void wake_writer(void) {
-    __atomic_add_fetch(&wakes, 1, __ATOMIC_RELEASE);
+    bfc_add_fetch_release(&wakes, 1);
     syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 

@@ -1,6 +1,7 @@
 /* Asking others for memory: how much is lacking, and who may have it. */
 #include "interpose/watch/ask_others.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "interpose/config/log.h"
@@ -19,8 +20,7 @@ static uint64_t device_lacks(const struct bfc_arena *arena, uint64_t bytes) {
 
 /* What must go before these bytes are within the limit. */
 static uint64_t limit_lacks(const struct bfc_arena *arena, uint64_t bytes) {
-    return bfc_subtract_saturating(__atomic_load_n(&arena->on->reserved, __ATOMIC_RELAXED) + bytes,
-                                   arena->limit);
+    return bfc_subtract_saturating(bfc_load_relaxed(&arena->on->reserved) + bytes, arena->limit);
 }
 
 /* Our other contexts may have given something back meanwhile, so what is lacking is asked again. */

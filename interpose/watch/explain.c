@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -75,13 +76,12 @@ static bool may_speak(unsigned *kept_back) {
     static uint64_t next_ns;
     static unsigned silent;
     uint64_t ns = bfc_now_ns();
-    uint64_t next = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
-    if (ns < next || !__atomic_compare_exchange_n(&next_ns, &next, ns + SILENCE_NS, false,
-                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        __atomic_fetch_add(&silent, 1, __ATOMIC_RELAXED);
+    uint64_t next = bfc_load_relaxed(&next_ns);
+    if (ns < next || !bfc_compare_exchange_relaxed(&next_ns, &next, ns + SILENCE_NS)) {
+        bfc_fetch_add_relaxed(&silent, 1);
         return false;
     }
-    *kept_back = __atomic_exchange_n(&silent, 0, __ATOMIC_RELAXED);
+    *kept_back = bfc_exchange_relaxed(&silent, 0);
     return true;
 }
 

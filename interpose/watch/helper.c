@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/host/background.h"
 #include "interpose/host/c_library.h"
@@ -73,7 +74,7 @@ static void own_segment(struct bfc_segment_header *published) {
     robust.entry.next = &robust.head.list;
     robust.head.futex_offset = (long)((char *)&published->owner - (char *)&robust.entry);
     if (syscall(SYS_set_robust_list, &robust.head, sizeof robust.head) == 0)
-        __atomic_store_n(&published->owner, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+        bfc_store_release(&published->owner, (uint32_t)syscall(SYS_gettid));
 }
 
 /*
@@ -83,7 +84,7 @@ static void own_segment(struct bfc_segment_header *published) {
 static void serve_refresh(struct bfc_segment_header *published) {
     static uint32_t served;
     static uint64_t next_ns;
-    uint32_t asked = __atomic_load_n(&published->refresh_asked, __ATOMIC_ACQUIRE);
+    uint32_t asked = bfc_load_acquire(&published->refresh_asked);
     uint64_t now = bfc_now_ns();
     if (asked == served)
         return;
@@ -96,24 +97,24 @@ static void serve_refresh(struct bfc_segment_header *published) {
 }
 
 static void serve_trim(struct bfc_segment_header *published) {
-    uint64_t wanted = __atomic_exchange_n(&published->request_bytes, 0, __ATOMIC_ACQ_REL);
+    uint64_t wanted = bfc_exchange_acq_rel(&published->request_bytes, 0);
     if (!wanted || !bfc_background_begin())
         return;
     uint64_t released = bfc_give_back_bytes(wanted);
     bfc_background_end();
-    __atomic_fetch_add(&published->released_bytes, released, __ATOMIC_RELAXED);
+    bfc_fetch_add_relaxed(&published->released_bytes, released);
     bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
 static void serve_requests(struct bfc_segment_header *published) {
-    uint32_t seen = __atomic_load_n(&published->request, __ATOMIC_ACQUIRE);
+    uint32_t seen = bfc_load_acquire(&published->request);
     if (seen == published->request_served) {
         futex_wait(&published->request, seen);
         return;
     }
     serve_trim(published);
     serve_refresh(published);
-    __atomic_store_n(&published->request_served, seen, __ATOMIC_RELEASE);
+    bfc_store_release(&published->request_served, seen);
 }
 
 static void *run_helper(void *argument) {

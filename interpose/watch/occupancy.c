@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
@@ -89,11 +90,11 @@ static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *ma
 /* Copied by words: readers may be looking, and sort it out by the sequence. */
 static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
     size_t words = (offsetof(struct bfc_map, row) + from->rows * sizeof from->row[0]) / 8;
-    __atomic_store_n(&to->sequence, to->sequence + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    bfc_store_relaxed(&to->sequence, to->sequence + 1);
+    bfc_barrier_release();
     for (size_t i = 1; i < words; i++)
-        __atomic_store_n((uint64_t *)to + i, ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
-    __atomic_store_n(&to->sequence, to->sequence + 1, __ATOMIC_RELEASE);
+        bfc_store_relaxed((uint64_t *)to + i, ((const uint64_t *)from)[i]);
+    bfc_store_release(&to->sequence, to->sequence + 1);
 }
 
 void bfc_occupancy_refresh(void) {

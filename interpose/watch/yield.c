@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/numbers.h"
@@ -51,11 +52,11 @@ static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
                                                         BFC_SEGMENT_POOLS_OFFSET);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
-        if (__atomic_load_n(&pools[i].state, __ATOMIC_ACQUIRE) == BFC_POOL_ACTIVE &&
+        if (bfc_load_acquire(&pools[i].state) == BFC_POOL_ACTIVE &&
             memcmp(pools[i].device_uuid, arena->stats.section->device_uuid,
                    sizeof pools[i].device_uuid) != 0)
-            bytes += __atomic_load_n(&pools[i].stats.ready, __ATOMIC_RELAXED) +
-                     __atomic_load_n(&pools[i].stats.pending, __ATOMIC_RELAXED);
+            bytes +=
+                bfc_load_relaxed(&pools[i].stats.ready) + bfc_load_relaxed(&pools[i].stats.pending);
     return bytes;
 }
 

@@ -18,6 +18,7 @@
 
 #include <pthread.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "pool/blocks/rules.h"
 #include "pool/pool.h"
@@ -166,13 +167,13 @@ static inline void pool_enter(struct bfc_pool *pool) {
     struct bfc_pool_stats *stats = pool->stats;
     /* One writer, so a load and a store will do; the fence keeps later writes behind the odd
      * number. */
-    __atomic_store_n(&stats->sequence, stats->sequence + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    bfc_store_relaxed(&stats->sequence, stats->sequence + 1);
+    bfc_barrier_release();
 }
 
 static inline void pool_leave(struct bfc_pool *pool) {
     struct bfc_pool_stats *stats = pool->stats;
-    __atomic_store_n(&stats->sequence, stats->sequence + 1, __ATOMIC_RELEASE);
+    bfc_store_release(&stats->sequence, stats->sequence + 1);
     pool_unlock(&pool->lock);
 }
 

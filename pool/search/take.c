@@ -1,6 +1,7 @@
 /* Searches free blocks for a request, and merges them if need be. */
 #include "pool/search/take.h"
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "pool/blocks/settle.h"
 #include "pool/search/runs.h"
@@ -13,7 +14,7 @@ void take_more_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
     /* Relaxed: only uniqueness matters. */
-    pool->next_id = __atomic_fetch_add(&given, batch, __ATOMIC_RELAXED) + 1;
+    pool->next_id = bfc_fetch_add_relaxed(&given, batch) + 1;
     pool->last_id = pool->next_id + batch - 1;
 }
 

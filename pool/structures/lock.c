@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/cancel.h"
 #include "pool/structures/pause.h"
 
@@ -31,6 +32,5 @@ void pool_lock_slowly(struct pool_lock *lock) {
             nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : nap_ns;
         }
         /* Relaxed: only a hint; the exchange that follows acquires. */
-    } while (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED) ||
-             __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE));
+    } while (bfc_load_relaxed(&lock->taken) || bfc_exchange_acquire(&lock->taken, 1));
 }

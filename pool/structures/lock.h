@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 struct pool_lock {
@@ -21,12 +22,12 @@ struct pool_lock {
 void pool_lock_slowly(struct pool_lock *lock);
 
 static inline void pool_lock(struct pool_lock *lock) {
-    if (UNLIKELY(__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE)))
+    if (UNLIKELY(bfc_exchange_acquire(&lock->taken, 1)))
         pool_lock_slowly(lock);
 }
 
 static inline void pool_unlock(struct pool_lock *lock) {
-    __atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
+    bfc_store_release(&lock->taken, 0);
 }
 
 #endif

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
@@ -77,18 +77,18 @@ static enum bfc_job_state find_state(const struct bfc_segment_header *header) {
 /* Copies 64-bit words that another process may be writing. */
 static void copy_words(void *to, const void *from, size_t size) {
     uint64_t *target = to;
-    const _Atomic uint64_t *source = from;
+    const uint64_t *source = from;
     for (size_t i = 0; i < size / 8; i++)
-        target[i] = atomic_load_explicit(&source[i], memory_order_relaxed);
+        target[i] = bfc_load_relaxed(&source[i]);
 }
 
 /* A structure that begins with its sequence number. */
 static bool copy_once(void *to, const void *from, size_t size) {
-    const _Atomic uint64_t *sequence = from;
-    uint64_t before = atomic_load_explicit(sequence, memory_order_acquire);
+    const uint64_t *sequence = from;
+    uint64_t before = bfc_load_acquire(sequence);
     copy_words(to, from, size);
-    atomic_thread_fence(memory_order_acquire);
-    return before % 2 == 0 && atomic_load_explicit(sequence, memory_order_relaxed) == before;
+    bfc_barrier_acquire();
+    return before % 2 == 0 && bfc_load_relaxed(sequence) == before;
 }
 
 /* False: the copy is torn. `patience` is shared by the sections of one segment; NULL: the job is
@@ -133,12 +133,12 @@ static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, ui
     size_t copied = 0;
     for (uint64_t n = next > size ? next - size : 0; n != next; n++) {
         const struct bfc_event *slot = &from[n % size];
-        const _Atomic uint64_t *stamp = (const _Atomic uint64_t *)&slot->stamp;
-        if (atomic_load_explicit(stamp, memory_order_acquire) != n + 1 || n + 1 == 0)
+        const uint64_t *stamp = &slot->stamp;
+        if (bfc_load_acquire(stamp) != n + 1 || n + 1 == 0)
             continue;
         copy_words(&to[copied], slot, sizeof *slot);
-        atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(stamp, memory_order_relaxed) == n + 1)
+        bfc_barrier_acquire();
+        if (bfc_load_relaxed(stamp) == n + 1)
             copied++;
     }
     return copied;
@@ -167,8 +167,7 @@ static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, ch
                                          void *context) {
     struct bfc_job *job = context;
     const struct bfc_segment_header *header = (const void *)base;
-    uint64_t magic =
-        atomic_load_explicit((const _Atomic uint64_t *)&header->magic, memory_order_acquire);
+    uint64_t magic = bfc_load_acquire(&header->magic);
     enum bfc_read_result result = bfc_segment_check_magic(look, magic, header->version);
     if (result != BFC_READ_OK)
         return result;

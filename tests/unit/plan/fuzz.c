@@ -85,7 +85,7 @@ static void check_refusal(const struct plan_error *error) {
 }
 
 static void pack(const struct lifetimes *lifetimes) {
-    static const atomic_bool never;
+    static const bool never;
     const struct solve_options options = {
         .seconds = 0.01, .capacity = UINT64_MAX, .threads = 1, .seed = 1, .interrupted = &never};
     struct problem problem;

@@ -8,7 +8,7 @@
 #include "tools/plan/pack/solve.h"
 #include "tools/plan/pack/valley.h"
 
-static atomic_bool never;
+static bool never;
 
 /* Random boxes by birth, in `sections`. */
 static void draw_boxes(struct box *boxes, uint32_t n, uint32_t sections, uint64_t *random) {
@@ -105,7 +105,7 @@ Test(search, stops_at_its_node_limit) {
     struct box boxes[60];
     uint32_t rank[60];
     struct search *search = search_create();
-    atomic_bool stop = true;
+    bool stop = true;
     draw_boxes(boxes, 60, 40, &random);
     for (uint32_t i = 0; i < 60; i++)
         rank[i] = i;
@@ -168,7 +168,7 @@ Test(solve, is_valid_under_all_kinds_of_rows) {
 }
 
 Test(solve, interrupted_at_once_still_has_a_plan) {
-    atomic_bool interrupted = true;
+    bool interrupted = true;
     uint64_t random = 2, offsets[100];
     struct lifetimes l = random_lifetimes(100, 60, 100, 1, false, &random);
     struct problem problem;

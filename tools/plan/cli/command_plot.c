@@ -57,7 +57,7 @@ static bool all_pinned(const struct lifetimes *lifetimes) {
 }
 
 static bool pack(const struct problem *problem, uint64_t *offsets, struct plan_error *error) {
-    static const atomic_bool never;
+    static const bool never;
     const struct solve_options options = {.seconds = SECONDS_TO_PACK,
                                           .capacity = UINT64_MAX,
                                           .threads = 2,

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
@@ -48,12 +49,12 @@ struct job {
     struct plan_error error;
 };
 
-static atomic_bool interrupted;
+static bool interrupted; /* atomic: set by a signal */
 static bool progress_shown;
 
 /* The first ^C ends the search and keeps the best so far; a second one ends the program. */
 static void on_interrupt(int number) {
-    atomic_store(&interrupted, true);
+    bfc_store_seq_cst(&interrupted, true);
     signal(number, SIG_DFL);
 }
 
@@ -202,7 +203,7 @@ static void print_json(const struct job *job, bool within) {
     if (job->about.from_trace)
         printf(",\"prefix\":%u,\"period\":%u", job->lifetimes.prefix, job->lifetimes.period);
     print_spaces(job);
-    printf(",\"interrupted\":%s}\n", atomic_load(&interrupted) ? "true" : "false");
+    printf(",\"interrupted\":%s}\n", bfc_load_seq_cst(&interrupted) ? "true" : "false");
 }
 
 static void print_text(const struct job *job) {
@@ -217,7 +218,7 @@ static void print_text(const struct job *job) {
            job->lifetimes.visible, r->bound, r->peak, r->optimal ? ", the least possible" : "");
     printf("ratio        %.6f\ntime         %.3f s%s\n", ratio_of(r->peak, r->bound),
            bfc_now_seconds() - job->settings.started,
-           atomic_load(&interrupted) ? ", interrupted" : "");
+           bfc_load_seq_cst(&interrupted) ? ", interrupted" : "");
 }
 
 static int finish(struct job *job) {

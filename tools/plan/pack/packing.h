@@ -6,7 +6,6 @@
 #define BFC_PLAN_PACKING_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "tools/plan/pack/ranks.h"
 #include "tools/plan/problem/parts.h"

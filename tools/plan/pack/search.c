@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "tools/plan/common/hash.h"
 
 #define TABLE_BITS 19
@@ -493,12 +494,11 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
     return false;
 }
 
-static enum search_result walk(struct search *s, uint64_t nodes, const atomic_bool *stop) {
+static enum search_result walk(struct search *s, uint64_t nodes, const bool *stop) {
     bool solved = false; /* what the frame above the top one has just come to */
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
-        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 &&
-                           atomic_load_explicit(stop, memory_order_relaxed) /* only a hint */))
+        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop) /* only a hint */))
             return SEARCH_STOPPED;
         if (!solved && !next_candidate(s, f, &nodes)) {
             if (s->no_memory)
@@ -564,7 +564,7 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
 
 enum search_result search_run(struct search *s, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,
-                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop,
+                              uint64_t capacity, uint64_t nodes, const bool *stop,
                               uint64_t *offsets) {
     struct group root;
     for (uint32_t i = 0; i < n; i++)

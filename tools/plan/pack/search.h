@@ -15,8 +15,6 @@
 #ifndef BFC_PLAN_SEARCH_H
 #define BFC_PLAN_SEARCH_H
 
-#include <stdatomic.h>
-
 #include "tools/plan/problem/arena.h"
 
 #define SEARCH_MOST_BOXES 3000
@@ -38,11 +36,12 @@ void search_destroy(struct search *search);
 
 /*
  * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
- * bytes, in at most `nodes` nodes, trying low ranks first. `stop` is looked at now and then.
+ * bytes, in at most `nodes` nodes, trying low ranks first. `stop`, which is atomic, is looked at
+ * now and then.
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,
-                              uint64_t capacity, uint64_t nodes, const atomic_bool *stop,
+                              uint64_t capacity, uint64_t nodes, const bool *stop,
                               uint64_t *offsets);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "tools/plan/pack/worker.h"
 
@@ -18,7 +19,7 @@ struct team {
     struct arena_state *arenas;
     pthread_mutex_t lock;
     pthread_cond_t idle; /* the last worker has ended */
-    atomic_bool stop;
+    bool stop;           /* atomic */
     double started;
     unsigned working;
     bool no_memory;
@@ -128,7 +129,7 @@ static struct job next_improvement(struct team *team) {
 static struct job next_job(struct team *team) {
     struct job job = {.kind = JOB_NONE};
     pthread_mutex_lock(&team->lock);
-    const bool stop = atomic_load_explicit(&team->stop, memory_order_relaxed); /* set under it */
+    const bool stop = bfc_load_relaxed(&team->stop); /* set under it */
     if (!stop || team->order == 0)
         job = next_greedy(team);
     if (job.kind != JOB_NONE && stop && job.order > 0)
@@ -168,7 +169,8 @@ static void *work(void *argument) {
 /* With the lock held: is the time over, or what there is good enough? */
 static bool enough(struct team *team, double seconds) {
     const struct solve_options *options = team->options;
-    if (atomic_load(options->interrupted) || (options->seconds >= 0 && seconds >= options->seconds))
+    if (bfc_load_seq_cst(options->interrupted) ||
+        (options->seconds >= 0 && seconds >= options->seconds))
         return true;
     const uint64_t peak = sum_peaks(team);
     const bool given = options->capacity != UINT64_MAX;
@@ -205,7 +207,7 @@ static void watch(struct team *team) {
         wait_a_little(team);
         const double seconds = bfc_now_seconds() - team->started;
         if (enough(team, seconds))
-            atomic_store(&team->stop, true);
+            bfc_store_seq_cst(&team->stop, true);
         const struct solve_progress progress = {sum_bounds(team), sum_peaks(team), seconds};
         if (team->options->progress)
             team->options->progress(&progress);

@@ -11,8 +11,6 @@
 #ifndef BFC_PLAN_SOLVE_H
 #define BFC_PLAN_SOLVE_H
 
-#include <stdatomic.h>
-
 #include "tools/plan/problem/arena.h"
 
 struct solve_progress {
@@ -26,7 +24,7 @@ struct solve_options {
     uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
     unsigned threads;
     uint64_t seed;
-    const atomic_bool *interrupted;
+    const bool *interrupted;                                 /* atomic */
     void (*progress)(const struct solve_progress *progress); /* now and then; may be NULL */
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "tools/plan/common/hash.h"
 
 #define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
@@ -105,7 +106,7 @@ static void restart(struct worker *worker, struct arena_state *arena, struct par
         draw_worths(worker, arena->traits + part->part->from, n, random);
         const double spread = spread_of(worker->worth, n);
         for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
-            if (atomic_load_explicit(worker->stop, memory_order_relaxed) /* only a hint */)
+            if (bfc_load_relaxed(worker->stop) /* only a hint */)
                 return;
             const struct valley_result result = pack(worker, arena, part);
             work += n;

@@ -11,8 +11,8 @@
 #include "tools/plan/pack/valley.h"
 
 struct worker {
-    pthread_mutex_t *lock;   /* of all states */
-    const atomic_bool *stop; /* long jobs end soon after it is set */
+    pthread_mutex_t *lock; /* of all states */
+    const bool *stop;      /* atomic: long jobs end soon after it is set */
     uint64_t seed;
     uint64_t align;
     struct valley *valley;

@@ -1,0 +1,55 @@
+/*
+ * Atomic operations on plain variables, by names that say the order: relaxed, acquire, release,
+ * acq_rel, seq_cst, as the C standard defines them (C11, 7.17.3). Each takes the variable's
+ * address; its type is any integer, bool or pointer of at most eight bytes. The operations are the
+ * compiler's own, so that a struct which other processes map needs no atomic types.
+ *
+ * fetch_... returns the value before, ..._fetch the one after. compare_exchange returns whether
+ * `*expected` was there and `desired` is now; if not, `*expected` is what was there.
+ */
+#ifndef BFC_BASE_ATOMIC_H
+#define BFC_BASE_ATOMIC_H
+
+#define bfc_load_relaxed(at) __atomic_load_n(at, __ATOMIC_RELAXED)
+#define bfc_load_acquire(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
+#define bfc_load_seq_cst(at) __atomic_load_n(at, __ATOMIC_SEQ_CST)
+
+#define bfc_store_relaxed(at, value) __atomic_store_n(at, value, __ATOMIC_RELAXED)
+#define bfc_store_release(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
+#define bfc_store_seq_cst(at, value) __atomic_store_n(at, value, __ATOMIC_SEQ_CST)
+
+#define bfc_exchange_relaxed(at, value) __atomic_exchange_n(at, value, __ATOMIC_RELAXED)
+#define bfc_exchange_acquire(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQUIRE)
+#define bfc_exchange_acq_rel(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)
+
+#define bfc_fetch_add_relaxed(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
+#define bfc_fetch_add_release(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELEASE)
+#define bfc_fetch_add_acq_rel(at, value) __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL)
+#define bfc_fetch_add_seq_cst(at, value) __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST)
+#define bfc_fetch_sub_relaxed(at, value) __atomic_fetch_sub(at, value, __ATOMIC_RELAXED)
+#define bfc_fetch_sub_release(at, value) __atomic_fetch_sub(at, value, __ATOMIC_RELEASE)
+#define bfc_fetch_sub_seq_cst(at, value) __atomic_fetch_sub(at, value, __ATOMIC_SEQ_CST)
+#define bfc_fetch_or_seq_cst(at, value) __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST)
+#define bfc_fetch_and_release(at, value) __atomic_fetch_and(at, value, __ATOMIC_RELEASE)
+#define bfc_fetch_and_seq_cst(at, value) __atomic_fetch_and(at, value, __ATOMIC_SEQ_CST)
+
+#define bfc_add_fetch_relaxed(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELAXED)
+#define bfc_add_fetch_release(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELEASE)
+#define bfc_add_fetch_acq_rel(at, value) __atomic_add_fetch(at, value, __ATOMIC_ACQ_REL)
+#define bfc_sub_fetch_acq_rel(at, value) __atomic_sub_fetch(at, value, __ATOMIC_ACQ_REL)
+
+#define bfc_compare_exchange_relaxed(at, expected, desired)                                        \
+    __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+#define bfc_compare_exchange_acquire(at, expected, desired)                                        \
+    __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)
+#define bfc_compare_exchange_acq_rel(at, expected, desired)                                        \
+    __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define bfc_compare_exchange_seq_cst(at, expected, desired)                                        \
+    __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+
+/* Between other atomic operations, without a variable of its own. (A fence is a value on a timeline
+ * here.) */
+#define bfc_barrier_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define bfc_barrier_release() __atomic_thread_fence(__ATOMIC_RELEASE)
+
+#endif
