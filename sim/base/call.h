@@ -1,0 +1,19 @@
+// What is known of one exported function.
+#ifndef SIM_CALL_RECORD_H
+#define SIM_CALL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Linked into a list at its first call.
+struct sim_call {
+    const char *name;
+    struct sim_call *next;
+    unsigned long long count;
+    unsigned latency_us;
+    size_t need;      // bytes
+    const int *codes; // that it may be refused with at random; NULL: none
+    bool known;
+};
+
+#endif

@@ -1,0 +1,30 @@
+// The variables SIM_*, which sim/README.md describes. Guarded by the lock.
+#ifndef SIM_OPTIONS_H
+#define SIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim_options {
+    int devices;
+    size_t memory; // bytes of each device
+    uint64_t seed; // 0: work is not delayed
+    unsigned delay_us;
+    unsigned step; // 0: streams have threads; else the longest a piece waits, in calls
+    const char *stats;
+    int driver_version;
+    bool peers;
+    const char *latency;
+    const char *fail;
+    const char *needs;
+    const char *share;
+};
+extern struct sim_options sim_options;
+void sim_options_read(void); // at the first call; later ones do nothing
+unsigned sim_latency_of(const char *call);
+size_t sim_need_of(const char *call); // SIM_NEEDS, in bytes
+bool sim_stands_for(const char *name, size_t length, const char *call);
+void sim_complain(const char *name, const char *value, const char *accepted);
+
+#endif

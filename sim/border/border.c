@@ -1,0 +1,156 @@
+// The border that every driver call passes: the states of a process (before cuInit, running,
+// forked, at exit), counting, latencies and refusals on demand. Guarded by the lock.
+#include "sim/border/border.h"
+
+#include "sim/base/clock.h"
+#include "sim/base/counts.h"
+#include "sim/base/limits.h"
+#include "sim/base/lock.h"
+#include "sim/base/options.h"
+#include "sim/base/refuse.h"
+#include "sim/border/stats.h"
+#include "sim/device/contexts.h"
+#include "sim/device/devices.h"
+#include "sim/device/share.h"
+#include "sim/device/thread.h"
+#include "sim/order/capture.h"
+#include "sim/order/step.h"
+
+#include <stdlib.h>
+
+static bool initialised, ended;
+static unsigned inside;               // calls under way
+static _Thread_local bool ended_here; // this thread runs the process's exit
+
+static CUresult state_bars(unsigned needs) {
+    if (!(needs & (SIM_READY | SIM_CURRENT))) {
+        return CUDA_SUCCESS;
+    }
+    if (ended) {
+        return CUDA_ERROR_DEINITIALIZED;
+    }
+    return initialised && !sim_forked() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+// SIM_NEEDS: is so much of each device free, for a moment?
+static bool has_room(const struct sim_call *call) {
+    size_t pages = call->need / SIM_PAGE;
+    for (int i = 0; initialised && pages != 0 && i < sim_options.devices; i++) {
+        size_t used = sim_devices[i].used + sim_share_others(&sim_devices[i]);
+        if (used + pages > sim_devices[i].limit) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static CUresult bars(struct sim_call *call, unsigned needs) {
+    CUresult result = state_bars(needs);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (sim_self()->in_callback && !(needs & SIM_IN_CALLBACK)) {
+        return CUDA_ERROR_NOT_PERMITTED;
+    }
+    if (needs & SIM_CURRENT) {
+        struct CUctx_st *context = sim_current();
+        if (context == NULL) {
+            return CUDA_ERROR_INVALID_CONTEXT;
+        }
+        result = sim_context_error(context);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    if (needs & SIM_UNSAFE) {
+        result = sim_capture_bars();
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    if (!has_room(call)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return needs & SIM_UNCOUNTED ? CUDA_SUCCESS : sim_refusal_of(call);
+}
+
+static void note_entry(void) {
+    struct sim_thread *self = sim_self();
+    inside++;
+    sim_counts.late += ended && !ended_here;
+    self->used = sim_current();
+    if (self->used != NULL) {
+        self->used->users++;
+    }
+}
+
+static void note_exit(void) {
+    struct sim_thread *self = sim_self();
+    inside--;
+    if (self->used != NULL) {
+        self->used->users--;
+    }
+}
+
+CUresult sim_enter(struct sim_call *call, unsigned needs) {
+    sim_lock_take();
+    sim_options_read();
+    sim_stats_introduce(call);
+    call->count++;
+    note_entry();
+    if (!(needs & SIM_UNCOUNTED)) {
+        sim_counts.total++;
+        if (sim_options.step != 0 && !sim_forked()) {
+            sim_step();
+        }
+    }
+    if (call->latency_us != 0) {
+        sim_lock_give();
+        sim_pause(call->latency_us);
+        sim_lock_take();
+    }
+    CUresult result = bars(call, needs);
+    if (result != CUDA_SUCCESS) {
+        sim_leave(result);
+    }
+    return result;
+}
+
+CUresult sim_leave(CUresult result) {
+    note_exit();
+    sim_lock_give();
+    return result;
+}
+
+static void end(void) {
+    if (sim_forked()) {
+        return;
+    }
+    sim_lock_take();
+    ended = true;
+    ended_here = true;
+    sim_counts.late += inside;
+    sim_stats_write();
+    sim_lock_give();
+}
+
+CUresult sim_initialise(void) {
+    if (sim_forked()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (ended) {
+        return CUDA_ERROR_DEINITIALIZED;
+    }
+    if (initialised) {
+        return CUDA_SUCCESS;
+    }
+    CUresult result = sim_devices_open();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (!sim_forks_watch() || atexit(end) != 0) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    initialised = true;
+    return CUDA_SUCCESS;
+}

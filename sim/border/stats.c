@@ -1,0 +1,88 @@
+// How often each function was called, and SIM_STATS. Guarded by the lock.
+#include "sim/border/stats.h"
+
+#include "sim/base/call.h"
+#include "sim/base/counts.h"
+#include "sim/base/lock.h"
+#include "sim/base/options.h"
+#include "sim/base/refuse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct sim_call *calls;
+
+void sim_stats_introduce(struct sim_call *call) {
+    if (!call->known) {
+        call->known = true;
+        call->latency_us = sim_latency_of(call->name);
+        call->need = sim_need_of(call->name);
+        call->codes = sim_codes_of(call->name);
+        call->next = calls;
+        calls = call;
+    }
+}
+
+static unsigned long long count_of(const char *name) {
+    for (struct sim_call *call = calls; call != NULL; call = call->next) {
+        if (strcmp(call->name, name) == 0) {
+            return call->count;
+        }
+    }
+    return 0;
+}
+
+unsigned long long sim_call_count(const char *name) {
+    sim_lock_take();
+    unsigned long long count = strcmp(name, "total") == 0           ? sim_counts.total
+                               : strcmp(name, "waits") == 0         ? sim_counts.waits
+                               : strcmp(name, "blocked_waits") == 0 ? sim_counts.blocked_waits
+                               : strcmp(name, "event_records") == 0 ? sim_counts.records
+                               : strcmp(name, "device_waits") == 0  ? sim_counts.device_waits
+                               : strcmp(name, "late") == 0          ? sim_counts.late
+                               : strcmp(name, "trespasses") == 0    ? sim_counts.trespasses
+                                                                    : count_of(name);
+    sim_lock_give();
+    return count;
+}
+
+static void print_stats(FILE *file) {
+    fprintf(file,
+            "{\"pid\": %ld, \"total\": %llu, \"cuMemAlloc\": %llu, \"cuMemFree\": %llu, "
+            "\"cuCtxSynchronize\": %llu, \"event_records\": %llu, \"device_waits\": %llu, "
+            "\"waits\": %llu, \"blocked_waits\": %llu, \"calls\": {",
+            (long)getpid(), sim_counts.total, count_of("cuMemAlloc_v2"), count_of("cuMemFree_v2"),
+            count_of("cuCtxSynchronize") + count_of("cuCtxSynchronize_v2"), sim_counts.records,
+            sim_counts.device_waits, sim_counts.waits, sim_counts.blocked_waits);
+    for (struct sim_call *call = calls; call != NULL; call = call->next) {
+        fprintf(file, "\"%s\": %llu%s", call->name, call->count, call->next ? ", " : "");
+    }
+    fputs("}}\n", file);
+}
+
+void sim_stats_write(void) {
+    if (sim_options.stats == NULL) {
+        return;
+    }
+    char *line = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&line, &size);
+    if (memory == NULL) {
+        return;
+    }
+    print_stats(memory);
+    fclose(memory);
+    // One write, so that processes may share the file.
+    int file = open(sim_options.stats, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0 || write(file, line, size) != (ssize_t)size) {
+        fprintf(stderr, "sim: SIM_STATS=%s: %s\n", sim_options.stats, strerror(errno));
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    free(line);
+}

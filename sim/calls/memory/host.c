@@ -1,0 +1,157 @@
+// Host memory that the device may reach: pinned by cuMemAllocHost and cuMemHostAlloc, or
+// registered. Its device address is its host address. Guarded by the lock.
+#include "sim/calls/memory/host.h"
+
+#include "sim/base/ids.h"
+#include "sim/border/border.h"
+#include "sim/device/context.h"
+#include "sim/device/thread.h"
+#include "sim/memory/ranges.h"
+#include "sim/order/wait.h"
+
+#include <stdlib.h>
+
+static CUresult allocate(void **out, size_t bytes, unsigned flags) {
+    const unsigned known =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    if (out == NULL || bytes == 0 || (flags & ~known) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    size_t whole = (bytes + 4095) & ~(size_t)4095;
+    void *memory = whole < bytes ? NULL : aligned_alloc(4096, whole);
+    struct sim_host_range range = {.start = (uintptr_t)memory,
+                                   .size = bytes,
+                                   .flags = flags | CU_MEMHOSTALLOC_DEVICEMAP,
+                                   .buffer_id = sim_next_buffer_id(),
+                                   .context = sim_current()};
+    if (memory == NULL || !sim_host_add(range)) {
+        free(memory);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuMemAllocHost, SIM_CURRENT | SIM_UNSAFE, (void **out, unsigned bytes),
+         allocate(out, bytes, 0))
+SIM_CALL(cuMemAllocHost_v2, SIM_CURRENT | SIM_UNSAFE, (void **out, size_t bytes),
+         allocate(out, bytes, 0))
+SIM_CALL(cuMemHostAlloc, SIM_CURRENT | SIM_UNSAFE, (void **out, size_t bytes, unsigned flags),
+         allocate(out, bytes, flags))
+
+// Waits, as cuMemFree does, for the context that it was allocated in.
+static CUresult release(void *memory) {
+    struct sim_host_range *range = sim_host_at((uintptr_t)memory);
+    if (range == NULL || range->registered || range->start != (uintptr_t)memory) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct CUctx_st *context = range->context;
+    sim_host_remove(range);
+    CUresult result = context->alive ? sim_context_finish(context) : CUDA_SUCCESS;
+    free(memory);
+    return result;
+}
+
+static CUresult release_pinned(void *memory) {
+    const struct sim_host_range *range = sim_host_at((uintptr_t)memory);
+    return range != NULL && range->managed ? CUDA_ERROR_INVALID_VALUE : release(memory);
+}
+
+SIM_CALL(cuMemFreeHost, SIM_READY | SIM_UNSAFE, (void *memory), release_pinned(memory))
+
+// ---- managed memory: the host's, which kernels and copies reach as well ----
+
+static CUresult allocate_managed(CUdeviceptr *out, size_t bytes, unsigned flags) {
+    void *memory = NULL;
+    if (out == NULL || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = allocate(&memory, bytes, 0);
+    if (result == CUDA_SUCCESS) {
+        sim_host_at((uintptr_t)memory)->managed = true;
+        *out = (uintptr_t)memory;
+    }
+    return result;
+}
+
+SIM_CALL(cuMemAllocManaged, SIM_CURRENT | SIM_UNSAFE,
+         (CUdeviceptr * out, size_t bytes, unsigned flags), allocate_managed(out, bytes, flags))
+
+CUresult sim_managed_free(CUdeviceptr pointer) {
+    const struct sim_host_range *range = sim_host_at(pointer);
+    return range->managed ? release((void *)(uintptr_t)pointer) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult know_managed(CUdeviceptr pointer) {
+    const struct sim_host_range *range = sim_host_at(pointer);
+    return range != NULL && range->managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Where managed memory lies has no effect here, so advice and prefetches are taken and do nothing.
+SIM_CALL(cuMemAdvise, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device),
+         ((void)bytes, (void)advice, (void)device, know_managed(pointer)))
+SIM_CALL(cuMemAdvise_v2, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location),
+         ((void)bytes, (void)advice, (void)location, know_managed(pointer)))
+SIM_PAIR(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream),
+         ((void)bytes, (void)device, (void)stream, (void)per_thread, know_managed(pointer)))
+SIM_PAIR(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, SIM_CURRENT,
+         (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
+          CUstream stream),
+         ((void)bytes, (void)location, (void)flags, (void)stream, (void)per_thread,
+          know_managed(pointer)))
+
+// ---- registered memory ----
+
+static CUresult enregister(void *memory, size_t bytes, unsigned flags) {
+    if (memory == NULL || bytes == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (sim_host_at((uintptr_t)memory) != NULL) {
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    struct sim_host_range range = {.start = (uintptr_t)memory,
+                                   .size = bytes,
+                                   .flags = flags,
+                                   .registered = true,
+                                   .context = sim_current()};
+    return sim_host_add(range) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult unregister(const void *memory) {
+    struct sim_host_range *range = sim_host_at((uintptr_t)memory);
+    if (range == NULL || !range->registered || range->start != (uintptr_t)memory) {
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    }
+    sim_host_remove(range);
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuMemHostRegister, SIM_CURRENT | SIM_UNSAFE, (void *memory, size_t bytes, unsigned flags),
+         enregister(memory, bytes, flags))
+SIM_CALL(cuMemHostRegister_v2, SIM_CURRENT | SIM_UNSAFE,
+         (void *memory, size_t bytes, unsigned flags), enregister(memory, bytes, flags))
+SIM_CALL(cuMemHostUnregister, SIM_CURRENT | SIM_UNSAFE, (void *memory), unregister(memory))
+
+static CUresult device_pointer(CUdeviceptr *out, const void *memory, unsigned flags) {
+    if (out == NULL || flags != 0 || sim_host_at((uintptr_t)memory) == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = (uintptr_t)memory;
+    return CUDA_SUCCESS;
+}
+
+static CUresult flags_of(unsigned *out, const void *memory) {
+    const struct sim_host_range *range = sim_host_at((uintptr_t)memory);
+    if (out == NULL || range == NULL || range->registered) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = range->flags;
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuMemHostGetDevicePointer_v2, SIM_CURRENT,
+         (CUdeviceptr * out, void *memory, unsigned flags), device_pointer(out, memory, flags))
+SIM_CALL(cuMemHostGetFlags, SIM_CURRENT, (unsigned *flags, void *memory), flags_of(flags, memory))

@@ -1,0 +1,193 @@
+// What a pointer tells: cuPointerGetAttribute and its kin, for device and pinned host memory.
+#include "sim/border/border.h"
+#include "sim/device/device.h"
+#include "sim/memory/allocate.h"
+#include "sim/memory/ranges.h"
+
+#include <string.h>
+
+// What the attributes need to know of a pointer, wherever it points.
+struct target {
+    uintptr_t pointer;
+    struct sim_allocation *allocation; // device memory, or
+    struct sim_host_range *host;       // pinned host memory
+};
+
+static bool resolve(CUdeviceptr pointer, struct target *target) {
+    target->pointer = pointer;
+    target->allocation = sim_allocation_at(pointer);
+    target->host = target->allocation == NULL ? sim_host_at(pointer) : NULL;
+    return target->allocation != NULL || target->host != NULL;
+}
+
+static struct CUctx_st *context_of(const struct target *t) {
+    const struct sim_allocation *allocation = t->allocation;
+    if (allocation != NULL) {
+        return allocation->kind == SIM_VIRTUAL ? NULL : allocation->context;
+    }
+    return t->host->context;
+}
+
+static struct sim_device *device_of(const struct target *t) {
+    return t->allocation != NULL ? t->allocation->device : t->host->context->device;
+}
+
+static uintptr_t start_of(const struct target *t) {
+    return t->allocation != NULL ? t->allocation->start : t->host->start;
+}
+
+static size_t size_of(const struct target *t) {
+    return t->allocation != NULL ? t->allocation->size : t->host->size;
+}
+
+static CUresult host_pointer(const struct target *t, void *out) {
+    if (t->host == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(out, &t->pointer, sizeof t->pointer);
+    return CUDA_SUCCESS;
+}
+
+static void put_number(void *out, unsigned value) {
+    memcpy(out, &value, sizeof value);
+}
+
+static void put_long(void *out, unsigned long long value) {
+    memcpy(out, &value, sizeof value);
+}
+
+static CUresult put_flag(void *out, bool value) {
+    *(bool *)out = value;
+    return CUDA_SUCCESS;
+}
+
+static CUresult tell_identity(const struct target *t, CUpointer_attribute which, void *out) {
+    struct CUctx_st *context = context_of(t);
+    switch ((int)which) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        memcpy(out, &context, sizeof context);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        put_long(out, t->pointer);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        return host_pointer(t, out);
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        put_long(out, t->allocation != NULL ? t->allocation->buffer_id : t->host->buffer_id);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        put_long(out, start_of(t));
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        put_long(out, size_of(t));
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static const CUmemoryPool no_pool = NULL;
+
+static CUresult tell(const struct target *t, CUpointer_attribute which, void *out) {
+    switch ((int)which) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        put_number(out, t->host != NULL && !t->host->managed ? CU_MEMORYTYPE_HOST
+                                                             : CU_MEMORYTYPE_DEVICE);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        return put_flag(out, t->allocation != NULL && t->allocation->sync_memops);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        return put_flag(out, t->host != NULL && t->host->managed);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        put_number(out, (unsigned)device_of(t)->ordinal);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        return put_flag(out, t->allocation != NULL && t->allocation->kind == SIM_PLAIN);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        return put_flag(out, true);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        put_long(out, 0);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        return put_flag(out, t->allocation != NULL);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        put_number(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        memcpy(out, t->allocation != NULL ? &t->allocation->pool : &no_pool, sizeof no_pool);
+        return CUDA_SUCCESS;
+    default:
+        return tell_identity(t, which, out);
+    }
+}
+
+static CUresult attribute(void *out, CUpointer_attribute which, CUdeviceptr pointer) {
+    struct target target;
+    if (out == NULL || !resolve(pointer, &target)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return tell(&target, which, out);
+}
+
+SIM_CALL(cuPointerGetAttribute, SIM_CURRENT,
+         (void *out, CUpointer_attribute which, CUdeviceptr pointer),
+         attribute(out, which, pointer))
+
+static size_t width_of(CUpointer_attribute which) {
+    switch ((int)which) {
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        return sizeof(bool);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return sizeof(unsigned);
+    default:
+        return sizeof(void *);
+    }
+}
+
+static void put_unknown(CUpointer_attribute which, void *out) {
+    memset(out, 0, width_of(which));
+    if (which == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
+        put_number(out, (unsigned)CU_DEVICE_INVALID);
+    }
+}
+
+// "If ptr was not allocated by ... CUDA, the call succeeds and returns NULLs."
+static CUresult attributes(unsigned count, CUpointer_attribute *which, void **out,
+                           CUdeviceptr pointer) {
+    struct target target;
+    if (count == 0 || which == NULL || out == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool known = resolve(pointer, &target);
+    for (unsigned i = 0; i < count; i++) {
+        if (!known || tell(&target, which[i], out[i]) != CUDA_SUCCESS) {
+            put_unknown(which[i], out[i]);
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuPointerGetAttributes, SIM_CURRENT,
+         (unsigned count, CUpointer_attribute *which, void **out, CUdeviceptr pointer),
+         attributes(count, which, out, pointer))
+
+static CUresult set_attribute(const void *value, CUpointer_attribute which, CUdeviceptr pointer) {
+    struct sim_allocation *allocation = sim_allocation_at(pointer);
+    if (value == NULL || allocation == NULL || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    allocation->sync_memops = *(const unsigned *)value != 0;
+    return CUDA_SUCCESS;
+}
+
+SIM_CALL(cuPointerSetAttribute, SIM_CURRENT,
+         (const void *value, CUpointer_attribute which, CUdeviceptr pointer),
+         set_attribute(value, which, pointer))

@@ -1,0 +1,132 @@
+// Windows of addresses: what cuMemAddressReserve gives, and what other processes' memory is seen
+// through.
+//
+// A window is a range of addresses that nobody may touch, as a device's, with an alias of the same
+// length where stream work finds the bytes: mapping puts pages of a device's file there. So work
+// may span several mappings. Guarded by the lock.
+#include "sim/memory/window.h"
+
+#include "sim/base/ids.h"
+#include "sim/base/limits.h"
+#include "sim/device/device.h"
+#include "sim/device/thread.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static struct sim_window *windows;
+
+static char *reserve(size_t bytes) {
+    char *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+struct sim_window *sim_window_new(size_t size) {
+    struct sim_window *window = calloc(1, sizeof *window);
+    if (window == NULL) {
+        return NULL;
+    }
+    char *addresses = reserve(size + SIM_PAGE);
+    window->alias = reserve(size);
+    if (addresses == NULL || window->alias == NULL) {
+        free(window);
+        return NULL;
+    }
+    window->reserved = addresses;
+    window->start = ((uintptr_t)addresses + SIM_PAGE - 1) & ~(uintptr_t)(SIM_PAGE - 1);
+    window->size = size;
+    window->next = windows;
+    windows = window;
+    return window;
+}
+
+void sim_window_drop(struct sim_window *window) {
+    struct sim_window **link = &windows;
+    while (*link != window) {
+        link = &(*link)->next;
+    }
+    *link = window->next;
+    munmap(window->reserved, window->size + SIM_PAGE);
+    munmap(window->alias, window->size);
+    free(window);
+}
+
+struct sim_window *sim_window_at(uintptr_t address) {
+    struct sim_window *window = windows;
+    while (window != NULL && (address < window->start || address - window->start >= window->size)) {
+        window = window->next;
+    }
+    return window;
+}
+
+struct sim_window *sim_window_first(void) {
+    return windows;
+}
+
+struct sim_mapping *sim_window_mapping(const struct sim_window *window, uintptr_t address) {
+    struct sim_mapping *mapping = window->mappings;
+    while (mapping != NULL &&
+           (address < mapping->as.start || address - mapping->as.start >= mapping->as.size)) {
+        mapping = mapping->next;
+    }
+    return mapping;
+}
+
+bool sim_virtual_at(uintptr_t address) {
+    return sim_window_at(address) != NULL;
+}
+
+struct sim_allocation *sim_virtual_allocation(uintptr_t address) {
+    const struct sim_window *window = sim_window_at(address);
+    struct sim_mapping *mapping = window == NULL ? NULL : sim_window_mapping(window, address);
+    return mapping == NULL ? NULL : &mapping->as;
+}
+
+static bool reachable(const struct sim_mapping *mapping) {
+    const struct CUctx_st *running = sim_self()->running;
+    unsigned wanted = running == NULL ? ~0u : 1u << running->device->ordinal;
+    return mapping != NULL && (mapping->access & wanted) != 0;
+}
+
+char *sim_virtual_reach(uintptr_t address, size_t bytes) {
+    const struct sim_window *window = sim_window_at(address);
+    uintptr_t at = address;
+    while (at - address < bytes) {
+        const struct sim_mapping *mapping = sim_window_mapping(window, at);
+        if (!reachable(mapping)) {
+            return NULL;
+        }
+        at = mapping->as.start + mapping->as.size;
+    }
+    return window->alias + (address - window->start);
+}
+
+struct sim_mapping *sim_window_map(struct sim_window *window, uintptr_t address, size_t size,
+                                   int file, off_t offset) {
+    struct sim_mapping *mapping = calloc(1, sizeof *mapping);
+    char *place = window->alias + (address - window->start);
+    if (mapping == NULL ||
+        mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+             offset) == MAP_FAILED) {
+        free(mapping);
+        return NULL;
+    }
+    mapping->first = mapping->as.start = address;
+    mapping->as.size = mapping->as.taken = size;
+    mapping->as.kind = SIM_VIRTUAL;
+    mapping->as.buffer_id = sim_next_buffer_id();
+    mapping->next = window->mappings;
+    window->mappings = mapping;
+    return mapping;
+}
+
+void sim_window_unmap(struct sim_window *window, struct sim_mapping *mapping) {
+    struct sim_mapping **link = &window->mappings;
+    while (*link != mapping) {
+        link = &(*link)->next;
+    }
+    *link = mapping->next;
+    mmap(window->alias + (mapping->first - window->start), mapping->as.taken, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    free(mapping);
+}
