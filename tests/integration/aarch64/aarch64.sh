@@ -17,12 +17,12 @@ fail() { echo "$*" && exit 1; }
 flags=(-std=c17 -O2 -fPIC -D_GNU_SOURCE "-DBFC_VERSION=\"$version\"" -I. -isystem "$cuda" -fvisibility=hidden)
 sim=(-D__CUDA_API_VERSION_INTERNAL -D__CUDA_API_PUSH_VISIBILITY_DEFAULT)
 mkdir "$work/sim" "$work/bin"
-# As sim/meson.build builds it; the source files of a folder are all of one library.
+# As sim/meson.build builds it; the source files of a room are all of one library.
 $compiler "${flags[@]}" "${sim[@]}" -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic \
-    -Wl,-z,nodelete sim/*.c -o "$work/sim/libcuda.so.1" ||
+    -Wl,-z,nodelete sim/{base,device,memory,graph,order,border,calls/*}/*.c -o "$work/sim/libcuda.so.1" ||
     fail 'the stand-in driver does not build'
 $compiler "${flags[@]}" -shared -pthread -Wl,--version-script=interpose/entry/symbols.map \
-    -Wl,-z,nodelete,-z,lazy,-z,relro interpose/*/*.c interpose/entry/thunk_aarch64.S segment/*.c pool/*.c base/*.c \
+    -Wl,-z,nodelete,-z,lazy,-z,relro interpose/*/*.c interpose/entry/thunk_aarch64.S segment/*.c pool/*/*.c base/*.c \
     -o "$work/libbfcpreload.so" || fail 'the library does not build'
 ln -s libcuda.so.1 "$work/sim/libcuda.so"
 for program in driver_linked by_name host; do
