@@ -20,6 +20,8 @@ def table(entries):
 
 def markdown(results):
     lines = ["# bfcpreload on a GPU", ""]
+    if results["machine"].get("dry run"):
+        lines += ["**A dry run over the simulated GPU: no figure is a real device's.**", ""]
     if not results.get("finished"):
         lines += ["**Not finished: what follows is what there was when it ended.**", ""]
     lines += [f"- {key}: {one_line(value)}" for key, value in results.get("machine", {}).items()]

@@ -1,0 +1,90 @@
+"""Builds the library and bfcstat with the C compiler alone, and asks for the frameworks' versions."""
+
+import concurrent.futures
+import contextlib
+import os
+import platform
+import re
+import sys
+
+from ..running import OutOfTime
+from ..session import at_once, sources
+from ..toolkit import ROOT
+from .clients import CLIENTS, FRAMEWORKS
+
+
+def run(session):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        frameworks = [pool.submit(probe_framework, session, name) for name in FRAMEWORKS]
+        if not session.built:
+            with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
+                version = next((line.split("'")[1] for line in file if "version:" in line), "0")
+            build_library(session, version)
+            build_bfcstat(session, version)
+        for framework in frameworks:
+            with contextlib.suppress(OutOfTime):
+                framework.result()
+    for path in session.library, session.bfcstat:
+        if not os.path.exists(path):
+            raise SystemExit(f"gpu-check: there is no {path}\n" + "\n".join(session.results.all["failures"]))
+
+
+def objects(session, paths, *flags):
+    """Compiles them at once; objects, and what the compiler said of those that do not."""
+    made = [os.path.join(session.work, re.sub("[^a-z0-9_]", "_", os.path.relpath(path, ROOT)) + ".o")
+            for path in paths]
+    done = at_once([(session.cc, "-c", path, "-o", out, *flags) for path, out in zip(paths, made)])
+    return made, "".join(error for status, _, error in done if status)
+
+
+def build_library(session, version):
+    """As interpose/meson.build and pool/meson.build do it."""
+    thunk = f"interpose/entry/thunk_{platform.machine()}.S"
+    flags = ["-fPIC", "-fvisibility=hidden", f'-DBFC_VERSION="{version}"', "-pthread"]
+    made, error = objects(session, sources("interpose/*/*.c", "segment/*.c", "base/*.c", thunk), *flags)
+    pool, complaints = objects(session, sources("pool/*/*.c"), *flags, "-O3")
+    if error + complaints:
+        session.fail("build", "libbfcpreload.so", error + complaints)
+        return
+    session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
+                    "-Wl,--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
+                    "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro", "-nostartfiles")
+
+
+def build_bfcstat(session, version):
+    """Without `top`, which needs ncurses."""
+    folder = os.path.join(ROOT, "tools/bfcstat")
+    session.run([sys.executable, os.path.join(folder, "embed.py"), "report_page",
+                 os.path.join(folder, "report.html"), os.path.join(session.work, "report_page.h")], 60)
+    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/text/*.c", "tools/job/*.c",
+                    "segment/*.c", "base/*.c")
+    made, error = objects(session, [path for path in paths if not path.endswith("/top.c")],
+                          f'-DBFC_VERSION="{version}"', "-I" + session.work)
+    if error:
+        session.fail("build", "bfcstat", error)
+    else:
+        session.compile("build", "bfcstat", made, "-lm")
+
+
+def probe_framework(session, name):
+    """Notes its version, or that it is missing. Its libraries are in memory afterwards, so that the
+    first client's run is no slower than the others."""
+    module = FRAMEWORKS[name]
+    status, out, error = session.run(
+        [sys.executable, "-c", f"import {module}; print({module}.__version__)"], 90)
+    if name == "jax" and status == 0:
+        probe_jax_flags(session)
+    missing = f"No module named '{module}'" in error
+    version = out.strip().splitlines()[-1:] or [""]
+    session.results.machine[name] = version[0] if status == 0 else \
+        "missing" if missing else "does not start: " + error.strip()[-200:]
+
+
+def probe_jax_flags(session):
+    """A flag that JAX does not know ends the program."""
+    flags = CLIENTS["jax"].always
+    status, _, _ = session.run([sys.executable, "-c", "import jax; jax.devices()"], 90,
+                               JAX_PLATFORMS="cpu", **flags)
+    if status:
+        session.flags["jax"] = {}
+        session.surprise("build", "jax", "does not know " + flags["XLA_FLAGS"])

@@ -1,0 +1,137 @@
+"""Real clients: natively with their own pool, natively without it, and preloaded in each mode."""
+
+import collections
+import glob
+import json
+import os
+import sys
+import time
+
+from .. import machine
+from ..session import MODES, sources
+from ..toolkit import ROOT
+
+# `raw` makes it a client of cudaMalloc itself; None where it is one anyway. `always` makes its runs
+# deterministic, also with its own pool.
+Client = collections.namedtuple("Client", "raw always")
+CLIENTS = {
+    "pytorch": Client({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}),
+    "jax": Client({"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+                  {"XLA_FLAGS": "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0",
+                   "TF_CPP_MIN_LOG_LEVEL": "2"}),
+    "cupy": Client(None, {}),
+    "numba": Client(None, {}),
+    "cublas": Client(None, {}),
+    "nccl": Client(None, {"NCCL_SOCKET_IFNAME": "lo"}),
+}
+FRAMEWORKS = {"pytorch": "torch", "jax": "jax", "cupy": "cupy", "numba": "numba"}
+HEADERS = {"cublas": "cublas_v2.h", "nccl": "nccl.h"}
+
+
+def run(session):
+    for number, (name, client) in enumerate(CLIENTS.items()):
+        command = framework_command(session, name) if name in FRAMEWORKS else compiled_command(session, name)
+        if command:
+            # One that hangs must not take the time of those after it.
+            limit = min(90, 2 * session.clock.left() / (len(CLIENTS) - number))
+            compare(Attempt(session, name, command, limit), client)
+
+
+def framework_command(session, name):
+    if session.results.machine.get(name) == "missing":
+        session.skip("clients", name, f"missing: no module {FRAMEWORKS[name]}")
+        return None
+    return [sys.executable, os.path.join(ROOT, f"tests/gpu/client_{name}.py")]
+
+
+def compiled_command(session, name):
+    nvcc = os.path.join(session.toolkit.home, "bin", "nvcc")
+    if not os.path.exists(nvcc):
+        return session.skip("clients", name, "missing: no nvcc")
+    wheels = machine.nvidia_packages()
+    library = find_library(session, name, wheels)
+    if not library:
+        return session.skip("clients", name, f"missing: no lib{name}.so")
+    # The toolkit's own headers come first: a package may bring those of another release.
+    headers = [flag for wheel in wheels if os.path.exists(f"{wheel}/include/{HEADERS[name]}")
+               for flag in ("-Xcompiler", "-idirafter," + wheel + "/include")]
+    program = os.path.join(session.work, "client_" + name)
+    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program,
+                                    *headers, "-Xlinker", library, "-Xlinker", "-rpath", "-Xlinker",
+                                    os.path.dirname(library)], 120)
+    return session.skip("clients", name, "does not build: " + error) if status else [program]
+
+
+def find_library(session, name, wheels):
+    """Of the toolkit or the system, else of NVIDIA's Python packages, whose libraries have no plain .so."""
+    places = [session.toolkit.libraries(), "/usr/lib/*-linux-gnu", "/usr/lib64",
+              *(wheel + "/lib" for wheel in wheels)]
+    return next((path for place in places for path in sorted(glob.glob(f"{place}/lib{name}.so*"))), None)
+
+
+class Attempt:
+    """Runs of one client, and their notes."""
+
+    def __init__(self, session, name, command, limit):
+        self.session, self.name, self.command, self.limit = session, name, command, limit
+
+    def run(self, how, mode=None, **variables):
+        """The client's own line, or None when it failed or was skipped."""
+        if mode:
+            status, out, error = self.session.preloaded(self.command, mode, self.limit, BFC_SUMMARY="1",
+                                                        **variables)
+        else:
+            status, out, error = self.session.run(self.command, self.limit, **variables)
+        line = last_json(out)
+        if status or "digest" not in line:
+            return self.complain(how, mode, status, line.get("skipped", ""), error)
+        if mode:
+            line["summary"] = [text.strip() for text in
+                               error.partition("bfcpreload: summary")[2].splitlines()[1:8]]
+        self.session.note("clients", f"{self.name}, {how}",
+                          {key: line[key] for key in ("seconds", "digest", "coverage", "summary")
+                           if line.get(key)})
+        return line
+
+    def complain(self, how, mode, status, skipped, error):
+        why = f"exit status {status}: {error}"
+        name = f"{self.name}, {how}"
+        if mode:
+            return self.session.fail("clients", name, why)
+        return self.session.skip("clients", name, skipped if status == 77 else
+                                 "does not work natively: " + why)
+
+
+def last_json(text):
+    try:
+        return json.loads(text.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return {}
+
+
+def compare(attempt, client):
+    """Natively and in each mode: the same digest, and something pooled."""
+    always = attempt.session.flags.get(attempt.name, client.always)
+    if client.raw and not attempt.run("native, its own pool", **always):
+        return  # it does not work here, whatever the allocator
+    variables = {**always, **(client.raw or {})}
+    native = attempt.run("native", **variables)
+    for mode in MODES if native else []:
+        begin = time.monotonic()
+        line = attempt.run("preloaded, " + mode, mode, **variables)
+        if not line and time.monotonic() - begin >= attempt.limit:
+            break  # it would hang in the other modes too
+        if line:
+            judge(attempt, mode, line, native, variables)
+
+
+def judge(attempt, mode, line, native, variables):
+    what = f"{attempt.name}, {mode}"
+    if line["digest"] != native["digest"]:
+        again = attempt.run("native, again", **variables)
+        if again and again["digest"] != native["digest"]:  # which proves nothing
+            attempt.session.surprise("clients", what, "not deterministic: natively it differs too")
+        else:
+            attempt.session.fail("clients", what, "computed something else than natively")
+    if (line.get("coverage") or {}).get("pooled") == 0:
+        attempt.session.fail("clients", what, f"nothing was pooled: {line['coverage']}")

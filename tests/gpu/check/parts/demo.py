@@ -1,0 +1,39 @@
+"""scripts/demo, but for its setting up and building: with what was built here."""
+
+import json
+import os
+import sys
+
+from ..toolkit import ROOT
+
+PROGRAMS = "tests/integration/demo"
+
+
+def run(session):
+    build = session.built or lay_out(session, os.path.join(session.work, "demo"))
+    status, out, error = session.run([sys.executable, os.path.join(ROOT, "scripts/demo.py"), build], 120)
+    try:
+        figures = json.loads(out.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        session.fail("demo", "demo", f"exit status {status}: {out}{error}")
+        return
+    for name, figure in figures.items():
+        session.note("demo", name, figure)
+    if status:
+        session.fail("demo", "demo", error)
+    else:
+        session.note("demo", "demo", "ok")
+
+
+def lay_out(session, build):
+    """As a build folder is. Over the stand-in, its libraries and program are Meson's."""
+    links = {"interpose/libbfcpreload.so": session.library, "tools/bfcstat": session.bfcstat}
+    if session.stand_in:
+        links.update({name: os.path.join(session.stand_in.build, name) for name in ("sim", PROGRAMS + "/train")})
+    os.makedirs(os.path.join(build, PROGRAMS), exist_ok=True)
+    for name, made in links.items():
+        place = os.path.join(build, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if not os.path.lexists(place):
+            os.symlink(made, place)
+    return build

@@ -1,0 +1,54 @@
+"""Measures what documentation leaves open, and a pair of cudaMalloc and cudaFree natively and preloaded."""
+
+import contextlib
+import json
+import os
+
+from ..session import MODES, sources
+from ..toolkit import ROOT
+
+
+def run(session):
+    program = session.compile("measure", "measure", sources(
+        "tests/gpu/measure.c", "interpose/ipc/token.c", "interpose/host/siphash.c"), *session.driver(), "-ldl")
+    sections = session.run([program, "--list"]) if program else (0, "", "")
+    if sections[0]:
+        session.surprise("measure", "measure", sections[2])
+    for section in sections[1].splitlines():
+        measure_section(session, program, section)
+    measure_pairs(session)
+
+
+def measure_section(session, program, section):
+    kernels = os.path.join(ROOT, "sim/kernels.ptx")
+    status, out, error = session.run([program, kernels, section], 15, CUDA_MODULE_LOADING="EAGER")
+    for line in out.splitlines():
+        with contextlib.suppress(ValueError):  # of one that was cut off
+            figure = json.loads(line)
+            session.note("measure", figure["name"], figure.get("value", figure.get("values")))
+    if status:
+        session.surprise("measure", section, f"exit status {status}: {error}")
+
+
+def measure_pairs(session):
+    program = session.compile("measure", "pair", sources("tests/gpu/pair.c"), *session.toolkit.runtime(),
+                              *session.driver())
+    if not program or not measure_pair(session, "native", session.run([program])):
+        return
+    for mode in MODES:
+        fast = measure_pair(session, mode, session.preloaded([program], mode))
+        slow = measure_pair(session, mode + ", BFC_RUNTIME=off",
+                            session.preloaded([program], mode, BFC_RUNTIME="off"))
+        if fast and slow:
+            session.note("measure", f"cudaMalloc + cudaFree, {mode}: time with BFC_RUNTIME=off, "
+                         "of the time with it on", round(slow["runtime_ns"] / fast["runtime_ns"], 2))
+
+
+def measure_pair(session, how, outcome):
+    status, out, error = outcome
+    if status and how == "native":
+        return session.surprise("measure", "pair, native", f"exit status {status}: {error}")
+    if status:
+        return session.fail("measure", "pair, " + how, error)
+    session.note("measure", "cudaMalloc + cudaFree, 64 KiB, " + how, json.loads(out))
+    return json.loads(out)

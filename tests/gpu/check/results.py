@@ -1,0 +1,106 @@
+"""What a run of scripts/gpu-check has found, and the two files that hold it."""
+
+import json
+import os
+import threading
+import time
+
+from . import report
+
+LISTS = ("failures", "surprises", "skipped")
+SAME = ("dry run", "device", "driver", "memory", "libcuda")  # of the machine, for --resume
+EVERY = 5  # seconds between two writings within a part
+
+
+class CannotResume(Exception):
+    pass
+
+
+class Results:
+    """Safe to use from several threads."""
+
+    def __init__(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        self.folder = folder
+        self.lock = threading.RLock()  # over `all` and the files
+        self.written = 0
+        self.all = {"machine": {}, **{name: [] for name in LISTS}, "parts": {}, "seconds": {},
+                    "ended": [], "finished": False}
+
+    @property
+    def machine(self):
+        return self.all["machine"]
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    # ---- of an earlier run ----
+
+    def take_over(self, machine, parts):
+        """Takes the results of an earlier run on the same device. Returns the parts that are left to do;
+        all of them where there are no earlier results."""
+        if not os.path.exists(self.path("results.json")):
+            return parts
+        earlier = self.read_earlier()
+        differs = [name for name in SAME if earlier["machine"].get(name) != machine.get(name)]
+        if differs:
+            raise CannotResume(f"{self.path('results.json')} is of another machine ({', '.join(differs)} "
+                               "differs): name another folder with --out, or leave out --resume")
+        with self.lock:
+            self.all = dict(earlier, finished=False)
+        return [part for part in parts if part not in earlier["ended"]]
+
+    def read_earlier(self):
+        try:
+            with open(self.path("results.json"), encoding="utf-8") as file:
+                earlier = json.load(file)
+            if set(earlier) != set(self.all):
+                raise ValueError("it has other keys than this gpu-check writes")
+        except ValueError as problem:
+            raise CannotResume(f"{self.path('results.json')} cannot be resumed from: {problem}; leave out "
+                               "--resume to run all parts") from problem
+        return earlier
+
+    def drop(self, part):
+        """Forgets what was noted of a part."""
+        with self.lock:
+            for name in "parts", "seconds":
+                self.all[name].pop(part, None)
+            for name in LISTS:
+                self.all[name] = [line for line in self.all[name] if not line.startswith(part + ": ")]
+            self.all["ended"] = [name for name in self.all["ended"] if name != part]
+
+    # ---- noting ----
+
+    def note(self, part, name, value, kind=None, why=""):
+        with self.lock:
+            self.all["parts"].setdefault(part, {})[name] = value
+            if kind:
+                self.all[kind].append(f"{part}: {name}: {why.strip()[-1000:]}")
+            if time.monotonic() - self.written > EVERY:
+                self.write()
+
+    def end_part(self, part, seconds, whole):
+        """`whole`: nothing of the part was left out for want of time."""
+        with self.lock:
+            self.all["seconds"][part] = round(seconds, 1)
+            if whole:
+                self.all["ended"].append(part)
+            self.write()
+
+    def finish(self):
+        with self.lock:
+            self.all["finished"] = True
+
+    def counts(self):
+        return ", ".join(f"{len(self.all[name])} {name}" for name in LISTS)
+
+    def write(self):
+        """Replaces whole files, so that a run may be ended at any time."""
+        with self.lock:
+            self.written = time.monotonic()
+            for name, text in (("results.json", json.dumps(self.all, indent=1) + "\n"),
+                               ("results.md", report.markdown(self.all))):
+                with open(self.path(name + ".new"), "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(self.path(name + ".new"), self.path(name))

@@ -1,0 +1,162 @@
+"""What the parts of scripts/gpu-check share: how they run and compile programs, and how they note what
+came of it."""
+
+import concurrent.futures
+import contextlib
+import glob
+import json
+import os
+import re
+import shlex
+import shutil
+import time
+import traceback
+
+from .running import Clock, OutOfTime, Runner
+from .toolkit import ROOT, Toolkit
+
+MODES = ("sync", "lazy", "ordered")
+CACHES = ("CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME")
+
+
+class Session:
+    """Safe to use from several threads. `stand_in` is None on a real device."""
+
+    def __init__(self, options, results, work, awake, stand_in=None):
+        self.results = results
+        self.work = work
+        self.stand_in = stand_in
+        self.toolkit = Toolkit(options.cuda)
+        self.cases = [number for number in options.cases.split(",") if number]
+        self.clock = Clock(options.budget)
+        self.runner = Runner(self.clock, work, self.variables(), keep=awake)
+        self.out_of_time = False  # in the part at hand
+        self.flags = {}  # of clients: variables found not to work here, replaced
+        self.built = options.built and os.path.realpath(options.built)
+        self.library = os.path.join(self.built, "interpose/libbfcpreload.so") if self.built else \
+            os.path.join(work, "libbfcpreload.so")
+        self.bfcstat = os.path.join(self.built, "tools/bfcstat") if self.built else \
+            os.path.join(work, "bfcstat")
+        if re.search(r"[\s:$]", self.library):
+            raise SystemExit(f"gpu-check: {self.library} cannot be preloaded: LD_PRELOAD takes no path "
+                             "with blanks, colons or dollars; --work names another folder")
+
+    def variables(self):
+        """For every program. Caches go to the work folder: the home may not be writable, and may hold
+        results of earlier runs."""
+        caches = {name: os.path.join(self.work, "cache", name) for name in CACHES}
+        for folder in caches.values():
+            os.makedirs(folder, exist_ok=True)
+        return dict(caches, CUDA_HOME=self.toolkit.home, DEBUGINFOD_URLS="", TMPDIR=self.work)
+
+    # ---- running ----
+
+    def run(self, command, limit=60, **variables):
+        """Status, standard output and error; never longer than what is left of the part's time."""
+        done = self.runner.run(command, limit, **variables)
+        return done.status, done.out, done.error
+
+    def preloaded(self, command, mode="sync", limit=60, **variables):
+        return self.run(command, limit, LD_PRELOAD=self.library, BFC_FREE=mode,
+                        BFCSTAT=self.bfcstat, **variables)
+
+    def report_command(self):
+        return shlex.quote(self.bfcstat) + " --json"
+
+    def workers(self):
+        """How many programs may use the device at once."""
+        shared = self.results.machine.get("compute mode") == 0
+        return min(8, os.cpu_count() or 1) if shared else 1
+
+    # ---- noting ----
+
+    def note(self, part, name, value):
+        self.results.note(part, name, value)
+
+    def fail(self, part, name, why):
+        self.results.note(part, name, "FAILED", "failures", why)
+
+    def surprise(self, part, name, why):
+        """Not our library's fault: the machine natively is not as our tests take it to be."""
+        self.results.note(part, name, "see surprises", "surprises", why)
+
+    def skip(self, part, name, why):
+        self.results.note(part, name, "skipped", "skipped", why)
+
+    def skip_for_time(self, part, name):
+        self.out_of_time = True
+        self.skip(part, name, "out of time")
+
+    # ---- compiling ----
+
+    def compile(self, part, name, sources, *flags):
+        """The program's path, or None after noting why there is none."""
+        out = os.path.join(self.work, name)
+        missing = [flag for flag in flags if flag.startswith("/") and not os.path.exists(flag)]
+        if missing:
+            self.skip(part, name, "missing: " + ", ".join(missing))
+            return None
+        status, _, error = self.cc(*sources, "-o", out, *flags)
+        if status:
+            self.fail(part, name, error)
+            return None
+        self.note(part, name, "built")
+        return out
+
+    def cc(self, *arguments):
+        compiler = os.environ.get("CC") or \
+            next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), "cc")
+        return self.run([*shlex.split(compiler), "-O2", "-g", "-std=gnu17", "-D_GNU_SOURCE",
+                         "-D_FILE_OFFSET_BITS=64", "-I" + ROOT,
+                         *(flag for folder in self.toolkit.headers() for flag in ("-isystem", folder)),
+                         *arguments], 120)
+
+    def driver(self):
+        return self.toolkit.driver() or [self.results.machine["libcuda"]]
+
+    # ---- the parts ----
+
+    def do(self, parts, todo):
+        """`parts`: a Part for each name, in order. `todo`: the names of those to run."""
+        later = sum(parts[name].weight for name in todo)
+        for name in todo:
+            later -= parts[name].weight
+            self.clock.begin_part(parts[name].weight, later)
+            self.do_part(name, parts[name])
+        self.results.finish()
+        self.results.write()
+
+    def do_part(self, name, part):
+        begin = time.monotonic()
+        self.out_of_time = False
+        self.results.drop(name)
+        try:
+            part.run(self)
+        except OutOfTime:
+            self.out_of_time = True
+            (self.fail if name == "build" else self.skip)(name, "the rest of it", "out of time")
+        except Exception:  # pylint: disable=broad-except
+            self.fail(name, "gpu-check itself", traceback.format_exc())
+        self.runner.end_orphans()
+        took = time.monotonic() - begin
+        self.results.end_part(name, took, whole=not self.out_of_time)
+        print(f"{name}: {took:.1f} s", flush=True)
+
+
+def sources(*patterns):
+    """Files of the project."""
+    return [path for pattern in patterns for path in sorted(glob.glob(os.path.join(ROOT, pattern)))]
+
+
+def at_once(calls, most=None):
+    """Calls several functions in threads; their results in order."""
+    with concurrent.futures.ThreadPoolExecutor(most or os.cpu_count() or 1) as pool:
+        return [future.result() for future in [pool.submit(*call) for call in calls]]
+
+
+def pooled_of(text):
+    """How many allocations were pooled by bfcstat's JSON in a program's standard error, or None."""
+    begin = ("\n" + text).rfind("\n{")  # of the last report, if there are several
+    with contextlib.suppress(ValueError, KeyError):
+        return json.JSONDecoder().raw_decode(text[begin:])[0]["coverage"]["pooled_allocations"]
+    return None
