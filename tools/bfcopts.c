@@ -1,16 +1,16 @@
 /*
- * bfcopts: what the table of BFC_ variables says, for bfcrun, the README and people.
+ * bfcopts: prints the table of BFC_ variables, for bfcrun, the README and people.
  *
  * bfcopts help            one block of text for bfcrun --help: --name=VALUE, meaning, default
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
  * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts former          bfcrun's options of former names, one a line
- * bfcopts version
+ * bfcopts --help, --version
  * bfcopts check NAME=VALUE…
- *                         prints each with the variable's present name; exit status 0 when all are
- *                         accepted; else 1 and one line that names the first that is not, and what
- *                         is accepted
+ *                         prints each with the variable's present name and ends with 0 when all
+ *                         are accepted; otherwise ends with 1 after one line on standard error
+ *                         that names the first that is not accepted, and what is
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -105,30 +105,47 @@ static int check(const char *assignment) {
     return 1;
 }
 
+static int check_all(int count, char **assignments) {
+    int status = 0;
+    for (int i = 0; i < count && status == 0; i++)
+        status = check(assignments[i]);
+    return status;
+}
+
+static void print_version_number(void) {
+    puts(BFC_VERSION);
+}
+
+static void print_version(void) {
+    puts("bfcopts " BFC_VERSION);
+}
+
+static const char usage[] =
+    "usage: bfcopts help | markdown | names | flags | former | version | check NAME=VALUE...\n"
+    "       bfcopts --help | --version\n";
+
+static void print_usage(void) {
+    fputs(usage, stdout);
+}
+
+static const struct command {
+    const char *name;
+    void (*print)(void);
+} commands[] = {
+    {"help", print_help},         {"markdown", print_markdown},   {"names", print_names},
+    {"flags", print_flags},       {"former", print_former_flags}, {"version", print_version_number},
+    {"--version", print_version}, {"--help", print_usage},        {"-h", print_usage},
+};
+
 int main(int count, char **arguments) {
     const char *command = count > 1 ? arguments[1] : "";
-    if (count == 2 && strcmp(command, "help") == 0)
-        print_help();
-    else if (count == 2 && strcmp(command, "markdown") == 0)
-        print_markdown();
-    else if (count == 2 && strcmp(command, "names") == 0)
-        print_names();
-    else if (count == 2 && strcmp(command, "flags") == 0)
-        print_flags();
-    else if (count == 2 && strcmp(command, "former") == 0)
-        print_former_flags();
-    else if (count == 2 && strcmp(command, "version") == 0)
-        puts(BFC_VERSION);
-    else if (strcmp(command, "check") == 0) {
-        int status = 0;
-        for (int i = 2; i < count && status == 0; i++)
-            status = check(arguments[i]);
-        return status;
-    } else {
-        fputs("usage: bfcopts help | markdown | names | flags | former | version |"
-              " check NAME=VALUE...\n",
-              stderr);
-        return 2;
-    }
-    return 0;
+    if (strcmp(command, "check") == 0)
+        return check_all(count - 2, arguments + 2);
+    for (size_t i = 0; count == 2 && i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(command, commands[i].name) == 0) {
+            commands[i].print();
+            return 0;
+        }
+    fputs(usage, stderr);
+    return 2;
 }

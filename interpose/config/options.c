@@ -22,82 +22,92 @@ const struct bfc_option bfc_option_table[] = {
      NULL},
     {"BFC_POLICY", BFC_OPTION_CHOICE, "bfc", "bfc, tf, pytorch", 0, 0, AT(policy),
      "Chooses how blocks are placed and split: bfc is best fit with coalescing, tf "
-     "follows the rules of TensorFlow's BFC allocator, pytorch those of PyTorch's "
-     "caching allocator.",
+     "follows the rules of TensorFlow's BFC allocator, and pytorch follows those of "
+     "PyTorch's caching allocator.",
      NULL},
     {"BFC_FREE", BFC_OPTION_CHOICE, "sync", "sync, lazy, ordered", 0, 0, AT(free_mode),
-     "Sets what a free guarantees. sync: the host waits for the context, as cudaFree "
-     "does. lazy: the free returns at once and the memory is reused only after the "
-     "work that was under way has completed. ordered: the memory is reused at once and"
-     " the device makes later work wait.",
+     "Sets what a free guarantees. sync: the host waits for the context, as "
+     "cudaFree does. lazy: the free returns at once, and the memory is reused only "
+     "after the work that was under way at the free has completed. ordered: the "
+     "free returns at once, the memory can be reused at once, and the device makes "
+     "later work wait.",
      NULL},
     {"BFC_PENDING_BUDGET", BFC_OPTION_SIZE, "256M", NULL, 0, TIB, AT(pending_budget),
-     "With lazy, bytes of freed memory that the device may still be using, up to which"
-     " the pool grows; above it an allocation waits for such memory instead.",
+     "With lazy, the pool grows while at most this many bytes of freed memory may "
+     "still be in use by the device; above it, an allocation waits for such memory "
+     "instead, if that suffices. At 0 it waits whenever that suffices.",
      "BFC_DIRTY_BUDGET"},
     {"BFC_IPC", BFC_OPTION_CHOICE, "pooled", "pooled, off", 0, 0, AT(ipc),
-     "Sets what other processes get of pooled memory. pooled: a token that importers "
-     "which are preloaded too understand. off: from the first export on, allocations "
-     "come from the driver and their handles are the driver's own.",
+     "Sets what a CUDA IPC handle of pooled memory is. pooled: a token that only "
+     "other preloaded processes can open. off: from the first export on, "
+     "allocations come from the driver and their handles are the driver's own.",
      NULL},
     {"BFC_GROWTH", BFC_OPTION_CHOICE, "double", "double, fixed, exact, preallocate", 0, 0,
      AT(growth),
      "Sets the size of the next region that the pool takes from the driver. double: "
      "each step is twice the last (bfc: up to 32M, from there a 256th of what is "
-     "reserved or more). fixed: always BFC_GROWTH_SIZE. exact: what the request needs. "
-     "preallocate: BFC_PREALLOCATE at the first allocation.",
+     "reserved or more). fixed: always BFC_GROWTH_SIZE. exact: what the request "
+     "needs. preallocate: BFC_PREALLOCATE at the first allocation.",
      NULL},
     {"BFC_GROWTH_SIZE", BFC_OPTION_SIZE, "2M", NULL, 4 * KIB, TIB, AT(growth_size),
-     "Size in bytes of the first region (double) or of every region (fixed); a larger "
-     "request gets a larger region.",
+     "Sets the size in bytes of the first region (double) or of every region "
+     "(fixed); a larger request gets a larger region.",
      NULL},
     {"BFC_GROWTH_MAX", BFC_OPTION_SIZE, "1G", NULL, 4 * KIB, TIB, AT(growth_max),
-     "Size in bytes of the largest step of double; a larger request still gets a "
-     "larger region.",
+     "Sets the size in bytes of the largest step of double; a larger request still "
+     "gets a larger region.",
      NULL},
     {"BFC_PREALLOCATE", BFC_OPTION_SHARE, "0.75", NULL, 0, 0, AT(preallocate),
-     "Bytes that preallocate takes from the driver at the first allocation.", NULL},
+     "Sets how many bytes BFC_GROWTH=preallocate takes from the driver at the first "
+     "allocation.",
+     NULL},
     {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
-     "Most bytes that this process may reserve on one device; an allocation beyond it "
-     "fails with out of memory.",
+     "Sets the most bytes that this process may reserve on one device; an "
+     "allocation beyond it fails with out of memory. At none only the device limits "
+     "it.",
      NULL},
     {"BFC_RESERVE", BFC_OPTION_SHARE, "0", NULL, 0, 0, AT(reserve),
-     "Bytes of device memory that the pool leaves free for others whenever it grows.", NULL},
+     "Sets how many bytes of device memory the pool leaves free for others whenever "
+     "it grows; at 0 it may take all that is free.",
+     NULL},
     {"BFC_SPLIT_RATIO", BFC_OPTION_NUMBER, "none", NULL, 1, 1000000, AT(split_ratio),
-     "A free block at least this many times as large as the request is split; at none "
-     "the policy decides (tf: 2).",
+     "A free block is split if it is at least this many times as large as the "
+     "request; at none the policy decides (tf: 2).",
      NULL},
     {"BFC_SPLIT_SLACK", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(split_slack),
-     "A free block that would leave at least this many bytes unused is split, whatever"
-     " its ratio; at none the policy decides (tf: 128M).",
+     "A free block is split if at least this many bytes would be left over, "
+     "whatever its ratio to the request; at none the policy decides (tf: 128M).",
      NULL},
     {"BFC_MAX_SPLIT", BFC_OPTION_SIZE, "none", NULL, 20 * MIB, TIB, AT(max_split),
-     "Free blocks of this size or larger are never split and serve requests of nearly "
-     "their own size only.",
+     "Free blocks of this many bytes or more are never split, and serve only "
+     "requests of nearly their own size; at none there is no such bound.",
      NULL},
     {"BFC_ROUNDUP", BFC_OPTION_CHOICE, "0", "0, 1, 2, 4, 8, 16, 32, 64", 0, 0, AT(roundup),
      "Each power of two is divided into this many equal steps, and requests are "
-     "rounded up to the next step; at 0 the policy decides (bfc: to 512 bytes and, from 64K on, "
-     "to 64K).",
+     "rounded up to the next step; at 0 the policy decides (bfc: to 512 bytes and, "
+     "from 64K on, to 64K).",
      NULL},
     {"BFC_BYPASS_ABOVE", BFC_OPTION_SIZE, "none", NULL, 0, TIB, AT(bypass_above),
-     "Requests larger than this many bytes go to the driver and are not pooled.", NULL},
+     "Requests larger than this many bytes go to the driver and are not pooled; at "
+     "none all sizes are pooled.",
+     NULL},
     {"BFC_GC_THRESHOLD", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(gc_threshold),
      "When the pool has reserved more bytes than this, it gives idle regions back "
-     "before it grows; a fraction is of BFC_LIMIT, or of the device where there is none.",
+     "before it grows; a fraction is of BFC_LIMIT, or of the device's memory "
+     "without a limit. At none it grows without giving any back.",
      NULL},
     {"BFC_TRIM_IDLE", BFC_OPTION_NUMBER, "none", NULL, 0, 31536000, AT(trim_idle),
      "A region that has been wholly free for this many seconds is given back to the "
-     "driver.",
+     "driver; at none it is kept.",
      NULL},
     {"BFC_YIELD", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(yield),
-     "At 1 this process gives cached memory back when another preloaded process of the"
-     " user runs out on the same device, and asks the others when it runs out itself; "
-     "at 0 it does neither.",
+     "At 1 this process gives cached memory back when another preloaded process of "
+     "the user runs out of memory on the same device, and asks the others to do so "
+     "when it runs out itself; at 0 it does neither.",
      NULL},
     {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
-     "strip removes RTLD_DEEPBIND from dlopen's flags, since a library opened with it "
-     "would bypass the pool; keep leaves the flags alone.",
+     "Sets what happens to the flag RTLD_DEEPBIND of dlopen. strip: it is removed, "
+     "since a library opened with it would bypass the pool. keep: it is left alone.",
      NULL},
     {"BFC_RUNTIME", BFC_OPTION_CHOICE, "auto", "auto, on, off", 0, 0, AT(runtime),
      "Sets whether cudaMalloc and cudaFree of a shared CUDA 12 or 13 runtime are "
@@ -106,16 +116,16 @@ const struct bfc_option bfc_option_table[] = {
      NULL},
     {"BFC_RECORD", BFC_OPTION_FILE, "none", NULL, 0, 0, AT(record),
      "Writes a trace of all allocations and frees to this file, for bfcreplay and "
-     "bfcplan; %p in the name becomes the process id.",
+     "bfcplan; %p in the name becomes the process id. At none nothing is recorded.",
      NULL},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats),
-     "At 1 live counters are published in /dev/shm for bfcstat; at 0 there is no such "
-     "segment, and the process neither yields memory nor trims idle regions.",
+     "At 1 the process publishes live counters in /dev/shm for bfcstat; at 0 it "
+     "publishes nothing, and neither yields memory nor trims idle regions.",
      NULL},
     {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
-     "Sets which messages go to standard error: each level includes those before it. "
-     "warn: what works less well than it could. info: what was decided, and memory that "
-     "goes back. debug: each region and hook.",
+     "Sets which messages go to standard error: each level includes those before "
+     "it. error: what fails. warn: what works less well than it could. info: what "
+     "was decided, and memory that is given back. debug: each region and hook.",
      NULL},
     {"BFC_SUMMARY", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(summary),
      "At 1 the process prints a few lines at exit: calls, hit rate, driver calls "
@@ -123,14 +133,14 @@ const struct bfc_option bfc_option_table[] = {
      NULL},
     {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
      "At 1 a malformed or unknown variable makes every allocation fail; at 0 it is "
-     "reported and its default holds.",
+     "reported and its default is used.",
      NULL},
     {"BFC_ONLY", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(only),
-     "Names of executables in which pooling is on; it is off in all others "
-     "(python*:train).",
+     "Names the executables in which pooling is on (python*:train); it is off in "
+     "all others. At none it is on in all.",
      NULL},
     {"BFC_NOT", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(not_in),
-     "Names of executables in which pooling is off.", NULL},
+     "Names the executables in which pooling is off; at none this turns it off nowhere.", NULL},
 };
 const size_t bfc_option_count = sizeof bfc_option_table / sizeof bfc_option_table[0];
 
@@ -396,23 +406,19 @@ static const char *find_contradiction(const struct bfc_options *options) {
     const struct bfc_amount *limit = &options->limit, *first = &options->preallocate;
     bool preallocates = options->growth == 3, doubles = options->growth == 0;
     if (doubles && options->policy == 0 && options->growth_size > options->growth_max)
-        return "BFC_GROWTH_SIZE is above BFC_GROWTH_MAX: accepted is a first step that is not "
-               "above "
-               "the largest; steps stay at BFC_GROWTH_MAX";
+        return "BFC_GROWTH_SIZE is above BFC_GROWTH_MAX: accepted is at most BFC_GROWTH_MAX, which "
+               "is used for every step";
     if (preallocates && bytes_if_size(first) != UINT64_MAX &&
         bytes_if_size(first) > bytes_if_size(limit))
-        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is one that is not; BFC_LIMIT is "
-               "taken";
+        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is at most BFC_LIMIT, which is used";
     if (preallocates && first->fraction > limit->fraction && limit->fraction > 0)
-        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is one that is not; BFC_LIMIT is "
-               "taken";
+        return "BFC_PREALLOCATE is above BFC_LIMIT: accepted is at most BFC_LIMIT, which is used";
     if (options->trim_idle >= 0 && !options->stats)
         return "BFC_TRIM_IDLE needs the helper thread that comes with BFC_STATS=1: with "
-               "BFC_STATS=0 "
-               "no region goes back by itself";
+               "BFC_STATS=0 idle regions are not given back";
     if (options->max_split <= options->growth_size && options->growth == 1)
-        return "BFC_GROWTH_SIZE is not below BFC_MAX_SPLIT: accepted with BFC_GROWTH=fixed is one "
-               "that is; regions for smaller blocks stay below BFC_MAX_SPLIT";
+        return "BFC_GROWTH_SIZE is not below BFC_MAX_SPLIT: accepted with BFC_GROWTH=fixed is less "
+               "than BFC_MAX_SPLIT; regions for smaller blocks stay below it";
     return NULL;
 }
 

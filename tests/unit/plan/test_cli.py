@@ -318,6 +318,7 @@ class BadInput(Case):
                           ["solve", "a", "b", "-o", "c"]):
             self.run_plan(*arguments, status=2)
         self.assertIn("usage", self.run_plan("--help").stdout)
+        self.assertRegex(self.run_plan("--version").stdout, r"^bfcplan \d+\.\d+\.\d+\n$")
 
 
 class Check(Case):

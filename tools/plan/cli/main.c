@@ -9,23 +9,24 @@ static const char help[] =
     "usage: bfcplan COMMAND …\n"
     "\n"
     "  solve FILE [-o PLAN] [--offsets OUT.csv]  pack the lifetimes of a CSV or a recorded trace\n"
-    "      --capacity BYTES    what must be reached; enough when it is (K, M, G, T are binary)\n"
+    "      --capacity BYTES    the search ends soon after a plan fits (K, M, G, T are binary)\n"
     "      --align N           offsets and sizes are multiples of it (default 512)\n"
-    "      --time-limit S      most seconds (default: as long as it seems worth while)\n"
+    "      --time-limit S      most seconds (default: 2.5, or up to 60 with a --capacity)\n"
     "      --threads N         default: all processors\n"
     "      --seed N            of the random restarts (default 1)\n"
     "      --stream-gap T      time that must pass between buffers of different streams (default "
     "0)\n"
     "      --json              one line of JSON\n"
-    "  check PLAN FILE [--json]                  is this a valid plan of that file?\n"
-    "  lifetimes GRAPH.json -o OUT.csv           from a dataflow graph to lifetimes\n"
+    "  check PLAN FILE [--json]                  check that the plan is valid for the file\n"
+    "  lifetimes GRAPH.json -o OUT.csv           make lifetimes from a dataflow graph\n"
     "      --order given|dfs|bfs|min-peak        order of execution (default given)\n"
     "      --time-limit S      for min-peak (default 2)\n"
-    "      --seed N            likewise (default 1)\n"
+    "      --seed N            for min-peak (default 1)\n"
     "      --json              one line of JSON\n"
-    "  plot FILE|PLAN -o OUT.svg                 lifetimes over time and address\n"
-    "      --align N           of a plan that is made for a FILE without offsets (default 512)\n"
-    "  period TRACE [--json]                     the repeating part of a trace or CSV\n"
+    "  plot FILE|PLAN -o OUT.svg                 draw lifetimes over time and address\n"
+    "      --align N           for a FILE without offsets, which is packed first (default 512)\n"
+    "  period TRACE [--json]                     find the part of a trace or CSV that repeats\n"
+    "  --help, --version\n"
     "\n"
     "Exit status: 0 success; 1 bad input or an invalid plan; 2 wrong usage; 3 no plan within the\n"
     "capacity. The formats are in docs/planner.md.\n";
@@ -45,6 +46,10 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         fputs(help, stdout);
+        return EXIT_GOOD;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("bfcplan " BFC_VERSION);
         return EXIT_GOOD;
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
