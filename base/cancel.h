@@ -1,15 +1,15 @@
 /*
- * No cancellation inside our calls. A thread that was told to end (pthread_cancel) does so at its
- * next cancellation point, and the driver's calls are none: our files, naps and messages must not
- * be either, least of all under a lock of ours, which would stay taken. (Natively cudaMalloc would
- * have returned.)
+ * No cancellation inside our calls. A cancelled thread (pthread_cancel) ends at its next
+ * cancellation point. The driver's calls are no cancellation points, so our file accesses, sleeps
+ * and messages must not be either: the thread would end inside a cudaMalloc, possibly while it
+ * holds a lock of ours.
  */
 #ifndef BFC_BASE_CANCEL_H
 #define BFC_BASE_CANCEL_H
 
 #include <pthread.h>
 
-/* What bfc_cancel_restore takes; the two nest. */
+/* The value for bfc_cancel_restore; calls may nest. */
 static inline int bfc_cancel_disable(void) {
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);

@@ -1,4 +1,4 @@
-/* Naps and bounded waits. */
+/* Sleeps and bounded waits. */
 #include "base/clock.h"
 
 #include <errno.h>

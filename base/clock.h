@@ -34,8 +34,10 @@ static inline struct timespec bfc_timespec(uint64_t ns) {
                              .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
 }
 
-/* Sleeps at least this long whatever clocks say, including the time of the program's signal
- * handlers; not a cancellation point. */
+/*
+ * Sleeps at least this long, even if a signal handler runs meanwhile or a clock is wrong; not a
+ * cancellation point.
+ */
 void bfc_nap(long ns);
 
 /*
@@ -47,6 +49,6 @@ struct bfc_patience {
     long nap_ns;
 };
 struct bfc_patience bfc_patience_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
-bool bfc_patience_nap(struct bfc_patience *patience); /* false, at once: it is over */
+bool bfc_patience_nap(struct bfc_patience *patience); /* false, at once: the time is over */
 
 #endif

@@ -6,8 +6,9 @@
 #include <sys/types.h>
 
 /*
- * openat(2) and open(2), close-on-exec, never with a descriptor below 3: a write of the program to
- * a standard stream that it has closed still fails meanwhile, as without us. -1, with errno.
+ * openat(2) and open(2), close-on-exec, never with a descriptor below 3: if the program has closed
+ * a standard stream and writes to it meanwhile, the write fails as without us. Returns -1 with
+ * errno set on failure.
  */
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode);
 int bfc_open(const char *path, int flags, mode_t mode);

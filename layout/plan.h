@@ -25,10 +25,10 @@
 #define BFC_PLAN_TABLE_ALIGN 64
 
 enum bfc_plan_class {
-    BFC_PLAN_LIFELONG = 0,  /* lives to the end: never comes back */
+    BFC_PLAN_LIFELONG = 0,  /* lives to the end of the run */
     BFC_PLAN_CROSSING = 1,  /* lives beyond the end of the prefix or of a period */
     BFC_PLAN_PERIOD = 2,    /* is freed in the prefix or the period that allocated it */
-    BFC_PLAN_UNPLANNED = 3, /* has no place: serve it as if there were no plan */
+    BFC_PLAN_UNPLANNED = 3, /* has no offset: serve it as if there were no plan */
     BFC_PLAN_CLASSES
 };
 
@@ -61,7 +61,7 @@ struct bfc_plan_header {
     uint64_t reserved[2]; /* zero */
 };
 
-/* One a space or device. */
+/* One for each space or device. */
 struct bfc_plan_arena {
     uint64_t bound; /* bytes */
     uint64_t peak;  /* bytes: how much to reserve for it */
@@ -70,7 +70,7 @@ struct bfc_plan_arena {
     uint64_t reserved; /* zero */
 };
 
-/* One an allocation, in the order in which they come. */
+/* One for each allocation, in order. */
 struct bfc_plan_event {
     uint64_t offset; /* bytes from the start of its arena; multiple of align */
     uint64_t size;   /* bytes, rounded up to align */
@@ -83,8 +83,10 @@ struct bfc_plan_event {
     uint8_t reserved[3];
 };
 
-/* An event that differs from all others of the plan in (device, size, thread): a replay that has
- * lost its place finds it again there. Sorted by token. */
+/*
+ * An event that differs from all others of the plan in (device, size, thread): a replay that has
+ * lost its place resumes at the next anchor. Sorted by token.
+ */
 struct bfc_plan_anchor {
     uint64_t token; /* bfc_plan_token of the event */
     uint32_t event;

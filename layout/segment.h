@@ -20,7 +20,8 @@
  *
  * Liveness: `owner` is a robust futex held by the job's helper thread for as long as the process
  * lives; the kernel sets FUTEX_OWNER_DIED in it when the process ends, however it ends. If there is
- * no helper thread it is 0, and the pid with its start time tells (in the same pid namespace only).
+ * no helper thread it is 0; then the pid and its start time tell (only in the same pid namespace)
+ * whether the process lives.
  */
 #ifndef BFC_LAYOUT_SEGMENT_H
 #define BFC_LAYOUT_SEGMENT_H
@@ -54,7 +55,7 @@ enum bfc_forward_reason {
     BFC_FORWARD_BAD_CALL,   /* arguments that only the driver can answer (NULL, zero) */
     BFC_FORWARD_NO_HOST_MEMORY,
     BFC_FORWARD_TOO_LARGE, /* more than the device has, or the pool could not get it */
-    BFC_FORWARD_CAPTURE,   /* barred by a stream capture: the driver answers */
+    BFC_FORWARD_CAPTURE,   /* forbidden during a stream capture: the driver answers */
     BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
     BFC_FORWARD_BYPASSED,  /* above BFC_BYPASS_ABOVE */
     BFC_FORWARD_REASONS = 16,
@@ -186,8 +187,8 @@ struct bfc_map {
  * in the former. Event number n (from 0) stands in slot n modulo the ring's size, its `stamp` is n
  * + 1, or 0 while it is written; a slot whose stamp is of an earlier round was left empty, since
  * threads take numbers in batches. `what` is, from the lowest bit: kind (6 bits), index of the
- * pool's section (6 bits), microseconds since `created_ns` (52 bits). The time of an allocation or
- * free is that of the thread's last reading of the clock, at most 8 of its events earlier.
+ * pool's section (6 bits), microseconds since `created_ns` (52 bits). An allocation or free has the
+ * time of the thread's last reading of the clock, at most 8 of its events earlier.
  */
 #define BFC_EVENTS 4096u
 #define BFC_LANDMARKS 256u
@@ -201,8 +202,7 @@ enum bfc_event_kind {
     BFC_EVENT_REFUSED,       /* the device refused to give: bytes */
     BFC_EVENT_RELEASE,       /* a region went back to the device: address, bytes */
     BFC_EVENT_OUT_OF_MEMORY, /* an allocation failed: bytes as asked for */
-    BFC_EVENT_TRIM, /* a request for memory. address: bytes requested; bytes: bytes given back; pool
-                       63: all pools */
+    BFC_EVENT_TRIM, /* on request; address: bytes requested; bytes: given back; pool 63: all */
     BFC_EVENT_INVALID_FREE, /* double or interior: address */
     BFC_EVENT_BEGIN,        /* a pool began, with its context */
     BFC_EVENT_END,          /* a pool ended, with its context */

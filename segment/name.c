@@ -26,7 +26,9 @@ bool bfc_segment_name_parse(const char *text, struct bfc_segment_name *name) {
     int pid;
     if (sscanf(text, BFC_SEGMENT_NAME_PREFIX "%u.%lu.%d", &uid, &pid_namespace, &pid) != 3)
         return false;
-    /* Printed again it must be the same: no sign, no leading zero, no overflow, nothing behind it.
+    /*
+     * Printing the number again must give the same text: no sign, leading zero, overflow or
+     * trailing text.
      */
     struct bfc_segment_name again = bfc_segment_name_of(uid, pid_namespace, pid);
     if (pid <= 0 || strcmp(again.text, text) != 0)

@@ -78,7 +78,7 @@ static bool read_job_command(int file, struct bfc_other_job *job) {
             BFC_SEGMENT_POOLS_OFFSET + (section) * (uint64_t)sizeof(struct bfc_segment_pool) +     \
                 offsetof(struct bfc_segment_pool, member))
 
-/* Adds up its pools on the device. */
+/* Adds up the job's pools on the device. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     struct bfc_pool_stats stats;
     uint64_t state;

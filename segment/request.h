@@ -32,7 +32,7 @@ bool bfc_request_is_served(const struct bfc_request *request);
 /* Bytes that the job has given back, to whomever, since the request was made. */
 uint64_t bfc_request_released(const struct bfc_request *request);
 
-/* Withdraws what was not served: nobody will wait for it when the job runs again. */
+/* Withdraws what was not served, since nobody waits for it any more. */
 void bfc_request_withdraw(const struct bfc_request *request);
 
 #endif

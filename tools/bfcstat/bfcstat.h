@@ -22,17 +22,20 @@ struct request {
 };
 
 /*
- * Has the job bring its map up to date (a bounded wait), and copies its segment; waits for one that
- * is being made. As bfc_segment_read.
+ * Requests a fresh map (a bounded wait) and copies the job's segment; waits for one that is still
+ * being initialized. Results are those of bfc_segment_read.
  */
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size);
 
-/* Looks at all; false with errno set on failure. The findings are to be freed in either case. */
+/* Finds all jobs; false with errno set on failure. Free the findings in either case. */
 bool find_jobs(int directory, struct findings *findings);
 void free_findings(struct findings *findings);
 
-/* The segment that a person means by `target`: SHOWN, or another status, and why has been said. */
+/*
+ * Finds the segment that `target` (PID or SEGMENT) names. Returns SHOWN, or another exit status
+ * after a message on standard error.
+ */
 int find_target(int directory, const char *folder, const char *target,
                 struct bfc_segment_name *name);
 

@@ -1,4 +1,4 @@
-/* Finding jobs: all of a directory, or the one that a person means. */
+/* Finds jobs: all of a directory, or the one that the user names. */
 #include "tools/bfcstat/bfcstat.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/shared_folder.h"
 #include "tools/job/client.h"
 
-/* A segment that is being made is ready within microseconds; a look is repeated that often. */
+/* A segment that is being initialized is ready within microseconds; reading is tried this often. */
 #define YOUNG_TRIES 20
 
 /* The longest wait for jobs' helper threads to bring their maps up to date. */
@@ -53,7 +53,7 @@ static void look_at(int directory, const struct bfc_segment_name *name,
         findings->refused_count++;
 }
 
-/* All are asked before the first is waited for. */
+/* Sends all requests before it waits for the first answer. */
 static void look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
                         struct findings *findings) {
     char reason[sizeof findings->refused[0]];
@@ -112,7 +112,7 @@ static void explain_absence(int pid) {
         fprintf(stderr, "bfcstat: process %d runs without bfcpreload\n", pid);
 }
 
-/* Of several segments with that pid: the one of our pid namespace, else the only one. */
+/* Of several segments with that pid, takes the one of our pid namespace; otherwise the only one. */
 static const struct bfc_segment_name *choose(const struct bfc_segment_name *names, size_t count,
                                              int pid) {
     uint64_t own = bfc_pid_namespace();

@@ -1,9 +1,9 @@
 /*
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
- * Lines are of a type: `start` (who it is), `sample` (memory, and what is new among the landmarks),
- * `map`, `sizes`, `events` (what came before an out of memory) and `end`. A file whose recorder was
- * killed lacks the last ones; the rest is good. docs/bfcstat.md has the keys.
+ * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
+ * `sizes`, `events` (those before an out of memory) and `end`. If the recorder was killed, the last
+ * lines are missing; the rest is valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #define RECORDING_FORMAT 1
 #define EVENTS_BEFORE_FAILURE 256u
 
-/* What is large is written less often. */
+/* Large parts are written less often. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
 
@@ -31,7 +31,7 @@ struct recording {
     FILE *file;
     uint64_t start_ns; /* of the monotonic clock */
     double next_map, next_sizes;
-    uint64_t next_landmark; /* the first that was not written yet */
+    uint64_t next_landmark; /* the first landmark that is not written yet */
     unsigned long samples;
 };
 
@@ -93,7 +93,7 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_object_end(json);
 }
 
-/* Those landmarks that no line has yet. Returns whether an allocation failed among them. */
+/* Writes the landmarks that are in no line yet. Returns whether one is a failed allocation. */
 static bool put_new_landmarks(struct json_writer *json, struct recording *recording,
                               const struct bfc_job *job) {
     size_t first = 0;
@@ -183,7 +183,10 @@ static void show_progress(const struct recording *recording, const struct bfc_jo
     fflush(stderr);
 }
 
-/* Until ^C, the end of the job, the time or the disk. Returns why in a word, NULL: a refusal. */
+/*
+ * Runs until ^C, until the job ends, for the duration, or until the disk is full. Returns the
+ * reason in a word; NULL: the segment was refused.
+ */
 static const char *sample_until_end(struct recording *recording, const struct request *request,
                                     int directory, const struct bfc_segment_name *name,
                                     struct bfc_job *job) {

@@ -1,9 +1,9 @@
 /*
  * bfcstat report: one self-contained web page of a recording.
  *
- * The page is report.html with the recording's lines put in its middle; what draws is in the page.
- * Every '<' in a line is written as \u003c, which JSON takes for the same: nothing in a recording
- * can end the element in which it stands.
+ * The page is report.html with the recording's lines in its middle; a script in the page draws
+ * them. Every '<' in a line is written as \u003c, which is the same in JSON, so nothing in a
+ * recording can end the script element that holds it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,9 @@ static bool is_whole(const char *line, size_t length) {
     return length > 2 && line[0] == '{' && line[length - 1] == '\n' && line[length - 2] == '}';
 }
 
-/* Copies the whole lines; returns how many were not, or -1: it is no recording. */
+/*
+ * Copies the complete lines; returns how many were incomplete, or -1 if the file is no recording.
+ */
 static long copy_lines(FILE *recording, FILE *page) {
     char *line = NULL;
     size_t room = 0;

@@ -1,9 +1,9 @@
 /*
- * bfcstat top: the jobs live, in the terminal; the selected one with a sparkline, its device, and
- * its map or its histograms.
+ * bfcstat top: shows the jobs live in the terminal, and for the selected one a sparkline, its
+ * device, and its map or its histograms.
  *
- * One look at all segments an interval; rates are differences between two looks. Keys are htop's
- * where it has them. Needs 80 columns and 24 lines to show everything, and less to show less.
+ * Reads all segments once an interval; rates are differences between two readings. Keys are those
+ * of htop where it has them. With fewer than 80 columns and 24 lines it shows less.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -23,7 +23,7 @@
 
 enum colour { PLAIN, USE, READY, PENDING, DEVICE, BAD };
 
-/* What is remembered of a pool from one look to the next. */
+/* What is kept of a pool from one reading to the next. */
 struct track {
     int32_t pid;
     unsigned pool;
@@ -173,7 +173,7 @@ static void draw_row(int line, const struct row *row, bool selected) {
     attrset(A_NORMAL);
 }
 
-/* Returns the first line below. */
+/* Returns the first line below the rows. */
 static int draw_rows(int line, int most) {
     size_t first = top.selected >= (size_t)most ? top.selected - (size_t)most + 1 : 0;
     for (size_t i = first; i < top.row_count && i < first + (size_t)most; i++)
@@ -214,7 +214,7 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* The whole device in a line: this pool's parts, others', what the driver has left. */
+/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     double total = pool->device_total ? (double)pool->device_total : 1;

@@ -3,7 +3,7 @@
 #include "tools/job/client.h"
 #include "tools/text/text.h"
 
-/* Giving back takes a driver call a region: some seconds when there are thousands. */
+/* The job makes a driver call for each region: some seconds when there are thousands. */
 #define TRIM_MS 10000
 
 int run_trim(const struct request *request, int directory) {

@@ -20,13 +20,16 @@ enum bfc_ask_result {
 struct bfc_patience bfc_ask_patience(unsigned milliseconds);
 
 /*
- * Has the job refresh its map and its largest free blocks. Several jobs may share one patience, so
- * that many that are stopped cost no more time than one. NULL: asks and does not wait.
+ * Has the job refresh its map and its largest free blocks. Several calls may share one `patience`,
+ * so that many stopped jobs cost no more time than one. NULL: sends the request and does not wait.
  */
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
                                         struct bfc_patience *patience, char *reason, size_t size);
 
-/* Requests `bytes` of cached memory back (UINT64_MAX: all); `*released`: how many the job gave. */
+/*
+ * Requests `bytes` of cached memory back (UINT64_MAX: all); `*released` is set to the bytes that
+ * the job gave back.
+ */
 enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_name *name,
                                      uint64_t bytes, unsigned timeout_ms, uint64_t *released,
                                      char *reason, size_t size);

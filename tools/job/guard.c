@@ -20,7 +20,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (!guard.base || address < guard.base || address >= guard.base + guard.size ||
         mmap(guard.base, guard.size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        signal(number, SIG_DFL); /* not ours: the access is repeated with the default action */
+        signal(number, SIG_DFL); /* not our fault: it recurs with the default action */
     guard.faulted = 1;
 }
 

@@ -19,8 +19,10 @@
 /* Tries to copy a section at one consistent moment without a pause; each takes about a microsecond.
  */
 #define TRIES_WITHOUT_NAP 64
-/* After these the writer may have been preempted in the middle of a change, or stopped: naps let it
- * go on, until so much time was spent on one segment. */
+/*
+ * After these the writer may have been preempted in the middle of a change, or stopped: sleeps let
+ * it continue, up to this much time for one segment.
+ */
 #define NAP_NS 50000
 #define PATIENCE_NS (50 * 1000 * 1000)
 
@@ -102,7 +104,10 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_patie
     }
 }
 
-/* The counters last: the histograms are not behind them. False: those are torn. */
+/*
+ * The counters come last, so that they are no older than the histograms. False: the counters are
+ * torn.
+ */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
                       struct bfc_patience *patience) {
     copy_words(to, from, sizeof *to);

@@ -9,7 +9,7 @@
  * caught and the segment refused.
  *
  * Nothing here blocks, and nothing is written, except that bfc_segment_sweep removes a segment.
- * tools/job/client.h has what writes the request words.
+ * tools/job/client.h has the functions that write the request words.
  *
  * Thread-safety: bfc_segment_read sets the process's action on SIGBUS for the time of the copy, so
  * one thread at a time may read. The rest may be called from any thread.

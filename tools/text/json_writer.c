@@ -36,7 +36,7 @@ static void new_line(struct json_writer *writer) {
         fprintf(writer->stream, "\n%*s", writer->depth * 2, "");
 }
 
-/* What stands before a value: comma, line, key. */
+/* Writes what precedes a value: comma, line break, key. */
 static void begin_value(struct json_writer *writer, const char *key) {
     if (writer->depth) {
         if (writer->filled[writer->depth])
@@ -103,7 +103,7 @@ void json_signed(struct json_writer *writer, const char *key, int64_t value) {
 void json_number(struct json_writer *writer, const char *key, double value) {
     begin_value(writer, key);
     if (isfinite(value))
-        fprintf(writer->stream, "%.6g", value); /* the tools keep to the C locale: a point */
+        fprintf(writer->stream, "%.6g", value); /* in the C locale: a decimal point */
     else
         fputs("null", writer->stream);
 }

@@ -1,5 +1,5 @@
 /*
- * Writes JSON (RFC 8259) to a stream, indented, one call a value.
+ * Writes JSON (RFC 8259) to a stream, indented, with one call for each value.
  *
  * The caller keeps the structure: `key` is NULL in arrays and at the top, not NULL in objects.
  * Strings may hold any bytes: what is not UTF-8 becomes U+FFFD. Depth is at most 16. A write error
@@ -24,7 +24,7 @@ struct json_writer json_writer_init(FILE *stream);
 void json_object(struct json_writer *writer, const char *key);
 void json_object_end(struct json_writer *writer);
 void json_array(struct json_writer *writer, const char *key);
-void json_array_end(struct json_writer *writer); /* the last end writes a newline */
+void json_array_end(struct json_writer *writer); /* the outermost end writes a newline */
 
 void json_string(struct json_writer *writer, const char *key, const char *value);
 void json_string_n(struct json_writer *writer, const char *key, const char *value, size_t length);

@@ -1,8 +1,8 @@
 /*
  * Why little of a job's memory is pooled, and what to do about it.
  *
- * A rule a kind, the first that holds. By calls where a kind takes many, by bytes where a framework
- * takes few large pieces for a cache of its own.
+ * There is one rule for each kind, and the first that holds is shown. A rule compares calls, and
+ * bytes as well, because a framework with its own cache allocates few but large pieces.
  */
 #include "tools/bfcstat/view/view.h"
 
@@ -16,13 +16,13 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
     return peak;
 }
 
-/* More calls or more bytes than ever came to the pools. */
+/* More calls, or more bytes, than the pools ever served. */
 static bool outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
 
-/* Few and large: the sign of a program that caches for itself. */
+/* Few but large allocations: the program probably caches memory itself. */
 static bool caches_for_itself(const struct bfc_job *job) {
     uint64_t allocations = bfc_job_pooled(job).allocations;
     return allocations > 0 && allocations < FEW && peak_of_pools(job) / allocations >= PIECE;

@@ -1,4 +1,4 @@
-/* What both of bfcstat's ways of showing need: names of kinds, sums over pools. */
+/* What all of bfcstat's views need: names of kinds, sums over pools. */
 #include "tools/bfcstat/view/view.h"
 
 const char *job_state_name(enum bfc_job_state state) {

@@ -1,8 +1,9 @@
 /*
- * bfcstat's metrics in Prometheus's text format 0.0.4: one family after another, a sample a pool.
+ * bfcstat's metrics in Prometheus's text format 0.0.4: one family after another, with a sample for
+ * each pool.
  *
- * By Prometheus's conventions: base units (bytes, seconds) as a suffix, counters end in _total,
- * labels for what a sum makes sense over.
+ * It follows Prometheus's conventions: base units (bytes, seconds) as a suffix, counters end in
+ * _total, labels for dimensions over which a sum makes sense.
  */
 #include "tools/bfcstat/view/view.h"
 
@@ -107,7 +108,7 @@ static void put_family(FILE *stream, const struct findings *findings, const stru
         put_samples(stream, &findings->jobs[i], family);
 }
 
-/* A kind of call of the whole process, by its word. */
+/* A count of the whole process, with its kind as a label. */
 static void put_kind(FILE *stream, const struct bfc_job *job, const char *name, const char *label,
                      const char *kind, uint64_t value) {
     if (!kind || !value)

@@ -1,4 +1,4 @@
-/* bfcstat's texts for people: the table of jobs, and one job's whole picture. */
+/* bfcstat's plain text: the table of jobs, and one job in full. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <string.h>
@@ -254,7 +254,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     show_calls(pool, stream);
 }
 
-/* "reason 9" where this program is older than the job's library. */
+/* "reason 9" if this program is older than the job's library. */
 static const char *kind_name(const char *known, const char *what, unsigned number, char *text,
                              size_t size) {
     if (known)

@@ -11,7 +11,7 @@
 #include "segment/kinds.h"
 #include "tools/job/reader.h"
 
-/* What one look at the directory gave. */
+/* The result of reading all segments of a directory once. */
 struct findings {
     struct bfc_job *jobs;
     size_t job_count;
@@ -30,7 +30,10 @@ struct job_totals job_totals(const struct bfc_job *job);
 
 const char *job_state_name(enum bfc_job_state state);
 
-/* Why little of the job's memory is pooled and what to do, one sentence; NULL when all is well. */
+/*
+ * One sentence that says why little of the job's memory is pooled and what to do; NULL if enough
+ * is.
+ */
 const char *coverage_advice(const struct bfc_job *job);
 
 /* `width`: the terminal's, 0 when there is none. */

@@ -18,7 +18,7 @@ struct option {
     uint64_t least, most; /* of numbers and bytes */
 };
 
-/* Writes the operands' addresses; says what is wrong on standard error and returns false. */
+/* Stores the operands in `operands`. On wrong usage it prints a message and returns false. */
 bool arguments_parse(int argc, char **argv, const struct option *options, unsigned options_count,
                      const char **operands, unsigned operands_wanted, const char *operands_text);
 

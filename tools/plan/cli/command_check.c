@@ -1,4 +1,4 @@
-/* bfcplan check: is a plan valid for a file? With the independent validator. */
+/* bfcplan check: checks a plan for a file with the independent validator. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* bfcplan lifetimes: from a dataflow graph and an order of execution to lifetimes. */
+/* bfcplan lifetimes: turns a dataflow graph into lifetimes, by an order of execution. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static bool make(const struct settings *s, const struct graph *graph, struct lif
     return good;
 }
 
-/* The bound of the lifetimes is the peak of the order; of the sizes as they are. */
+/* The lower bound of the lifetimes is the peak of the order, with sizes that are not rounded. */
 static bool report(const struct settings *s, const struct graph *graph,
                    const struct lifetimes *lifetimes, struct plan_error *error) {
     struct problem problem;

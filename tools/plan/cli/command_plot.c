@@ -1,5 +1,4 @@
-/* bfcplan plot: a picture of a plan, of lifetimes with offsets, or of lifetimes that are packed for
- * it. */
+/* bfcplan plot: draws a plan, lifetimes with offsets, or lifetimes that it packs first. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -110,7 +109,7 @@ static bool take_problem(struct picture *picture, const struct problem *problem,
     return true;
 }
 
-/* The bound is that of live bytes also when all offsets are given. */
+/* The bound is the most live bytes, even if all offsets are given. */
 static bool take_lifetimes(struct picture *picture, const struct lifetimes *lifetimes,
                            uint64_t align, struct plan_error *error) {
     struct problem problem;

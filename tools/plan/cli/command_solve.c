@@ -1,4 +1,6 @@
-/* bfcplan solve: reads lifetimes, packs them, validates the plan, writes it, says how good it is.
+/*
+ * bfcplan solve: reads lifetimes, packs them, validates and writes the plan, and prints how good it
+ * is.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -21,7 +23,9 @@
 #define MOST_THREADS 1024
 #define MOST_ALIGN ((uint64_t)1 << 40)
 #define PROGRESS_SECONDS 0.5
-/* What reading back, validating and writing take, for a time limit to hold for all of it. */
+/*
+ * Time kept for reading back, validating and writing, so that the time limit covers the whole run.
+ */
 #define SECONDS_PER_ROW 4e-6
 
 struct settings {
@@ -156,7 +160,7 @@ static uint64_t sum_of(const uint64_t *peaks, uint32_t count) {
     return sum;
 }
 
-/* No plan leaves without having passed the validator. */
+/* Every plan is validated before it is written. */
 static bool write_results(struct job *job) {
     const struct settings *s = &job->settings;
     if (!validate(&job->lifetimes, job->offsets, s->align, s->gap, job->peaks, &job->error))

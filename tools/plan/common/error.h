@@ -1,6 +1,6 @@
 /*
- * How every part of the planner says what went wrong: one line that names the file, the row and the
- * reason. Functions that can fail return false and fill in the error; their outputs are untouched.
+ * Errors of the planner: one line that names the file, the row and the reason. Functions that can
+ * fail return false and fill in the error; their outputs are untouched.
  */
 #ifndef BFC_PLAN_ERROR_H
 #define BFC_PLAN_ERROR_H

@@ -28,7 +28,7 @@ struct file_writer {
 /* Between open and close write to `stream`; errors may be left to close, which finds them all. */
 bool file_open(struct file_writer *writer, const char *path, struct plan_error *error);
 bool file_close(struct file_writer *writer, struct plan_error *error);
-/* Gives up: the path keeps what it had. */
+/* Discards what was written: the file at the path stays as it was. */
 void file_abandon(struct file_writer *writer);
 
 #endif

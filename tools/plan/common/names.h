@@ -1,7 +1,7 @@
 /*
- * A table of names: text to a number, drawn 0, 1, 2, … in the order of first sight. Open addressing
- * with linear probing, at most half full; O(1) expected. The names stay where the caller keeps
- * them. Not thread-safe.
+ * A table that gives each name a number: 0, 1, 2, … in the order of first occurrence. Open
+ * addressing with linear probing, at most half full; O(1) expected. The table refers to the
+ * caller's texts and does not copy them. Not thread-safe.
  */
 #ifndef BFC_PLAN_NAMES_H
 #define BFC_PLAN_NAMES_H

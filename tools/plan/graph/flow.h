@@ -1,5 +1,7 @@
-/* What must run before what: the edges between the nodes of a graph, and what an order of them
- * costs. */
+/*
+ * The edges between the nodes of a graph (which must run before which), and the memory that an
+ * order of them needs.
+ */
 #ifndef BFC_PLAN_FLOW_H
 #define BFC_PLAN_FLOW_H
 
@@ -24,7 +26,7 @@ struct flow {
 bool flow_build(struct flow *flow, const struct graph *graph, struct plan_error *error);
 void flow_free(struct flow *flow);
 
-/* Room to weigh orders in. */
+/* Workspace for evaluating orders. */
 struct scale {
     uint32_t *birth; /* by tensor */
     uint32_t *death;

@@ -73,7 +73,9 @@ static bool order_bfs(struct scheduler *s, uint32_t *nodes) {
     return fail_node(s, stuck, "it waits for itself: the graph has a cycle");
 }
 
-/* From each node without successors back to what it needs, just before it. The graph has no cycle.
+/*
+ * Depth-first from each node without successors: what a node needs runs just before it. The graph
+ * has no cycle.
  */
 static void order_dfs(struct scheduler *s, uint32_t *nodes) {
     const struct flow *flow = &s->flow;
@@ -232,7 +234,7 @@ static bool try_move(struct scheduler *s, uint32_t *nodes, struct cost *cost) {
     return false;
 }
 
-/* Moves until the time is over, or many moves in a row have brought nothing. */
+/* Moves nodes until the time is over, or many moves in a row have improved nothing. */
 static void improve(struct scheduler *s, uint32_t *nodes, double seconds) {
     const double end = bfc_now_seconds() + seconds;
     struct cost cost = flow_cost(&s->flow, &s->scale, nodes);

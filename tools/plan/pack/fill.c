@@ -102,7 +102,7 @@ static uint32_t born_before(const struct fill *fill, uint64_t tick) {
     return lo;
 }
 
-/* Is `first` over for more than the gap when `second` begins? */
+/* Whether `first` has ended more than the gap before `second` begins. */
 static bool ordered(const struct piece *first, const struct piece *second, uint64_t gap) {
     return second->birth > first->death && second->birth - first->death > gap;
 }
@@ -136,7 +136,7 @@ static bool bar(struct fill *fill, const struct piece *piece, const struct piece
     return true;
 }
 
-/* Bars what the piece meets among the placed ones. */
+/* Blocks the offsets at which the piece would overlap placed pieces. */
 static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t *offsets) {
     const struct arena *arena = fill->arena;
     const uint64_t gap = arena->streams ? arena->gap + (arena->gap < UINT64_MAX) : 0;
@@ -172,7 +172,7 @@ static int by_from(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The lowest start that is not barred, or the one in the hole that leaves least room. */
+/* The lowest start that is not blocked, or the one in the hole that leaves the least room. */
 static uint64_t choose(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);

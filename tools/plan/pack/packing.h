@@ -1,6 +1,6 @@
 /*
- * The state of a solution under way: the best offsets so far of each part and arena, and what is
- * still worth trying. All of it belongs to solve.c; a lock guards what several threads change.
+ * The state of a run of the solver: the best offsets so far of each part and arena, and what is
+ * still worth trying. It belongs to solve.c; a lock guards what several threads change.
  */
 #ifndef BFC_PLAN_PACKING_H
 #define BFC_PLAN_PACKING_H
@@ -28,25 +28,25 @@ struct arena_state {
     struct traits *traits;     /* by box of the parts */
     uint64_t *best;            /* by box of the parts: offsets within the part; by the lock */
     struct traits *whole;      /* by item; NULL when exact: nothing is filled */
-    uint64_t *fixed;           /* by item: what the cutting laid down */
+    uint64_t *fixed;           /* by item: offsets of items that the cutting placed */
     uint64_t fixed_top;        /* end of the highest of these */
     uint64_t *filled;          /* by item: the best by hole filling; by the lock */
     uint64_t filled_peak;      /* UINT64_MAX: none yet; by the lock */
     uint64_t peak;             /* of the better of the two; by the lock */
     uint32_t fills;            /* tried; by the lock */
-    bool stale; /* something better has come since `peak` was looked at; by the lock */
+    bool stale; /* something better was found since `peak` was computed; by the lock */
 };
 
 bool arena_state_create(struct arena_state *state, const struct arena *arena);
 void arena_state_free(struct arena_state *state);
 
-/* Looks again at which peak the arena has, if anything has changed; with the lock held. */
+/* Recomputes the arena's peak if anything has changed; with the lock held. */
 void arena_state_update(struct arena_state *state);
 
 /* The part to improve: the highest one that may still become lower; NULL: none is worth it. */
 struct part_state *arena_state_worst(struct arena_state *state);
 
-/* Is it known that no plan has a lower peak? */
+/* Whether it is known that no plan has a lower peak. */
 bool arena_state_optimal(const struct arena_state *state);
 
 /* The offsets of the best plan, by item. */

@@ -5,7 +5,10 @@
 
 #include "tools/plan/common/hash.h"
 
-/* A far smaller weight decides between what is equal by the others: lexicographic orders. */
+/*
+ * A far smaller weight decides only between boxes that are equal by the others: a lexicographic
+ * order.
+ */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
     {0, 1, 1, 0},       /* area */

@@ -1,6 +1,6 @@
 /*
- * In which order a greedy packer prefers boxes: by weighted sums of the logarithms of their span
- * (in ticks), width (in sections), size and crowd (the most live bytes that they meet), after
+ * The order in which a greedy packer prefers boxes: by weighted sums of the logarithms of their
+ * span (in ticks), width (in sections), size and crowd (the most live bytes that they meet), after
  * MiniMalloc's orders (Moffitt, ASPLOS 2023) and XLA's and TFLite's greedy ones.
  */
 #ifndef BFC_PLAN_RANKS_H

@@ -11,7 +11,9 @@
 #define NO_ENTRY UINT32_MAX
 #define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
 
-/* An unplaced box and the lowest offset that what is placed leaves it. Boxes are numbered by rank.
+/*
+ * An unplaced box, and the lowest offset that the placed boxes leave it. Boxes are numbered by
+ * rank.
  */
 struct entry {
     uint64_t floor;
@@ -27,9 +29,9 @@ struct group {
 };
 
 /*
- * A group being packed. Its candidate is placed and the rest packed below; when that fails the
- * candidate is barred from where it was, which lifts its floor, and the group, now more
- * constrained, is looked at again.
+ * A group being packed. Its candidate is placed, and the rest is packed in deeper frames. If that
+ * fails, the candidate may not lie where it was, which lifts its floor, and the group, now more
+ * constrained, is searched again.
  */
 struct frame {
     struct group group;
@@ -212,8 +214,8 @@ static void merge(struct entry *out, const struct entry *a, uint32_t an, const s
 }
 
 /*
- * What is left of a group when its entry `index` is placed: lifts the floors of what overlaps it.
- * The list is ordered again by merging: all that were lifted now have the same floor.
+ * Computes the rest of a group after its entry `index` is placed: lifts the floors of boxes that
+ * overlap it. Merging restores the order, since all lifted boxes have the same floor.
  */
 static bool rest_of(struct search *s, const struct group *group, uint32_t index,
                     struct group *rest) {
@@ -287,9 +289,9 @@ static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint
 }
 
 /*
- * What each section needs: its boxes are jobs on one machine with their floors as release dates, so
- * the boxes of floor f or higher end at f and their sum at least (Jackson's bound). False when a
- * section needs more than the capacity.
+ * Computes the peak that each section needs: its boxes are jobs on one machine with their floors as
+ * release dates, so boxes with floor f or higher end at f plus their sum or later (Jackson's
+ * bound). False when a section needs more than the capacity.
  */
 static bool weigh_sections(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -365,8 +367,9 @@ static bool split(struct search *s, const struct group *group) {
     return true;
 }
 
-/* The section to work on: the one with the least to spare, or the lowest; the group has been
- * painted. */
+/*
+ * The section to work on: the one with the least slack, or the lowest; the group has been painted.
+ */
 static uint32_t choose_section(const struct search *s, const struct group *group) {
     uint32_t chosen = group->lo;
     for (uint32_t at = group->lo + 1; at < group->hi; at++) {
@@ -381,9 +384,9 @@ static uint32_t choose_section(const struct search *s, const struct group *group
 }
 
 /*
- * The first box, by floor and rank, that lies in the valley below the section: nothing that is
- * unplaced can come under it, so it is either there or higher. From a box that reaches into a lower
- * valley the search goes on there; floors fall each time.
+ * The first box, by floor and rank, that lies in the valley below the section: no unplaced box can
+ * come under it, so it lies there or higher. If the box reaches into a lower valley, the search
+ * continues there; floors fall each time.
  */
 static uint32_t choose_entry(const struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -404,8 +407,8 @@ static uint32_t choose_entry(const struct search *s, const struct group *group) 
 }
 
 /*
- * The entry's box is not where its floor is. It will lie on another one, which is not placed yet:
- * its floor rises to the lowest top that these can have. False when there is none.
+ * The entry's box does not lie at its floor, so it lies on a box that is not placed yet: its floor
+ * rises to the lowest top that such a box can have. False when there is none.
  */
 static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     struct entry *list = s->pool + group->at;
@@ -476,7 +479,7 @@ static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
     return added;
 }
 
-/* Tries candidates, barring each that has failed, until one leads on; false: none does. */
+/* Tries candidates, excluding each that has failed, until one can be placed; false: none can. */
 static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
     while (!s->no_memory && *nodes > 0) {
         undo(s, f->placed);
@@ -495,7 +498,7 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
 }
 
 static enum search_result walk(struct search *s, uint64_t nodes, const bool *stop) {
-    bool solved = false; /* what the frame above the top one has just come to */
+    bool solved = false; /* the result of the frame that was just left */
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
         if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop) /* only a hint */))

@@ -28,7 +28,7 @@ enum search_result {
     SEARCH_NO_MEMORY,
 };
 
-/* Where the search works: a matter of luck, so both are worth trying. */
+/* Where the search works. Neither is better in general, so both are tried. */
 enum search_focus { SEARCH_TIGHTEST, SEARCH_LOWEST };
 
 struct search *search_create(void);
@@ -36,8 +36,8 @@ void search_destroy(struct search *search);
 
 /*
  * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
- * bytes, in at most `nodes` nodes, trying low ranks first. `stop`, which is atomic, is looked at
- * now and then.
+ * bytes, in at most `nodes` nodes, trying low ranks first. `stop`, which is atomic, is read now and
+ * then.
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,

@@ -89,7 +89,7 @@ static void advance(struct team *team) {
     team->order++;
 }
 
-/* The first round, order by order, so that a plan of everything is there soon. */
+/* The first round goes order by order, so that a plan of all parts exists early. */
 static struct job next_greedy(struct team *team) {
     while (team->order < FIXED_ORDERS) {
         struct arena_state *arena = &team->arenas[team->arena];
@@ -166,7 +166,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* With the lock held: is the time over, or what there is good enough? */
+/* With the lock held: whether the time is over or the best plan is good enough. */
 static bool enough(struct team *team, double seconds) {
     const struct solve_options *options = team->options;
     if (bfc_load_seq_cst(options->interrupted) ||

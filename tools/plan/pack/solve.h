@@ -1,6 +1,6 @@
 /*
  * The portfolio: packs every arena of a problem with all processors, until no better plan is
- * possible, the capacity is met, the time is over or somebody interrupts.
+ * possible, the capacity is met, the time is over or the user interrupts.
  *
  * First every part gets the valley greedy in all fixed orders. What then stands above the bound is
  * improved: parts of up to SEARCH_MOST_BOXES by canonical search in all orders in turn, with node
@@ -20,7 +20,7 @@ struct solve_progress {
 };
 
 struct solve_options {
-    double seconds;    /* most time for it; negative: as much as seems worth while */
+    double seconds;    /* most time; negative: 2.5 s, or up to 60 s for a capacity */
     uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
     unsigned threads;
     uint64_t seed;

@@ -21,7 +21,7 @@ void valley_destroy(struct valley *valley);
 
 struct valley_result {
     uint64_t peak;   /* when done */
-    uint32_t failed; /* when not: the box that did not fit below the limit */
+    uint32_t failed; /* if not complete: the box that did not fit below the limit */
     bool done;
 };
 

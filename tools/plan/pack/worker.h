@@ -35,8 +35,8 @@ void worker_greedy(struct worker *worker, struct arena_state *arena, struct part
                    uint32_t order);
 
 /*
- * A slice of work on a part: `goal` is the peak within the part that is looked for; `stepwise`: any
- * step towards it is welcome too.
+ * A slice of work on a part: `goal` is the wanted peak within the part; with `stepwise` any
+ * improvement towards it counts too.
  */
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise);

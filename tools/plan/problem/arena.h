@@ -46,7 +46,7 @@ struct problem {
     uint64_t *place; /* by row: its place within the item */
 };
 
-/* Everything that contradicts itself is refused with the rows named. `gap` as in struct arena. */
+/* Contradictory rows are refused with an error that names them. `gap` as in struct arena. */
 bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, uint64_t align,
                    uint64_t gap, struct plan_error *error);
 void problem_free(struct problem *problem);

@@ -75,7 +75,7 @@ static bool size_classes(struct classes *classes, const struct lifetimes *lifeti
     return true;
 }
 
-/* What is known of each group while the rows are walked. */
+/* The state of each group during the pass over the rows. */
 struct group {
     uint32_t first_row;
     uint32_t item;

@@ -15,7 +15,9 @@ struct classes {
     uint32_t *items;      /* by space: how many */
 };
 
-/* Refuses what contradicts itself: classes across spaces, streams or groups, and what is too large.
+/*
+ * Refuses contradictions (classes that extend over several spaces, streams or groups) and sizes
+ * that are too large.
  */
 bool classes_build(struct classes *classes, const struct lifetimes *lifetimes, uint64_t align,
                    struct plan_error *error);

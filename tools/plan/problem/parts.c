@@ -4,7 +4,7 @@
 
 #include "tools/plan/common/sort.h"
 
-#define WORK_PER_BOX 64 /* how often a box may be looked at before its part is left alone */
+#define WORK_PER_BOX 64 /* how often a box may be examined before its part is left as it is */
 
 struct range {
     uint32_t from;
@@ -86,7 +86,10 @@ static bool add_part(struct cutter *cutter, struct range range, uint32_t lo, uin
     return bound_part(cutter, part);
 }
 
-/* Lays what spans all of [lo, hi) at the bottom; the range shrinks to the rest, still in order. */
+/*
+ * Places boxes that span all of [lo, hi) at the bottom; the range shrinks to the others, still in
+ * order.
+ */
 static void peel(struct cutter *cutter, struct range *range, uint32_t lo, uint32_t hi) {
     uint32_t keep = range->to;
     for (uint32_t i = range->to; i-- > range->from;) {
@@ -102,7 +105,7 @@ static void peel(struct cutter *cutter, struct range *range, uint32_t lo, uint32
     range->from = keep;
 }
 
-/* One range without a cut: peels it; what is left is looked at again, or becomes a part. */
+/* Peels one range that has no cut. What is left is examined again, or becomes a part. */
 static bool settle(struct cutter *cutter, struct range range, uint32_t lo, uint32_t hi) {
     const uint32_t before = range.from;
     cutter->work += range.to - range.from;

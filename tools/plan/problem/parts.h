@@ -27,7 +27,10 @@ struct parts {
     uint32_t boxes_count;
 };
 
-/* Writes the offsets of what it has laid at the bottom; the rest of `offsets` stays. */
+/*
+ * Writes the offsets of boxes that it has placed at the bottom; other elements of `offsets` are
+ * unchanged.
+ */
 bool parts_build(struct parts *parts, const struct arena *arena, uint64_t *offsets);
 void parts_free(struct parts *parts);
 

@@ -10,7 +10,7 @@ struct piece {
     uint64_t place; /* bytes from the item's start */
     uint64_t size;
     uint32_t stream; /* or ROW_NONE */
-    uint32_t row;    /* one that it stands for, for messages */
+    uint32_t row;    /* one of the rows that it covers, for messages */
 };
 
 #endif

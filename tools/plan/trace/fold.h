@@ -1,11 +1,11 @@
 /*
- * From a stream of events to lifetimes that can be planned: without a period all of it, as it is;
- * with one the prefix and a single period that stands for all of its repetitions.
+ * Turns a stream of events into lifetimes that can be planned: without a period the whole stream;
+ * with one the prefix and a single period, which is planned for all repetitions.
  *
  * The period's timeline is a ring. What is allocated in one repetition and freed in the next keeps
  * its memory from its birth to the period's end and from the period's start to its death: two rows
- * that share memory. What would live longer than a whole period cannot have one address in all
- * repetitions: it is left unplanned. What the prefix allocated and nobody freed in the first period
+ * that share memory. A block that lives longer than a period cannot have one address in all
+ * repetitions, so it is left unplanned. A block of the prefix that is not freed in the first period
  * is kept to the end.
  */
 #ifndef BFC_PLAN_FOLD_H

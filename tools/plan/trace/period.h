@@ -1,6 +1,6 @@
 /*
- * Finds the repeating part of an allocation stream: training and inference loops ask for the same
- * blocks in the same order every iteration.
+ * Finds the repeating part of an allocation stream: training and inference loops allocate the same
+ * sizes in the same order in every iteration.
  *
  * Each event becomes a token: an allocation by device, thread and size, a free by the age of its
  * block, counted in allocations; never by addresses. The prefix function (Knuth, Morris, Pratt
@@ -8,9 +8,9 @@
  * that repeats at least three times wins. A job's end disturbs that, so tails of growing length are
  * left out in turn: O(n log n).
  *
- * When sizes jitter the exact tokens find nothing. Then the sizes are left out of the tokens, and
- * each slot of the period is planned for its largest; unless that would raise the most live bytes
- * of an average repetition by more than PERIOD_MOST_GROWTH: then there is no period worth planning.
+ * When sizes vary, the exact tokens find nothing. The search is then repeated without sizes, and
+ * each slot of the period is planned for its largest size. If that would raise the most live bytes
+ * of an average repetition by more than PERIOD_MOST_GROWTH, no period is reported.
  */
 #ifndef BFC_PLAN_PERIOD_H
 #define BFC_PLAN_PERIOD_H

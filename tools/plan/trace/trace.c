@@ -95,7 +95,7 @@ static bool check_records(struct reader *reader, const struct bfc_trace_block *b
     return true;
 }
 
-/* Does the rest look like a tail that was cut off: too short for its block, or zeros? */
+/* Whether the rest looks like a truncated tail: too short for its block, or zeros. */
 static bool is_tail(const struct reader *reader, struct bfc_trace_block *block) {
     const size_t left = (size_t)(reader->end - reader->at);
     if (left < sizeof *block)
