@@ -184,6 +184,32 @@ def check_cases(root):
                    f"in docs/conformance.md as {shown.get(number)}")
 
 
+def named_paths(page, text):
+    """(line, path) of each path in backticks, from the root, and of each relative link."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for path in re.findall(r"`([\w.-]+/[\w./-]*)`", line):
+            yield number, path
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
+            yield number, os.path.normpath(os.path.join(os.path.dirname(page), link))
+
+
+def check_paths(root):
+    """Documents name files and folders that are there; of a built program, its source is."""
+    names = sources(root)
+    there = {os.path.dirname(name)[:end] for name in names
+             for end in [None, *(m.start() for m in re.finditer("/", name))]} | set(names)
+    tops = {name.split("/")[0] for name in names if "/" in name}
+    for page in names:
+        if not page.endswith(".md"):
+            continue
+        here = os.path.dirname(page) + "/"
+        for number, path in named_paths(page, read(root, page)):
+            path = path.rstrip("/")
+            known = {path, path + ".c", here + path, here + path + ".c"} & there
+            if path.split("/")[0] in tops and not known:
+                yield f"{page}:{number}: there is no {path}"
+
+
 def is_script(root, name, interpreter):
     first = read(root, name).split("\n", 1)[0]
     return first.startswith("#!") and re.search(rf"\b{interpreter}\b", first)
