@@ -36,13 +36,14 @@ static enum bfc_read_result refuse_errno(const struct bfc_segment_look *look) {
 enum bfc_read_result bfc_segment_check_magic(const struct bfc_segment_look *look, uint64_t magic,
                                              uint32_t version) {
     if (magic == 0) {
-        bfc_segment_refuse(look, "not ready: its job is still making it");
+        bfc_segment_refuse(look, "not ready: its job is still initializing it");
         return BFC_READ_YOUNG;
     }
     if (magic == __builtin_bswap64(BFC_SEGMENT_MAGIC))
         return bfc_segment_refuse(look, "written by a machine of the other byte order");
     if (magic != BFC_SEGMENT_MAGIC)
-        return bfc_segment_refuse(look, "not a segment of bfcpreload (its first bytes are others)");
+        return bfc_segment_refuse(
+            look, "not a segment of bfcpreload (its first bytes are not the magic number)");
     if (version != BFC_SEGMENT_VERSION)
         return bfc_segment_refuse(look, "layout version %u; this program reads version %u", version,
                                   BFC_SEGMENT_VERSION);
@@ -69,7 +70,7 @@ enum bfc_read_result bfc_segment_check_header(const struct bfc_segment_look *loo
         !is_terminated(header->job, sizeof header->job) ||
         !is_terminated(header->complaints, sizeof header->complaints) ||
         !is_terminated(header->configuration, sizeof header->configuration))
-        return bfc_segment_refuse(look, "damaged: a text in it has no end");
+        return bfc_segment_refuse(look, "damaged: a text in it is not terminated");
     return BFC_READ_OK;
 }
 
@@ -110,7 +111,7 @@ static enum bfc_read_result check_file(const struct bfc_segment_look *look, int 
         return bfc_segment_refuse(look, "belongs to user %u, yet its name says user %u",
                                   (unsigned)status.st_uid, look->name->uid);
     if (status.st_mode & (S_IWGRP | S_IWOTH))
-        return bfc_segment_refuse(look, "others than its owner may write it (mode %04o)",
+        return bfc_segment_refuse(look, "users other than its owner may write it (mode %04o)",
                                   (unsigned)status.st_mode & 07777u);
     return check_beginning(look, file, status.st_size);
 }

@@ -64,7 +64,7 @@ static int write_page(const struct request *request, FILE *recording, FILE *page
     if (left_out < 0)
         return complain(request->target, "not a recording: bfcstat record makes them");
     if (left_out > 0)
-        fprintf(stderr, "bfcstat: %s: %ld lines are cut off, and left out\n", request->target,
+        fprintf(stderr, "bfcstat: %s: %ld incomplete lines were left out\n", request->target,
                 left_out);
     return SHOWN;
 }

@@ -145,9 +145,9 @@ static void draw_head(void) {
     struct tm parts;
     localtime_r(&now, &parts);
     strftime(clock, sizeof clock, "%H:%M:%S", &parts);
-    snprintf(text, sizeof text, "bfcstat top  %s  %zu jobs  every %.3g s%s  sorted by %s", clock,
-             top.findings.job_count, top.interval, top.paused ? " (paused)" : "",
-             order_names[top.order]);
+    snprintf(text, sizeof text, "bfcstat top  %s  %zu job%s  every %.3g s%s  sorted by %s", clock,
+             top.findings.job_count, top.findings.job_count == 1 ? "" : "s", top.interval,
+             top.paused ? " (paused)" : "", order_names[top.order]);
     mvprintw(0, 0, "%.*s", COLS, text);
     snprintf(text, sizeof text, "%7s %3s %9s %9s %9s %7s %8s %7s %3s  %s", "PID", "DEV", "IN USE",
              "CACHED", "RESERVED", "HIT", "ALLOC/s", "WAIT/s", "OOM", "COMMAND");
@@ -287,9 +287,9 @@ static void draw_help(void) {
         "tab, m, h        map or histograms of the selected job",
         "s, >             sort by the next column",
         "t                have the selected job give cached memory back",
-        "+, -             look less or more often",
+        "+, -             refresh less or more often",
         "space            pause",
-        "?, F1            this help, and away again",
+        "?, F1            show or hide this help",
         "q, F10           quit",
         "",
         "# in use   + partly in use   ~ pending   . ready   x others   blank: free on the device",

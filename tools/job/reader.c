@@ -160,11 +160,12 @@ static void copy_rings(struct bfc_job *job, const char *base) {
 static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsigned index,
                                        const struct bfc_segment_pool *pool) {
     if (pool->state > BFC_POOL_ENDED)
-        return bfc_segment_refuse(look, "damaged: pool %u has no known state", index);
+        return bfc_segment_refuse(look, "damaged: pool %u has an unknown state", index);
     if (pool->state != BFC_POOL_UNUSED && (pool->device < 0 || pool->device > INT32_MAX))
-        return bfc_segment_refuse(look, "damaged: pool %u has no possible device", index);
+        return bfc_segment_refuse(look, "damaged: pool %u has an impossible device number", index);
     if (!memchr(pool->device_name, '\0', sizeof pool->device_name))
-        return bfc_segment_refuse(look, "damaged: the name of pool %u's device has no end", index);
+        return bfc_segment_refuse(look, "damaged: the name of pool %u's device is not terminated",
+                                  index);
     return BFC_READ_OK;
 }
 

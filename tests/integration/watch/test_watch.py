@@ -98,12 +98,13 @@ class Watch(unittest.TestCase):
         (pool,) = [l for l in lines if l["type"] == "sample"][-1]["pools"]
         self.assertLessEqual(pool["in_use"], pool["peak_in_use"])
         self.assertLessEqual(pool["reserved"], pool["peak_reserved"])
+        self.assertEqual(pool["host_waits"], 0)  # in lazy; those for fences are in "waits"
         page = self.path("report.html")
         with open(self.path("run.jsonl"), "a", encoding="utf-8") as file:
             file.write('{"type":"x","evil":"</script><b>"}\n{"type":"sam')
         said = bfcstat("report", self.path("run.jsonl"), "-o", page)
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 lines are cut off", said.stderr)
+        self.assertIn("1 incomplete lines were left out", said.stderr)
         with open(page, encoding="utf-8") as file:
             text = file.read()
         self.assertNotIn("</script><b>", text)
@@ -119,11 +120,11 @@ class Watch(unittest.TestCase):
              "--virtual-time-budget=3000", "--dump-dom", f"file://{page}"],
             capture_output=True, text=True, timeout=120)
         for heading in ("Memory over time", "Fragmentation", "Address map over time",
-                        "Sizes asked for", "Configuration in force"):
+                        "Requested sizes", "Configuration in force"):
             self.assertIn(f"<h2>{heading}</h2>", shown.stdout)
         self.assertNotIn("Infinity", shown.stdout)
         self.assertNotIn("NaN", shown.stdout)
-        self.assertIn("<td>all asked for</td>", shown.stdout)  # the trim, whose address is none
+        self.assertIn("<td>all requested</td>", shown.stdout)  # the trim, whose address is none
 
     def test_record_ends_well(self):
         job = self.start("1000000", "10", BFC_FREE="lazy")

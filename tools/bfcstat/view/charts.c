@@ -36,7 +36,7 @@ static void show_map(const struct bfc_job *job, FILE *stream) {
     for (uint64_t i = 0; i < shown; i++)
         show_row(&job->map.row[i], stream);
     if (rows - shown + job->map.left_out > 0)
-        fprintf(stream, "  and %" PRIu64 " regions more\n", rows - shown + job->map.left_out);
+        fprintf(stream, "  and %" PRIu64 " more regions\n", rows - shown + job->map.left_out);
 }
 
 /* --- histograms --- */
@@ -58,7 +58,7 @@ static void show_sizes(const struct bfc_segment_pool *pool, FILE *stream) {
         most = sizes[i] > most ? sizes[i] : most;
     if (most == 0)
         return;
-    fprintf(stream, "\nsizes asked for on device %" PRId64 " (up to)\n", pool->device);
+    fprintf(stream, "\nrequested sizes on device %" PRId64 " (up to)\n", pool->device);
     for (unsigned i = 0; i < BFC_SIZE_BINS; i++)
         if (sizes[i])
             show_bar(bfc_bytes_text(UINT64_C(1) << i, figure, sizeof figure), sizes[i], most,
@@ -96,7 +96,8 @@ static void show_landmarks(const struct bfc_job *job, FILE *stream) {
     size_t first = count > LANDMARKS_SHOWN ? count - LANDMARKS_SHOWN : 0;
     if (count == 0)
         return;
-    fputs("\nlast events but allocations and frees (time since the first allocation)\n", stream);
+    fputs("\nlast events other than allocations and frees (time since the first allocation)\n",
+          stream);
     for (size_t i = first; i < count; i++)
         show_landmark(&job->landmarks[i], stream);
 }

@@ -161,7 +161,7 @@ static void show_fragmentation(const struct bfc_pool_stats *stats, FILE *stream)
     label(stream, "fragmentation");
     fprintf(stream, "%10s", text_share(share, figure, sizeof figure));
     if (share < 0)
-        fputs("   the job has not looked for its largest free block yet\n", stream);
+        fputs("   the job has not measured its largest free block yet\n", stream);
     else
         fprintf(stream, "   of the cached bytes lie outside the largest free block, %s\n",
                 bfc_bytes_text(stats->largest_free, figure, sizeof figure));
@@ -331,7 +331,7 @@ void show_job_text(const struct bfc_job *job, FILE *stream) {
         pools++;
     }
     if (pools == 0)
-        fputs("\nno pool: nothing has been served from one yet\n", stream);
+        fputs("\nno pool: no allocation has been served from one yet\n", stream);
     show_charts_text(job, stream);
     show_coverage(job, stream);
     show_configuration(&job->header, stream);
