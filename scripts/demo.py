@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The running part of scripts/demo: demo.py BUILD [ITERATIONS].
 
-Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, looks at the
-preloaded ones with bfcstat while they run, compares, and prints a table of what was saved and one line
+Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, inspects
+the preloaded ones with bfcstat while they run, compares the results, and prints a table of what was saved and one line
 of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
 those in `sync`, once warm, made no driver allocation and no driver free.
 
@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WARM_UP = 24
 MODES = ("sync", "lazy", "ordered")  # of BFC_FREE
 
-# In a process of its own: which GPU does the driver give, and does this runtime get along with it?
+# Runs in a process of its own: prints the GPU's name if the driver has one and this runtime works with it.
 PROBE = """
 import ctypes, sys
 driver = ctypes.CDLL("libcuda.so.1")
@@ -89,7 +89,7 @@ def compile_for(build, library):
 
 
 class Place:
-    """Where the programs run: their environment and how to tell people."""
+    """Where the programs run: the device, their environment, and the messages about it."""
 
     def __init__(self, build):
         self.build = build
@@ -103,7 +103,7 @@ class Place:
             self.program = os.path.join(build, "tests", "integration", "demo", "train")
             folder = os.path.join(build, "sim")
             # The latencies and delays are the stand-in's model; see its README page.
-            # Other simulated devices are other devices, whatever their names: nothing to yield to them.
+            # All simulated devices have the same name but are different devices: do not yield to their jobs.
             self.changes = {"SIM_LATENCY": "typical", "SIM_SEED": "1", "SIM_DELAY_US": "50", "BFC_YIELD": "0"}
         else:
             self.program = compile_for(build, library)
@@ -189,7 +189,7 @@ def forwarded(job):
 
 
 def fragmentation(job):
-    """Of the pool that has it worst; None where no pool knows."""
+    """Of the pool with the highest fragmentation; None if no pool has measured it."""
     return max((p["fragmentation"] for p in job["pools"] if p["fragmentation"] is not None), default=None)
 
 
@@ -262,7 +262,7 @@ def print_row(label, *cells):
 
 
 def print_table(name, native, modes):
-    """What is saved first, then what it costs."""
+    """First what is saved, then what it costs."""
     every = [native, *modes.values()]
     print()
     print_row(name, "native", *modes)
@@ -290,7 +290,7 @@ def announce(place):
 
 
 def sound(modes):
-    """What the demo shows must hold."""
+    """Checks that what the demo claims is true."""
     complaints = []
     for mode, figures in modes.items():
         if not figures["contents_equal"]:

@@ -1,10 +1,10 @@
 // Measures on a real driver what its documentation leaves open and the pool depends on: what
-// waiting, recording and allocating cost, which calls wait, what barred calls answer, how pitched
-// rows are laid out, how the driver takes a handle that is not its own.
+// waiting, recording and allocating cost, which calls wait, what forbidden calls return, how
+// pitched rows are laid out, what the driver does with a handle that is not its own.
 //
-// One line of JSON a figure on standard output: {"name": ..., "value" or "values": ...}. Times are
-// the median of many, in nanoseconds. Each section is meant for a process of its own: what one does
-// to the driver, or the driver to it, is no other's business.
+// One line of JSON for each figure on standard output: {"name": ..., "value" or "values": ...}.
+// Times are the median of many, in nanoseconds. Each section runs in a process of its own, so that
+// it does not affect the others.
 //
 // usage: measure KERNELS_PTX SECTION | measure --list
 #include <cuda.h>
@@ -253,7 +253,7 @@ static void measure_pitch(unsigned element) {
     printf("]}\n");
 }
 
-// ---- what is barred while a stream captures ----
+// ---- what is forbidden while a stream captures ----
 
 struct capture {
     CUstream stream;
@@ -309,7 +309,7 @@ static void measure_capture(CUstreamCaptureMode mode, const char *name) {
     MUST(cuMemFree(kept));
 }
 
-// ---- whom a fence covers, and whose handles are taken ----
+// ---- what a fence covers, and which handles are accepted ----
 
 struct answers {
     CUresult allocate, free, info;
@@ -325,7 +325,7 @@ static void CUDA_CB in_callback(void *data) {
     answers->free = cuMemFree(answers->block);
 }
 
-// Documented as not permitted there; it may also wait for ever, and is cut off then.
+// Documented as not permitted there; it may also wait without end, and is cut off then.
 static void measure_callback(void) {
     struct answers answers = {-1, -1, -1, 0};
     CUstream stream = new_stream();
@@ -360,7 +360,7 @@ static CUresult open_and_close(CUipcMemHandle handle) {
     return result;
 }
 
-// A handle of the driver's, as another process gives it; that process waits to be let go.
+// A handle of the driver from another process, which lives until it is released.
 static pid_t start_exporter(int *from, int *to, const char *kernels) {
     int down[2], up[2];
     if (pipe(down) != 0 || pipe(up) != 0)
@@ -382,7 +382,7 @@ static pid_t start_exporter(int *from, int *to, const char *kernels) {
     _exit(!given || read(down[0], &handle, 1) != 0);
 }
 
-// Which bytes of a handle the driver looks at: those that, changed, make another answer of it.
+// Which bytes of a handle the driver checks: those whose change makes it return another code.
 static void measure_bytes_of_a_handle(CUipcMemHandle real) {
     printf("{\"name\": \"code by the byte of a handle that is changed\", \"values\": [");
     for (size_t i = 0; i < sizeof real; i++) {
@@ -393,7 +393,7 @@ static void measure_bytes_of_a_handle(CUipcMemHandle real) {
     printf("]}\n");
 }
 
-// What the driver answers to what is no handle of its own, a token of ours above all.
+// What the driver returns for bytes that are not its handle, in particular for our token.
 static void measure_handles(const char *kernels) {
     struct bfc_token token = {.pid_namespace = 4026531836,
                               .table = 0x123456789abcdef0,

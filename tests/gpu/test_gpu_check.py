@@ -179,8 +179,8 @@ class Parts(Runs):
                          {"ok, 200 pooled"})
 
     def test_tools(self):
-        """Each is found in the toolkit and told the right things; one that does not work natively is
-        no failure, one that works only natively is one."""
+        """Each is found in the toolkit and gets the right arguments. One that does not work natively is no
+        failure; one that works only natively is one."""
         steps = 'echo "$@" >"$0.flags"; while [ ! -x "$1" ] || [ -d "$1" ]; do shift; done; '
         for name, does in {"compute-sanitizer": 'NV_SANITIZER_INJECTION_PORT_BASE=49152 "$@"', "ncu": '"$@"',
                            "cuda-gdb": "exit 3",

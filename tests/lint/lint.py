@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the sources must keep to: lint.py CHECK SOURCE-ROOT [ARGUMENT...].
+"""Checks rules for the sources: lint.py CHECK SOURCE-ROOT [ARGUMENT...].
 
 Each CHECK is one of the functions below that are named check_...; it yields one line a fault. Exit
 status 0 when there is none, 1 when there is, 77 when the tool that the check needs is not there.
@@ -16,7 +16,7 @@ C_SUFFIXES = (".c", ".h")
 
 
 def sources(root):
-    """All files of the project, relative to its root: what git knows or would, or all there is."""
+    """All files of the project, relative to its root: those that git tracks or would add; without git all."""
     try:
         listed = subprocess.run(
             ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -194,7 +194,7 @@ def named_paths(page, text):
 
 
 def check_paths(root):
-    """Documents name files and folders that are there; of a built program, its source is."""
+    """Files and folders that documents name exist; of a built program, its source does."""
     names = sources(root)
     there = {os.path.dirname(name)[:end] for name in names
              for end in [None, *(m.start() for m in re.finditer("/", name))]} | set(names)

@@ -1,4 +1,4 @@
-"""What scripts/gpu-check finds out about the machine: its toolkit, its driver, its device."""
+"""Finds the machine's toolkit, driver, device and tools."""
 
 import contextlib
 import glob
@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import sys
 
-# Asks the driver, in a process of its own: what it does there, it does to nobody else. It stays until
-# its standard input ends, so that the driver need not be woken for every program that follows.
+# Queries the driver in a process of its own, which cannot affect others. The process lives until its
+# standard input ends, so that the driver stays initialized for the programs that follow.
 PROBE = """
 import ctypes, json, sys
 try:
@@ -49,7 +49,7 @@ def find_toolkit():
 
 
 def find_driver():
-    """Lets the loader find the driver where it is in none of the loader's own places."""
+    """Lets the loader find the driver in folders that it does not search by itself."""
     for place in ("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"):
         if os.path.exists(place + "/libcuda.so.1"):
             old = os.environ.get("LD_LIBRARY_PATH")
@@ -80,7 +80,7 @@ def let_sleep(process):
 
 
 def nvidia_smi():
-    """What nvidia-smi knows beyond that, where it is there."""
+    """What nvidia-smi knows beyond that, if it is installed."""
     asked = "driver_version,persistence_mode,mig.mode.current,clocks.sm,clocks.max.sm"
     with contextlib.suppress(OSError, subprocess.TimeoutExpired, IndexError):
         shown = subprocess.run(["nvidia-smi", "--query-gpu=" + asked, "--format=csv,noheader"],

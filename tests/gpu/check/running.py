@@ -1,5 +1,4 @@
-"""What scripts/gpu-check runs commands with: a clock that never lets all of it take longer than it may,
-and commands of which nothing is left when they are over."""
+"""Runs commands within a time budget, and leaves no process of theirs behind."""
 
 import collections
 import contextlib
@@ -12,10 +11,10 @@ import tempfile
 import threading
 import time
 
-SHORTEST = 3  # seconds: less than that is not worth starting anything for
+SHORTEST = 3  # seconds: with less time left no command is started
 MOST_OUTPUT = 1 << 20
 
-# `status` is as a shell tells it: 124 cut off, 127 cannot be started, 128 + N ended by signal N.
+# `status` is as in a shell: 124 cut off, 127 cannot be started, 128 + N ended by signal N.
 Done = collections.namedtuple("Done", "status out error seconds")
 
 
@@ -24,7 +23,7 @@ class OutOfTime(Exception):
 
 
 class Clock:
-    """The time that is left of all, and of the part at hand."""
+    """The time that is left of the whole budget, and of the current part."""
 
     def __init__(self, seconds):
         self.end = self.part_end = time.monotonic() + seconds
@@ -40,7 +39,7 @@ class Clock:
 
 
 class Runner:
-    """Safe to use from several threads. `keep`: a child that is none of ours to end."""
+    """Safe to use from several threads. `keep`: the id of a child that is not to be ended."""
 
     def __init__(self, clock, folder, variables, keep=None):
         adopt_orphans()
@@ -50,7 +49,7 @@ class Runner:
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith("BFC_") and name != "LD_PRELOAD"}
         self.environment.update(variables)
-        for name in "LD_LIBRARY_PATH", "PYTHONPATH":  # `folder` is not where these were meant
+        for name in "LD_LIBRARY_PATH", "PYTHONPATH":  # relative paths in these are of our folder, not of `folder`
             if self.environment.get(name):
                 self.environment[name] = os.pathsep.join(
                     map(os.path.abspath, self.environment[name].split(os.pathsep)))
@@ -59,8 +58,8 @@ class Runner:
         self.stopped = False  # under the lock
 
     def run(self, command, limit, **variables):
-        """Runs it in a process group of its own, which is gone afterwards: a debugger's program and a
-        profiler's helpers too. Nothing waits for pipes that those may have kept open."""
+        """Runs it in a process group of its own and ends that group afterwards, with a debugger's program
+        and a profiler's helpers. Output goes to files, since such processes may keep pipes open."""
         limit = min(limit, self.clock.left())
         if limit < SHORTEST:
             raise OutOfTime
@@ -92,7 +91,7 @@ class Runner:
         return process
 
     def end(self, process):
-        """Whatever is left of it; returns a complaint when it does not die."""
+        """Ends its process group; returns a complaint if the process does not die."""
         complaint = ""
         kill_group(process)
         try:
@@ -104,8 +103,8 @@ class Runner:
         return complaint
 
     def end_orphans(self):
-        """While no command runs: ends what earlier ones left behind, outside their process groups. It
-        would still hold device memory."""
+        """To be called while no command runs. Ends processes that earlier commands left outside their
+        groups, which would still hold device memory."""
         for _ in range(100):
             orphans = [pid for pid in children() if pid != self.keep]
             if not orphans:
@@ -117,7 +116,7 @@ class Runner:
             time.sleep(0.05)
 
     def stop(self):
-        """Ends what runs, and lets nothing start any more."""
+        """Ends all running commands, and prevents further ones."""
         with self.lock:
             self.stopped = True
             left = list(self.running)
@@ -131,7 +130,7 @@ def kill_group(process):
 
 
 def adopt_orphans():
-    """What our commands leave behind becomes our child, not init's."""
+    """Processes that our commands leave behind become our children, not those of init."""
     pr_set_child_subreaper = 36
     ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 

@@ -180,7 +180,7 @@ Test(reader, refuses_wrong_sizes) {
 
 Test(reader, refuses_texts_without_end) {
     memset(segment.header.command, 'x', sizeof segment.header.command);
-    expect_refusal("no end");
+    expect_refusal("not terminated");
     segment.header.command[0] = '\0';
     memset(segment.pools[3].device_name, 'x', sizeof segment.pools[3].device_name);
     expect_refusal("pool 3");
