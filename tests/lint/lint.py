@@ -178,7 +178,7 @@ def check_cases(root):
         if line and not line.startswith("#"):
             number, routes, modes = line.split(" ")[:3]
             listed[int(number)] = f"{routes} {modes}"
-    for number in range(1, 49):
+    for number in sorted({*range(1, 49), *listed, *shown}):
         if number not in listed or listed[number] != shown.get(number):
             yield (f"case {number}: listed as {listed.get(number)}, "
                    f"in docs/conformance.md as {shown.get(number)}")

@@ -36,7 +36,7 @@ def parse(description):
     parser.add_argument("--built", metavar="FOLDER",
                         help="check the library and bfcstat of this Meson build folder")
     parser.add_argument("--cases", default="", metavar="NN[,NN]",
-                        help="only these conformance cases, by number (01 to 48)")
+                        help="only these conformance cases, by their numbers in tests/conformance/list")
     parser.add_argument("--cuda", default=machine.find_toolkit(), metavar="FOLDER",
                         help="CUDA's toolkit (CUDA_HOME, /usr/local/cuda, or where nvcc lies)")
     parser.add_argument("--dry-run", nargs="?", const=os.path.join(ROOT, "build"), metavar="FOLDER",

@@ -85,7 +85,7 @@ bool arguments_parse(int argc, char **argv, const struct option *options, unsign
         }
         if (only_operands || argv[i][0] != '-' || argv[i][1] == '\0') {
             if (operands_count == operands_wanted) {
-                command_misuse("'%s' is one too many: %s takes %s", argv[i], argv[0],
+                command_misuse("unexpected argument '%s': %s takes %s", argv[i], argv[0],
                                operands_text);
                 return false;
             }

@@ -36,7 +36,7 @@ static bool match_event(struct check *check, const struct bfc_plan_event *event,
     const uint64_t asked = row->unplanned > 0 ? row->unplanned : row->size;
     uint64_t size;
     if (seen[event->row])
-        return fail_row(check, event->row, "is there twice");
+        return fail_row(check, event->row, "occurs twice");
     seen[event->row] = true;
     if (!plan_round_up(asked, check->plan.header.align, &size) || size != event->size)
         return fail_row(check, event->row, "has another size");

@@ -6,8 +6,8 @@
 
 static bool refuse_plan(const struct file_text *text, const char *path, struct plan_error *error) {
     if (plan_looks_like(text))
-        return plan_fail(error, "%s: header: a plan; a CSV of lifetimes or a trace is wanted here",
-                         path);
+        return plan_fail(
+            error, "%s: header: this is a plan; expected a CSV of lifetimes or a trace", path);
     return true;
 }
 

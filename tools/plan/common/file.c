@@ -123,5 +123,5 @@ bool file_close(struct file_writer *writer, struct plan_error *error) {
     }
     file_abandon(writer);
     return plan_fail(error, "%s: cannot be written: %s", path,
-                     reason != 0 ? strerror(reason) : "not all of it was taken");
+                     reason != 0 ? strerror(reason) : "only a part was written");
 }

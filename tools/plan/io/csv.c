@@ -137,8 +137,8 @@ static bool read_header(struct reader *reader, char *line_end) {
                              "upper, size, alias, group, space, offset, stream",
                              path, reader->line, shown, fields[i].text);
         if (reader->place[c] >= 0)
-            return plan_fail(reader->error, "%s: header (line %u): column '%s' is there twice",
-                             path, reader->line, column_names[c]);
+            return plan_fail(reader->error, "%s: header (line %u): column '%s' occurs twice", path,
+                             reader->line, column_names[c]);
         reader->place[c] = i;
     }
     for (int c = ID; c <= SIZE; c++)

@@ -208,7 +208,7 @@ static bool check_header(struct plan_file *plan, struct plan_error *error) {
         return plan_fail(error, "%s: header: version %u, only version %d is accepted", plan->path,
                          header->version, BFC_PLAN_VERSION);
     if (header->file_bytes != plan->text.size)
-        return plan_fail(error, "%s: header: %" PRIu64 " bytes are announced, %zu are there",
+        return plan_fail(error, "%s: header: %" PRIu64 " bytes expected, but the file has %zu",
                          plan->path, header->file_bytes, plan->text.size);
     if (header->checksum != plan_checksum(plan->text.bytes, plan->text.size))
         return plan_fail(error, "%s: header: the checksum is wrong: the file is damaged",

@@ -53,7 +53,7 @@ static bool collect_serials(struct serials *serials, const struct trace *trace,
         return plan_fail_memory(error);
     for (uint32_t i = 1; i < serials->count; i++)
         if (serials->list[i].key == serials->list[i - 1].key)
-            return plan_fail(error, "%s: record %u: allocation %" PRIu64 " is there already",
+            return plan_fail(error, "%s: record %u: allocation %" PRIu64 " was recorded before",
                              trace->path, serials->list[i].index, serials->list[i].key);
     return true;
 }

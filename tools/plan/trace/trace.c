@@ -89,7 +89,7 @@ static bool check_records(struct reader *reader, const struct bfc_trace_block *b
                              trace->path, reader->block, i, record->op);
         if (i > 0 && record->sequence <= trace->records[i - 1].sequence)
             return plan_fail(reader->error,
-                             "%s: block %u: record %zu: sequence %" PRIu64 " does not rise",
+                             "%s: block %u: record %zu: sequence %" PRIu64 " does not increase",
                              trace->path, reader->block, i, record->sequence);
     }
     return true;
