@@ -23,7 +23,7 @@ def markdown(results):
     if results["machine"].get("dry run"):
         lines += ["**A dry run over the simulated GPU: no figure is a real device's.**", ""]
     if not results.get("finished"):
-        lines += ["**Not finished: what follows is what there was when it ended.**", ""]
+        lines += ["**Not finished: these are the results up to when the run ended.**", ""]
     lines += [f"- {key}: {one_line(value)}" for key, value in results.get("machine", {}).items()]
     for name in "failures", "surprises", "skipped":
         lines += ["", f"## {name}", ""]
