@@ -25,8 +25,9 @@ class StandIn:
                             "build with -Dtests=enabled")
 
     def use(self):
-        """For this process and all that it starts. Small, so that filling it up is quick."""
+        """For this process and all that it starts: two devices, small, so that they are full soon."""
         os.environ["LD_LIBRARY_PATH"] = self.sim
+        os.environ.setdefault("SIM_DEVICES", "2")
         os.environ.setdefault("SIM_MEMORY", "4G")
         os.environ.setdefault("BFC_STRESS_SECONDS", "5")
 
