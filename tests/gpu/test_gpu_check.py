@@ -76,7 +76,7 @@ class Runs(unittest.TestCase):
     def environment(self, **variables):
         env = {n: v for n, v in os.environ.items() if not n.startswith(("BFC_", "LD_"))}
         env.update(compiler_cache())
-        env.update(FAKE_PIDS=self.path("pids"), **variables)
+        env.update({"FAKE_PIDS": self.path("pids"), "SIM_DEVICES": "1", **variables})
         return env
 
     def run_it(self, *arguments, dry=True, **variables):
