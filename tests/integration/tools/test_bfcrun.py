@@ -187,6 +187,8 @@ class Bfcrun(unittest.TestCase):
             self.assertEqual(result.returncode, 1, bad)
             self.assertEqual(len(result.stderr.splitlines()), 1)
         self.assertEqual(run(BFCOPTS, "nonsense").returncode, 2)
+        self.assertRegex(run(BFCOPTS, "--version").stdout, r"^bfcopts \d+\.\d+\.\d+\n$")
+        self.assertIn("usage: bfcopts", run(BFCOPTS, "--help").stdout)
 
     def test_every_default_is_accepted(self):
         for line in run(BFCOPTS, "markdown").stdout.splitlines()[2:]:
