@@ -47,6 +47,8 @@ struct region {
     uint64_t seen_ns;    /* ...and when it first saw that */
 };
 
+struct paging;
+
 /*
  * Invariants (checked by bfc_pool_check):
  *   blocks tile their region without gap or overlap;
@@ -93,8 +95,9 @@ struct bfc_pool {
     bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the upstream */
     bool preallocated;
-    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too, but for
-                         those that were to be hits only */
+    struct paging *paging; /* with pages (paging.h); NULL: regions */
+    uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for
+                              those that were to be hits only */
     struct bfc_pool_stats own_stats;
 };
 
@@ -222,6 +225,9 @@ static inline void slots_settle(struct bfc_pool *pool) {
     if (UNLIKELY(pool->records < pool->few_records))
         slots_move_together(pool);
 }
+
+/* Makes sure that so many records can be taken; false: the host has no memory for them. */
+bool slots_prepare(struct bfc_pool *pool, uint64_t count);
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
 void slots_close(struct bfc_pool *pool);

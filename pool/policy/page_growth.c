@@ -1,0 +1,72 @@
+/*
+ * Growth with pages.
+ *
+ * Each step costs three calls or more, whatever its size, and what it makes in vain is lost to
+ * others. The steps rise from BFC_GROWTH_SIZE, fourfold each, to RAMP_TOP, and are then a small
+ * part of what is reserved; figures in docs/pages.md.
+ */
+#include "pool/policy/page_growth.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/paging.h"
+
+#define RAMP_TOP (28 * MIB)
+#define RAMP_FACTOR 4
+#define STEP_PART 40
+/* The largest page, unless page_most is more. */
+#define LARGEST_PART 16
+
+static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
+    return bytes & ~(pool->paging->calls.granule - 1);
+}
+
+static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
+    return down(pool, bfc_add_saturating(bytes, pool->paging->calls.granule - 1));
+}
+
+static bool preallocates(const struct bfc_pool *pool) {
+    return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated;
+}
+
+static uint64_t ramp(const struct bfc_pool *pool) {
+    return bfc_min(pool->paging->ramp, RAMP_TOP);
+}
+
+uint64_t page_growth_step(const struct bfc_pool *pool) {
+    const struct bfc_pool_config *config = &pool->config;
+    if (config->growth == BFC_GROWTH_EXACT)
+        return 0;
+    if (config->growth == BFC_GROWTH_FIXED)
+        return up(pool, config->growth_size);
+    if (preallocates(pool))
+        return up(pool, config->preallocate);
+    uint64_t step = bfc_max(ramp(pool), pool->stats->reserved / STEP_PART);
+    return up(pool, bfc_min(step, config->growth_max));
+}
+
+/* How far `reserved` may exceed the most that was ever requested. */
+static uint64_t allowance(const struct bfc_pool *pool, uint64_t most) {
+    uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
+    bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates(pool);
+    return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp(pool));
+}
+
+uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    uint64_t most = bfc_max(stats->peak_requested, bfc_add_saturating(stats->requested, bytes));
+    uint64_t budget = bfc_add_saturating(most, allowance(pool, most));
+    budget = bfc_min(budget, pool->config.gc_threshold);
+    return down(pool, bfc_subtract_saturating(budget, stats->reserved + pool->paging->moving));
+}
+
+uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t most = bfc_max(pool->config.page_most, pool->stats->reserved / LARGEST_PART);
+    uint64_t pieces = bfc_max(1, bytes / bfc_max(most, pool->paging->calls.granule));
+    return up(pool, bytes / pieces);
+}
+
+void page_growth_made(struct bfc_pool *pool) {
+    pool->preallocated = true;
+    if (pool->paging->ramp < RAMP_TOP)
+        pool->paging->ramp *= RAMP_FACTOR;
+}
