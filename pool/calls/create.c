@@ -1,7 +1,6 @@
 /* Creating and destroying a pool. */
 #include <stdlib.h>
 
-#include "base/numbers.h"
 #include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
 #include "pool/pages/perform.h"
@@ -60,7 +59,6 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
     if (!pool->paging)
         return false;
     pool->paging->calls = *calls;
-    pool->paging->ramp = bfc_max(pool->config.growth_size, calls->granule);
     return page_array_open(&pool->paging->table, MOST_PAGES) &&
            page_array_open(&pool->paging->on_hand, MOST_PAGES);
 }

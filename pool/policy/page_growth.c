@@ -2,17 +2,17 @@
  * Growth with pages.
  *
  * Each step costs three calls or more, whatever its size, and what it makes in vain is lost to
- * others. The steps rise from BFC_GROWTH_SIZE, fourfold each, to RAMP_TOP, and are then a small
- * part of what is reserved; figures in docs/pages.md.
+ * others. So the steps are a multiple of what was requested, from BFC_GROWTH_SIZE to RAMP_TOP, and
+ * beyond that a small part of what is reserved; figures in docs/pages.md.
  */
 #include "pool/policy/page_growth.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
 
-#define RAMP_TOP (28 * MIB)
-#define RAMP_FACTOR 4
-#define STEP_PART 40
+#define RAMP_TOP (30 * MIB)
+#define RAMP_FACTOR 3
+#define STEP_PART 36
 /* The largest page, unless page_most is more. */
 #define LARGEST_PART 16
 
@@ -29,7 +29,8 @@ static bool preallocates(const struct bfc_pool *pool) {
 }
 
 static uint64_t ramp(const struct bfc_pool *pool) {
-    return bfc_min(pool->paging->ramp, RAMP_TOP);
+    uint64_t most = bfc_min(pool->stats->peak_requested, RAMP_TOP);
+    return bfc_min(bfc_max(most * RAMP_FACTOR, pool->config.growth_size), RAMP_TOP);
 }
 
 uint64_t page_growth_step(const struct bfc_pool *pool) {
@@ -67,6 +68,4 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes) {
 
 void page_growth_made(struct bfc_pool *pool) {
     pool->preallocated = true;
-    if (pool->paging->ramp < RAMP_TOP)
-        pool->paging->ramp *= RAMP_FACTOR;
 }
