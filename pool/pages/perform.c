@@ -170,6 +170,8 @@ static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
     struct paging *paging = pool->paging;
     if (!o->done)
         return note_failure(pool, o);
+    for (uint32_t i = 0; i < o->planned; i++)
+        paging->on_hand.all[i].moved_at = pool->stats->peak_requested;
     paging->moved += plan->moving;
     paging->created += plan->making;
     if (plan->making)

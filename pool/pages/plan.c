@@ -149,17 +149,33 @@ static enum plan_result addresses_for(const struct bfc_pool *pool, const struct 
     return PLAN_NEEDS_ADDRESSES;
 }
 
+/* Decides on a place, and on the pages for it. False: no place has enough addresses. */
+static bool decide(struct bfc_pool *pool, const struct request *request, uint64_t room,
+                   uint64_t limit, struct place *place, struct page_plan *plan) {
+    *place = best_place(pool, request->granules);
+    if (supply(pool, place, room, plan) && plan->making <= limit)
+        return true;
+    /* Its neighbours' pages could not move there. */
+    *place = widest_place(pool, request->granules);
+    return supply(pool, place, room, plan);
+}
+
+static uint64_t room_for(const struct bfc_pool *pool, const struct request *request, bool saving,
+                         uint64_t limit) {
+    return saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
+}
+
 enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                            struct page_plan *plan) {
-    uint64_t limit = room_below_limit(pool);
-    uint64_t room = saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
-    struct place place = best_place(pool, request->granules);
-    if (!supply(pool, &place, room, plan) || plan->making > limit) {
-        /* Its neighbours' pages could not move there. */
-        place = widest_place(pool, request->granules);
-        if (!supply(pool, &place, room, plan))
-            return addresses_for(pool, request, plan);
+    struct place place;
+    uint64_t limit = room_below_limit(pool), room = room_for(pool, request, saving, limit);
+    bool decided = decide(pool, request, room, limit, &place, plan);
+    if (decided && plan->moving && page_growth_settles(pool)) {
+        room = room_for(pool, request, saving, limit);
+        decided = decide(pool, request, room, limit, &place, plan);
     }
+    if (!decided)
+        return addresses_for(pool, request, plan);
     if (plan->making > limit)
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);

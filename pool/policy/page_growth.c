@@ -4,6 +4,9 @@
  * Each step costs three calls or more, whatever its size, and what it makes in vain is lost to
  * others. So the steps are a multiple of what was requested, from BFC_GROWTH_SIZE to RAMP_TOP, and
  * beyond that a small part of what is reserved; figures in docs/pages.md.
+ *
+ * A page that moves twice while the peak stays the same does so in a loop. Calls in each round cost
+ * more than memory, so the slack then rises by what moved, up to twice itself.
  */
 #include "pool/policy/page_growth.h"
 
@@ -48,6 +51,7 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
 /* How far `reserved` may exceed the most that was ever requested. */
 static uint64_t allowance(const struct bfc_pool *pool, uint64_t most) {
     uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
+    slack += pool->paging->regret;
     bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates(pool);
     return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp(pool));
 }
@@ -64,6 +68,18 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t most = bfc_max(pool->config.page_most, pool->stats->reserved / LARGEST_PART);
     uint64_t pieces = bfc_max(1, bytes / bfc_max(most, pool->paging->calls.granule));
     return up(pool, bytes / pieces);
+}
+
+bool page_growth_settles(struct bfc_pool *pool) {
+    struct paging *paging = pool->paging;
+    uint64_t most = pool->stats->peak_requested, again = 0;
+    for (uint32_t i = 0; i < paging->on_hand.count; i++)
+        if (paging->on_hand.all[i].moved_at == most)
+            again += paging->on_hand.all[i].bytes;
+    uint64_t cap = (uint64_t)((double)most * pool->config.page_slack);
+    uint64_t before = paging->regret;
+    paging->regret = bfc_max(before, bfc_min(before + again, cap));
+    return paging->regret > before;
 }
 
 void page_growth_made(struct bfc_pool *pool) {

@@ -17,6 +17,10 @@ uint64_t page_growth_step(const struct bfc_pool *pool);
 /* The size of each page, but the last ones, of so many new bytes. */
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes);
 
+/* Pages on hand are about to move, and did so before without a higher peak since: a loop moves them
+ * to and fro. True: there is more room now, so that it can come to rest. */
+bool page_growth_settles(struct bfc_pool *pool);
+
 /* New pages were made. */
 void page_growth_made(struct bfc_pool *pool);
 
