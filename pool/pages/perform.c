@@ -157,8 +157,10 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
 /* What was unmapped and not mapped again has gone back; what was not unmapped is as before. */
 static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
     struct paging *paging = pool->paging;
-    for (uint32_t i = 0; i < o->lost; i++)
+    for (uint32_t i = 0; i < o->lost; i++) {
+        paging->created += i < o->planned ? 0 : paging->on_hand.all[i].bytes;
         lose(pool, &paging->on_hand.all[i]);
+    }
     for (uint32_t i = o->lost; i < o->unmapped; i++)
         paging->released += paging->on_hand.all[i].bytes;
     take_in(pool, o->unmapped, o->planned);
