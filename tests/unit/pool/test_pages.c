@@ -333,7 +333,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t to) {
     return (bytes + to - 1) / to * to;
 }
 
-/* With all free blocks ready: what fails would not have fitted, whatever had moved. */
+/* With all free blocks ready, or as soon as they are waited for: what fails would not have fitted,
+ * whatever had moved. */
 static const char *run_promise(uint64_t seed) {
     static struct machine m;
     struct bfc_pool_config config;
@@ -346,12 +347,14 @@ static const char *run_promise(uint64_t seed) {
     config.limit = draw(&m, 2) ? UINT64_MAX : 48 * MIB;
     config.page_most = draw(&m, 2) ? 512 * MIB : 2 * MIB;
     uint64_t allowed = config.limit < CAPACITY ? config.limit : CAPACITY;
-    struct bfc_upstream upstream = {.context = &m.fake, .pages = &m.fake.calls};
+    bool fenced = draw(&m, 2);
+    struct bfc_upstream upstream = {
+        .context = &m.fake, .poll = poll, .wait = wait, .pages = &m.fake.calls};
     if (bfc_pool_create(&m.pool, &config, &upstream) != BFC_OK)
         abort();
     for (int i = 0; i < STEPS && !m.fault; i++) {
         if (m.count && draw(&m, 100) < 42)
-            free_block(&m, (unsigned)draw(&m, m.count), BFC_NO_FENCE);
+            free_block(&m, (unsigned)draw(&m, m.count), fenced ? ++m.drawn : BFC_NO_FENCE);
         uint64_t bytes = size_of(&m), held = bytes_held(&m);
         enum bfc_status status = allocate(&m, bytes, 0);
         if (status != BFC_OK && held + round_up(bytes, m.fake.calls.granule) <= allowed)
@@ -360,6 +363,138 @@ static const char *run_promise(uint64_t seed) {
     }
     close_machine(&m);
     return m.fault;
+}
+
+/* ---- single cases ---- */
+
+#define UNIT BFC_LARGE
+
+/* A pool that makes what is lacking and no more. */
+static void open_exact(struct machine *m, uint64_t limit) {
+    struct bfc_pool_config config;
+    memset(m, 0, sizeof *m);
+    fake_pages_init(&m->fake, UNIT, CAPACITY);
+    m->fake.in_use = in_use;
+    m->fake.user = m;
+    bfc_pool_config_default(&config);
+    config.growth = BFC_GROWTH_EXACT;
+    config.limit = limit;
+    struct bfc_upstream upstream = {.context = &m->fake, .pages = &m->fake.calls};
+    if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
+        abort();
+}
+
+static bfc_addr allocate_units(struct machine *m, uint64_t units) {
+    if (allocate(m, units * UNIT, 0) != BFC_OK) {
+        fail(m, "an allocation failed");
+        return 0;
+    }
+    check(m);
+    return m->live[m->count - 1].start;
+}
+
+static void free_at(struct machine *m, bfc_addr start) {
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->live[i].start == start) {
+            free_block(m, i, BFC_NO_FENCE);
+            check(m);
+            return;
+        }
+    fail(m, "no such block");
+}
+
+static const char *close_case(struct machine *m, bool held, const char *otherwise) {
+    if (!held)
+        fail(m, otherwise);
+    close_machine(m);
+    return m->fault;
+}
+
+/* The last free block is extended by what it lacks, not replaced. */
+static const char *grows_in_place(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr first = allocate_units(&m, 4), second = allocate_units(&m, 4);
+    free_at(&m, second);
+    bool held = allocate_units(&m, 7) == first + 4 * UNIT && m.fake.taken == 11 * UNIT;
+    return close_case(&m, held, "a free block at the end was not extended in place");
+}
+
+/* Two free pages apart from each other serve one request at the limit. */
+static const char *stitches(void) {
+    static struct machine m;
+    open_exact(&m, 8 * UNIT);
+    bfc_addr at[4];
+    for (int i = 0; i < 4; i++)
+        at[i] = allocate_units(&m, 2);
+    free_at(&m, at[0]);
+    free_at(&m, at[2]);
+    allocate_units(&m, 4);
+    return close_case(&m, m.fake.taken == 8 * UNIT, "pages were made beyond the limit");
+}
+
+/* A gap between two free blocks, which alone have pages to spare: they must not be kept for it. */
+static const char *leaves_the_gap(void) {
+    static struct machine m;
+    open_exact(&m, 23 * UNIT);
+    bfc_addr before = allocate_units(&m, 10), gap = allocate_units(&m, 2);
+    bfc_addr after = allocate_units(&m, 10);
+    free_at(&m, gap);
+    allocate_units(&m, 3);
+    free_at(&m, before);
+    free_at(&m, after);
+    allocate_units(&m, 13);
+    return close_case(&m, true, "");
+}
+
+/* One page goes back from between two that are in use. */
+static const char *gives_back_one(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    allocate_units(&m, 2);
+    bfc_addr middle = allocate_units(&m, 3);
+    allocate_units(&m, 2);
+    free_at(&m, middle);
+    bool held = bfc_pool_trim(m.pool, 1) == 3 * UNIT && m.fake.taken == 4 * UNIT;
+    check(&m);
+    struct bfc_block_info found;
+    held = held && bfc_pool_find(m.pool, middle, &found) && found.bare && !found.live;
+    held = held && bfc_pool_free(m.pool, middle, BFC_NO_FENCE) == BFC_INVALID_POINTER;
+    return close_case(&m, held, "a free page between two was not given back, or not as bare");
+}
+
+/* A page that only some looks find ready stays. */
+static const char *gives_back_idle(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr at = allocate_units(&m, 3);
+    bool held = bfc_pool_trim_idle(m.pool, 0) == 0;
+    free_at(&m, at);
+    held = held && bfc_pool_trim_idle(m.pool, UINT64_MAX) == 0;
+    held = held && bfc_pool_trim_idle(m.pool, 0) == 3 * UNIT && m.fake.taken == 0;
+    return close_case(&m, held, "idle pages did not go back, or those in use did");
+}
+
+struct seen {
+    bfc_addr at[4];
+    unsigned count;
+};
+
+static void see(void *context, const struct bfc_page_info *page) {
+    struct seen *seen = context;
+    seen->at[seen->count++ % 4] = page->start;
+}
+
+static const char *shows_pages(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr first = allocate_units(&m, 2), second = allocate_units(&m, 2);
+    struct seen seen = {.count = 0};
+    bool held = bfc_pool_visit_pages(m.pool, second, 1, see, &seen) == 1 && seen.at[0] == second;
+    held = held && bfc_pool_visit_pages(m.pool, 0, UINT64_MAX, see, &seen) == 2 &&
+           seen.at[1] == first && seen.at[2] == second;
+    held = held && !bfc_pool_pin(m.pool, second, 3 * UNIT) && !bfc_pool_pin(m.pool, second, 0);
+    return close_case(&m, held, "pages were not shown, or more was pinned than there is");
 }
 
 /* ---- the tests ---- */
@@ -399,12 +534,33 @@ static int test_promise(uint64_t first, uint64_t programs) {
     return report(3, "what fails would not have fitted, whatever had moved", seed, fault);
 }
 
+static const struct {
+    const char *name;
+    const char *(*run)(void);
+} cases[] = {
+    {"the last free block grows in place", grows_in_place},
+    {"pages apart from each other serve one request", stitches},
+    {"what joins two blocks does not keep their pages", leaves_the_gap},
+    {"a page between two goes back", gives_back_one},
+    {"idle pages go back", gives_back_idle},
+    {"pages are shown", shows_pages},
+};
+#define CASES ((int)(sizeof cases / sizeof *cases))
+
+static int test_cases(int first) {
+    int failed = 0;
+    for (int i = 0; i < CASES; i++)
+        failed |= report(first + i, cases[i].name, 0, cases[i].run());
+    return failed;
+}
+
 int main(int argc, char **argv) {
     const char *setting = getenv("BFC_TEST_PROGRAMS");
     uint64_t programs = setting ? strtoull(setting, NULL, 10) : 200;
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    puts("1..3");
+    printf("1..%d\n", 3 + CASES);
     int failed = test_programs(first, programs);
     failed |= test_refusals(first, programs);
-    return failed | test_promise(first, programs);
+    failed |= test_promise(first, programs);
+    return failed | test_cases(4);
 }
