@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Ten made-up allocation traces: id,lower,upper,size, each of one kind of program.
+"""Made-up allocation traces, each of one kind of program: id,lower,upper,size.
 
-usage: traces.py NAME [OUT.csv]   NAME: one of those that --list prints
+usage: traces.py --list | NAME [OUT.csv]   NAME: one of those that --list prints
 """
 import random
 import sys
@@ -326,8 +326,7 @@ def checkpoints(r):
     """A training loop that gathers its state in a few large buffers at every fifth step."""
     weights = [r.allocate(r.random.randrange(1, 40) * MIB) for _ in range(60)]
     for step in range(25):
-        kept = [r.allocate(r.random.Random(i).randrange(100, 20000) * KIB) if False else
-                r.allocate((i * 7919 % 19900 + 100) * KIB) for i in range(90)]
+        kept = [r.allocate((i * 7919 % 19900 + 100) * KIB) for i in range(90)]
         for name in reversed(kept):
             r.free(r.allocate(r.rows[name][2] / 2))
             r.free(name)
@@ -348,19 +347,24 @@ KINDS = by_name(transformer, experts, paged_cache, multigrid, sort_scan, fft_pla
 SOUPS = by_name(table_soup, plan_cache, batches_ahead, image_workers)
 
 
+def make(name, stream):
+    """Writes the trace of that name; the same one each time."""
+    recorder = Recorder(name)
+    (KINDS | SOUPS)[name](recorder)
+    recorder.write(stream)
+
+
 def main():
     if len(sys.argv) < 2 or (sys.argv[1] != '--list' and sys.argv[1] not in KINDS | SOUPS):
         sys.exit('usage: traces.py --list | NAME [OUT.csv]')
     if sys.argv[1] == '--list':
-        print('\n'.join(KINDS))
-        return
-    recorder = Recorder(sys.argv[1])
-    (KINDS | SOUPS)[sys.argv[1]](recorder)
-    if len(sys.argv) > 2:
+        print('\n'.join(KINDS | SOUPS))
+    elif len(sys.argv) > 2:
         with open(sys.argv[2], 'w') as stream:
-            recorder.write(stream)
+            make(sys.argv[1], stream)
     else:
-        recorder.write(sys.stdout)
+        make(sys.argv[1], sys.stdout)
 
 
-main()
+if __name__ == '__main__':
+    main()
