@@ -27,7 +27,7 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
         .reuse_pending = true,
         .pending_budget = 256 * MIB,
         .page_slack = 0.03,
-        .page_most = 512 * MIB,
+        .page_most = 1 * GIB,
     };
 }
 

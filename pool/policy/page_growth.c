@@ -16,8 +16,6 @@
 #define RAMP_TOP (30 * MIB)
 #define RAMP_FACTOR 3
 #define STEP_PART 36
-/* The largest page, unless page_most is more. */
-#define LARGEST_PART 16
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -65,9 +63,9 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
 }
 
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t most = bfc_max(pool->config.page_most, pool->stats->reserved / LARGEST_PART);
-    uint64_t pieces = bfc_max(1, bytes / bfc_max(most, pool->paging->calls.granule));
-    return up(pool, bytes / pieces);
+    uint64_t most = bfc_max(pool->config.page_most, pool->paging->calls.granule);
+    uint64_t pieces = bytes / most + (bytes % most != 0);
+    return up(pool, bytes / bfc_max(pieces, 1));
 }
 
 bool page_growth_settles(struct bfc_pool *pool) {

@@ -36,8 +36,8 @@ static const char help[] =
     "                   whole regions, or pages behind addresses (default malloc)\n"
     "  --slack N        pages: reserved beyond the most ever requested, as a part of it, before\n"
     "                   free pages are moved (default 0.03)\n"
-    "  --page SIZE      pages: the largest, unless a 16th of what is reserved is more (default\n"
-    "                   512M)\n"
+    "  --page SIZE      pages: the largest; smaller ones move more easily and cost more calls\n"
+    "                   (default 1G)\n"
     "  --repeat N       passes through the trace, up to 64; figures are of all (default 1), but\n"
     "                   the time of a pair is of the last\n"
     "\n"
@@ -290,7 +290,7 @@ int main(int argc, char **argv) {
                                        .device_us = 100,
                                        .time_it = true,
                                        .slack = 0.03,
-                                       .page_most = UINT64_C(512) << 20,
+                                       .page_most = UINT64_C(1) << 30,
                                        .repeats = 1}};
     bfc_options_init(&a.settings.options);
     for (int i = 1; i < argc; i++) {
