@@ -148,7 +148,8 @@ static int take_slack(struct arguments *a, const char *value) {
 }
 
 static int take_page(struct arguments *a, const char *value) {
-    if (plan_parse_bytes(value, &a->settings.page_most) && a->settings.page_most > 0)
+    if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.page_most) &&
+        a->settings.page_most > 0)
         return GOOD;
     return misuse("--page '%s' is not a size above 0 in bytes or with K, M, G, T", value);
 }
