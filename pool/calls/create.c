@@ -3,7 +3,7 @@
 
 #include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
-#include "pool/pages/perform.h"
+#include "pool/paging/perform.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 

@@ -4,7 +4,7 @@
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/settle.h"
-#include "pool/pages/donors.h"
+#include "pool/paging/donors.h"
 
 static uint64_t bytes_ready(struct bfc_pool *pool) {
     return donors_choose(pool, UINT64_MAX, (const block_index[2]){0, 0});

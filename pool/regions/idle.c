@@ -5,7 +5,7 @@
 #include "pool/regions/idle.h"
 
 #include "pool/blocks/settle.h"
-#include "pool/pages/grow.h"
+#include "pool/paging/grow.h"
 #include "pool/regions/regions.h"
 
 static bool is_idle(const struct bfc_pool *pool, region_index r) {

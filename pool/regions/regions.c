@@ -11,7 +11,7 @@
 #include "pool/blocks/region.h"
 #include "pool/blocks/settle.h"
 #include "pool/blocks/surgery.h"
-#include "pool/pages/grow.h"
+#include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"

@@ -1,13 +1,13 @@
 /* Serving a request by new or moved pages. One thread at a time has the pages' turn. */
-#include "pool/pages/grow.h"
+#include "pool/paging/grow.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/bare.h"
 #include "pool/blocks/find.h"
 #include "pool/blocks/paging.h"
-#include "pool/pages/donors.h"
-#include "pool/pages/perform.h"
-#include "pool/pages/plan.h"
+#include "pool/paging/donors.h"
+#include "pool/paging/perform.h"
+#include "pool/paging/plan.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 

@@ -1,5 +1,5 @@
 /* Choosing pages that may be taken away. */
-#include "pool/pages/donors.h"
+#include "pool/paging/donors.h"
 
 #include "pool/blocks/bare.h"
 #include "pool/blocks/paging.h"

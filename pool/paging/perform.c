@@ -6,12 +6,12 @@
  * addresses, which get access in one call. Should one of these be refused, which no device is known
  * to do, what is not mapped any more goes back, so that nothing is half done.
  */
-#include "pool/pages/perform.h"
+#include "pool/paging/perform.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/bare.h"
 #include "pool/blocks/paging.h"
-#include "pool/pages/donors.h"
+#include "pool/paging/donors.h"
 #include "pool/policy/page_growth.h"
 
 /* What became of the pages on hand, in their order there: those to be moved, then new ones. */

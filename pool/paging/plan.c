@@ -6,11 +6,11 @@
  * ready ones of other blocks. If these do not fit there, since a page moves whole, they go to the
  * widest bare range instead.
  */
-#include "pool/pages/plan.h"
+#include "pool/paging/plan.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
-#include "pool/pages/donors.h"
+#include "pool/paging/donors.h"
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 
