@@ -16,6 +16,8 @@
 #define RAMP_TOP (30 * MIB)
 #define RAMP_FACTOR 3
 #define STEP_PART 36
+#define STEP_TOP (80 * MIB)
+#define LARGE_STEP_PART 512
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -42,7 +44,9 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
         return up(pool, config->growth_size);
     if (preallocates(pool))
         return up(pool, config->preallocate);
-    uint64_t step = bfc_max(ramp(pool), pool->stats->reserved / STEP_PART);
+    uint64_t reserved = pool->stats->reserved;
+    uint64_t step = bfc_max(ramp(pool), bfc_min(reserved / STEP_PART, STEP_TOP));
+    step = bfc_max(step, reserved / LARGE_STEP_PART);
     return up(pool, bfc_min(step, config->growth_max));
 }
 
