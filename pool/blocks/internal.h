@@ -6,6 +6,7 @@
  * calls       allocate, free and carve (calls.c, the hot calls), create, query, check
  * regions     an allocation that finds nothing (serve.c), what it tries before it fails
  *             (last_resorts.c), waits; taking regions in and giving them back, by need and by age
+ * paging      addresses and memory apart: which pages go where, the device's calls for that
  * search      finds and takes free blocks for a request
  * policy      the differences between the policies; growth.c: how large the next region is
  * blocks      block records, their splitting, merging and change of state; pending and deferred

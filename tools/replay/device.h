@@ -36,8 +36,8 @@ struct device_region {
     uint64_t bytes;
 };
 
-/* What a call of the device is taken to cost where addresses and memory are apart; sources in
- * docs/pages.md. */
+/* The calls of the device where addresses and memory are apart; what they are taken to cost is
+ * assumed (docs/pages.md). */
 enum device_op { OP_RESERVE, OP_CREATE, OP_MAP, OP_ALLOW, OP_UNMAP, OP_RELEASE, DEVICE_OPS };
 
 struct device {
