@@ -38,15 +38,24 @@ static void unreserve(void *context, bfc_addr start, uint64_t bytes) {
     fake->reserved -= bytes;
 }
 
+/* A name that no page has; 0: there is none. */
+static bfc_page new_name(struct fake_pages *fake) {
+    for (bfc_page p = 1; p <= fake->named; p++)
+        if (!fake->pages[p].bytes)
+            return p;
+    return fake->named + 1 < FAKE_PAGES ? ++fake->named : 0;
+}
+
 static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *page) {
     struct fake_pages *fake = context;
-    if (refused(fake, PAGE_CREATE) || bytes > fake->capacity - fake->taken ||
-        fake->named + 1 == FAKE_PAGES)
+    bool fits = bytes <= fake->capacity - fake->taken;
+    bfc_page name = new_name(fake);
+    if (refused(fake, PAGE_CREATE) || !fits || !name)
         return BFC_REFUSED;
     if (!bytes || !is_round(fake, bytes))
         wrong(fake, "a page was made that is not whole granules");
     fake->taken += bytes;
-    *page = ++fake->named;
+    *page = name;
     fake->pages[*page] = (struct fake_page){.bytes = bytes};
     return BFC_RESERVED;
 }
