@@ -69,6 +69,8 @@ enum bfc_reserve_result {
  * The outside world. Every function gets `context` first, may block, and is called without the
  * pool's lock, possibly by several threads at once. poll, wait and ask_other_jobs may be NULL.
  */
+struct bfc_page_calls;
+
 struct bfc_upstream {
     void *context;
     /* Takes `bytes` (a multiple of the granule) from the device; the start must be one too. */
@@ -90,6 +92,9 @@ struct bfc_upstream {
     uint64_t (*ask_other_jobs)(void *context, uint64_t bytes);
     /* Nanoseconds on a clock that never goes back. */
     uint64_t (*now)(void *context);
+    /* Addresses and memory apart (pages.h): then reserve and release are not called. Copied. NULL:
+     * regions. */
+    const struct bfc_page_calls *pages;
 };
 
 enum bfc_policy { BFC_POLICY_BFC, BFC_POLICY_TF, BFC_POLICY_PYTORCH };
@@ -109,6 +114,10 @@ struct bfc_pool_config {
     uint64_t roundup;      /* divisions of a power of two that sizes are rounded to; 0, 1: none */
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
+    double page_slack;     /* with pages: reserved beyond the most ever requested, as a part of it,
+                              before free pages are moved */
+    uint64_t page_most;    /* with pages: bytes of the largest; smaller ones move more easily and
+                              cost more calls */
     bool track_idle;       /* bfc_pool_trim_idle will be called */
     bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
     uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
@@ -132,6 +141,7 @@ struct bfc_block_info {
     bfc_fence
         fence; /* allocate: the fence under which it was handed out pending, or BFC_NO_FENCE */
     bool live;
+    bool bare; /* addresses without a page (pages.h): neither live nor free */
 };
 
 /* How one allocation may be served. */
@@ -153,7 +163,8 @@ enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_co
 
 /*
  * Forgets the pool and frees its host memory. With `release`, every region goes back to the
- * upstream first, live blocks or not; without, the device is not told (its context has ended). NULL
+ * upstream first, live blocks or not; without, the device is not told (its context has ended).
+ * Pages are the device's, not the context's: with `release` they go back also after its end. NULL
  * is fine.
  */
 void bfc_pool_destroy(struct bfc_pool *pool, bool release);
@@ -204,25 +215,29 @@ void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t ar
 /* Says that all fences up to `fence` are complete. */
 void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence);
 
-/* The block, live or free, that holds `address`. False: it is in none of the pool's regions. */
+/* The block, live, free or bare, that holds `address`. False: it is in none of the pool's regions.
+ */
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block);
 
 /*
  * Says that the region of `address` was shown to others (IPC, dma-buf, registration): its pending
  * blocks are never handed out by BFC_ALLOCATE_PENDING, and while `held` it is never given back.
+ * With pages the region is a whole reservation, and bfc_pool_pin keeps what is behind a range.
  */
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 
 /*
  * Gives wholly free and ready regions back to the upstream, largest first, until at least `bytes`
- * went or none is left; returns how many bytes went. UINT64_MAX: all.
+ * went or none is left; returns how many bytes went. UINT64_MAX: all. With pages it gives back
+ * ready pages, and here and below no region goes.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /*
  * The same for regions that are wholly free, ready or not, without an awaited block: only for an
  * upstream whose release waits for the work that may still use them. If a region does not go back,
- * all its blocks are deferred.
+ * all its blocks are deferred. With pages it is bfc_pool_trim: nothing is known of what unmapping
+ * waits for.
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 
@@ -242,7 +257,8 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
  */
 const char *bfc_pool_check(struct bfc_pool *pool);
 
-/* Calls `visit` for each block in address order, under the lock: it must not call the pool. */
+/* Calls `visit` for each block that is not bare, in address order, under the lock: it must not call
+ * the pool. */
 void bfc_pool_visit(struct bfc_pool *pool,
                     void (*visit)(void *context, const struct bfc_block_info *block),
                     void *context);

@@ -6,6 +6,7 @@
  * calls       allocate, free and carve (calls.c, the hot calls), create, query, check
  * regions     an allocation that finds nothing (serve.c), what it tries before it fails
  *             (last_resorts.c), waits; taking regions in and giving them back, by need and by age
+ * paging      addresses and memory apart: which pages go where, the device's calls for that
  * search      finds and takes free blocks for a request
  * policy      the differences between the policies; growth.c: how large the next region is
  * blocks      block records, their splitting, merging and change of state; pending and deferred
@@ -46,6 +47,8 @@ struct region {
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
     uint64_t seen_ns;    /* ...and when it first saw that */
 };
+
+struct paging;
 
 /*
  * Invariants (checked by bfc_pool_check):
@@ -93,8 +96,9 @@ struct bfc_pool {
     bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the upstream */
     bool preallocated;
-    uint64_t lookups; /* with rules.ages: allocations asked for, failed ones too, but for
-                         those that were to be hits only */
+    struct paging *paging; /* with pages (paging.h); NULL: regions */
+    uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for
+                              those that were to be hits only */
     struct bfc_pool_stats own_stats;
 };
 
@@ -222,6 +226,9 @@ static inline void slots_settle(struct bfc_pool *pool) {
     if (UNLIKELY(pool->records < pool->few_records))
         slots_move_together(pool);
 }
+
+/* Makes sure that so many records can be taken; false: the host has no memory for them. */
+bool slots_prepare(struct bfc_pool *pool, uint64_t count);
 
 bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
 void slots_close(struct bfc_pool *pool);

@@ -5,7 +5,9 @@
  * moves two from the top into vacant places, so that the arrays shrink from their end and their
  * memory goes back to the host without a pause. O(1) a call.
  */
+#include "base/numbers.h"
 #include "pool/blocks/internal.h"
+#include "pool/blocks/paging.h"
 
 /* Memory goes back in pieces of this many records, and the first piece stays. */
 #define RECORDS_A_PIECE SLOTS_KEPT
@@ -29,6 +31,12 @@ block_index slot_take_fresh(struct bfc_pool *pool) {
     block_index b = pool->high;
     set_high(pool, b + 1);
     return b;
+}
+
+bool slots_prepare(struct bfc_pool *pool, uint64_t count) {
+    uint64_t vacant = pool->high - 1 - pool->records;
+    uint64_t wanted = pool->high + bfc_subtract_saturating(count, vacant);
+    return wanted <= UINT32_MAX && commit_records(pool, wanted);
 }
 
 static void move_links(struct bfc_pool *pool, block_index to) {
@@ -83,6 +91,8 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
         bins_replace(&pool->ready, blocks, from, to);
     else if (state == BLOCK_PENDING && is_reused_pending(pool, to))
         bins_replace(&pool->pending, blocks, from, to);
+    else if (state == BLOCK_BARE)
+        bare_replace(pool->paging, blocks, to);
     if (state == BLOCK_PENDING || state == BLOCK_DEFERRED)
         move_fence_links(pool, from, to);
 }

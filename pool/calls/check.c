@@ -2,12 +2,14 @@
  * The checker: the invariants of internal.h, each once. O(blocks) under the lock.
  */
 #include "pool/blocks/internal.h"
+#include "pool/blocks/paging.h"
 
 struct tally {
     const struct bfc_pool *pool;
     const char *fault;
     uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
+    uint64_t bare_bytes, bare_blocks;
     uint64_t binned_pending, requested, regions, nodes, shared;
     block_index previous; /* the record before the block that is looked at */
 };
@@ -53,9 +55,74 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     return true;
 }
 
+/* ---- pages ---- */
+
+/* Pages that can be used, behind all of a block. */
+static bool is_backed(const struct page_array *table, const struct block *at) {
+    bfc_addr reached = block_start(at);
+    for (uint32_t i = page_table_find(table, reached); reached < block_end(at); i++) {
+        if (i == table->count || table->all[i].start > reached || table->all[i].lost)
+            return false;
+        reached = page_end(&table->all[i]);
+    }
+    return true;
+}
+
+static bool is_stripped(const struct page_array *table, const struct block *at) {
+    uint32_t i = page_table_find(table, block_start(at));
+    for (; i < table->count && table->all[i].start < block_end(at); i++)
+        if (!table->all[i].lost)
+            return false;
+    return true;
+}
+
+static bool check_pages_behind(struct tally *t, block_index b) {
+    const struct block *at = &t->pool->blocks[b];
+    const struct paging *paging = t->pool->paging;
+    bool bare = block_state(at) == BLOCK_BARE;
+    if (!paging)
+        return !bare || fail(t, "a block is bare in a pool without pages");
+    t->bare_bytes += bare ? block_size(at) : 0;
+    t->bare_blocks += bare;
+    if (bare)
+        return is_stripped(&paging->table, at) || fail(t, "there is a page behind a bare block");
+    return is_backed(&paging->table, at) || fail(t, "not all of a block has pages");
+}
+
+static const char *check_bare_list(const struct tally *t) {
+    const struct bfc_pool *pool = t->pool;
+    uint64_t found = 0;
+    block_index before = 0;
+    for (block_index b = pool->paging->bare; b; before = b, b = pool->blocks[b].after)
+        if (block_state(&pool->blocks[b]) != BLOCK_BARE || pool->blocks[b].before != before ||
+            found++ == t->bare_blocks)
+            return "the list of bare blocks holds one that does not belong there";
+    return found == t->bare_blocks ? NULL : "a bare block is not in its list";
+}
+
+static const char *check_table(const struct tally *t) {
+    const struct paging *paging = t->pool->paging;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < paging->table.count; i++) {
+        const struct page *page = &paging->table.all[i];
+        if (i && page_end(page - 1) > page->start)
+            return "two pages are behind one address";
+        bytes += page->lost ? 0 : page->bytes;
+    }
+    if (bytes != t->pool->stats->reserved)
+        return "the pages differ from what is reserved";
+    if (t->pool->stats->reserved + t->bare_bytes != paging->addresses)
+        return "reserved + bare differs from the addresses";
+    return check_bare_list(t);
+}
+
 static bool count_block(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     enum block_state state = block_state(at);
+    if (!check_pages_behind(t, b))
+        return false;
+    if (state == BLOCK_BARE)
+        return true;
     if (state > BLOCK_AWAITED)
         return fail(t, "a vacant record is in a region");
     if (state == BLOCK_PENDING && t->pool->details[b].fence <= BFC_NO_FENCE)
@@ -217,7 +284,9 @@ static const char *check_all(const struct bfc_pool *pool) {
     if (!fault)
         fault = check_records(pool, t.blocks[BLOCK_LIVE] + t.blocks[BLOCK_READY] +
                                         t.blocks[BLOCK_PENDING] + t.blocks[BLOCK_DEFERRED] +
-                                        t.blocks[BLOCK_AWAITED] + t.regions);
+                                        t.blocks[BLOCK_AWAITED] + t.bare_blocks + t.regions);
+    if (!fault && pool->paging)
+        fault = check_table(&t);
     return fault ? fault : check_counters(&t);
 }
 

@@ -2,12 +2,16 @@
 #include <stdlib.h>
 
 #include "pool/blocks/internal.h"
+#include "pool/blocks/paging.h"
+#include "pool/paging/perform.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
 /* Records for 2^26 blocks are reserved as addresses, not memory; fewer if the host refuses. */
 #define MOST_BLOCKS ((uint64_t)1 << 26)
 #define FEWEST_BLOCKS ((uint64_t)1 << 12)
+/* And for so many pages. */
+#define MOST_PAGES ((uint64_t)1 << 20)
 
 void bfc_pool_config_default(struct bfc_pool_config *config) {
     *config = (struct bfc_pool_config){
@@ -22,6 +26,8 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
         .limit = UINT64_MAX,
         .reuse_pending = true,
         .pending_budget = 256 * MIB,
+        .page_slack = 0.03,
+        .page_most = 1 * GIB,
     };
 }
 
@@ -37,7 +43,28 @@ static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
     return true;
 }
 
+static void close_paging(struct bfc_pool *pool) {
+    if (!pool->paging)
+        return;
+    page_array_close(&pool->paging->table);
+    page_array_close(&pool->paging->on_hand);
+    free(pool->paging);
+    pool->paging = NULL;
+}
+
+static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *calls) {
+    if (!calls)
+        return true;
+    pool->paging = calloc(1, sizeof *pool->paging);
+    if (!pool->paging)
+        return false;
+    pool->paging->calls = *calls;
+    return page_array_open(&pool->paging->table, MOST_PAGES) &&
+           page_array_open(&pool->paging->on_hand, MOST_PAGES);
+}
+
 static void close_records(struct bfc_pool *pool) {
+    close_paging(pool);
     slots_close(pool);
     map_close(&pool->map);
     address_index_close(&pool->index);
@@ -58,13 +85,14 @@ enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_
     struct bfc_pool *made = calloc(1, sizeof *made);
     if (!made)
         return BFC_NO_HOST_MEMORY;
-    if (!open_records(made, most_blocks)) {
+    made->config = *config;
+    made->upstream = *upstream;
+    made->upstream.pages = NULL; /* copied */
+    if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {
         close_records(made);
         free(made);
         return BFC_NO_HOST_MEMORY;
     }
-    made->config = *config;
-    made->upstream = *upstream;
     made->stats = config->stats ? config->stats : &made->own_stats;
     policy_make(made);
     bins_open(&made->ready, made->rules.exact);
@@ -91,7 +119,9 @@ enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_co
 void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
     if (!pool)
         return;
-    regions_forget(pool, release);
+    if (pool->paging && release)
+        perform_end(pool);
+    regions_forget(pool, release && !pool->paging);
     close_records(pool);
     pthread_mutex_destroy(&pool->growth_turn);
     free(pool);

@@ -40,6 +40,7 @@ static void describe_block(const struct bfc_pool *pool, block_index b,
         .region_size = region->size,
         .fence = fence_of(pool, b),
         .live = live,
+        .bare = block_state(at) == BLOCK_BARE,
     };
 }
 
@@ -120,7 +121,8 @@ static bool visit_region(void *context, const struct index_node *head) {
     for (block_index b = blocks[head->block].next; b; b = blocks[b].next) {
         struct bfc_block_info info;
         describe_block(v->pool, b, &info);
-        v->visit(v->context, &info);
+        if (!info.bare)
+            v->visit(v->context, &info);
     }
     return true;
 }

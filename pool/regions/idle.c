@@ -5,6 +5,7 @@
 #include "pool/regions/idle.h"
 
 #include "pool/blocks/settle.h"
+#include "pool/paging/grow.h"
 #include "pool/regions/regions.h"
 
 static bool is_idle(const struct bfc_pool *pool, region_index r) {
@@ -101,7 +102,9 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
              now = pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
     pool_enter(pool);
     fences_settle(pool, FENCES_ALL);
-    for (region_index r = 1; r < pool->region_high; r++) {
+    if (pool->paging)
+        released = pages_trim_idle(pool, idle_ns, now);
+    for (region_index r = 1; !pool->paging && r < pool->region_high; r++) {
         if (!is_idle(pool, r))
             pool->regions[r].seen_ns = 0;
         else if (is_overdue(&pool->regions[r], now, idle_ns))

@@ -39,6 +39,8 @@ static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
 /* Gives regions back as long as that can help, and grows. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
+    if (pool->paging)
+        return regions_grow(pool, request, status);
     if (!releasing_can_help(pool, request_size(request)))
         return false;
     while (regions_release(pool, 1)) {
@@ -115,8 +117,15 @@ static bool ask_other_jobs(struct bfc_pool *pool, const struct request *request,
     return pool_take(pool, request) || (came && regions_grow(pool, request, status));
 }
 
+/* With pages there are no regions to give back: what became ready moves. */
+static bool is_release(enum rung rung) {
+    return rung == RUNG_RELEASE_LARGE || rung == RUNG_RELEASE_IDLE || rung == RUNG_RELEASE_ALL;
+}
+
 static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request *request,
                      enum bfc_status *status) {
+    if (pool->paging && is_release(rung))
+        return regions_grow(pool, request, status);
     switch (rung) {
     case RUNG_WAIT_ENOUGH:
         return wait_for_enough(pool, request);

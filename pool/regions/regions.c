@@ -8,60 +8,22 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/find.h"
+#include "pool/blocks/region.h"
 #include "pool/blocks/settle.h"
 #include "pool/blocks/surgery.h"
+#include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
-static region_index take_region_record(struct bfc_pool *pool) {
-    region_index r = pool->vacant_region;
-    if (r) {
-        pool->vacant_region = (region_index)pool->regions[r].start;
-        return r;
-    }
-    uint64_t bytes = ((uint64_t)pool->region_high + 1) * sizeof(struct region);
-    if (!host_array_commit(&pool->region_memory, bytes))
-        return 0;
-    return pool->region_high++;
-}
-
-static void vacate_region_record(struct bfc_pool *pool, region_index r) {
-    pool->regions[r] = (struct region){.start = pool->vacant_region};
-    pool->vacant_region = r;
-}
-
 /* A region that is one free block under this fence. */
 static enum bfc_status add_region(struct bfc_pool *pool, const struct region *region,
                                   enum block_zone zone, bfc_fence fence) {
-    bfc_addr start = region->start;
-    uint64_t size = region->size;
-    block_index head = slot_take(pool), b = head ? slot_take(pool) : 0;
-    region_index r = b ? take_region_record(pool) : 0;
-    if (r) {
-        pool->blocks[head] = (struct block){.tagged = start, .previous = r, .next = b};
-        block_set_state(&pool->blocks[head], BLOCK_HEAD);
-    }
-    if (!r || !address_index_add(&pool->index, &pool->blocks[head], head, r)) {
-        if (r)
-            vacate_region_record(pool, r);
-        if (b)
-            slot_vacate(pool, b);
-        if (head)
-            slot_vacate(pool, head);
+    block_index b = region_attach(pool, region, zone);
+    if (!b)
         return BFC_NO_HOST_MEMORY;
-    }
-    pool->regions[r] =
-        (struct region){.start = start, .size = size, .head = head, .shared = region->shared};
-    pool->shared_regions += region->shared;
-    pool->blocks[b] = (struct block){
-        .tagged = start, .last = (uint32_t)((size >> BFC_GRANULE_BITS) - 1), .previous = head};
-    block_set_zone(&pool->blocks[b], zone);
-    if (is_indexed(b))
-        address_index_add(&pool->index, &pool->blocks[b], b, r);
     struct bfc_pool_stats *stats = pool->stats;
-    stats->regions++;
-    stats->reserved += size;
+    stats->reserved += region->size;
     stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
     surgery_make_free(pool, b, fence);
     return BFC_OK;
@@ -97,30 +59,13 @@ static region_index largest_idle(const struct bfc_pool *pool) {
     return best;
 }
 
-/* When the last region went, the arrays that were long because of many regions start afresh. */
-static void forget_region_records(struct bfc_pool *pool) {
-    pool->region_high = 1;
-    pool->vacant_region = 0;
-    host_array_give_back(&pool->region_memory, sizeof(struct region));
-    address_index_reset(&pool->index);
-}
-
 static void detach(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
-    block_index b = region_idle_block(pool, region);
-    surgery_unbin(pool, b);
-    address_index_remove(&pool->index, &pool->blocks[b]);
-    address_index_remove(&pool->index, &pool->blocks[region->head]);
-    slot_vacate(pool, b);
-    slot_vacate(pool, region->head);
-    pool->shared_regions -= region->shared;
+    surgery_unbin(pool, region_idle_block(pool, region));
     pool->stats->ready -= region->size;
     pool->stats->reserved -= region->size;
-    pool->stats->regions--;
     pool->stats->release_calls++;
-    vacate_region_record(pool, r);
-    if (!pool->stats->regions)
-        forget_region_records(pool);
+    region_detach(pool, r);
 }
 
 /*
@@ -179,6 +124,8 @@ static bool ready_up(struct bfc_pool *pool, const struct region *region) {
 
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
     uint64_t released = 0;
+    if (pool->paging)
+        return bfc_pool_trim(pool, bytes);
     pool_enter(pool);
     for (region_index r = 1; released < bytes && r < pool->region_high; r++)
         if (ready_up(pool, &pool->regions[r]))
@@ -282,6 +229,8 @@ static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request
 }
 
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
+    if (pool->paging)
+        return pages_grow(pool, request, status);
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_turn);
     pool_enter(pool);
@@ -307,7 +256,7 @@ void regions_forget(struct bfc_pool *pool, bool release) {
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
     fences_settle(pool, FENCES_ALL);
-    uint64_t released = regions_release(pool, bytes);
+    uint64_t released = pool->paging ? pages_trim(pool, bytes) : regions_release(pool, bytes);
     pool_leave(pool);
     return released;
 }

@@ -34,6 +34,7 @@ enum block_state {
     BLOCK_AWAITED,
     BLOCK_VACANT,
     BLOCK_HEAD, /* none, but what stands before the first block of a region: `region` tells which */
+    BLOCK_BARE, /* addresses without a page */
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 

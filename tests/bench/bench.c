@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pool/pages.h"
 #include "pool/pool.h"
 #include "tests/bench/workload.h"
 
@@ -74,6 +75,60 @@ static bool release(void *context, bfc_addr start, uint64_t bytes) {
     return true;
 }
 
+/* The same with addresses and memory apart: each call is counted and does nothing. */
+#define PAGE (UINT64_C(2) << 20)
+
+static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, bfc_addr *start) {
+    struct device *device = context;
+    *start = device->next;
+    device->next += bytes + PAGE;
+    return BFC_RESERVED;
+}
+
+static void unreserve_addresses(void *context, bfc_addr start, uint64_t bytes) {
+    (void)context, (void)start, (void)bytes;
+}
+
+static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
+    (void)context, (void)bytes;
+    *page = 1;
+    return BFC_RESERVED;
+}
+
+static void release_page(void *context, bfc_page page, uint64_t bytes) {
+    (void)context, (void)page, (void)bytes;
+}
+
+static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
+    (void)context, (void)start, (void)bytes, (void)page;
+    return true;
+}
+
+static bool change_pages(void *context, bfc_addr start, uint64_t bytes) {
+    (void)context, (void)start, (void)bytes;
+    return true;
+}
+
+static const struct bfc_page_calls page_calls = {.granule = PAGE,
+                                                 .addresses = UINT64_C(1) << 40,
+                                                 .reserve = reserve_addresses,
+                                                 .unreserve = unreserve_addresses,
+                                                 .create = create_page,
+                                                 .release = release_page,
+                                                 .map = map_page,
+                                                 .unmap = change_pages,
+                                                 .allow = change_pages};
+
+static struct bfc_pool *open_paged_pool(struct device *device,
+                                        const struct bfc_pool_config *config) {
+    *device = (struct device){.next = UINT64_C(1) << 40};
+    struct bfc_upstream upstream = {.context = device, .pages = &page_calls};
+    struct bfc_pool *pool;
+    if (bfc_pool_create(&pool, config, &upstream) != BFC_OK)
+        abort();
+    return pool;
+}
+
 static struct bfc_pool *open_pool(struct device *device, const struct bfc_pool_config *config) {
     *device = (struct device){.next = UINT64_C(1) << 40, .left = UINT64_MAX};
     struct bfc_upstream upstream = {.context = device, .reserve = reserve, .release = release};
@@ -115,10 +170,17 @@ static double median(double *values, unsigned count) {
     return values[count / 2];
 }
 
-static double time_once(const struct workload *w) {
-    struct device device;
+static struct bfc_pool *open_for_time(struct device *device, bool paged) {
     struct bfc_pool_config config = fixed_heap(64 * GIB);
-    struct bfc_pool *pool = open_pool(&device, &config);
+    if (!paged)
+        return open_pool(device, &config);
+    bfc_pool_config_default(&config);
+    return open_paged_pool(device, &config);
+}
+
+static double time_once(const struct workload *w, bool paged) {
+    struct device device;
+    struct bfc_pool *pool = open_for_time(&device, paged);
     bfc_addr *at = calloc(w->slots, sizeof *at);
     run(pool, w->ops, w->setup, at);
     uint64_t began = cpu_ns();
@@ -156,16 +218,17 @@ static double time_reference(void) {
 /* What a workload's pairs took, and what the reference did, in turn with it: the machine's speed
  * changes under us. */
 struct speed {
-    double ns, reference_ns;
+    double ns, paged_ns, reference_ns;
 };
 
 static struct speed time_pairs(const struct workload *w) {
-    double ns[REPEATS], reference[REPEATS];
+    double ns[REPEATS], paged[REPEATS], reference[REPEATS];
     for (int i = 0; i < REPEATS; i++) {
         reference[i] = time_reference();
-        ns[i] = time_once(w);
+        ns[i] = time_once(w, false);
+        paged[i] = time_once(w, true);
     }
-    return (struct speed){median(ns, REPEATS), median(reference, REPEATS)};
+    return (struct speed){median(ns, REPEATS), median(paged, REPEATS), median(reference, REPEATS)};
 }
 
 #define LONG_NS 20000
@@ -225,8 +288,9 @@ static struct tail time_calls(const struct workload *w) {
 }
 
 struct packing {
-    double fixed, grown; /* most reserved / most live */
-    uint64_t failed, regions;
+    double fixed, grown;                    /* most reserved / most live */
+    double paged;                           /* the same with pages */
+    uint64_t failed, regions, calls, moved; /* the last two with pages; bytes */
 };
 
 static double pack(const struct workload *w, const struct bfc_pool_config *config, bool by_offset,
@@ -250,12 +314,32 @@ static double pack(const struct workload *w, const struct bfc_pool_config *confi
     return (double)reserved / (double)w->peak_live;
 }
 
+static void pack_pages(const struct workload *w, struct packing *packing) {
+    struct device device;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    struct bfc_pool *pool = open_paged_pool(&device, &config);
+    bfc_addr *at = calloc(w->slots, sizeof *at);
+    run(pool, w->ops, w->count, at);
+    struct bfc_pool_stats stats;
+    struct bfc_page_stats pages;
+    bfc_pool_read_stats(pool, &stats);
+    bfc_pool_page_stats(pool, &pages);
+    packing->paged = (double)stats.peak_reserved / (double)w->peak_live;
+    packing->calls = pages.calls;
+    packing->moved = pages.moved;
+    packing->failed += stats.out_of_memory;
+    bfc_pool_destroy(pool, true);
+    free(at);
+}
+
 static struct packing time_packing(const struct workload *w) {
     struct packing packing = {0};
     struct bfc_pool_config fixed = fixed_heap(64 * GIB), grown;
     bfc_pool_config_default(&grown);
     packing.fixed = pack(w, &fixed, true, &packing);
     packing.grown = pack(w, &grown, false, &packing);
+    pack_pages(w, &packing);
     return packing;
 }
 
@@ -288,12 +372,15 @@ static void show(const char *name, const struct workload *w, bool timed) {
                               ",\"control_over_20us\":%" PRIu64 ",\"peak_live\":%" PRIu64
                               ",\"fixed_over_live\":%.4f,"
                               "\"grown_over_live\":%.4f,\"regions\":%" PRIu64 ",\"failed\":%" PRIu64
-                              "}\n"
+                              ",\"paged_ns\":%.1f,\"paged_over_live\":%.4f,"
+                              "\"paged_calls\":%" PRIu64 ",\"paged_moved\":%" PRIu64 "}\n"
                             : "%-24s %7.1f %6.1f %9.2f %6.0f %6.0f %6.0f %8.0f %6" PRIu64
-                              " %7" PRIu64 " %14" PRIu64 " %8.4f %8.4f %6" PRIu64 " %6" PRIu64 "\n";
+                              " %7" PRIu64 " %14" PRIu64 " %8.4f %8.4f %6" PRIu64 " %6" PRIu64
+                              " %7.1f %8.4f %7" PRIu64 " %12" PRIu64 "\n";
     printf(form, name, speed.ns, target_of(name, speed.reference_ns), speed.reference_ns, tail.p50,
            tail.p99, tail.p999, tail.most, tail.over, tail.control_over, w->peak_live,
-           packing.fixed, packing.grown, packing.regions, packing.failed);
+           packing.fixed, packing.grown, packing.regions, packing.failed, speed.paged_ns,
+           packing.paged, packing.calls, packing.moved);
     fflush(stdout);
 }
 
@@ -429,9 +516,10 @@ static void show_traces(const char *folder) {
 static void show_all(const char *traces) {
     static const char *const names[] = {"random", "train", "traindyn", "churn", "pingpong"};
     if (!json)
-        printf("%-24s %7s %6s %9s %6s %6s %6s %8s %6s %7s %14s %8s %8s %6s %6s\n", "workload",
-               "ns/pair", "target", "reference", "p50", "p99", "p99.9", "most", ">20us", "control",
-               "peak live", "fixed", "grown", "region", "failed");
+        printf("%-24s %7s %6s %9s %6s %6s %6s %8s %6s %7s %14s %8s %8s %6s %6s %7s %8s %7s %12s\n",
+               "workload", "ns/pair", "target", "reference", "p50", "p99", "p99.9", "most", ">20us",
+               "control", "peak live", "fixed", "grown", "region", "failed", "pages", "held",
+               "calls", "moved");
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         struct workload w;
         if (wanted(names[i]) && workload_make(&w, names[i], 1, scale)) {

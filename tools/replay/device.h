@@ -36,15 +36,22 @@ struct device_region {
     uint64_t bytes;
 };
 
+/* The calls of the device where addresses and memory are apart; what they are taken to cost is
+ * assumed (docs/pages.md). */
+enum device_op { OP_RESERVE, OP_CREATE, OP_MAP, OP_ALLOW, OP_UNMAP, OP_RELEASE, DEVICE_OPS };
+
 struct device {
     uint64_t capacity; /* bytes */
     uint64_t taken;
     bfc_addr next;
-    uint64_t calls;  /* made to the device */
-    uint32_t call;   /* of the input: the device's clock */
-    uint32_t lag;    /* calls until freed memory's work is complete */
-    uint64_t fences; /* drawn so far */
-    uint64_t waited; /* all fences up to it are complete since the host waited */
+    uint64_t calls;               /* made to the device */
+    uint64_t made[DEVICE_OPS];    /* of them, by kind, and... */
+    uint64_t touched[DEVICE_OPS]; /* ...the pages of 2 MiB that these were about */
+    uint64_t pages;               /* ever created: their names */
+    uint32_t call;                /* of the input: the device's clock */
+    uint32_t lag;                 /* calls until freed memory's work is complete */
+    uint64_t fences;              /* drawn so far */
+    uint64_t waited;              /* all fences up to it are complete since the host waited */
     uint32_t
         *drawn_at; /* by fence, from 1: the call under which it was drawn; room for all frees */
     struct device_region *regions; /* all that ever were, by number, from 1; addresses rise */
@@ -54,8 +61,11 @@ struct device {
     struct log *log;    /* or NULL */
 };
 
-/* The upstream of a pool over this device. */
-struct bfc_upstream device_upstream(struct device *device);
+/* The upstream of a pool over this device; `paged`: with addresses and memory apart. */
+struct bfc_upstream device_upstream(struct device *device, bool paged);
+
+/* What the calls of struct bfc_page_calls took, by the model. */
+double device_pages_us(const struct device *device);
 
 /* What the upstream's functions are, for requests that pass the pool by. */
 enum bfc_reserve_result device_reserve(void *device, uint64_t bytes, bfc_addr *start);

@@ -30,7 +30,16 @@ static const char help[] =
     "                   are of 80G)\n"
     "  --lag N          lazy, ordered: work on freed memory is complete N calls later (default "
     "100)\n"
-    "  --device-us N    what a call of the device is taken to cost (default 100)\n"
+    "  --device-us N    what a call of the device is taken to cost (default 100; with pages each\n"
+    "                   kind of call has a cost of its own)\n"
+    "  --backing malloc|pages\n"
+    "                   whole regions, or pages behind addresses (default malloc)\n"
+    "  --slack N        pages: reserved beyond the most ever requested, as a part of it, before\n"
+    "                   free pages are moved (default 0.03)\n"
+    "  --page SIZE      pages: the largest; smaller ones move more easily and cost more calls\n"
+    "                   (default 1G)\n"
+    "  --repeat N       passes through the trace, up to 64; figures are of all (default 1), but\n"
+    "                   the time of a pair is of the last\n"
     "\n"
     "Exit status: 0 success, also when allocations failed (the figures say how many); 1 bad "
     "input;\n"
@@ -125,13 +134,43 @@ static int take_device_us(struct arguments *a, const char *value) {
     return misuse("--device-us '%s' is not a number from 0 to 1000000000", value);
 }
 
+static int take_backing(struct arguments *a, const char *value) {
+    a->settings.paged = strcmp(value, "pages") == 0;
+    if (a->settings.paged || strcmp(value, "malloc") == 0)
+        return GOOD;
+    return misuse("--backing '%s' is neither malloc nor pages", value);
+}
+
+static int take_slack(struct arguments *a, const char *value) {
+    if (plan_parse_seconds(value, &a->settings.slack) && a->settings.slack <= 1)
+        return GOOD;
+    return misuse("--slack '%s' is not a number from 0 to 1", value);
+}
+
+static int take_page(struct arguments *a, const char *value) {
+    if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.page_most) &&
+        a->settings.page_most > 0)
+        return GOOD;
+    return misuse("--page '%s' is not a size above 0 in bytes or with K, M, G, T", value);
+}
+
+static int take_repeat(struct arguments *a, const char *value) {
+    uint64_t repeats;
+    if (!plan_parse_u64(value, strlen(value), MOST_REPEATS, &repeats) || !repeats)
+        return misuse("--repeat '%s' is not a whole number from 1 to %d", value, MOST_REPEATS);
+    a->settings.repeats = (uint32_t)repeats;
+    return GOOD;
+}
+
 static const struct valued {
     const char *name;
     int (*take)(struct arguments *a, const char *value);
 } valued[] = {
-    {"--policy", take_policy}, {"--growth", take_growth}, {"--free", take_free},
-    {"--set", take_set},       {"--events", take_events}, {"--plot", take_plot},
-    {"--memory", take_memory}, {"--lag", take_lag},       {"--device-us", take_device_us}};
+    {"--policy", take_policy},   {"--growth", take_growth}, {"--free", take_free},
+    {"--set", take_set},         {"--events", take_events}, {"--plot", take_plot},
+    {"--memory", take_memory},   {"--lag", take_lag},       {"--device-us", take_device_us},
+    {"--backing", take_backing}, {"--slack", take_slack},   {"--page", take_page},
+    {"--repeat", take_repeat}};
 
 static const struct valued *find_valued(const char *argument, const char **value) {
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
@@ -173,6 +212,9 @@ static int check(const struct arguments *a) {
         return misuse("no TRACE");
     if (a->compare && (a->events || a->plot))
         return misuse("--%s is of one policy and growth: not with --compare",
+                      a->events ? "events" : "plot");
+    if ((a->settings.paged || a->settings.repeats > 1) && (a->events || a->plot))
+        return misuse("--%s is of one pass over regions: not with --backing=pages or --repeat",
                       a->events ? "events" : "plot");
     return GOOD;
 }
@@ -244,8 +286,13 @@ static int work(const struct arguments *a) {
 }
 
 int main(int argc, char **argv) {
-    struct arguments a = {
-        .settings = {.memory = UINT64_MAX, .lag = 100, .device_us = 100, .time_it = true}};
+    struct arguments a = {.settings = {.memory = UINT64_MAX,
+                                       .lag = 100,
+                                       .device_us = 100,
+                                       .time_it = true,
+                                       .slack = 0.03,
+                                       .page_most = UINT64_C(1) << 30,
+                                       .repeats = 1}};
     bfc_options_init(&a.settings.options);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "pool/pages.h"
 
 #define FRACTIONS_OF (UINT64_C(80) << 30) /* where the device has no end */
 #define TIMED_NS UINT64_C(60000000)
@@ -39,10 +40,13 @@ static bool open_device(struct player *p, uint32_t i) {
                                     .reserved = &p->reserved,
                                     .peak = &p->peak_reserved,
                                     .log = p->log};
-    p->devices[i].drawn_at = malloc(((size_t)p->input->events.count + 1) * sizeof(uint32_t));
+    size_t frees = (size_t)p->input->events.count * settings->repeats;
+    p->devices[i].drawn_at = malloc((frees + 1) * sizeof(uint32_t));
     bfc_pool_config_default(&config);
     bfc_options_configure(&settings->options, total_of(settings), &config);
-    struct bfc_upstream upstream = device_upstream(&p->devices[i]);
+    config.page_slack = settings->slack;
+    config.page_most = settings->page_most;
+    struct bfc_upstream upstream = device_upstream(&p->devices[i], settings->paged);
     return p->devices[i].drawn_at && bfc_pool_create(&p->pools[i], &config, &upstream) == BFC_OK;
 }
 
@@ -146,11 +150,20 @@ static void release(struct player *p, uint32_t allocation) {
     bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
-static void play(struct player *p) {
+/* What the input never frees is freed when it begins again. */
+static void free_all(struct player *p, uint32_t pass) {
+    const uint32_t count = p->input->events.allocations_count;
+    for (uint32_t i = 0; pass > 0 && i < count; i++)
+        release(p, i);
+}
+
+static void play_pass(struct player *p, uint32_t pass) {
     const struct events *events = &p->input->events;
+    free_all(p, pass);
     for (uint32_t call = 0; call < events->count; call++) {
         const struct event *event = &events->list[call];
-        p->devices[events->allocations[event->allocation].device].call = call;
+        p->devices[events->allocations[event->allocation].device].call =
+            pass * events->count + call;
         if (event->is_free)
             release(p, event->allocation);
         else
@@ -158,15 +171,54 @@ static void play(struct player *p) {
     }
 }
 
+static uint64_t calls_made(const struct player *p) {
+    uint64_t calls = 0;
+    for (uint32_t i = 0; i < p->input->devices; i++)
+        calls += p->devices[i].calls;
+    return calls;
+}
+
+/* Made and moved. */
+static uint64_t bytes_placed(const struct player *p) {
+    uint64_t bytes = 0;
+    struct bfc_page_stats stats;
+    for (uint32_t i = 0; i < p->input->devices; i++)
+        if (bfc_pool_page_stats(p->pools[i], &stats))
+            bytes += stats.created + stats.moved;
+    return bytes;
+}
+
+static void play(struct player *p) {
+    for (uint32_t pass = 0; pass < p->settings->repeats; pass++) {
+        uint64_t before = calls_made(p);
+        play_pass(p, pass);
+        p->result->pass_calls[pass] = calls_made(p) - before;
+        if (pass == 0)
+            p->result->pass_bytes = bytes_placed(p);
+    }
+}
+
 /* ---- figures ---- */
+
+static double device_us(const struct player *p, uint32_t i) {
+    return p->settings->paged ? device_pages_us(&p->devices[i])
+                              : (double)p->devices[i].calls * p->settings->device_us;
+}
+
+static uint64_t moved_by(struct bfc_pool *pool) {
+    struct bfc_page_stats stats;
+    return bfc_pool_page_stats(pool, &stats) ? stats.moved : 0;
+}
 
 static void sum_up(const struct player *p, struct result *result) {
     for (uint32_t i = 0; i < p->input->devices; i++) {
         struct bfc_pool_stats stats;
         bfc_pool_read_stats(p->pools[i], &stats);
         result->device_calls += p->devices[i].calls;
+        result->device_us += device_us(p, i);
         result->retries += stats.retries;
         result->waits += stats.waits;
+        result->moved += moved_by(p->pools[i]);
     }
     result->pairs = p->pairs;
     result->failed = p->failed;
@@ -185,14 +237,18 @@ static bool measure(const struct input *input, const struct settings *settings,
         if (!open_player(&p, input, settings, NULL))
             return false;
         p.result = &unused;
+        uint32_t last = settings->repeats - 1;
+        for (uint32_t pass = 0; pass < last; pass++)
+            play_pass(&p, pass);
+        free_all(&p, last);
         uint64_t start = bfc_now_ns();
-        play(&p);
+        play_pass(&p, last);
         uint64_t took = bfc_now_ns() - start;
         best = took < best ? took : best;
         close_player(&p);
     }
     if (result->pairs)
-        result->ns_per_pair = (double)best / (double)result->pairs;
+        result->ns_per_pair = (double)best * settings->repeats / (double)result->pairs;
     return true;
 }
 

@@ -6,12 +6,18 @@
 #include "tools/replay/device.h"
 #include "tools/replay/input.h"
 
+#define MOST_REPEATS 64
+
 struct settings {
     struct bfc_options options;
-    uint64_t memory;  /* bytes that each device has; UINT64_MAX: no end */
-    uint32_t lag;     /* calls until freed memory's work is complete (lazy, ordered) */
-    double device_us; /* what one device call is taken to cost, in microseconds */
-    bool time_it;     /* measure ns_per_pair */
+    uint64_t memory;    /* bytes that each device has; UINT64_MAX: no end */
+    uint32_t lag;       /* calls until freed memory's work is complete (lazy, ordered) */
+    double device_us;   /* what one device call is taken to cost, in microseconds */
+    bool time_it;       /* measure ns_per_pair */
+    bool paged;         /* --backing=pages */
+    double slack;       /* with pages: as a part of the most requested */
+    uint64_t page_most; /* with pages: bytes of the largest, as in struct bfc_pool_config */
+    uint32_t repeats;   /* passes through the input, from 1 on */
 };
 
 struct result {
@@ -22,8 +28,12 @@ struct result {
     uint64_t failed;        /* allocations that were not served */
     uint64_t retries;       /* served only after something was waited for or given back */
     uint64_t waits;
-    double waste;       /* share of peak_reserved that peak_live did not need */
-    double ns_per_pair; /* of an allocation and its free; 0: not measured */
+    uint64_t moved;                    /* bytes of pages that moved */
+    double device_us;                  /* what the device's calls took, by the model */
+    uint64_t pass_calls[MOST_REPEATS]; /* of them, in each pass */
+    uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
+    double waste;                      /* share of peak_reserved that peak_live did not need */
+    double ns_per_pair;                /* of an allocation and its free; 0: not measured */
 };
 
 /* `log` may be NULL. False: the host's memory does not suffice. */

@@ -10,7 +10,14 @@ static const char *const growths[] = {"double", "fixed", "exact", "preallocate"}
 static const char *const modes[] = {"sync", "lazy", "ordered"};
 
 static double modelled_ms(const struct shown *shown) {
-    return (double)shown->result.device_calls * shown->settings.device_us / 1000;
+    return shown->result.device_us / 1000;
+}
+
+static void put_passes(const struct shown *shown, FILE *stream) {
+    fprintf(stream, ", \"pass_calls\": [");
+    for (uint32_t i = 0; i < shown->settings.repeats; i++)
+        fprintf(stream, "%s%" PRIu64, i ? ", " : "", shown->result.pass_calls[i]);
+    fputs("]", stream);
 }
 
 void show_json(const struct shown *shown, FILE *stream) {
@@ -21,10 +28,14 @@ void show_json(const struct shown *shown, FILE *stream) {
             ", \"peak_live\": %" PRIu64 ", \"peak_reserved\": %" PRIu64
             ", \"waste\": %.6f, \"device_calls\": %" PRIu64
             ", \"device_ms\": %.3f, \"ns_per_pair\": %.1f, \"failed\": %" PRIu64
-            ", \"retries\": %" PRIu64 ", \"waits\": %" PRIu64 "}\n",
+            ", \"retries\": %" PRIu64 ", \"waits\": %" PRIu64 ", \"backing\": \"%s\""
+            ", \"moved\": %" PRIu64 ", \"pass_bytes\": %" PRIu64,
             policies[options->policy], growths[options->growth], modes[options->free_mode],
             r->pairs, r->peak_live, r->peak_reserved, r->waste, r->device_calls, modelled_ms(shown),
-            r->ns_per_pair, r->failed, r->retries, r->waits);
+            r->ns_per_pair, r->failed, r->retries, r->waits,
+            shown->settings.paged ? "pages" : "malloc", r->moved, r->pass_bytes);
+    put_passes(shown, stream);
+    fputs("}\n", stream);
 }
 
 static const char *mib(uint64_t bytes, char text[32]) {
@@ -32,19 +43,37 @@ static const char *mib(uint64_t bytes, char text[32]) {
     return text;
 }
 
+/* What differs between passes, and what only pages have. */
+static void put_pages(const struct shown *shown, FILE *stream) {
+    const struct result *r = &shown->result;
+    char text[32];
+    if (shown->settings.repeats > 1) {
+        fputs("  calls by pass  ", stream);
+        for (uint32_t i = 0; i < shown->settings.repeats; i++)
+            fprintf(stream, " %" PRIu64, r->pass_calls[i]);
+        fputs("\n", stream);
+    }
+    if (shown->settings.paged)
+        fprintf(stream, "  pages moved     %14s  in all\n", mib(r->moved, text));
+}
+
 void show_text(const struct shown *shown, FILE *stream) {
     const struct bfc_options *options = &shown->settings.options;
     const struct result *r = &shown->result;
     char text[32];
-    fprintf(stream, "policy %s, growth %s, free %s\n", policies[options->policy],
-            growths[options->growth], modes[options->free_mode]);
+    fprintf(stream, "policy %s, growth %s, free %s%s\n", policies[options->policy],
+            growths[options->growth], modes[options->free_mode],
+            shown->settings.paged ? ", backing pages" : "");
     fprintf(stream, "  most live       %14s  %" PRIu64 " bytes\n", mib(r->peak_live, text),
             r->peak_live);
     fprintf(stream, "  most reserved   %14s  %" PRIu64 " bytes, %.1f %% of it waste\n",
             mib(r->peak_reserved, text), r->peak_reserved, r->waste * 100);
-    fprintf(stream,
-            "  device calls    %14" PRIu64 "  %.1f ms at %g us each; without a pool %" PRIu64 "\n",
-            r->device_calls, modelled_ms(shown), shown->settings.device_us, 2 * r->pairs);
+    fprintf(stream, "  device calls    %14" PRIu64 "  %.1f ms", r->device_calls,
+            modelled_ms(shown));
+    if (!shown->settings.paged)
+        fprintf(stream, " at %g us each", shown->settings.device_us);
+    fprintf(stream, "; without a pool %" PRIu64 "\n", 2 * r->pairs);
+    put_pages(shown, stream);
     fprintf(stream, "  pairs           %14" PRIu64 "  %.0f ns each\n", r->pairs, r->ns_per_pair);
     fprintf(stream,
             "  failed          %14" PRIu64 "  after retries %" PRIu64 ", waits %" PRIu64 "\n",

@@ -1,0 +1,80 @@
+/* Ready blocks become bare, and bare ones ready. */
+#include "pool/blocks/bare.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/find.h"
+#include "pool/blocks/paging.h"
+#include "pool/blocks/region.h"
+#include "pool/blocks/surgery.h"
+
+bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts) {
+    return slots_prepare(pool, 2 * cuts);
+}
+
+static void put(struct bfc_pool *pool, block_index b) {
+    if (block_state(&pool->blocks[b]) == BLOCK_READY)
+        bins_insert(&pool->ready, pool->blocks, b, false);
+    else
+        bare_list(pool->paging, pool->blocks, b);
+}
+
+static void take(struct bfc_pool *pool, block_index b) {
+    if (block_state(&pool->blocks[b]) == BLOCK_READY)
+        bins_remove(&pool->ready, pool->blocks, b, false);
+    else
+        bare_unlist(pool->paging, pool->blocks, b);
+}
+
+/* The range as a block of its own, in no list; what is left of its block keeps its state. */
+static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    block_index b = pool_find_holding(pool, start);
+    take(pool, b);
+    uint64_t before = start - block_start(&pool->blocks[b]);
+    if (before)
+        put(pool, split_front(pool, b, before >> BFC_GRANULE_BITS));
+    if (block_size(&pool->blocks[b]) == bytes)
+        return b;
+    block_index range = split_front(pool, b, bytes >> BFC_GRANULE_BITS);
+    put(pool, b);
+    return range;
+}
+
+static void make_bare(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_set_state(&blocks[b], BLOCK_BARE);
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    if (block_state(&blocks[next]) == BLOCK_BARE) {
+        bare_unlist(pool->paging, blocks, next);
+        absorb_next(pool, b);
+    }
+    if (block_state(&blocks[previous]) == BLOCK_BARE) {
+        bare_unlist(pool->paging, blocks, previous);
+        absorb_next(pool, previous);
+        b = previous;
+    }
+    bare_list(pool->paging, blocks, b);
+}
+
+bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone) {
+    block_index b = region_attach(pool, &(struct region){.start = start, .size = bytes}, zone);
+    if (!b)
+        return false;
+    pool->paging->addresses += bytes;
+    make_bare(pool, b);
+    return true;
+}
+
+void bare_strip(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    block_index b = cut_out(pool, start, bytes);
+    pool->stats->ready -= bytes;
+    pool->stats->reserved -= bytes;
+    make_bare(pool, b);
+}
+
+void bare_back(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    block_index b = cut_out(pool, start, bytes);
+    struct bfc_pool_stats *stats = pool->stats;
+    stats->reserved += bytes;
+    stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
+    make_ready(pool, b);
+}

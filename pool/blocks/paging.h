@@ -1,0 +1,50 @@
+/* What a pool with pages has beside what every pool has. */
+#ifndef BFC_POOL_PAGING_H
+#define BFC_POOL_PAGING_H
+
+#include "pool/structures/block.h"
+#include "pool/structures/page_table.h"
+
+/*
+ * Invariants (checked by bfc_pool_check), with those of internal.h:
+ *   regions are reservations of addresses, and reserved + bare = addresses;
+ *   a bare block has no page behind it but lost ones, and is in the list of bare ones;
+ *   any other block has pages behind all of it: so each page is behind blocks that are live or
+ * free, and the pages that are not lost come to `reserved`;
+ *   pages do not overlap;
+ *   no two neighbours are both bare.
+ * Of the pages that a plan has taken out, the table and the blocks know nothing until it is done.
+ */
+struct paging {
+    struct bfc_page_calls calls;
+    struct page_array table;   /* by address */
+    struct page_array on_hand; /* whoever has the pages' turn: those that the plan is about */
+    block_index bare;          /* list of bare blocks */
+    uint64_t addresses;        /* bytes reserved */
+    uint64_t moving;           /* bytes of pages on their way; not in `reserved` meanwhile */
+    uint64_t regret;           /* bytes that may be made beyond the slack: pages moved to and fro */
+    uint32_t looks;            /* a count, of bfc_pool_trim_idle */
+    uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
+};
+
+static inline void bare_list(struct paging *paging, struct block *blocks, block_index b) {
+    blocks[b].before = 0;
+    blocks[b].after = paging->bare;
+    blocks[paging->bare].before = b; /* record 0 takes what is for none */
+    paging->bare = b;
+}
+
+static inline void bare_unlist(struct paging *paging, struct block *blocks, block_index b) {
+    block_index before = blocks[b].before, after = blocks[b].after;
+    blocks[after].before = before;
+    *(before ? &blocks[before].after : &paging->bare) = after;
+}
+
+/* Puts `copy` into the place of the block that it is a copy of. */
+static inline void bare_replace(struct paging *paging, struct block *blocks, block_index copy) {
+    block_index before = blocks[copy].before;
+    blocks[blocks[copy].after].before = copy;
+    *(before ? &blocks[before].after : &paging->bare) = copy;
+}
+
+#endif

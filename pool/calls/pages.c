@@ -1,0 +1,112 @@
+/* The calls of pages.h. */
+#include "pool/pages.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/paging.h"
+#include "pool/blocks/settle.h"
+#include "pool/paging/donors.h"
+
+static uint64_t bytes_ready(struct bfc_pool *pool) {
+    return donors_choose(pool, UINT64_MAX, (const block_index[2]){0, 0});
+}
+
+static void add_up(const struct page_array *table, struct bfc_page_stats *stats) {
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct page *page = &table->all[i];
+        stats->pinned += page->pins ? page->bytes : 0;
+        stats->lost += page->lost ? page->bytes : 0;
+    }
+}
+
+bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
+    const struct paging *paging = pool->paging;
+    if (!paging)
+        return false;
+    bfc_pool_hold_pages(pool);
+    pool_enter(pool);
+    fences_settle(pool, FENCES_ALL);
+    *stats = (struct bfc_page_stats){.addresses = paging->addresses,
+                                     .bare = paging->addresses - pool->stats->reserved,
+                                     .pages = paging->table.count,
+                                     .ready = bytes_ready(pool),
+                                     .created = paging->created,
+                                     .moved = paging->moved,
+                                     .released = paging->released,
+                                     .calls = paging->made_calls};
+    add_up(&paging->table, stats);
+    pool_leave(pool);
+    bfc_pool_let_pages(pool);
+    return true;
+}
+
+/* ---- ranges ---- */
+
+struct range {
+    uint32_t first, end; /* in the table */
+    bool whole;          /* all of it has pages that can be used */
+};
+
+static struct range find_range(const struct page_array *table, bfc_addr start, uint64_t bytes) {
+    bfc_addr end = bfc_add_saturating(start, bytes), reached = start;
+    struct range range = {.first = page_table_find(table, start), .whole = true};
+    for (range.end = range.first; range.end < table->count; range.end++) {
+        const struct page *page = &table->all[range.end];
+        if (page->start >= end)
+            break;
+        range.whole &= page->start <= reached && !page->lost;
+        reached = page_end(page);
+    }
+    range.whole &= reached >= end;
+    return range;
+}
+
+bool bfc_pool_pin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    if (!pool->paging || !bytes)
+        return false;
+    pool_enter(pool);
+    struct page_array *table = &pool->paging->table;
+    struct range range = find_range(table, start, bytes);
+    for (uint32_t i = range.first; range.whole && i < range.end; i++)
+        table->all[i].pins++;
+    pool_leave(pool);
+    return range.whole;
+}
+
+void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    if (!pool->paging || !bytes)
+        return;
+    pool_enter(pool);
+    struct page_array *table = &pool->paging->table;
+    struct range range = find_range(table, start, bytes);
+    for (uint32_t i = range.first; i < range.end; i++)
+        table->all[i].pins -= table->all[i].pins > 0;
+    pool_leave(pool);
+}
+
+uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
+                              void (*visit)(void *context, const struct bfc_page_info *page),
+                              void *context) {
+    if (!pool->paging || !bytes)
+        return 0;
+    uint64_t visited = 0;
+    pool_enter(pool);
+    const struct page_array *table = &pool->paging->table;
+    struct range range = find_range(table, start, bytes);
+    for (uint32_t i = range.first; i < range.end; i++) {
+        const struct page *page = &table->all[i];
+        if (page->lost)
+            continue;
+        visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes, page->pins});
+        visited++;
+    }
+    pool_leave(pool);
+    return visited;
+}
+
+void bfc_pool_hold_pages(struct bfc_pool *pool) {
+    pthread_mutex_lock(&pool->growth_turn);
+}
+
+void bfc_pool_let_pages(struct bfc_pool *pool) {
+    pthread_mutex_unlock(&pool->growth_turn);
+}

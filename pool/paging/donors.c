@@ -1,0 +1,108 @@
+/* Choosing pages that may be taken away. */
+#include "pool/paging/donors.h"
+
+#include "pool/blocks/bare.h"
+#include "pool/blocks/paging.h"
+
+struct choice {
+    struct bfc_pool *pool;
+    uint64_t wanted, bytes;
+    const block_index *keep;
+};
+
+/* The pages that lie wholly in a block, from the upper end, as many as are wanted; their order on
+ * hand is that of their addresses. */
+static void choose_from(struct choice *c, block_index b) {
+    const struct block *at = &c->pool->blocks[b];
+    struct paging *paging = c->pool->paging;
+    const struct page_array *table = &paging->table;
+    uint32_t end = page_table_find(table, block_end(at)), first = end;
+    while (first > 0 && table->all[first - 1].start >= block_start(at) && c->bytes < c->wanted) {
+        c->bytes += table->all[first - 1].pins ? 0 : table->all[first - 1].bytes;
+        first--;
+    }
+    for (; first < end; first++)
+        if (!table->all[first].pins)
+            page_array_append(&paging->on_hand, &table->all[first]);
+}
+
+static bool is_kept(const struct choice *c, block_index b) {
+    return b == c->keep[0] || b == c->keep[1];
+}
+
+static void choose_by_bins(struct choice *c) {
+    const struct bins *bins = &c->pool->ready;
+    unsigned least = bin_of(c->pool->paging->calls.granule >> BFC_GRANULE_BITS);
+    for (unsigned bin = BIN_COUNT; bin-- > least && c->bytes < c->wanted;)
+        for (block_index b = (block_index)bins->heads[bin]; b && c->bytes < c->wanted;
+             b = c->pool->blocks[b].after)
+            if (!is_kept(c, b))
+                choose_from(c, b);
+}
+
+/* In an exact order there is no way down, so the smallest come first. */
+static void choose_by_order(struct choice *c, enum block_zone zone) {
+    const struct bfc_pool *pool = c->pool;
+    block_index root = pool->ready.root;
+    uint64_t least = pool->paging->calls.granule >> BFC_GRANULE_BITS;
+    for (block_index b = sorted_find(root, pool->blocks, zone, least); b && c->bytes < c->wanted;
+         b = sorted_next(root, pool->blocks, b))
+        if (!is_kept(c, b))
+            choose_from(c, b);
+}
+
+static void drop_superfluous(struct choice *c) {
+    struct page_array *on_hand = &c->pool->paging->on_hand;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < on_hand->count; i++) {
+        const struct page *page = &on_hand->all[i];
+        if (c->bytes - page->bytes >= c->wanted)
+            c->bytes -= page->bytes;
+        else
+            on_hand->all[kept++] = *page;
+    }
+    on_hand->count = kept;
+}
+
+uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]) {
+    struct choice c = {.pool = pool, .wanted = wanted, .keep = keep};
+    struct paging *paging = pool->paging;
+    paging->on_hand.count = 0;
+    if (!page_array_prepare(&paging->on_hand, paging->table.count))
+        return 0;
+    if (pool->ready.is_sorted)
+        for (int zone = 0; zone < ZONE_COUNT; zone++)
+            choose_by_order(&c, (enum block_zone)zone);
+    else
+        choose_by_bins(&c);
+    if (c.bytes > wanted)
+        drop_superfluous(&c);
+    return c.bytes;
+}
+
+bool donors_take(struct bfc_pool *pool) {
+    struct paging *paging = pool->paging;
+    /* As many cuts again for what comes back or goes elsewhere. */
+    if (!bare_prepare_cuts(pool, 2 * (uint64_t)paging->on_hand.count + 2))
+        return false;
+    for (uint32_t i = 0; i < paging->on_hand.count; i++) {
+        const struct page *page = &paging->on_hand.all[i];
+        page_table_remove(&paging->table, page->start);
+        bare_strip(pool, page->start, page->bytes);
+        paging->moving += page->bytes;
+    }
+    return true;
+}
+
+void donors_restore(struct bfc_pool *pool, const struct page *page) {
+    page_table_add(&pool->paging->table, page);
+    bare_back(pool, page->start, page->bytes);
+    pool->paging->moving -= page->bytes;
+}
+
+uint32_t donors_run(const struct page_array *on_hand, uint32_t from, uint32_t count) {
+    uint32_t end = from + 1;
+    while (end < count && on_hand->all[end].start == page_end(&on_hand->all[end - 1]))
+        end++;
+    return end;
+}

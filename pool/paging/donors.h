@@ -1,0 +1,26 @@
+/* Choosing pages that may be taken away: ready ones. Under the lock, with the pages' turn. */
+#ifndef BFC_POOL_DONORS_H
+#define BFC_POOL_DONORS_H
+
+#include "pool/blocks/internal.h"
+#include "pool/structures/page_table.h"
+
+/*
+ * Puts ready pages that are not pinned on hand, in the place of what was there, until they come to
+ * `wanted` bytes or there are no more: those of the largest blocks first, from their upper ends. No
+ * page is taken from the blocks `keep`, which may be 0. Returns how many bytes they come to, which
+ * may be more than `wanted`, but no page is superfluous. O(free blocks + pages).
+ */
+uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]);
+
+/* Takes the pages on hand from the table, and makes their addresses bare. False: the host has no
+ * memory for that, and nothing has changed. */
+bool donors_take(struct bfc_pool *pool);
+
+/* Puts one that was taken back where it was. */
+void donors_restore(struct bfc_pool *pool, const struct page *page);
+
+/* The end of the run of pages on hand, each next to the last, that begins at `from`. */
+uint32_t donors_run(const struct page_array *on_hand, uint32_t from, uint32_t count);
+
+#endif

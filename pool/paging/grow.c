@@ -1,0 +1,152 @@
+/* Serving a request by new or moved pages. One thread at a time has the pages' turn. */
+#include "pool/paging/grow.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/bare.h"
+#include "pool/blocks/find.h"
+#include "pool/blocks/paging.h"
+#include "pool/paging/donors.h"
+#include "pool/paging/perform.h"
+#include "pool/paging/plan.h"
+#include "pool/policy/policy.h"
+#include "pool/search/take.h"
+
+static void take_turn(struct bfc_pool *pool) {
+    pool_leave(pool);
+    pthread_mutex_lock(&pool->growth_turn);
+    pool_enter(pool);
+}
+
+/* ---- addresses ---- */
+
+static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t granule = pool->paging->calls.granule;
+    return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
+}
+
+/* Asks for many, and for fewer as long as they are refused. Without the lock. */
+static enum bfc_reserve_result reserve(struct bfc_pool *pool, uint64_t least, uint64_t *bytes,
+                                       bfc_addr *start) {
+    struct paging *paging = pool->paging;
+    *bytes = bfc_max(least, bfc_min(round_up(pool, paging->calls.addresses), LARGEST_BLOCK));
+    enum bfc_reserve_result result;
+    for (;; *bytes = bfc_max(least, round_up(pool, *bytes / 2))) {
+        paging->made_calls++;
+        result = paging->calls.reserve(pool->upstream.context, *bytes, start);
+        if (result != BFC_REFUSED || *bytes == least)
+            return result;
+    }
+}
+
+static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint64_t size) {
+    uint64_t bytes;
+    bfc_addr start;
+    if (least > LARGEST_BLOCK)
+        return BFC_OUT_OF_MEMORY;
+    pool_leave(pool);
+    enum bfc_reserve_result result = reserve(pool, least, &bytes, &start);
+    pool_enter(pool);
+    if (result != BFC_RESERVED)
+        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+    if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
+        return BFC_OK;
+    pool_leave(pool);
+    pool->paging->made_calls++;
+    pool->paging->calls.unreserve(pool->upstream.context, start, bytes);
+    pool_enter(pool);
+    return BFC_NO_HOST_MEMORY;
+}
+
+/* ---- growing ---- */
+
+/* Makes room for the request, `*at` being a part of it. */
+static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request,
+                                 bfc_addr *at) {
+    bool saving = false;
+    for (;;) {
+        struct page_plan plan;
+        enum bfc_status status = BFC_OK;
+        switch (plan_make(pool, request, saving, &plan)) {
+        case PLAN_NEEDS_ADDRESSES:
+            status = add_addresses(pool, plan.missing, request_size(request));
+            break;
+        case PLAN_EXCEEDS_LIMIT:
+            return BFC_OUT_OF_MEMORY;
+        case PLAN_NO_HOST_MEMORY:
+            return BFC_NO_HOST_MEMORY;
+        case PLAN_MADE:
+            *at = plan.at;
+            status = perform_plan(pool, &plan);
+            if (status != BFC_OUT_OF_MEMORY || saving)
+                return status;
+            saving = true;
+            continue;
+        }
+        if (status != BFC_OK)
+            return status;
+    }
+}
+
+static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
+    if (!pool->rules.exact)
+        return pool_take(pool, request);
+    block_index b = pool_find_holding(pool, at);
+    return block_state(&pool->blocks[b]) == BLOCK_READY &&
+           block_has_room(pool, b, request->granules) && pool_take_block(pool, b, request);
+}
+
+bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
+    take_turn(pool);
+    bool taken = pool_take(pool, request);
+    *status = BFC_OK;
+    /* More than once round only if other threads took what there was room for. */
+    while (!taken && *status == BFC_OK) {
+        bfc_addr at = 0;
+        *status = make_room(pool, request, &at);
+        taken = *status == BFC_OK && take_at(pool, at, request);
+    }
+    pthread_mutex_unlock(&pool->growth_turn);
+    return taken;
+}
+
+/* ---- giving back ---- */
+
+static const block_index keep_none[2] = {0, 0};
+
+uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = 0;
+    take_turn(pool);
+    if (donors_choose(pool, bytes, keep_none) && donors_take(pool))
+        released = perform_release(pool);
+    pthread_mutex_unlock(&pool->growth_turn);
+    return released;
+}
+
+/* Of the pages on hand, leaves those there that are overdue; notes when it first saw the others. */
+static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
+    struct paging *paging = pool->paging;
+    struct page_array *on_hand = &paging->on_hand;
+    uint32_t count = on_hand->count, look = ++paging->looks;
+    on_hand->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = page_table_find(&paging->table, on_hand->all[i].start);
+        struct page *page = &paging->table.all[at];
+        if (!page->look || page->look != look - 1)
+            page->seen_ns = now;
+        page->look = look;
+        if (now - page->seen_ns >= idle_ns)
+            page_array_append(on_hand, page);
+    }
+}
+
+uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
+    uint64_t released = 0;
+    take_turn(pool);
+    if (donors_choose(pool, UINT64_MAX, keep_none)) {
+        keep_overdue(pool, idle_ns, now);
+        if (pool->paging->on_hand.count && donors_take(pool))
+            released = perform_release(pool);
+    }
+    pthread_mutex_unlock(&pool->growth_turn);
+    return released;
+}

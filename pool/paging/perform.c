@@ -1,0 +1,231 @@
+/*
+ * Carrying plans out.
+ *
+ * New pages are made first, since that is what a device refuses: until then nothing has changed.
+ * Then the pages to be moved are unmapped, a run at a time, and all are mapped behind the new
+ * addresses, which get access in one call. Should one of these be refused, which no device is known
+ * to do, what is not mapped any more goes back, so that nothing is half done.
+ */
+#include "pool/paging/perform.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/bare.h"
+#include "pool/blocks/paging.h"
+#include "pool/paging/donors.h"
+#include "pool/policy/page_growth.h"
+
+/* What became of the pages on hand, in their order there: those to be moved, then new ones. */
+struct outcome {
+    uint32_t planned;  /* pages to be moved... */
+    uint32_t unmapped; /* ...of which the first so many were unmapped */
+    uint32_t lost;     /* the first so many are mapped, but cannot be used nor unmapped */
+    bool done;         /* all are mapped and may be used */
+    uint64_t creates;
+};
+
+/* ---- the calls; without the lock ---- */
+
+static void *context_of(const struct bfc_pool *pool) {
+    return pool->upstream.context;
+}
+
+static void release_page(struct bfc_pool *pool, const struct page *page) {
+    struct paging *paging = pool->paging;
+    paging->made_calls++;
+    paging->calls.release(context_of(pool), page->handle, page->bytes);
+}
+
+static bool unmap(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    pool->paging->made_calls++;
+    return pool->paging->calls.unmap(context_of(pool), start, bytes);
+}
+
+static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes) {
+    struct paging *paging = pool->paging;
+    struct page page = {.bytes = bytes};
+    if (!page_array_prepare(&paging->on_hand, 1) ||
+        !page_array_prepare(&paging->table, (uint64_t)paging->on_hand.count + 1))
+        return BFC_FAILED;
+    paging->made_calls++;
+    enum bfc_reserve_result result = paging->calls.create(context_of(pool), bytes, &page.handle);
+    if (result == BFC_RESERVED)
+        page_array_append(&paging->on_hand, &page);
+    return result;
+}
+
+/* From `first` on, but those that are still mapped: between `unmapped` and `planned`. */
+static void release_from(struct bfc_pool *pool, uint32_t first, const struct outcome *o) {
+    const struct page_array *on_hand = &pool->paging->on_hand;
+    for (uint32_t i = first; i < on_hand->count; i++)
+        if (i < o->unmapped || i >= o->planned)
+            release_page(pool, &on_hand->all[i]);
+}
+
+/* All of them, or none. */
+static enum bfc_reserve_result create_pages(struct bfc_pool *pool, uint64_t bytes, uint64_t size,
+                                            struct outcome *o) {
+    enum bfc_reserve_result result = BFC_RESERVED;
+    for (; bytes && result == BFC_RESERVED; bytes -= bfc_min(bytes, size)) {
+        result = create_page(pool, bfc_min(bytes, size));
+        o->creates++;
+    }
+    if (result != BFC_RESERVED) {
+        release_from(pool, o->planned, o);
+        pool->paging->on_hand.count = o->planned;
+    }
+    return result;
+}
+
+/* Unmaps run by run, until one is refused; returns how many pages that came to. */
+static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
+    const struct page *all = pool->paging->on_hand.all;
+    uint32_t i = 0;
+    while (i < count) {
+        uint32_t end = donors_run(&pool->paging->on_hand, i, count);
+        if (!unmap(pool, all[i].start, page_end(&all[end - 1]) - all[i].start))
+            break;
+        i = end;
+    }
+    return i;
+}
+
+/* Maps all pages one after the other from `at` on. Returns how many it came to. */
+static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
+    struct paging *paging = pool->paging;
+    uint32_t i = 0;
+    for (; i < paging->on_hand.count; i++) {
+        struct page *page = &paging->on_hand.all[i];
+        paging->made_calls++;
+        if (!paging->calls.map(context_of(pool), at, page->bytes, page->handle))
+            break;
+        page->start = at;
+        page->look = 0;
+        at += page->bytes;
+    }
+    return i;
+}
+
+static bool allow(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+    pool->paging->made_calls++;
+    return pool->paging->calls.allow(context_of(pool), start, bytes);
+}
+
+/* A call was refused: nothing that could be used is kept behind the new addresses. */
+static void undo(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
+    const struct page *all = pool->paging->on_hand.all;
+    if (mapped && !unmap(pool, at, page_end(&all[mapped - 1]) - at))
+        o->lost = mapped;
+    release_from(pool, o->lost, o);
+}
+
+static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, struct outcome *o) {
+    uint32_t mapped = 0;
+    o->unmapped = unmap_runs(pool, o->planned);
+    if (o->unmapped == o->planned) {
+        mapped = map_pages(pool, plan->at);
+        o->done = mapped == pool->paging->on_hand.count &&
+                  allow(pool, plan->at, plan->moving + plan->making);
+    }
+    if (!o->done)
+        undo(pool, plan->at, mapped, o);
+}
+
+/* ---- the account; under the lock ---- */
+
+/* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, to the end. */
+static void lose(struct bfc_pool *pool, struct page *page) {
+    page->lost = true;
+    page_table_add(&pool->paging->table, page);
+}
+
+/* Pages that have their addresses become ready. */
+static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
+    struct paging *paging = pool->paging;
+    bool noted = bare_prepare_cuts(pool, end - first);
+    for (uint32_t i = first; i < end; i++) {
+        struct page *page = &paging->on_hand.all[i];
+        if (!noted) {
+            lose(pool, page);
+            continue;
+        }
+        page_table_add(&paging->table, page);
+        bare_back(pool, page->start, page->bytes);
+    }
+    return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
+}
+
+/* What was unmapped and not mapped again has gone back; what was not unmapped is as before. */
+static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome *o) {
+    struct paging *paging = pool->paging;
+    for (uint32_t i = 0; i < o->lost; i++) {
+        paging->created += i < o->planned ? 0 : paging->on_hand.all[i].bytes;
+        lose(pool, &paging->on_hand.all[i]);
+    }
+    for (uint32_t i = o->lost; i < o->unmapped; i++)
+        paging->released += paging->on_hand.all[i].bytes;
+    take_in(pool, o->unmapped, o->planned);
+    return BFC_UPSTREAM_FAILED;
+}
+
+static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
+                            const struct outcome *o) {
+    struct paging *paging = pool->paging;
+    if (!o->done)
+        return note_failure(pool, o);
+    for (uint32_t i = 0; i < o->planned; i++)
+        paging->on_hand.all[i].moved_at = pool->stats->peak_requested;
+    paging->moved += plan->moving;
+    paging->created += plan->making;
+    if (plan->making)
+        page_growth_made(pool);
+    return take_in(pool, 0, paging->on_hand.count);
+}
+
+enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan) {
+    struct outcome o = {.planned = pool->paging->on_hand.count};
+    uint64_t size = page_growth_size(pool, plan->making);
+    pool_leave(pool);
+    enum bfc_reserve_result result = create_pages(pool, plan->making, size, &o);
+    if (result == BFC_RESERVED)
+        place_pages(pool, plan, &o);
+    pool_enter(pool);
+    pool->paging->moving -= plan->moving;
+    pool->stats->reserve_calls += o.creates;
+    pool->stats->refusals += result == BFC_REFUSED;
+    enum bfc_status status = note(pool, plan, &o);
+    return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : status;
+}
+
+uint64_t perform_release(struct bfc_pool *pool) {
+    struct paging *paging = pool->paging;
+    struct outcome o = {.planned = paging->on_hand.count};
+    uint64_t released = 0;
+    pool_leave(pool);
+    o.unmapped = unmap_runs(pool, o.planned);
+    release_from(pool, 0, &o);
+    pool_enter(pool);
+    for (uint32_t i = 0; i < o.planned; i++)
+        paging->moving -= paging->on_hand.all[i].bytes;
+    for (uint32_t i = 0; i < o.unmapped; i++)
+        released += paging->on_hand.all[i].bytes;
+    pool->stats->release_calls += o.unmapped;
+    paging->released += released;
+    take_in(pool, o.unmapped, o.planned);
+    return released;
+}
+
+void perform_end(struct bfc_pool *pool) {
+    struct paging *paging = pool->paging;
+    paging->on_hand.count = 0;
+    for (uint32_t i = 0, end; i < paging->table.count; i = end) {
+        const struct page *all = paging->table.all;
+        end = donors_run(&paging->table, i, paging->table.count);
+        bool went = unmap(pool, all[i].start, page_end(&all[end - 1]) - all[i].start);
+        for (; went && i < end; i++)
+            release_page(pool, &all[i]);
+    }
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].size)
+            paging->calls.unreserve(context_of(pool), pool->regions[r].start,
+                                    pool->regions[r].size);
+}

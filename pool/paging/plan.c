@@ -1,0 +1,186 @@
+/*
+ * Plans.
+ *
+ * The place is where the fewest pages are lacking: a ready block beside bare addresses is extended,
+ * or two are joined across them. What is lacking are new pages as far as the slack allows, and else
+ * ready ones of other blocks. If these do not fit there, since a page moves whole, they go to the
+ * widest bare range instead.
+ */
+#include "pool/paging/plan.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/paging.h"
+#include "pool/paging/donors.h"
+#include "pool/policy/page_growth.h"
+#include "pool/policy/policy.h"
+
+/* Bare addresses that would get pages. */
+struct place {
+    bfc_addr at;
+    uint64_t lacking;    /* bytes that must get pages; whole granules of pages */
+    uint64_t space;      /* bytes that may get some, from `at` on */
+    block_index keep[2]; /* ready neighbours that are part of it, or 0 */
+};
+
+static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t granule = pool->paging->calls.granule;
+    return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
+}
+
+static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
+    const struct block *at = &pool->blocks[b];
+    return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
+}
+
+/* Of the ready block before a bare one: what a block of this size could use at its end. */
+static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
+                              uint64_t granules) {
+    uint64_t size = ready_size(pool, previous);
+    return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
+}
+
+/* The places within one bare block, by what lies at its ends; lacking UINT64_MAX: there is none. */
+static struct place extend_up(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+    const struct block *at = &pool->blocks[bare];
+    uint64_t size = granules << BFC_GRANULE_BITS;
+    uint64_t before = usable_before(pool, at->previous, granules);
+    uint64_t lacking = up(pool, bfc_subtract_saturating(size, before));
+    return (struct place){.at = block_start(at),
+                          .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
+                          .space = block_size(at),
+                          .keep = {before ? at->previous : 0}};
+}
+
+static struct place extend_down(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+    const struct block *at = &pool->blocks[bare];
+    uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
+    uint64_t lacking = up(pool, bfc_subtract_saturating(size, after));
+    if (!after || lacking > block_size(at))
+        return (struct place){.lacking = UINT64_MAX};
+    return (struct place){
+        .at = block_end(at) - lacking, .lacking = lacking, .space = lacking, .keep = {0, at->next}};
+}
+
+static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+    const struct block *at = &pool->blocks[bare];
+    uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
+    uint64_t before = usable_before(pool, at->previous, granules);
+    if (!before || !after || before + block_size(at) + after < size)
+        return (struct place){.lacking = UINT64_MAX};
+    return (struct place){.at = block_start(at),
+                          .lacking = block_size(at),
+                          .space = block_size(at),
+                          .keep = {at->previous, at->next}};
+}
+
+static bool is_better(const struct place *a, const struct place *b) {
+    return a->lacking < b->lacking || (a->lacking == b->lacking && a->at < b->at);
+}
+
+/* Neither addresses of another zone, nor those that hold what could not be unmapped. */
+static bool is_open(const struct bfc_pool *pool, block_index bare, enum block_zone zone) {
+    const struct page_array *table = &pool->paging->table;
+    const struct block *at = &pool->blocks[bare];
+    uint32_t first = page_table_find(table, block_start(at));
+    return block_zone(at) == zone &&
+           (first == table->count || table->all[first].start >= block_end(at));
+}
+
+static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
+    enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
+    struct place best = {.lacking = UINT64_MAX};
+    for (block_index b = pool->paging->bare; b; b = pool->blocks[b].after) {
+        if (!is_open(pool, b, zone))
+            continue;
+        struct place places[] = {extend_up(pool, b, granules), extend_down(pool, b, granules),
+                                 join(pool, b, granules)};
+        for (unsigned i = 0; i < 3; i++)
+            if (is_better(&places[i], &best))
+                best = places[i];
+    }
+    return best;
+}
+
+/* At the beginning of the longest bare block. */
+static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
+    enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
+    block_index widest = 0;
+    for (block_index b = pool->paging->bare; b; b = pool->blocks[b].after)
+        if (is_open(pool, b, zone) &&
+            (!widest || block_size(&pool->blocks[b]) > block_size(&pool->blocks[widest])))
+            widest = b;
+    return widest ? extend_up(pool, widest, granules) : (struct place){.lacking = UINT64_MAX};
+}
+
+static uint64_t room_below_limit(const struct bfc_pool *pool) {
+    uint64_t taken = pool->stats->reserved + pool->paging->moving;
+    uint64_t room = bfc_subtract_saturating(pool->config.limit, taken);
+    return room & ~(pool->paging->calls.granule - 1);
+}
+
+/* The pages for this place: on hand those to be moved, in `plan` how many. False: it has not enough
+ * addresses. */
+static bool supply(struct bfc_pool *pool, const struct place *place, uint64_t room,
+                   struct page_plan *plan) {
+    *plan = (struct page_plan){.at = place->at, .missing = place->lacking};
+    if (place->lacking == UINT64_MAX)
+        return false;
+    pool->paging->on_hand.count = 0;
+    if (place->lacking > room)
+        plan->moving = donors_choose(pool, place->lacking - room, place->keep);
+    plan->making = bfc_subtract_saturating(place->lacking, plan->moving);
+    plan->missing = plan->moving + plan->making;
+    return plan->missing <= place->space;
+}
+
+/* Beyond what is lacking, where nothing has to move. */
+static void add_step(const struct bfc_pool *pool, const struct place *place, uint64_t room,
+                     struct page_plan *plan) {
+    if (plan->moving || !plan->making)
+        return;
+    uint64_t most = bfc_subtract_saturating(bfc_min(room, place->space), plan->making);
+    plan->making += bfc_min(page_growth_step(pool), most);
+}
+
+static enum plan_result addresses_for(const struct bfc_pool *pool, const struct request *request,
+                                      struct page_plan *plan) {
+    if (plan->missing == UINT64_MAX)
+        plan->missing = up(pool, request_size(request));
+    return PLAN_NEEDS_ADDRESSES;
+}
+
+/* Decides on a place, and on the pages for it. False: no place has enough addresses. */
+static bool decide(struct bfc_pool *pool, const struct request *request, uint64_t room,
+                   uint64_t limit, struct place *place, struct page_plan *plan) {
+    *place = best_place(pool, request->granules);
+    if (supply(pool, place, room, plan) && plan->making <= limit)
+        return true;
+    /* Its neighbours' pages could not move there. */
+    *place = widest_place(pool, request->granules);
+    return supply(pool, place, room, plan);
+}
+
+static uint64_t room_for(const struct bfc_pool *pool, const struct request *request, bool saving,
+                         uint64_t limit) {
+    return saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
+}
+
+enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
+                           struct page_plan *plan) {
+    struct place place;
+    uint64_t limit = room_below_limit(pool), room = room_for(pool, request, saving, limit);
+    bool decided = decide(pool, request, room, limit, &place, plan);
+    if (decided && plan->moving && page_growth_settles(pool)) {
+        room = room_for(pool, request, saving, limit);
+        decided = decide(pool, request, room, limit, &place, plan);
+    }
+    if (!decided)
+        return addresses_for(pool, request, plan);
+    if (plan->making > limit)
+        return PLAN_EXCEEDS_LIMIT;
+    add_step(pool, &place, room, plan);
+    if (!page_array_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
+        !donors_take(pool))
+        return PLAN_NO_HOST_MEMORY;
+    return PLAN_MADE;
+}

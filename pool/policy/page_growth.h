@@ -1,0 +1,27 @@
+/*
+ * Growth with pages: when new ones are made rather than free ones moved, how many at once, and how
+ * large. A new rule goes here. Called under the lock. Sizes in bytes.
+ */
+#ifndef BFC_POOL_PAGE_GROWTH_H
+#define BFC_POOL_PAGE_GROWTH_H
+
+#include "pool/blocks/internal.h"
+
+/* What a request of `bytes`, as asked for, may add to `reserved` before free pages are moved; whole
+ * granules. The limit is not considered. */
+uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes);
+
+/* What is made beyond what is lacking, if there is room for it, so that the next requests hit. */
+uint64_t page_growth_step(const struct bfc_pool *pool);
+
+/* The size of each page, but the last ones, of so many new bytes. */
+uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes);
+
+/* Pages on hand are about to move, and did so before without a higher peak since: a loop moves them
+ * to and fro. True: there is more room now, so that it can come to rest. */
+bool page_growth_settles(struct bfc_pool *pool);
+
+/* New pages were made. */
+void page_growth_made(struct bfc_pool *pool);
+
+#endif
