@@ -3,7 +3,7 @@
 //
 // A window is a range of addresses that nobody may touch, as a device's, with an alias of the same
 // length where stream work finds the bytes: mapping puts pages of a device's file there. So work
-// may span several mappings. Guarded by the lock.
+// may span several mappings, and a mapping is found in O(1). Guarded by the lock.
 #include "sim/memory/window.h"
 
 #include "sim/base/ids.h"
@@ -16,9 +16,30 @@
 
 static struct sim_window *windows;
 
-static char *reserve(size_t bytes) {
-    char *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static void *reserve(size_t bytes, int access) {
+    void *start = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return start == MAP_FAILED ? NULL : start;
+}
+
+static void give_back(void *start, size_t bytes) {
+    if (start != NULL) {
+        munmap(start, bytes);
+    }
+}
+
+static size_t page_of(const struct sim_window *window, uintptr_t address) {
+    return (address - window->start) / SIM_PAGE;
+}
+
+static size_t index_bytes(size_t size) {
+    return (size + SIM_PAGE - 1) / SIM_PAGE * sizeof(struct sim_mapping *);
+}
+
+static void end(struct sim_window *window) {
+    give_back(window->reserved, window->size + SIM_PAGE);
+    give_back(window->alias, window->size);
+    give_back(window->pages, index_bytes(window->size));
+    free(window);
 }
 
 struct sim_window *sim_window_new(size_t size) {
@@ -26,15 +47,15 @@ struct sim_window *sim_window_new(size_t size) {
     if (window == NULL) {
         return NULL;
     }
-    char *addresses = reserve(size + SIM_PAGE);
-    window->alias = reserve(size);
-    if (addresses == NULL || window->alias == NULL) {
-        free(window);
+    window->size = size;
+    window->reserved = reserve(size + SIM_PAGE, PROT_NONE);
+    window->alias = reserve(size, PROT_NONE);
+    window->pages = reserve(index_bytes(size), PROT_READ | PROT_WRITE);
+    if (window->reserved == NULL || window->alias == NULL || window->pages == NULL) {
+        end(window);
         return NULL;
     }
-    window->reserved = addresses;
-    window->start = ((uintptr_t)addresses + SIM_PAGE - 1) & ~(uintptr_t)(SIM_PAGE - 1);
-    window->size = size;
+    window->start = ((uintptr_t)window->reserved + SIM_PAGE - 1) & ~(uintptr_t)(SIM_PAGE - 1);
     window->next = windows;
     windows = window;
     return window;
@@ -46,9 +67,7 @@ void sim_window_drop(struct sim_window *window) {
         link = &(*link)->next;
     }
     *link = window->next;
-    munmap(window->reserved, window->size + SIM_PAGE);
-    munmap(window->alias, window->size);
-    free(window);
+    end(window);
 }
 
 struct sim_window *sim_window_at(uintptr_t address) {
@@ -64,12 +83,27 @@ struct sim_window *sim_window_first(void) {
 }
 
 struct sim_mapping *sim_window_mapping(const struct sim_window *window, uintptr_t address) {
-    struct sim_mapping *mapping = window->mappings;
-    while (mapping != NULL &&
-           (address < mapping->as.start || address - mapping->as.start >= mapping->as.size)) {
-        mapping = mapping->next;
+    struct sim_mapping *mapping =
+        address - window->start < window->size ? window->pages[page_of(window, address)] : NULL;
+    // An import may begin and end within a page.
+    bool within = mapping != NULL && address - mapping->as.start < mapping->as.size;
+    return within ? mapping : NULL;
+}
+
+bool sim_window_bare(const struct sim_window *window, uintptr_t address, size_t size) {
+    for (size_t done = 0; done < size; done += SIM_PAGE) {
+        if (window->pages[page_of(window, address + done)] != NULL) {
+            return false;
+        }
     }
-    return mapping;
+    return true;
+}
+
+static void set_pages(struct sim_window *window, const struct sim_mapping *at,
+                      struct sim_mapping *mapping) {
+    for (size_t done = 0; done < at->as.taken; done += SIM_PAGE) {
+        window->pages[page_of(window, at->first + done)] = mapping;
+    }
 }
 
 bool sim_virtual_at(uintptr_t address) {
@@ -116,16 +150,21 @@ struct sim_mapping *sim_window_map(struct sim_window *window, uintptr_t address,
     mapping->as.kind = SIM_VIRTUAL;
     mapping->as.buffer_id = sim_next_buffer_id();
     mapping->next = window->mappings;
+    mapping->link = &window->mappings;
+    if (mapping->next != NULL) {
+        mapping->next->link = &mapping->next;
+    }
     window->mappings = mapping;
+    set_pages(window, mapping, mapping);
     return mapping;
 }
 
 void sim_window_unmap(struct sim_window *window, struct sim_mapping *mapping) {
-    struct sim_mapping **link = &window->mappings;
-    while (*link != mapping) {
-        link = &(*link)->next;
+    *mapping->link = mapping->next;
+    if (mapping->next != NULL) {
+        mapping->next->link = mapping->link;
     }
-    *link = mapping->next;
+    set_pages(window, mapping, NULL);
     mmap(window->alias + (mapping->first - window->start), mapping->as.taken, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     free(mapping);

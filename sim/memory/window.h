@@ -10,7 +10,7 @@
 struct sim_chunk;
 
 struct sim_mapping {
-    struct sim_mapping *next;
+    struct sim_mapping *next, **link;
     struct sim_allocation as; // what pointers into it tell; in no context's list
     uintptr_t first;          // address that is mapped; `as` may begin behind it
     struct sim_chunk *chunk;  // NULL: another process's memory
@@ -24,7 +24,8 @@ struct sim_window {
     char *alias;    // where the bytes are
     void *reserved; // as it was mapped
     struct sim_mapping *mappings;
-    unsigned opened; // of imports: how often
+    struct sim_mapping **pages; // of each page of addresses, what is mapped there
+    unsigned opened;            // of imports: how often
     char token[CU_IPC_HANDLE_SIZE];
 };
 
@@ -33,6 +34,7 @@ void sim_window_drop(struct sim_window *window);
 struct sim_window *sim_window_at(uintptr_t address);
 struct sim_window *sim_window_first(void);
 struct sim_mapping *sim_window_mapping(const struct sim_window *window, uintptr_t address);
+bool sim_window_bare(const struct sim_window *window, uintptr_t address, size_t size); // all of it
 // Puts a file's pages into the alias; NULL on failure.
 struct sim_mapping *sim_window_map(struct sim_window *window, uintptr_t address, size_t size,
                                    int file, off_t offset);

@@ -1,0 +1,189 @@
+// Addresses apart from memory: reserved, mapped, seen at several addresses, unmapped under work.
+#include "sim/tests/check.h"
+
+#include <cuda.h>
+#include <stdint.h>
+
+#define MIB ((size_t)1 << 20)
+#define PAGE (2 * MIB)
+
+static const CUmemAllocationProp on_device = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+
+static size_t free_bytes(void) {
+    size_t now = 0, total = 0;
+    DO(cuMemGetInfo(&now, &total));
+    return now;
+}
+
+static CUdeviceptr reserved(size_t size) {
+    CUdeviceptr start = 0;
+    DO(cuMemAddressReserve(&start, size, 0, 0, 0));
+    return start;
+}
+
+static CUmemGenericAllocationHandle created(size_t size) {
+    CUmemGenericAllocationHandle handle = 0;
+    DO(cuMemCreate(&handle, size, &on_device, 0));
+    return handle;
+}
+
+static CUresult let(int device, CUmemAccess_flags flags, CUdeviceptr start, size_t size) {
+    CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+                              .flags = flags};
+    return cuMemSetAccess(start, size, &access, 1);
+}
+
+static void open_to_all(CUdeviceptr start, size_t size) {
+    DO(let(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, start, size));
+}
+
+static CUdeviceptr mapped(size_t size) {
+    CUdeviceptr start = reserved(size);
+    CUmemGenericAllocationHandle handle = created(size);
+    DO(cuMemMap(start, size, 0, handle, 0));
+    DO(cuMemRelease(handle));
+    open_to_all(start, size);
+    return start;
+}
+
+static void drop(CUdeviceptr start, size_t size) {
+    DO(cuMemUnmap(start, size));
+    DO(cuMemAddressFree(start, size));
+}
+
+static int byte_at(CUdeviceptr address) {
+    unsigned char byte = 0;
+    DO(cuMemcpyDtoH(&byte, address, 1));
+    return byte;
+}
+
+static void two_in_one_range(void) {
+    CUdeviceptr start = reserved(8 * PAGE);
+    size_t grain = 0, before = free_bytes();
+    DO(cuMemGetAllocationGranularity(&grain, &on_device, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CHECK(grain == PAGE);
+    CUmemGenericAllocationHandle one = created(PAGE), two = created(PAGE);
+    CHECK(before - free_bytes() == 2 * PAGE);
+    DO(cuMemMap(start, PAGE, 0, one, 0));
+    DO(cuMemMap(start + PAGE, PAGE, 0, two, 0));
+    open_to_all(start, 2 * PAGE);
+    DO(cuMemsetD8(start, 7, 2 * PAGE)); // over both
+    CHECK(byte_at(start) == 7 && byte_at(start + 2 * PAGE - 1) == 7);
+    DO(cuMemRelease(one)); // the mapping keeps it
+    CHECK(before - free_bytes() == 2 * PAGE);
+    DO(cuMemUnmap(start, 2 * PAGE));
+    CHECK(before - free_bytes() == PAGE);
+    DO(cuMemRelease(two));
+    CHECK(free_bytes() == before);
+    DO(cuMemAddressFree(start, 8 * PAGE));
+}
+
+// A range that is mapped, opened or unmapped must be one of whole mappings.
+static void refusals(void) {
+    CUdeviceptr start = reserved(8 * PAGE);
+    CUmemGenericAllocationHandle large = created(2 * PAGE), small = created(PAGE), none = 0;
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&none, 1, &on_device, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, PAGE, PAGE, large, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, PAGE, 0, large, 0)); // a part of it
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 1, PAGE, 0, small, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 7 * PAGE, 2 * PAGE, 0, large, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 8 * PAGE, PAGE, 0, small, 0));
+    DO(cuMemMap(start + PAGE, 2 * PAGE, 0, large, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + PAGE, PAGE, 0, small, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, 2 * PAGE, 0, large, 0)); // over its first
+    DO(cuMemMap(start, PAGE, 0, small, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 2 * PAGE));        // one and a half
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start + PAGE, PAGE));     // a half
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start + 2 * PAGE, PAGE)); // the other half
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 4 * PAGE));        // and a bare page
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, let(0, CU_MEM_ACCESS_FLAGS_PROT_READ, start, 4 * PAGE));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, let(0, (CUmemAccess_flags)4, start, PAGE));
+    ANSWERS(CUDA_ERROR_INVALID_DEVICE, let(7, CU_MEM_ACCESS_FLAGS_PROT_READ, start, PAGE));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(start, 8 * PAGE));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemFree(start));
+    DO(cuMemUnmap(start, 3 * PAGE));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * PAGE));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(start, 4 * PAGE));
+    DO(cuMemAddressFree(start, 8 * PAGE));
+    DO(cuMemRelease(small));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemRelease(small));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, PAGE, 0, small, 0));
+    DO(cuMemRelease(large));
+}
+
+// One handle at three addresses: the same bytes, each address with its own access.
+static void aliases(void) {
+    CUdeviceptr start = reserved(8 * PAGE), other = reserved(2 * PAGE);
+    size_t before = free_bytes();
+    CUmemGenericAllocationHandle handle = created(2 * PAGE), same = 0;
+    DO(cuMemMap(start, 2 * PAGE, 0, handle, 0));
+    DO(cuMemMap(start + 4 * PAGE, 2 * PAGE, 0, handle, 0));
+    DO(cuMemMap(other, 2 * PAGE, 0, handle, 0));
+    open_to_all(start, 2 * PAGE);
+    open_to_all(other, 2 * PAGE);
+    DO(cuMemsetD8(other, 'a', 2 * PAGE));
+    CHECK(byte_at(start) == 'a' && byte_at(start + 2 * PAGE - 1) == 'a');
+    DO(cuMemsetD8(start + PAGE, 'b', 1));
+    CHECK(byte_at(other + PAGE) == 'b');
+    CHECK(before - free_bytes() == 2 * PAGE);
+    DO(cuMemRetainAllocationHandle(&same, (void *)(uintptr_t)(other + 5)));
+    CHECK(same == handle);
+    DO(cuMemRelease(same));
+    DO(cuMemRelease(handle));
+    drop(other, 2 * PAGE);
+    CHECK(byte_at(start + PAGE) == 'b');
+    DO(cuMemUnmap(start, 2 * PAGE));
+    CHECK(before - free_bytes() == 2 * PAGE); // the one without access
+    DO(cuMemUnmap(start + 4 * PAGE, 2 * PAGE));
+    CHECK(free_bytes() == before);
+    DO(cuMemAddressFree(start, 8 * PAGE));
+}
+
+static void new_context(void) {
+    CUcontext context = NULL;
+    DO(cuDevicePrimaryCtxReset(0));
+    DO(cuDevicePrimaryCtxRetain(&context, 0));
+    DO(cuCtxSetCurrent(context));
+}
+
+static void outlives_contexts(void) {
+    size_t before = free_bytes();
+    CUdeviceptr memory = mapped(PAGE);
+    DO(cuMemsetD8(memory, 's', PAGE));
+    new_context();
+    CHECK(before - free_bytes() == PAGE && byte_at(memory) == 's');
+    drop(memory, PAGE);
+    CHECK(free_bytes() == before);
+}
+
+// Memory of a chunk need not be contiguous, so holes in cuMemAlloc's addresses do not matter.
+static void without_fragmentation(void) {
+    CUdeviceptr pages[1024] = {0};
+    size_t count = 0, left = free_bytes() / PAGE;
+    while (count < 1024 && count < left && cuMemAlloc(&pages[count], PAGE) == CUDA_SUCCESS) {
+        count++;
+    }
+    for (size_t i = 0; i < count; i += 2) {
+        DO(cuMemFree(pages[i]));
+    }
+    CUmemGenericAllocationHandle all = created(free_bytes());
+    CHECK(free_bytes() == 0);
+    DO(cuMemRelease(all));
+    for (size_t i = 1; i < count; i += 2) {
+        DO(cuMemFree(pages[i]));
+    }
+}
+
+int main(void) {
+    CUcontext context = NULL;
+    DO(cuInit(0));
+    DO(cuDevicePrimaryCtxRetain(&context, 0));
+    DO(cuCtxSetCurrent(context));
+    two_in_one_range();
+    refusals();
+    aliases();
+    outlives_contexts();
+    without_fragmentation();
+    return 0;
+}
