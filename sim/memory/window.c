@@ -3,18 +3,22 @@
 //
 // A window is a range of addresses that nobody may touch, as a device's, with an alias of the same
 // length where stream work finds the bytes: mapping puts pages of a device's file there. So work
-// may span several mappings, and a mapping is found in O(1). Guarded by the lock.
+// may span several mappings, and a mapping is found in O(1). Nobody waits for work before its
+// mapping goes: it then goes on in memory that nobody reads, and its context gets the error.
+// Guarded by the lock.
 #include "sim/memory/window.h"
 
 #include "sim/base/ids.h"
 #include "sim/base/limits.h"
 #include "sim/device/device.h"
 #include "sim/device/thread.h"
+#include "sim/memory/flight.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 static struct sim_window *windows;
+static struct sim_window *left; // dropped, but work under way has pointers into their alias
 
 static void *reserve(size_t bytes, int access) {
     void *start = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -36,10 +40,21 @@ static size_t index_bytes(size_t size) {
 }
 
 static void end(struct sim_window *window) {
-    give_back(window->reserved, window->size + SIM_PAGE);
     give_back(window->alias, window->size);
     give_back(window->pages, index_bytes(window->size));
     free(window);
+}
+
+static void end_left(void) {
+    for (struct sim_window **link = &left; *link != NULL;) {
+        struct sim_window *window = *link;
+        if (sim_flight_over(window->start, window->size)) {
+            link = &window->next;
+        } else {
+            *link = window->next;
+            end(window);
+        }
+    }
 }
 
 struct sim_window *sim_window_new(size_t size) {
@@ -52,6 +67,7 @@ struct sim_window *sim_window_new(size_t size) {
     window->alias = reserve(size, PROT_NONE);
     window->pages = reserve(index_bytes(size), PROT_READ | PROT_WRITE);
     if (window->reserved == NULL || window->alias == NULL || window->pages == NULL) {
+        give_back(window->reserved, size + SIM_PAGE);
         end(window);
         return NULL;
     }
@@ -67,7 +83,10 @@ void sim_window_drop(struct sim_window *window) {
         link = &(*link)->next;
     }
     *link = window->next;
-    end(window);
+    give_back(window->reserved, window->size + SIM_PAGE);
+    window->next = left;
+    left = window;
+    end_left();
 }
 
 struct sim_window *sim_window_at(uintptr_t address) {
@@ -132,6 +151,7 @@ char *sim_virtual_reach(uintptr_t address, size_t bytes) {
         }
         at = mapping->as.start + mapping->as.size;
     }
+    sim_flight_note(address, bytes);
     return window->alias + (address - window->start);
 }
 
@@ -165,7 +185,9 @@ void sim_window_unmap(struct sim_window *window, struct sim_mapping *mapping) {
         mapping->next->link = mapping->link;
     }
     set_pages(window, mapping, NULL);
-    mmap(window->alias + (mapping->first - window->start), mapping->as.taken, PROT_NONE,
+    bool used = sim_flight_break(mapping->first, mapping->as.taken, ~0u);
+    mmap(window->alias + (mapping->first - window->start), mapping->as.taken,
+         used ? PROT_READ | PROT_WRITE : PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     free(mapping);
 }

@@ -1,8 +1,14 @@
 // Addresses apart from memory: reserved, mapped, seen at several addresses, unmapped under work.
 #include "sim/tests/check.h"
 
+#include "kernels_ptx.h"
+#include "sim/kernel.h"
 #include <cuda.h>
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define MIB ((size_t)1 << 20)
 #define PAGE (2 * MIB)
@@ -147,6 +153,118 @@ static void new_context(void) {
     DO(cuCtxSetCurrent(context));
 }
 
+// ---- bare addresses, and memory that goes from under work ----
+
+static CUresult launched(const char *name, CUdeviceptr address, uint64_t count) {
+    CUmodule module = NULL;
+    CUfunction function = NULL;
+    unsigned value = 'k';
+    DO(cuModuleLoadData(&module, kernels_ptx));
+    DO(cuModuleGetFunction(&function, module, name));
+    return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&address, &count, &value},
+                          NULL);
+}
+
+static void faults(void) {
+    CUdeviceptr memory = 0;
+    ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+    ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc(&memory, 1)); // for good
+    new_context();
+}
+
+static void bare_addresses(void) {
+    CUdeviceptr start = reserved(4 * PAGE), plain = 0;
+    CUmemGenericAllocationHandle handle = created(PAGE);
+    char byte = 0;
+    DO(launched("fill", start, 1));
+    faults();
+    DO(cuMemsetD8(start, 1, 1));
+    faults();
+    ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemcpyDtoH(&byte, start, 1));
+    faults();
+    DO(cuMemMap(start, PAGE, 0, handle, 0)); // without access
+    DO(launched("fill", start, 1));
+    faults();
+    DO(cuMemAlloc(&plain, 1));
+    DO(cuMemcpyDtoD(plain, start, 1));
+    faults();
+    open_to_all(start, PAGE);
+    DO(launched("fill", start, PAGE));
+    DO(cuCtxSynchronize());
+    DO(launched("fill", start + PAGE - 1, 2)); // the second byte is bare
+    faults();
+    DO(let(0, CU_MEM_ACCESS_FLAGS_PROT_NONE, start, PAGE));
+    DO(cuMemsetD8(start, 1, 1));
+    faults();
+    DO(cuMemUnmap(start, PAGE));
+    DO(cuMemMap(start, PAGE, 0, handle, 0)); // access must be set anew
+    DO(cuMemsetD8(start, 1, 1));
+    faults();
+    DO(cuMemRelease(handle));
+    DO(cuMemUnmap(start, PAGE));
+    DO(cuMemAddressFree(start, 4 * PAGE));
+}
+
+// A kernel that has reached its memory, and writes when it is told.
+static atomic_bool reached, may_write;
+
+static int patient(const struct sim_launch *launch) {
+    uint64_t address = 0;
+    memcpy(&address, launch->parameters[0], sizeof address);
+    char *bytes = launch->reach(address, PAGE);
+    reached = true;
+    while (!may_write) {
+    }
+    if (bytes == NULL) {
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    memset(bytes, 'p', PAGE);
+    return 0;
+}
+
+static void start_patient(CUdeviceptr address) {
+    int (*take)(const char *, sim_kernel) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "sim_register_kernel");
+    memcpy(&take, &symbol, sizeof take);
+    reached = may_write = false;
+    CHECK(take("add", patient) == 0);
+    DO(launched("add", address, 1));
+    while (!reached) {
+    }
+}
+
+static void unmapped_under_work(void) {
+    CUdeviceptr start = mapped(PAGE);
+    size_t before = free_bytes();
+    start_patient(start);
+    DO(cuMemUnmap(start, PAGE)); // does not wait
+    CHECK(free_bytes() == before + PAGE);
+    DO(cuMemAddressFree(start, PAGE));
+    may_write = true;
+    faults();
+
+    start = mapped(PAGE);
+    start_patient(start);
+    DO(let(0, CU_MEM_ACCESS_FLAGS_PROT_NONE, start, PAGE));
+    may_write = true;
+    faults();
+    drop(start, PAGE);
+
+    start = reserved(2 * PAGE);
+    CUmemGenericAllocationHandle handle = created(PAGE);
+    DO(cuMemMap(start, PAGE, 0, handle, 0));
+    DO(cuMemMap(start + PAGE, PAGE, 0, handle, 0));
+    DO(cuMemRelease(handle));
+    open_to_all(start, 2 * PAGE);
+    start_patient(start);
+    DO(cuMemUnmap(start + PAGE, PAGE)); // nobody uses the alias
+    may_write = true;
+    DO(cuCtxSynchronize());
+    CHECK(byte_at(start) == 'p' && byte_at(start + PAGE - 1) == 'p');
+    DO(cuMemUnmap(start, PAGE));
+    DO(cuMemAddressFree(start, 2 * PAGE));
+}
+
 static void outlives_contexts(void) {
     size_t before = free_bytes();
     CUdeviceptr memory = mapped(PAGE);
@@ -184,6 +302,8 @@ int main(void) {
     refusals();
     aliases();
     outlives_contexts();
+    bare_addresses();
+    unmapped_under_work();
     without_fragmentation();
     return 0;
 }

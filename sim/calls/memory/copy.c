@@ -110,13 +110,14 @@ static bool pageable(uintptr_t address) {
     return !on_device(address) && sim_host_at(address) == NULL;
 }
 
-// A device span must lie within one live allocation; a host pointer is taken at its word.
+// A device span must lie within one live allocation; a host pointer is taken at its word, and so
+// are addresses that the program maps itself: what is there is only known when the copy runs.
 static bool span_valid(uintptr_t start, size_t bytes) {
     if (!on_device(start)) {
         return start != 0 || bytes == 0;
     }
     if (sim_virtual_at(start)) {
-        return sim_virtual_reach(start, bytes) != NULL; // may span several mappings
+        return sim_window_at(start)->opened == 0 || sim_virtual_reach(start, bytes) != NULL;
     }
     const struct sim_allocation *allocation = sim_allocation_at(start);
     return allocation != NULL && bytes <= allocation->size - (start - allocation->start);

@@ -1,13 +1,13 @@
-// Addresses apart from memory: cuMemAddressReserve, cuMemMap and their kin. Unmapping waits for all
-// work first. Guarded by the lock.
+// Addresses apart from memory: cuMemAddressReserve, cuMemMap and their kin. Unmapping waits for
+// nothing: whether a real driver does is not documented. Guarded by the lock.
 #include "sim/base/handle.h"
 #include "sim/base/limits.h"
 #include "sim/border/border.h"
 #include "sim/calls/memory/handle.h"
 #include "sim/device/devices.h"
 #include "sim/memory/chunk.h"
+#include "sim/memory/flight.h"
 #include "sim/memory/window.h"
-#include "sim/order/wait.h"
 
 // ---- addresses ----
 
@@ -89,7 +89,6 @@ static CUresult unmap(CUdeviceptr address, size_t size) {
     if (window == NULL || !whole_pages(size) || !covers_whole_mappings(window, address, size)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    sim_devices_finish();
     for (size_t done = 0; done < size;) {
         struct sim_mapping *mapping = sim_window_mapping(window, address + done);
         struct sim_chunk *chunk = mapping->chunk;
@@ -118,11 +117,13 @@ static CUresult accesses_valid(const CUmemAccessDesc *access, size_t count) {
 
 static void set_access_of(struct sim_mapping *mapping, const CUmemAccessDesc *access,
                           size_t count) {
+    unsigned before = mapping->access;
     for (size_t i = 0; i < count; i++) {
         unsigned bit = 1u << access[i].location.id;
         mapping->access = access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE ? mapping->access | bit
                                                                            : mapping->access & ~bit;
     }
+    sim_flight_break(mapping->first, mapping->as.taken, before & ~mapping->access);
 }
 
 static CUresult set_access(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
