@@ -13,6 +13,29 @@ static double ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+// Without peers no other device can be given access.
+static void set_access(void) {
+    const size_t page = 2 << 20;
+    CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemAccessDesc access[2] = {
+        {.location = wanted.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+        {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1}, .flags = 3}};
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr start = 0;
+    unsigned long long flags = 1;
+    DO(cuMemAddressReserve(&start, page, 0, 0, 0));
+    DO(cuMemCreate(&handle, page, &wanted, 0));
+    DO(cuMemMap(start, page, 0, handle, 0));
+    ANSWERS(CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(start, page, access, 2));
+    DO(cuMemGetAccess(&flags, &wanted.location, start));
+    CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE); // all or nothing
+    DO(cuMemSetAccess(start, page, access, 1));
+    DO(cuMemUnmap(start, page));
+    DO(cuMemRelease(handle));
+    DO(cuMemAddressFree(start, page));
+}
+
 int main(void) {
     CUcontext context = NULL;
     CUdeviceptr memory = 0;
@@ -48,6 +71,7 @@ int main(void) {
     void *symbol = dlsym(RTLD_DEFAULT, "sim_call_count");
     memcpy(&count, &symbol, sizeof count);
     CHECK(count("cuMemAlloc_v2") == 4 && count("event_records") == 1 && count("nothing") == 0);
+    set_access();
     unlink(path);
     return 0;
 }

@@ -265,6 +265,33 @@ static void unmapped_under_work(void) {
     DO(cuMemAddressFree(start, 2 * PAGE));
 }
 
+// Access is given by device; what cuCtxEnablePeerAccess gives is only for other memory.
+static void peers(void) {
+    CUcontext here = NULL, there = NULL;
+    CUdeviceptr start = mapped(PAGE);
+    DO(cuCtxGetCurrent(&here));
+    DO(cuCtxCreate(&there, NULL, 0, 1));
+    DO(cuCtxEnablePeerAccess(here, 0));
+    DO(launched("fill", start, 1));
+    ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+    DO(cuCtxDestroy(there));
+    DO(cuCtxCreate(&there, NULL, 0, 1));
+    DO(cuMemsetD8(start, 1, 1)); // a copy or a set has no more rights
+    ANSWERS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+    DO(cuCtxDestroy(there));
+    DO(cuCtxCreate(&there, NULL, 0, 1));
+    DO(let(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, start, PAGE));
+    DO(launched("fill", start, PAGE));
+    DO(cuCtxSynchronize());
+    CHECK(byte_at(start + PAGE - 1) == 'k');
+    DO(let(0, CU_MEM_ACCESS_FLAGS_PROT_NONE, start, PAGE)); // its own device loses it
+    CHECK(byte_at(start) == 'k');
+    DO(cuCtxDestroy(there));
+    DO(launched("fill", start, 1));
+    faults();
+    drop(start, PAGE);
+}
+
 static void outlives_contexts(void) {
     size_t before = free_bytes();
     CUdeviceptr memory = mapped(PAGE);
@@ -304,6 +331,7 @@ int main(void) {
     outlives_contexts();
     bare_addresses();
     unmapped_under_work();
+    peers();
     without_fragmentation();
     return 0;
 }

@@ -2,6 +2,7 @@
 // nothing: whether a real driver does is not documented. Guarded by the lock.
 #include "sim/base/handle.h"
 #include "sim/base/limits.h"
+#include "sim/base/options.h"
 #include "sim/border/border.h"
 #include "sim/calls/memory/handle.h"
 #include "sim/device/devices.h"
@@ -100,7 +101,12 @@ static CUresult unmap(CUdeviceptr address, size_t size) {
     return CUDA_SUCCESS;
 }
 
-static CUresult accesses_valid(const CUmemAccessDesc *access, size_t count) {
+static bool may_reach(const struct sim_device *device, const struct sim_device *home) {
+    return device == home || (device != NULL && sim_options.peers);
+}
+
+static CUresult accesses_valid(const struct sim_device *home, const CUmemAccessDesc *access,
+                               size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
             (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
@@ -108,7 +114,7 @@ static CUresult accesses_valid(const CUmemAccessDesc *access, size_t count) {
              access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        if (sim_device_of(access[i].location.id) == NULL) {
+        if (!may_reach(sim_device_of(access[i].location.id), home)) {
             return CUDA_ERROR_INVALID_DEVICE;
         }
     }
@@ -133,13 +139,19 @@ static CUresult set_access(CUdeviceptr address, size_t size, const CUmemAccessDe
         !covers_whole_mappings(window, address, size)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult result = accesses_valid(access, count);
-    for (size_t done = 0; result == CUDA_SUCCESS && done < size;) {
-        struct sim_mapping *mapping = sim_window_mapping(window, address + done);
-        set_access_of(mapping, access, count);
-        done += mapping->as.size;
+    struct sim_mapping *mapping = NULL;
+    for (size_t done = 0; done < size; done += mapping->as.size) {
+        mapping = sim_window_mapping(window, address + done);
+        CUresult result = accesses_valid(mapping->as.device, access, count);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
     }
-    return result;
+    for (size_t done = 0; done < size; done += mapping->as.size) {
+        mapping = sim_window_mapping(window, address + done);
+        set_access_of(mapping, access, count);
+    }
+    return CUDA_SUCCESS;
 }
 
 static CUresult get_access(unsigned long long *flags, const CUmemLocation *location,
