@@ -13,6 +13,7 @@
 #include "sim/device/devices.h"
 #include "sim/device/share.h"
 #include "sim/device/thread.h"
+#include "sim/memory/chunk.h"
 #include "sim/order/capture.h"
 #include "sim/order/step.h"
 
@@ -100,6 +101,9 @@ CUresult sim_enter(struct sim_call *call, unsigned needs) {
     note_entry();
     if (!(needs & SIM_UNCOUNTED)) {
         sim_counts.total++;
+        if (!sim_forked()) {
+            sim_chunks_collect();
+        }
         if (sim_options.step != 0 && !sim_forked()) {
             sim_step();
         }

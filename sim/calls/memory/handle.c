@@ -1,4 +1,5 @@
-// Memory apart from addresses: cuMemCreate and what is asked of its handles. Guarded by the lock.
+// Memory apart from addresses: cuMemCreate, what is asked of its handles, and how other processes
+// get them. Guarded by the lock.
 #include "sim/calls/memory/handle.h"
 
 #include "sim/base/handle.h"
@@ -7,6 +8,8 @@
 #include "sim/device/devices.h"
 #include "sim/memory/chunk.h"
 #include "sim/memory/window.h"
+
+#include <string.h>
 
 struct sim_chunk *sim_chunk_of(CUmemGenericAllocationHandle handle) {
     struct sim_chunk *chunk = (struct sim_chunk *)(uintptr_t)handle;
@@ -33,6 +36,10 @@ static CUresult create(CUmemGenericAllocationHandle *out, size_t size,
                        const CUmemAllocationProp *properties) {
     if (out == NULL || size == 0 || size % SIM_PAGE != 0 || !properties_valid(properties)) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
+        properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_ERROR_NOT_SUPPORTED; // those of other systems, and fabric handles
     }
     struct sim_chunk *chunk =
         sim_chunk_new(sim_device_of(properties->location.id), size, properties);
@@ -77,6 +84,33 @@ static CUresult retain(CUmemGenericAllocationHandle *out, uintptr_t address) {
     return give_handle(out, mapping->chunk);
 }
 
+// ---- descriptors for other processes ----
+
+static CUresult export(void *out, CUmemGenericAllocationHandle handle,
+                       CUmemAllocationHandleType type) {
+    struct sim_chunk *chunk = sim_chunk_of(handle);
+    if (out == NULL || chunk == NULL || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        !(chunk->properties.requestedHandleTypes & type)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    int file = sim_chunk_describe(&chunk, 1, 0);
+    if (file < 0) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(out, &file, sizeof file);
+    return CUDA_SUCCESS;
+}
+
+static CUresult import(CUmemGenericAllocationHandle *out, intptr_t file,
+                       CUmemAllocationHandleType type) {
+    struct sim_chunk *chunk = NULL;
+    if (out == NULL || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = sim_chunk_import((int)file, &chunk);
+    return result == CUDA_SUCCESS ? give_handle(out, chunk) : result;
+}
+
 SIM_CALL(cuMemCreate, SIM_READY | SIM_UNSAFE,
          (CUmemGenericAllocationHandle * out, size_t size, const CUmemAllocationProp *properties,
           unsigned long long flags),
@@ -90,5 +124,12 @@ SIM_CALL(cuMemGetAllocationGranularity, SIM_READY,
 SIM_CALL(cuMemGetAllocationPropertiesFromHandle, SIM_READY,
          (CUmemAllocationProp * out, CUmemGenericAllocationHandle handle),
          properties_of(out, handle))
+SIM_CALL(cuMemExportToShareableHandle, SIM_READY | SIM_UNSAFE,
+         (void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+          unsigned long long flags),
+         flags != 0 ? CUDA_ERROR_INVALID_VALUE : export(out, handle, type))
+SIM_CALL(cuMemImportFromShareableHandle, SIM_READY | SIM_UNSAFE,
+         (CUmemGenericAllocationHandle * out, void *file, CUmemAllocationHandleType type),
+         import(out, (intptr_t)file, type))
 SIM_CALL(cuMemRetainAllocationHandle, SIM_READY,
          (CUmemGenericAllocationHandle * out, void *address), retain(out, (uintptr_t)address))
