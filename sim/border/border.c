@@ -93,7 +93,12 @@ static void note_exit(void) {
     }
 }
 
-CUresult sim_enter(struct sim_call *call, unsigned needs) {
+static unsigned cost_of(const struct sim_call *call, size_t bytes) {
+    double us = call->latency_us + call->latency_us_per_mib * ((double)bytes / (1 << 20));
+    return us < 1e9 ? (unsigned)us : 1000000000u;
+}
+
+CUresult sim_enter(struct sim_call *call, unsigned needs, size_t bytes) {
     sim_lock_take();
     sim_options_read();
     sim_stats_introduce(call);
@@ -108,9 +113,10 @@ CUresult sim_enter(struct sim_call *call, unsigned needs) {
             sim_step();
         }
     }
-    if (call->latency_us != 0) {
+    unsigned cost = cost_of(call, bytes);
+    if (cost != 0) {
         sim_lock_give();
-        sim_pause(call->latency_us);
+        sim_pause(cost);
         sim_lock_take();
     }
     CUresult result = bars(call, needs);

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +12,24 @@ static double ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+// A malformed value is named, and nothing costs anything.
+static void complains_of(const char *latency) {
+    int ends[2], status = -1;
+    char told[512] = "";
+    CHECK(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
+        setenv("SIM_LATENCY", latency, 1);
+        exit(cuInit(0));
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    close(ends[1]);
+    CHECK(read(ends[0], told, sizeof told - 1) > 0);
+    CHECK(strstr(told, latency) != NULL && strstr(told, "microseconds") != NULL);
+    close(ends[0]);
 }
 
 // Without peers no other device can be given access.
@@ -25,7 +44,9 @@ static void set_access(void) {
     CUdeviceptr start = 0;
     unsigned long long flags = 1;
     DO(cuMemAddressReserve(&start, page, 0, 0, 0));
+    double before = ms();
     DO(cuMemCreate(&handle, page, &wanted, 0));
+    CHECK(ms() - before >= 5); // 2 MiB
     DO(cuMemMap(start, page, 0, handle, 0));
     ANSWERS(CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(start, page, access, 2));
     DO(cuMemGetAccess(&flags, &wanted.location, start));
@@ -43,9 +64,14 @@ int main(void) {
     int version = 0, can = 1;
     void *found = NULL;
     char path[] = "/tmp/sim-stats-XXXXXX";
+    complains_of("alloc");
+    complains_of("typical,alloc:");
+    complains_of("alloc:7x,free:1");
+    complains_of("create:7+2");
+    complains_of("launch:5+1/M"); // a launch is about no bytes
     CHECK(mkstemp(path) >= 0);
     setenv("SIM_FAIL", "cuMemAlloc_v2@2,record@1:999", 1);
-    setenv("SIM_LATENCY", "alloc:3000", 1);
+    setenv("SIM_LATENCY", "alloc:3000,create:1+2500/M,map:0.5", 1);
     setenv("SIM_DRIVER_VERSION", "12040", 1);
     setenv("SIM_PEERS", "0", 1);
     setenv("SIM_MEMORY", "64M", 1);

@@ -111,10 +111,10 @@ static CUresult import(CUmemGenericAllocationHandle *out, intptr_t file,
     return result == CUDA_SUCCESS ? give_handle(out, chunk) : result;
 }
 
-SIM_CALL(cuMemCreate, SIM_READY | SIM_UNSAFE,
-         (CUmemGenericAllocationHandle * out, size_t size, const CUmemAllocationProp *properties,
-          unsigned long long flags),
-         flags != 0 ? CUDA_ERROR_INVALID_VALUE : create(out, size, properties))
+SIM_SIZED(cuMemCreate, SIM_READY | SIM_UNSAFE, size,
+          (CUmemGenericAllocationHandle * out, size_t size, const CUmemAllocationProp *properties,
+           unsigned long long flags),
+          flags != 0 ? CUDA_ERROR_INVALID_VALUE : create(out, size, properties))
 SIM_CALL(cuMemRelease, SIM_READY | SIM_UNSAFE, (CUmemGenericAllocationHandle handle),
          release(handle))
 SIM_CALL(cuMemGetAllocationGranularity, SIM_READY,
