@@ -135,10 +135,33 @@ struct sim_allocation *sim_virtual_allocation(uintptr_t address) {
     return mapping == NULL ? NULL : &mapping->as;
 }
 
-static bool reachable(const struct sim_mapping *mapping) {
+CUmemAccess_flags sim_mapping_access(const struct sim_mapping *mapping,
+                                     const struct sim_device *device) {
+    unsigned bit = 1u << device->ordinal;
+    return (mapping->writes & bit) != 0   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+           : (mapping->access & bit) != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                          : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+static unsigned wanted(void) {
     const struct CUctx_st *running = sim_self()->running;
-    unsigned wanted = running == NULL ? ~0u : 1u << running->device->ordinal;
-    return mapping != NULL && (mapping->access & wanted) != 0;
+    return running == NULL ? ~0u : 1u << running->device->ordinal;
+}
+
+static bool reachable(const struct sim_mapping *mapping) {
+    return mapping != NULL && (mapping->access & wanted()) != 0;
+}
+
+bool sim_virtual_writable(uintptr_t address, size_t bytes) {
+    const struct sim_window *window = sim_window_at(address);
+    const struct sim_mapping *mapping = NULL;
+    for (uintptr_t at = address; at - address < bytes; at = mapping->as.start + mapping->as.size) {
+        mapping = sim_window_mapping(window, at);
+        if (mapping == NULL || (mapping->writes & wanted()) == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 char *sim_virtual_reach(uintptr_t address, size_t bytes) {

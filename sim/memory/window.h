@@ -14,7 +14,7 @@ struct sim_mapping {
     struct sim_allocation as; // what pointers into it tell; in no context's list
     uintptr_t first;          // address that is mapped; `as` may begin behind it
     struct sim_chunk *chunk;  // NULL: another process's memory
-    unsigned access;          // a bit for each device
+    unsigned access, writes;  // a bit for each device
 };
 
 struct sim_window {
@@ -39,8 +39,11 @@ bool sim_window_bare(const struct sim_window *window, uintptr_t address, size_t 
 struct sim_mapping *sim_window_map(struct sim_window *window, uintptr_t address, size_t size,
                                    int file, off_t offset);
 void sim_window_unmap(struct sim_window *window, struct sim_mapping *mapping);
+CUmemAccess_flags sim_mapping_access(const struct sim_mapping *mapping,
+                                     const struct sim_device *device);
 bool sim_virtual_at(uintptr_t address);
-char *sim_virtual_reach(uintptr_t address, size_t bytes); // NULL: not all is mapped
+bool sim_virtual_writable(uintptr_t address, size_t bytes); // for the work of this thread
+char *sim_virtual_reach(uintptr_t address, size_t bytes);   // NULL: not all is mapped
 struct sim_allocation *sim_virtual_allocation(uintptr_t address);
 
 #endif

@@ -292,6 +292,88 @@ static void peers(void) {
     drop(start, PAGE);
 }
 
+// ---- what an address tells ----
+
+static unsigned long long told(CUpointer_attribute which, CUdeviceptr address) {
+    unsigned long long value = 0; // narrower ones too: little-endian
+    DO(cuPointerGetAttribute(&value, which, address));
+    return value;
+}
+
+static void read_only(void) {
+    CUdeviceptr start = mapped(PAGE);
+    DO(cuMemsetD8(start, 'r', PAGE));
+    DO(cuCtxSynchronize());
+    DO(let(0, CU_MEM_ACCESS_FLAGS_PROT_READ, start, PAGE));
+    CHECK(byte_at(start) == 'r');
+    CHECK(told(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, start) == CU_MEM_ACCESS_FLAGS_PROT_READ);
+    DO(cuMemsetD8(start, 'w', 1));
+    faults();
+    drop(start, PAGE);
+}
+
+static void mapped_addresses_tell(CUdeviceptr start, CUdeviceptr base) {
+    CUcontext context = NULL;
+    CUdeviceptr found = 0;
+    size_t size = 0;
+    DO(cuMemGetAddressRange(&found, &size, start + 5)); // the mapping
+    CHECK(found == start && size == PAGE);
+    DO(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, start));
+    CHECK(context == NULL);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MAPPED, start + 5) == 1);
+    CHECK(told(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, start + 5) == base);
+    CHECK(told(CU_POINTER_ATTRIBUTE_RANGE_SIZE, start + 5) == 4 * PAGE);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, start + 5) == start);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, start + 5) == PAGE);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, start) == CU_MEMORYTYPE_DEVICE);
+    CHECK(told(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, start) == 0);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, start) == 0);
+    CHECK(told(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, start) == 0);
+    CHECK(told(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, start) ==
+          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    CHECK(told(CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, start) == 1);
+}
+
+static void bare_addresses_tell(CUdeviceptr bare, CUdeviceptr base) {
+    CUdeviceptr found = 0;
+    size_t size = 0;
+    unsigned kind = 0;
+    bool is_mapped = true;
+    CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                   CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_MAPPED};
+    DO(cuPointerGetAttributes(3, which, (void *[]){&found, &size, &is_mapped}, bare));
+    CHECK(found == base && size == 4 * PAGE && !is_mapped);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MAPPED, bare) == 0);
+    ANSWERS(CUDA_ERROR_INVALID_VALUE,
+            cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, bare));
+    ANSWERS(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&found, &size, bare));
+}
+
+static void addresses_tell(void) {
+    CUmemAllocationProp wanted = on_device;
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr base = reserved(4 * PAGE), start = base + PAGE, alias = base + 2 * PAGE;
+    wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    wanted.allocFlags.gpuDirectRDMACapable = 1;
+    DO(cuMemCreate(&handle, PAGE, &wanted, 0));
+    DO(cuMemMap(start, PAGE, 0, handle, 0));
+    DO(cuMemMap(alias, PAGE, 0, handle, 0));
+    DO(cuMemRelease(handle));
+    open_to_all(start, PAGE);
+    mapped_addresses_tell(start, base);
+    mapped_addresses_tell(alias, base);
+    bare_addresses_tell(base, base);
+    bare_addresses_tell(base + 4 * PAGE - 1, base);
+    CHECK(told(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, start) ==
+          told(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, alias));
+    CHECK(told(CU_POINTER_ATTRIBUTE_BUFFER_ID, start) !=
+          told(CU_POINTER_ATTRIBUTE_BUFFER_ID, alias));
+    CHECK(told(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, start) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    CHECK(told(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, alias) == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    DO(cuMemUnmap(start, 2 * PAGE));
+    DO(cuMemAddressFree(base, 4 * PAGE));
+}
+
 static void outlives_contexts(void) {
     size_t before = free_bytes();
     CUdeviceptr memory = mapped(PAGE);
@@ -332,6 +414,8 @@ int main(void) {
     bare_addresses();
     unmapped_under_work();
     peers();
+    read_only();
+    addresses_tell();
     without_fragmentation();
     return 0;
 }

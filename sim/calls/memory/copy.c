@@ -68,7 +68,9 @@ static void do_rows(const struct copy *copy, char *to, const char *from) {
 static CUresult run(struct sim_work *work) {
     struct copy *copy = (struct copy *)work;
     sim_lock_take();
-    char *to = sim_reach(copy->to.start, span_of(&copy->to, &copy->extent));
+    size_t span = span_of(&copy->to, &copy->extent);
+    bool barred = sim_virtual_at(copy->to.start) && !sim_virtual_writable(copy->to.start, span);
+    char *to = barred ? NULL : sim_reach(copy->to.start, span);
     const char *from = copy->staged != NULL ? copy->staged
                        : copy->element != 0
                            ? to

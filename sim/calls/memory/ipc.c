@@ -101,7 +101,7 @@ static CUresult map_import(const struct token *token, int file, struct sim_windo
     mapping->as.kind = SIM_IMPORTED;
     mapping->as.context = sim_current();
     mapping->as.device = sim_device_of(token->device);
-    mapping->access = ~0u;
+    mapping->access = mapping->writes = ~0u;
     *out = window;
     return CUDA_SUCCESS;
 }

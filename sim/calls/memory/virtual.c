@@ -126,8 +126,10 @@ static void set_access_of(struct sim_mapping *mapping, const CUmemAccessDesc *ac
     unsigned before = mapping->access;
     for (size_t i = 0; i < count; i++) {
         unsigned bit = 1u << access[i].location.id;
-        mapping->access = access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE ? mapping->access | bit
-                                                                           : mapping->access & ~bit;
+        bool reads = access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        bool writes = access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        mapping->access = reads ? mapping->access | bit : mapping->access & ~bit;
+        mapping->writes = writes ? mapping->writes | bit : mapping->writes & ~bit;
     }
     sim_flight_break(mapping->first, mapping->as.taken, before & ~mapping->access);
 }
@@ -162,8 +164,7 @@ static CUresult get_access(unsigned long long *flags, const CUmemLocation *locat
         sim_device_of(location->id) == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *flags = mapping->access & (1u << location->id) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                    : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = sim_mapping_access(mapping, sim_device_of(location->id));
     return CUDA_SUCCESS;
 }
 
