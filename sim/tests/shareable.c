@@ -218,6 +218,42 @@ static void descriptors(void) {
     CHECK(free_bytes() == before);
 }
 
+// A dma-buf of a range: one handle's, several handles', with a hole, of handles that differ.
+static void ranges(void) {
+    CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle alike[] = {created(PAGE, 0), created(2 * PAGE, 0)};
+    CUmemGenericAllocationHandle other = created(PAGE, BY_DESCRIPTOR);
+    CUdeviceptr start = 0;
+    size_t before = free_bytes();
+    unsigned char byte = 0;
+    int one = -1, many = -1, none = -1;
+    const CUmemRangeHandleType kind = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD;
+    DO(cuMemAddressReserve(&start, 5 * PAGE, 0, 0, 0));
+    DO(cuMemMap(start, PAGE, 0, alike[0], 0));
+    DO(cuMemMap(start + PAGE, 2 * PAGE, 0, alike[1], 0));
+    DO(cuMemMap(start + 3 * PAGE, PAGE, 0, other, 0));
+    DO(cuMemSetAccess(start, 4 * PAGE, &access, 1));
+    set(start + PAGE, 'd', 2 * PAGE);
+    DO(cuMemGetHandleForAddressRange(&one, start + PAGE + 4096, PAGE, kind, 0));
+    CHECK(read(one, &byte, 1) == 1 && byte == 'd');
+    DO(cuMemGetHandleForAddressRange(&many, start + 4096, 3 * PAGE - 4096, kind, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE,
+            cuMemGetHandleForAddressRange(&none, start, 4 * PAGE, kind, 0)); // not alike
+    ANSWERS(CUDA_ERROR_INVALID_VALUE,
+            cuMemGetHandleForAddressRange(&none, start + 3 * PAGE, 2 * PAGE, kind, 0)); // bare
+    DO(cuMemUnmap(start, 4 * PAGE));
+    DO(cuMemRelease(alike[0]));
+    DO(cuMemRelease(alike[1]));
+    DO(cuMemRelease(other));
+    CHECK(free_bytes() == before + PAGE);
+    close(one);
+    CHECK(free_bytes() == before + PAGE);
+    close(many);
+    CHECK(free_bytes() == before + 4 * PAGE);
+    DO(cuMemAddressFree(start, 5 * PAGE));
+}
+
 int main(void) {
     int sockets[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
@@ -229,6 +265,7 @@ int main(void) {
     }
     begin();
     descriptors();
+    ranges();
     exporter(sockets[0], child);
     return 0;
 }
