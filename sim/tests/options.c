@@ -32,29 +32,66 @@ static void complains_of(const char *latency) {
     close(ends[0]);
 }
 
+// Each call of virtual memory can be refused, and then changes nothing.
+#define FIRST "@1:800,"
+#define REFUSALS                                                                                   \
+    "reserve" FIRST "cuMemGetAllocationGranularity" FIRST "create" FIRST "map" FIRST               \
+    "access" FIRST "cuMemExportToShareableHandle" FIRST "cuMemImportFromShareableHandle" FIRST     \
+    "cuMemRetainAllocationHandle" FIRST "cuMemGetAllocationPropertiesFromHandle" FIRST             \
+    "unmap" FIRST "release" FIRST "unreserve" FIRST
+#define FIRST_IS_REFUSED(call)                                                                     \
+    do {                                                                                           \
+        ANSWERS(CUDA_ERROR_NOT_PERMITTED, call);                                                   \
+        DO(call);                                                                                  \
+    } while (0)
+
+static const size_t page = 2 << 20;
+static const CUmemAllocationProp wanted = {
+    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+
 // Without peers no other device can be given access.
-static void set_access(void) {
-    const size_t page = 2 << 20;
-    CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+static void set_access(CUdeviceptr start) {
     CUmemAccessDesc access[2] = {
         {.location = wanted.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
-        {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1}, .flags = 3}};
-    CUmemGenericAllocationHandle handle = 0;
-    CUdeviceptr start = 0;
+        {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1},
+         .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
     unsigned long long flags = 1;
-    DO(cuMemAddressReserve(&start, page, 0, 0, 0));
-    double before = ms();
-    DO(cuMemCreate(&handle, page, &wanted, 0));
-    CHECK(ms() - before >= 5); // 2 MiB
-    DO(cuMemMap(start, page, 0, handle, 0));
+    FIRST_IS_REFUSED(cuMemSetAccess(start, page, access, 1));
+    access[0].flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     ANSWERS(CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(start, page, access, 2));
     DO(cuMemGetAccess(&flags, &wanted.location, start));
-    CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE); // all or nothing
-    DO(cuMemSetAccess(start, page, access, 1));
-    DO(cuMemUnmap(start, page));
+    CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE); // all or nothing
+}
+
+static void virtual_memory_refused(void) {
+    CUdeviceptr start = 0;
+    CUmemGenericAllocationHandle handle = 0;
+    CUmemAllocationProp found;
+    size_t grain = 0, before = 0, after = 0, total = 0;
+    int file = -1;
+    const CUmemAllocationHandleType type = wanted.requestedHandleTypes;
+    DO(cuMemGetInfo(&before, &total));
+    FIRST_IS_REFUSED(cuMemAddressReserve(&start, page, 0, 0, 0));
+    FIRST_IS_REFUSED(cuMemGetAllocationGranularity(&grain, &wanted, 0));
+    double now = ms();
+    FIRST_IS_REFUSED(cuMemCreate(&handle, page, &wanted, 0));
+    CHECK(ms() - now >= 10); // twice 2 MiB
+    FIRST_IS_REFUSED(cuMemMap(start, page, 0, handle, 0));
+    set_access(start);
+    FIRST_IS_REFUSED(cuMemExportToShareableHandle(&file, handle, type, 0));
+    FIRST_IS_REFUSED(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file, type));
+    close(file);
+    FIRST_IS_REFUSED(cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)start));
+    FIRST_IS_REFUSED(cuMemGetAllocationPropertiesFromHandle(&found, handle));
+    FIRST_IS_REFUSED(cuMemUnmap(start, page));
+    FIRST_IS_REFUSED(cuMemRelease(handle));
     DO(cuMemRelease(handle));
-    DO(cuMemAddressFree(start, page));
+    DO(cuMemRelease(handle));
+    FIRST_IS_REFUSED(cuMemAddressFree(start, page));
+    DO(cuMemGetInfo(&after, &total));
+    CHECK(after == before);
 }
 
 int main(void) {
@@ -70,7 +107,7 @@ int main(void) {
     complains_of("create:7+2");
     complains_of("launch:5+1/M"); // a launch is about no bytes
     CHECK(mkstemp(path) >= 0);
-    setenv("SIM_FAIL", "cuMemAlloc_v2@2,record@1:999", 1);
+    setenv("SIM_FAIL", REFUSALS "cuMemAlloc_v2@2,record@1:999", 1);
     setenv("SIM_LATENCY", "alloc:3000,create:1+2500/M,map:0.5", 1);
     setenv("SIM_DRIVER_VERSION", "12040", 1);
     setenv("SIM_PEERS", "0", 1);
@@ -97,7 +134,7 @@ int main(void) {
     void *symbol = dlsym(RTLD_DEFAULT, "sim_call_count");
     memcpy(&count, &symbol, sizeof count);
     CHECK(count("cuMemAlloc_v2") == 4 && count("event_records") == 1 && count("nothing") == 0);
-    set_access();
+    virtual_memory_refused();
     unlink(path);
     return 0;
 }
