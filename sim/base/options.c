@@ -15,6 +15,7 @@ struct sim_options sim_options = {
     .delay_us = 200,
     .driver_version = CUDA_VERSION,
     .peers = true,
+    .mapping = true,
 };
 
 void sim_complain(const char *name, const char *value, const char *accepted) {
@@ -85,6 +86,9 @@ void sim_options_read(void) {
     }
     if (number("SIM_PEERS", 0, 1, false, &value)) {
         sim_options.peers = value != 0;
+    }
+    if (number("SIM_VIRTUAL", 0, 1, false, &value)) {
+        sim_options.mapping = value != 0;
     }
     sim_options.stats = getenv("SIM_STATS");
     sim_options.latency = getenv("SIM_LATENCY");

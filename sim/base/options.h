@@ -15,6 +15,7 @@ struct sim_options {
     const char *stats;
     int driver_version;
     bool peers;
+    bool mapping; // devices have virtual memory management
     const char *latency;
     const char *fail;
     const char *needs;

@@ -69,6 +69,9 @@ static CUresult bars(struct sim_call *call, unsigned needs) {
             return result;
         }
     }
+    if ((needs & SIM_MAPPING) && !sim_options.mapping) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     if (!has_room(call)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -32,6 +32,21 @@ static void complains_of(const char *latency) {
     close(ends[0]);
 }
 
+static void without_virtual_memory(void) {
+    int status = -1, has = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        CUdeviceptr start = 0;
+        setenv("SIM_VIRTUAL", "0", 1);
+        DO(cuInit(0));
+        DO(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+        CHECK(has == 0);
+        ANSWERS(CUDA_ERROR_NOT_SUPPORTED, cuMemAddressReserve(&start, 2 << 20, 0, 0, 0));
+        exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 // Each call of virtual memory can be refused, and then changes nothing.
 #define FIRST "@1:800,"
 #define REFUSALS                                                                                   \
@@ -101,6 +116,7 @@ int main(void) {
     int version = 0, can = 1;
     void *found = NULL;
     char path[] = "/tmp/sim-stats-XXXXXX";
+    without_virtual_memory();
     complains_of("alloc");
     complains_of("typical,alloc:");
     complains_of("alloc:7x,free:1");

@@ -111,25 +111,25 @@ static CUresult import(CUmemGenericAllocationHandle *out, intptr_t file,
     return result == CUDA_SUCCESS ? give_handle(out, chunk) : result;
 }
 
-SIM_SIZED(cuMemCreate, SIM_READY | SIM_UNSAFE, size,
+SIM_SIZED(cuMemCreate, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
           (CUmemGenericAllocationHandle * out, size_t size, const CUmemAllocationProp *properties,
            unsigned long long flags),
           flags != 0 ? CUDA_ERROR_INVALID_VALUE : create(out, size, properties))
-SIM_CALL(cuMemRelease, SIM_READY | SIM_UNSAFE, (CUmemGenericAllocationHandle handle),
+SIM_CALL(cuMemRelease, SIM_READY | SIM_MAPPING | SIM_UNSAFE, (CUmemGenericAllocationHandle handle),
          release(handle))
-SIM_CALL(cuMemGetAllocationGranularity, SIM_READY,
+SIM_CALL(cuMemGetAllocationGranularity, SIM_READY | SIM_MAPPING,
          (size_t * out, const CUmemAllocationProp *properties,
           CUmemAllocationGranularity_flags option),
          ((void)option, granularity(out, properties)))
-SIM_CALL(cuMemGetAllocationPropertiesFromHandle, SIM_READY,
+SIM_CALL(cuMemGetAllocationPropertiesFromHandle, SIM_READY | SIM_MAPPING,
          (CUmemAllocationProp * out, CUmemGenericAllocationHandle handle),
          properties_of(out, handle))
-SIM_CALL(cuMemExportToShareableHandle, SIM_READY | SIM_UNSAFE,
+SIM_CALL(cuMemExportToShareableHandle, SIM_READY | SIM_MAPPING | SIM_UNSAFE,
          (void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
           unsigned long long flags),
          flags != 0 ? CUDA_ERROR_INVALID_VALUE : export(out, handle, type))
-SIM_CALL(cuMemImportFromShareableHandle, SIM_READY | SIM_UNSAFE,
+SIM_CALL(cuMemImportFromShareableHandle, SIM_READY | SIM_MAPPING | SIM_UNSAFE,
          (CUmemGenericAllocationHandle * out, void *file, CUmemAllocationHandleType type),
          import(out, (intptr_t)file, type))
-SIM_CALL(cuMemRetainAllocationHandle, SIM_READY,
+SIM_CALL(cuMemRetainAllocationHandle, SIM_READY | SIM_MAPPING,
          (CUmemGenericAllocationHandle * out, void *address), retain(out, (uintptr_t)address))

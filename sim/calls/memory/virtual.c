@@ -38,12 +38,12 @@ static CUresult address_free(CUdeviceptr address, size_t size) {
     return CUDA_SUCCESS;
 }
 
-SIM_SIZED(cuMemAddressReserve, SIM_READY, size,
+SIM_SIZED(cuMemAddressReserve, SIM_READY | SIM_MAPPING, size,
           (CUdeviceptr * out, size_t size, size_t alignment, CUdeviceptr wish,
            unsigned long long flags),
           flags != 0 ? CUDA_ERROR_INVALID_VALUE
                      : ((void)wish, address_reserve(out, size, alignment)))
-SIM_SIZED(cuMemAddressFree, SIM_READY, size, (CUdeviceptr address, size_t size),
+SIM_SIZED(cuMemAddressFree, SIM_READY | SIM_MAPPING, size, (CUdeviceptr address, size_t size),
           address_free(address, size))
 
 // ---- mapping ----
@@ -168,15 +168,15 @@ static CUresult get_access(unsigned long long *flags, const CUmemLocation *locat
     return CUDA_SUCCESS;
 }
 
-SIM_SIZED(cuMemMap, SIM_READY | SIM_UNSAFE, size,
+SIM_SIZED(cuMemMap, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
           (CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
            unsigned long long flags),
           offset != 0 || flags != 0 ? CUDA_ERROR_INVALID_VALUE : map(address, size, handle))
-SIM_SIZED(cuMemUnmap, SIM_READY | SIM_UNSAFE, size, (CUdeviceptr address, size_t size),
-          unmap(address, size))
-SIM_SIZED(cuMemSetAccess, SIM_READY | SIM_UNSAFE, size,
+SIM_SIZED(cuMemUnmap, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
+          (CUdeviceptr address, size_t size), unmap(address, size))
+SIM_SIZED(cuMemSetAccess, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
           (CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count),
           set_access(address, size, access, count))
-SIM_CALL(cuMemGetAccess, SIM_READY,
+SIM_CALL(cuMemGetAccess, SIM_READY | SIM_MAPPING,
          (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address),
          get_access(flags, location, address))
