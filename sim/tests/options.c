@@ -23,7 +23,8 @@ static void complains_of(const char *latency) {
     if (child == 0) {
         CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
         setenv("SIM_LATENCY", latency, 1);
-        exit(cuInit(0));
+        DO(cuInit(0));
+        exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     close(ends[1]);
