@@ -57,21 +57,23 @@ static void end_left(void) {
     }
 }
 
-struct sim_window *sim_window_new(size_t size) {
+struct sim_window *sim_window_new(size_t size, size_t alignment) {
     struct sim_window *window = calloc(1, sizeof *window);
-    if (window == NULL) {
+    end_left();
+    if (window == NULL || __builtin_add_overflow(size, alignment, &window->room)) {
+        free(window);
         return NULL;
     }
     window->size = size;
-    window->reserved = reserve(size + SIM_PAGE, PROT_NONE);
+    window->reserved = reserve(window->room, PROT_NONE);
     window->alias = reserve(size, PROT_NONE);
     window->pages = reserve(index_bytes(size), PROT_READ | PROT_WRITE);
     if (window->reserved == NULL || window->alias == NULL || window->pages == NULL) {
-        give_back(window->reserved, size + SIM_PAGE);
+        give_back(window->reserved, window->room);
         end(window);
         return NULL;
     }
-    window->start = ((uintptr_t)window->reserved + SIM_PAGE - 1) & ~(uintptr_t)(SIM_PAGE - 1);
+    window->start = ((uintptr_t)window->reserved + alignment - 1) & ~(uintptr_t)(alignment - 1);
     window->next = windows;
     windows = window;
     return window;
@@ -83,7 +85,7 @@ void sim_window_drop(struct sim_window *window) {
         link = &(*link)->next;
     }
     *link = window->next;
-    give_back(window->reserved, window->size + SIM_PAGE);
+    give_back(window->reserved, window->room);
     window->next = left;
     left = window;
     end_left();

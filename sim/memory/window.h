@@ -22,14 +22,16 @@ struct sim_window {
     uintptr_t start;
     size_t size;
     char *alias;    // where the bytes are
-    void *reserved; // as it was mapped
+    void *reserved; // as it was mapped,
+    size_t room;    // with what aligns it
     struct sim_mapping *mappings;
     struct sim_mapping **pages; // of each page of addresses, what is mapped there
     unsigned opened;            // of imports: how often
     char token[CU_IPC_HANDLE_SIZE];
 };
 
-struct sim_window *sim_window_new(size_t size); // NULL: no addresses
+// Alignment: a power of two, 2 MiB at least. NULL: no addresses.
+struct sim_window *sim_window_new(size_t size, size_t alignment);
 void sim_window_drop(struct sim_window *window);
 struct sim_window *sim_window_at(uintptr_t address);
 struct sim_window *sim_window_first(void);

@@ -85,6 +85,20 @@ static void two_in_one_range(void) {
     DO(cuMemAddressFree(start, 8 * PAGE));
 }
 
+static void alignments(void) {
+    CUdeviceptr start = 0;
+    for (size_t alignment = 4096; alignment <= 1024 * MIB; alignment *= 2) {
+        DO(cuMemAddressReserve(&start, 2 * PAGE, alignment, 0, 0));
+        CHECK(start % alignment == 0 && start % PAGE == 0);
+        DO(cuMemAddressFree(start, 2 * PAGE));
+    }
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&start, PAGE, 3 * PAGE, 0, 0));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemAddressReserve(&start, PAGE, 0, 0, 1));
+    ANSWERS(CUDA_ERROR_OUT_OF_MEMORY,
+            cuMemAddressReserve(&start, ~(size_t)0 - PAGE + 1, 1024 * MIB, 0, 0));
+    ANSWERS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAddressReserve(&start, (size_t)1 << 60, 0, 0, 0));
+}
+
 // A range that is mapped, opened or unmapped must be one of whole mappings.
 static void refusals(void) {
     CUdeviceptr start = reserved(8 * PAGE);
@@ -408,6 +422,7 @@ int main(void) {
     DO(cuDevicePrimaryCtxRetain(&context, 0));
     DO(cuCtxSetCurrent(context));
     two_in_one_range();
+    alignments();
     refusals();
     aliases();
     outlives_contexts();

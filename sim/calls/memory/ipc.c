@@ -89,7 +89,7 @@ static struct sim_window *opened_before(const CUipcMemHandle *handle) {
 static CUresult map_import(const struct token *token, int file, struct sim_window **out) {
     uint64_t skip = token->offset % HOST_PAGE;
     size_t bytes = (size_t)((skip + token->size + HOST_PAGE - 1) / HOST_PAGE * HOST_PAGE);
-    struct sim_window *window = sim_window_new(bytes);
+    struct sim_window *window = sim_window_new(bytes, SIM_PAGE);
     if (window == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -20,7 +20,7 @@ static CUresult address_reserve(CUdeviceptr *out, size_t size, size_t alignment)
     if (out == NULL || !whole_pages(size) || (alignment & (alignment - 1)) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct sim_window *window = alignment > SIM_PAGE ? NULL : sim_window_new(size);
+    struct sim_window *window = sim_window_new(size, alignment > SIM_PAGE ? alignment : SIM_PAGE);
     if (window == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
