@@ -247,6 +247,21 @@ static void start_patient(CUdeviceptr address) {
     }
 }
 
+// What waits for a word ends when the word goes.
+static void unmapped_under_waits(void) {
+    CUdeviceptr start = mapped(PAGE);
+    DO(cuStreamWaitValue32(NULL, start, 1, CU_STREAM_WAIT_VALUE_EQ));
+    DO(cuMemUnmap(start, PAGE));
+    faults();
+    DO(cuMemAddressFree(start, PAGE));
+
+    start = mapped(PAGE);
+    DO(launched("wait_flag", start, 1));
+    DO(cuMemUnmap(start, PAGE));
+    faults();
+    DO(cuMemAddressFree(start, PAGE));
+}
+
 static void unmapped_under_work(void) {
     CUdeviceptr start = mapped(PAGE);
     size_t before = free_bytes();
@@ -427,6 +442,7 @@ int main(void) {
     aliases();
     outlives_contexts();
     bare_addresses();
+    unmapped_under_waits();
     unmapped_under_work();
     peers();
     read_only();
