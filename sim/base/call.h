@@ -10,7 +10,7 @@ struct sim_call {
     const char *name;
     struct sim_call *next;
     unsigned long long count;
-    unsigned latency_us;
+    double latency_us, latency_us_per_mib;
     size_t need;      // bytes
     const int *codes; // that it may be refused with at random; NULL: none
     bool known;

@@ -15,6 +15,7 @@ struct sim_options sim_options = {
     .delay_us = 200,
     .driver_version = CUDA_VERSION,
     .peers = true,
+    .mapping = true,
 };
 
 void sim_complain(const char *name, const char *value, const char *accepted) {
@@ -86,6 +87,9 @@ void sim_options_read(void) {
     if (number("SIM_PEERS", 0, 1, false, &value)) {
         sim_options.peers = value != 0;
     }
+    if (number("SIM_VIRTUAL", 0, 1, false, &value)) {
+        sim_options.mapping = value != 0;
+    }
     sim_options.stats = getenv("SIM_STATS");
     sim_options.latency = getenv("SIM_LATENCY");
     sim_options.fail = getenv("SIM_FAIL");
@@ -99,17 +103,35 @@ void sim_options_read(void) {
 static const struct {
     const char *name, *prefix;
 } classes[] = {
-    {"alloc", "cuMemAlloc"},      {"free", "cuMemFree"},           {"copy", "cuMemcpy"},
-    {"set", "cuMemset"},          {"launch", "cuLaunch"},          {"launch", "cuGraphLaunch"},
-    {"sync", "cuCtxSynchronize"}, {"sync", "cuStreamSynchronize"}, {"sync", "cuEventSynchronize"},
-    {"record", "cuEventRecord"},  {"record", "cuCtxRecordEvent"},  {"wait", "cuStreamWaitEvent"},
-    {"wait", "cuCtxWaitEvent"},   {"query", "cuEventQuery"},       {"query", "cuStreamQuery"},
+    {"alloc", "cuMemAlloc"},
+    {"free", "cuMemFree"},
+    {"copy", "cuMemcpy"},
+    {"set", "cuMemset"},
+    {"launch", "cuLaunch"},
+    {"launch", "cuGraphLaunch"},
+    {"sync", "cuCtxSynchronize"},
+    {"sync", "cuStreamSynchronize"},
+    {"sync", "cuEventSynchronize"},
+    {"record", "cuEventRecord"},
+    {"record", "cuCtxRecordEvent"},
+    {"wait", "cuStreamWaitEvent"},
+    {"wait", "cuCtxWaitEvent"},
+    {"query", "cuEventQuery"},
+    {"query", "cuStreamQuery"},
     {"info", "cuMemGetInfo"},
+    {"reserve", "cuMemAddressReserve"},
+    {"unreserve", "cuMemAddressFree"},
+    {"create", "cuMemCreate"},
+    {"map", "cuMemMap"},
+    {"access", "cuMemSetAccess"},
+    {"unmap", "cuMemUnmap"},
+    {"release", "cuMemRelease"},
 };
 
 // The figures behind `typical` are named in sim/README.md.
 static const char typical[] = "alloc:7,free:7,launch:5,copy:5,set:5,sync:3,record:2,wait:2,"
-                              "query:1,info:5";
+                              "query:1,info:5,reserve:2,unreserve:1,create:29,map:2,access:38,"
+                              "unmap:34,release:23";
 
 bool sim_stands_for(const char *name, size_t length, const char *call) {
     if (strlen(call) == length && strncmp(name, call, length) == 0) {
@@ -124,38 +146,86 @@ bool sim_stands_for(const char *name, size_t length, const char *call) {
     return false;
 }
 
-static bool latency_in(const char *list, const char *call, unsigned *us) {
-    bool found = false;
-    while (list != NULL && *list != '\0') {
-        const char *colon = strchr(list, ':');
-        if (colon == NULL) {
-            sim_complain("SIM_LATENCY", sim_options.latency,
-                         "'typical' or a list of name:microseconds");
-            sim_options.latency = NULL;
-            return false;
+// The calls that know how many bytes they are about.
+static const char *const sized[] = {
+    "cuMemAlloc_v2", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate",
+    "cuMemMap",      "cuMemSetAccess",      "cuMemUnmap"};
+
+static bool names_sized(const char *name, size_t length) {
+    for (size_t i = 0; i < sizeof sized / sizeof *sized; i++) {
+        if (sim_stands_for(name, length, sized[i])) {
+            return true;
         }
-        if (sim_stands_for(list, (size_t)(colon - list), call)) {
-            *us = (unsigned)strtoul(colon + 1, NULL, 10);
-            found = true;
-        }
-        list = strchr(colon, ',');
-        list = list == NULL ? NULL : list + 1;
     }
-    return found;
+    return false;
 }
 
-unsigned sim_latency_of(const char *call) {
-    unsigned us = 0;
+// The number after + in microseconds/M. NULL: malformed, else its end.
+static const char *latency_slope(const char *number, double *out) {
+    char *end = NULL;
+    *out = strtod(number, &end);
+    return end != number && strncmp(end, "/M", 2) == 0 ? end + 2 : NULL;
+}
+
+static bool plausible(double us) {
+    return us >= 0 && us <= 1e9;
+}
+
+// One entry: name:microseconds[+microseconds/M]. NULL: malformed, else its end.
+static const char *latency_entry(const char *entry, const char *call, struct sim_latency *out) {
+    size_t length = strcspn(entry, ":,");
+    struct sim_latency read = {0};
+    char *number_end = NULL;
+    if (length == 0 || entry[length] != ':') {
+        return NULL;
+    }
+    read.us = strtod(entry + length + 1, &number_end);
+    const char *end = number_end;
+    if (end == entry + length + 1) {
+        return NULL;
+    }
+    if (*end == '+') {
+        end = names_sized(entry, length) ? latency_slope(end + 1, &read.us_per_mib) : NULL;
+    }
+    if (end == NULL || (*end != ',' && *end != '\0') || !plausible(read.us) ||
+        !plausible(read.us_per_mib)) {
+        return NULL;
+    }
+    if (sim_stands_for(entry, length, call)) {
+        *out = read;
+    }
+    return end;
+}
+
+static bool latency_in(const char *list, const char *call, struct sim_latency *out) {
+    while (list != NULL && *list != '\0') {
+        list = latency_entry(list, call, out);
+        if (list == NULL) {
+            return false;
+        }
+        list += *list == ',';
+    }
+    return true;
+}
+
+struct sim_latency sim_latency_of(const char *call) {
+    struct sim_latency latency = {0};
     if (sim_options.latency == NULL) {
-        return 0;
+        return latency;
     }
     const char *list = sim_options.latency;
     if (strncmp(list, "typical", 7) == 0 && (list[7] == '\0' || list[7] == ',')) {
-        latency_in(typical, call, &us);
+        latency_in(typical, call, &latency);
         list += list[7] == ',' ? 8 : 7;
     }
-    latency_in(list, call, &us);
-    return us;
+    if (!latency_in(list, call, &latency)) {
+        sim_complain("SIM_LATENCY", sim_options.latency,
+                     "'typical' and/or a list of name:microseconds, and for alloc, reserve, "
+                     "unreserve, create, map, access and unmap +microseconds/M too");
+        sim_options.latency = NULL;
+        return (struct sim_latency){0};
+    }
+    return latency;
 }
 
 // ---- calls that need memory ----

@@ -15,6 +15,7 @@ struct sim_options {
     const char *stats;
     int driver_version;
     bool peers;
+    bool mapping; // devices have virtual memory management
     const char *latency;
     const char *fail;
     const char *needs;
@@ -22,7 +23,11 @@ struct sim_options {
 };
 extern struct sim_options sim_options;
 void sim_options_read(void); // at the first call; later ones do nothing
-unsigned sim_latency_of(const char *call);
+// What a call costs, by SIM_LATENCY.
+struct sim_latency {
+    double us, us_per_mib;
+};
+struct sim_latency sim_latency_of(const char *call);
 size_t sim_need_of(const char *call); // SIM_NEEDS, in bytes
 bool sim_stands_for(const char *name, size_t length, const char *call);
 void sim_complain(const char *name, const char *value, const char *accepted);

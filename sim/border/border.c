@@ -13,6 +13,7 @@
 #include "sim/device/devices.h"
 #include "sim/device/share.h"
 #include "sim/device/thread.h"
+#include "sim/memory/chunk.h"
 #include "sim/order/capture.h"
 #include "sim/order/step.h"
 
@@ -68,6 +69,9 @@ static CUresult bars(struct sim_call *call, unsigned needs) {
             return result;
         }
     }
+    if ((needs & SIM_MAPPING) && !sim_options.mapping) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     if (!has_room(call)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -92,7 +96,12 @@ static void note_exit(void) {
     }
 }
 
-CUresult sim_enter(struct sim_call *call, unsigned needs) {
+static unsigned cost_of(const struct sim_call *call, size_t bytes) {
+    double us = call->latency_us + call->latency_us_per_mib * ((double)bytes / (1 << 20));
+    return us < 1e9 ? (unsigned)us : 1000000000u;
+}
+
+CUresult sim_enter(struct sim_call *call, unsigned needs, size_t bytes) {
     sim_lock_take();
     sim_options_read();
     sim_stats_introduce(call);
@@ -100,13 +109,17 @@ CUresult sim_enter(struct sim_call *call, unsigned needs) {
     note_entry();
     if (!(needs & SIM_UNCOUNTED)) {
         sim_counts.total++;
+        if (!sim_forked()) {
+            sim_chunks_collect();
+        }
         if (sim_options.step != 0 && !sim_forked()) {
             sim_step();
         }
     }
-    if (call->latency_us != 0) {
+    unsigned cost = cost_of(call, bytes);
+    if (cost != 0) {
         sim_lock_give();
-        sim_pause(call->latency_us);
+        sim_pause(cost);
         sim_lock_take();
     }
     CUresult result = bars(call, needs);

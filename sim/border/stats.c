@@ -19,7 +19,9 @@ static struct sim_call *calls;
 void sim_stats_introduce(struct sim_call *call) {
     if (!call->known) {
         call->known = true;
-        call->latency_us = sim_latency_of(call->name);
+        struct sim_latency latency = sim_latency_of(call->name);
+        call->latency_us = latency.us;
+        call->latency_us_per_mib = latency.us_per_mib;
         call->need = sim_need_of(call->name);
         call->codes = sim_codes_of(call->name);
         call->next = calls;

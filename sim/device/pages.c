@@ -12,8 +12,21 @@
 #include <fcntl.h>
 #include <string.h>
 
-uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owner) {
+bool sim_pages_charge(struct sim_device *device, size_t pages) {
     if (pages == 0 || pages > device->limit - device->used || !sim_share_take(device, pages)) {
+        return false;
+    }
+    device->used += pages;
+    return true;
+}
+
+void sim_pages_refund(struct sim_device *device, size_t pages) {
+    sim_share_give(device, pages);
+    device->used -= pages;
+}
+
+uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owner) {
+    if (!sim_pages_charge(device, pages)) {
         return 0;
     }
     size_t run = 0;
@@ -29,10 +42,9 @@ uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owne
         for (size_t i = first; i <= page; i++) {
             device->owner[i] = owner;
         }
-        device->used += pages;
         return device->base + first * SIM_PAGE;
     }
-    sim_share_give(device, 0); // there was memory, but no run of addresses
+    sim_pages_refund(device, pages); // there was memory, but no run of addresses
     return 0;
 }
 
@@ -42,8 +54,7 @@ void sim_pages_give(struct sim_device *device, uintptr_t start, size_t pages) {
     memset(&device->owner[first], 0, pages * sizeof *device->owner);
     fallocate(device->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(first * SIM_PAGE),
               (off_t)(pages * SIM_PAGE));
-    sim_share_give(device, pages);
-    device->used -= pages;
+    sim_pages_refund(device, pages);
     if (first < device->hint) {
         device->hint = first;
     }

@@ -8,10 +8,11 @@
 
 struct sim_device;
 
-// A page's owner: an allocation, a slab with the lowest bit set, or this: memory that is only
-// reached through other addresses.
-#define SIM_HIDDEN_PAGE ((uintptr_t)2)
+// Counts memory as used that has no place in the device's window; false: there is not so much.
+bool sim_pages_charge(struct sim_device *device, size_t pages);
+void sim_pages_refund(struct sim_device *device, size_t pages);
 
+// A page's owner: an allocation, or a slab with the lowest bit set.
 uintptr_t sim_pages_take(struct sim_device *device, size_t pages, uintptr_t owner); // 0: no memory
 void sim_pages_give(struct sim_device *device, uintptr_t start, size_t pages);
 bool sim_pages_taken(const struct sim_device *device, uintptr_t address, size_t bytes); // all

@@ -169,9 +169,6 @@ struct sim_allocation *sim_allocation_at(uintptr_t address) {
     }
     uintptr_t owner = device->owner[(address - device->base) / SIM_PAGE];
     struct sim_allocation *allocation = NULL;
-    if (owner == SIM_HIDDEN_PAGE) {
-        return NULL;
-    }
     if (owner & SLAB) {
         const struct sim_slab *slab = (const struct sim_slab *)(owner & ~SLAB);
         allocation = slab->owner[(address - slab->start) / SIM_GRAIN];

@@ -5,6 +5,7 @@
 #include "sim/device/contexts.h"
 #include "sim/device/thread.h"
 #include "sim/kernel.h"
+#include "sim/memory/flight.h"
 #include "sim/order/mark.h"
 #include "sim/order/queue.h"
 
@@ -14,6 +15,9 @@ bool sim_stream_work(struct CUstream_st *stream) {
     sim_lock_give();
     CUresult result = work->type->run(work);
     sim_lock_take();
+    if (sim_flight_end()) {
+        result = CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
     sim_self()->running = NULL;
     if (result == (CUresult)SIM_AGAIN) {
         return false;

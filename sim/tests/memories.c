@@ -1,4 +1,4 @@
-// The other kinds of memory: stream-ordered, reserved and mapped, managed, pitched, arrays.
+// The other kinds of memory: stream-ordered, managed, pitched, arrays.
 #include "sim/tests/check.h"
 
 #include <cuda.h>
@@ -89,42 +89,6 @@ static void captured_memory(void) {
     DO(cuStreamDestroy(stream));
 }
 
-static void reserved_and_mapped(void) {
-    CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
-    CUmemAccessDesc access = {.location = wanted.location,
-                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUmemGenericAllocationHandle one = 0, two = 0;
-    CUdeviceptr start = 0;
-    size_t grain = 0, before = free_bytes();
-    char bytes[8];
-    DO(cuMemGetAllocationGranularity(&grain, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
-    CHECK(grain == 2 * MIB);
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&one, 1, &wanted, 0));
-    DO(cuMemAddressReserve(&start, 8 * grain, 0, 0, 0));
-    DO(cuMemCreate(&one, grain, &wanted, 0));
-    DO(cuMemCreate(&two, grain, &wanted, 0));
-    CHECK(before - free_bytes() == 2 * grain);
-    DO(cuMemMap(start, grain, 0, one, 0));
-    DO(cuMemMap(start + grain, grain, 0, two, 0));
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, grain, 0, two, 0));
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(start, 1, 1)); // no access yet
-    DO(cuMemSetAccess(start, 2 * grain, &access, 1));
-    DO(cuMemsetD8(start, 7, 2 * grain)); // over both
-    DO(cuMemcpyDtoH(bytes, start + grain - 4, 8));
-    CHECK(bytes[0] == 7 && bytes[7] == 7);
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemFree(start));
-    DO(cuMemRelease(one)); // the mapping keeps it
-    CHECK(before - free_bytes() == 2 * grain);
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, grain / 2));
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(start, 8 * grain));
-    DO(cuMemUnmap(start, 2 * grain));
-    DO(cuMemRelease(two));
-    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemRelease(two));
-    CHECK(free_bytes() == before);
-    DO(cuMemAddressFree(start, 8 * grain));
-}
-
 static void managed(void) {
     CUdeviceptr memory = 0;
     unsigned char is_managed = 0;
@@ -193,7 +157,6 @@ int main(void) {
     DO(cuCtxSetCurrent(context));
     stream_ordered();
     captured_memory();
-    reserved_and_mapped();
     managed();
     pitched();
     arrays();

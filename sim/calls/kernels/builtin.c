@@ -83,17 +83,20 @@ static int check(const struct sim_launch *launch) {
 }
 
 static int wait_flag(const struct sim_launch *launch) {
-    const uint32_t *flag = (const uint32_t *)(void *)span(launch, 0, sizeof *flag);
-    if (flag == NULL) {
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    }
-    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != word(launch, 1)) {
+    for (;;) {
+        // Anew: it may have been unmapped.
+        const uint32_t *flag = (const uint32_t *)(void *)span(launch, 0, sizeof *flag);
+        if (flag == NULL) {
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        }
+        if (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == word(launch, 1)) {
+            return 0;
+        }
         if (sim_options.step != 0) {
             return SIM_AGAIN;
         }
         sim_pause(20);
     }
-    return 0;
 }
 
 static int set_flag(const struct sim_launch *launch) {

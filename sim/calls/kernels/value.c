@@ -71,17 +71,19 @@ static bool met(const struct value *value, cuuint64_t now) {
 
 static CUresult run_wait(struct sim_work *work) {
     const struct value *value = (const struct value *)work;
-    const char *word = place(value);
-    if (word == NULL) {
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    }
-    while (!met(value, load(word, value->bytes))) {
+    for (;;) {
+        const char *word = place(value); // anew: it may have been unmapped
+        if (word == NULL) {
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        }
+        if (met(value, load(word, value->bytes))) {
+            return CUDA_SUCCESS;
+        }
         if (sim_options.step != 0) {
             return (CUresult)SIM_AGAIN;
         }
         sim_pause(20);
     }
-    return CUDA_SUCCESS;
 }
 
 static void drop(struct sim_work *work) {

@@ -68,7 +68,9 @@ static void do_rows(const struct copy *copy, char *to, const char *from) {
 static CUresult run(struct sim_work *work) {
     struct copy *copy = (struct copy *)work;
     sim_lock_take();
-    char *to = sim_reach(copy->to.start, span_of(&copy->to, &copy->extent));
+    size_t span = span_of(&copy->to, &copy->extent);
+    bool barred = sim_virtual_at(copy->to.start) && !sim_virtual_writable(copy->to.start, span);
+    char *to = barred ? NULL : sim_reach(copy->to.start, span);
     const char *from = copy->staged != NULL ? copy->staged
                        : copy->element != 0
                            ? to
@@ -110,13 +112,14 @@ static bool pageable(uintptr_t address) {
     return !on_device(address) && sim_host_at(address) == NULL;
 }
 
-// A device span must lie within one live allocation; a host pointer is taken at its word.
+// A device span must lie within one live allocation; a host pointer is taken at its word, and so
+// are addresses that the program maps itself: what is there is only known when the copy runs.
 static bool span_valid(uintptr_t start, size_t bytes) {
     if (!on_device(start)) {
         return start != 0 || bytes == 0;
     }
     if (sim_virtual_at(start)) {
-        return sim_virtual_reach(start, bytes) != NULL; // may span several mappings
+        return sim_window_at(start)->opened == 0 || sim_virtual_reach(start, bytes) != NULL;
     }
     const struct sim_allocation *allocation = sim_allocation_at(start);
     return allocation != NULL && bytes <= allocation->size - (start - allocation->start);

@@ -7,16 +7,19 @@
 // still lives stands in a ledger that the exporter shares: a handle of a freed one is refused.
 #include "sim/calls/memory/ipc.h"
 
+#include "sim/base/limits.h"
 #include "sim/border/border.h"
 #include "sim/device/devices.h"
 #include "sim/device/thread.h"
 #include "sim/memory/allocate.h"
+#include "sim/memory/chunk.h"
 #include "sim/memory/ledger.h"
 #include "sim/memory/window.h"
 #include "sim/order/wait.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,7 +89,7 @@ static struct sim_window *opened_before(const CUipcMemHandle *handle) {
 static CUresult map_import(const struct token *token, int file, struct sim_window **out) {
     uint64_t skip = token->offset % HOST_PAGE;
     size_t bytes = (size_t)((skip + token->size + HOST_PAGE - 1) / HOST_PAGE * HOST_PAGE);
-    struct sim_window *window = sim_window_new(bytes);
+    struct sim_window *window = sim_window_new(bytes, SIM_PAGE);
     if (window == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -101,7 +104,7 @@ static CUresult map_import(const struct token *token, int file, struct sim_windo
     mapping->as.kind = SIM_IMPORTED;
     mapping->as.context = sim_current();
     mapping->as.device = sim_device_of(token->device);
-    mapping->access = ~0u;
+    mapping->access = mapping->writes = ~0u;
     *out = window;
     return CUDA_SUCCESS;
 }
@@ -177,6 +180,8 @@ void sim_context_imports_end(const struct CUctx_st *context) {
     }
 }
 
+// ---- dma-buf ----
+
 // A real one describes the range alone; this is the device's whole file, positioned where the range
 // begins.
 static int open_range(const struct sim_allocation *allocation, CUdeviceptr pointer) {
@@ -187,20 +192,73 @@ static int open_range(const struct sim_allocation *allocation, CUdeviceptr point
     return file;
 }
 
-static CUresult range_handle(void *out, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,
-                             unsigned long long flags) {
-    const struct sim_allocation *allocation = sim_allocation_at(pointer);
-    if (out == NULL || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags > 1 || size == 0 ||
-        pointer % HOST_PAGE != 0 || size % HOST_PAGE != 0 || allocation == NULL ||
-        allocation->kind != SIM_PLAIN || size > allocation->taken - (pointer - allocation->start)) {
+// "All the physical allocations backing the address range must be resident on the same device and
+// have identical allocation properties."
+static bool alike(const struct sim_chunk *one, const struct sim_chunk *two) {
+    return one->device == two->device && one->store == two->store &&
+           memcmp(&one->properties, &two->properties, sizeof one->properties) == 0;
+}
+
+// The chunks behind a range of a reservation, in order; 0: not all is mapped, or not alike.
+static size_t chunks_behind(const struct sim_window *window, CUdeviceptr pointer, size_t size,
+                            struct sim_chunk **chunks) {
+    const struct sim_mapping *mapping = NULL;
+    size_t count = 0;
+    for (uintptr_t at = pointer; at - pointer < size; at = mapping->as.start + mapping->as.size) {
+        mapping = sim_window_mapping(window, at);
+        if (mapping == NULL || (count > 0 && !alike(chunks[0], mapping->chunk))) {
+            return 0;
+        }
+        chunks[count++] = mapping->chunk;
+    }
+    return count;
+}
+
+static CUresult open_mapped(int *file, const struct sim_window *window, CUdeviceptr pointer,
+                            size_t size) {
+    if (size > window->size) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    int file = open_range(allocation, pointer);
-    if (file < 0) {
+    struct sim_chunk **chunks = malloc((size / SIM_PAGE + 2) * sizeof(struct sim_chunk *));
+    if (chunks == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    memcpy(out, &file, sizeof file);
-    return CUDA_SUCCESS;
+    size_t count = chunks_behind(window, pointer, size, chunks);
+    if (count > 0) {
+        const struct sim_mapping *first = sim_window_mapping(window, pointer);
+        *file = sim_chunk_describe(chunks, count, pointer - first->as.start);
+    }
+    free(chunks);
+    return count == 0  ? CUDA_ERROR_INVALID_VALUE
+           : *file < 0 ? CUDA_ERROR_OUT_OF_MEMORY
+                       : CUDA_SUCCESS;
+}
+
+static CUresult open_allocated(int *file, CUdeviceptr pointer, size_t size) {
+    const struct sim_allocation *allocation = sim_allocation_at(pointer);
+    if (allocation == NULL || allocation->kind != SIM_PLAIN ||
+        size > allocation->taken - (pointer - allocation->start)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *file = open_range(allocation, pointer);
+    return *file < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult range_handle(void *out, CUdeviceptr pointer, size_t size, CUmemRangeHandleType type,
+                             unsigned long long flags) {
+    if (out == NULL || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags > 1 || size == 0 ||
+        pointer % HOST_PAGE != 0 || size % HOST_PAGE != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    int file = -1;
+    const struct sim_window *window = sim_window_at(pointer);
+    CUresult result = window != NULL && window->opened == 0
+                          ? open_mapped(&file, window, pointer, size)
+                          : open_allocated(&file, pointer, size);
+    if (result == CUDA_SUCCESS) {
+        memcpy(out, &file, sizeof file);
+    }
+    return result;
 }
 
 SIM_CALL(cuMemGetHandleForAddressRange, SIM_CURRENT,

@@ -35,8 +35,8 @@ static CUresult allocate_32(CUdeviceptr_v1 *out, unsigned size) {
 
 SIM_CALL(cuMemAlloc, SIM_CURRENT | SIM_UNSAFE, (CUdeviceptr_v1 * out, unsigned size),
          allocate_32(out, size))
-SIM_CALL(cuMemAlloc_v2, SIM_CURRENT | SIM_UNSAFE, (CUdeviceptr * out, size_t size),
-         allocate(out, size))
+SIM_SIZED(cuMemAlloc_v2, SIM_CURRENT | SIM_UNSAFE, size, (CUdeviceptr * out, size_t size),
+          allocate(out, size))
 
 // Stream-ordered memory: the program says that all use of it is over, so nothing is waited for.
 static CUresult release_unordered(struct sim_allocation *allocation) {

@@ -1,8 +1,11 @@
 // What a pointer tells: cuPointerGetAttribute and its kin, for device and pinned host memory.
 #include "sim/border/border.h"
 #include "sim/device/device.h"
+#include "sim/device/thread.h"
 #include "sim/memory/allocate.h"
+#include "sim/memory/chunk.h"
 #include "sim/memory/ranges.h"
+#include "sim/memory/window.h"
 
 #include <string.h>
 
@@ -11,13 +14,18 @@ struct target {
     uintptr_t pointer;
     struct sim_allocation *allocation; // device memory, or
     struct sim_host_range *host;       // pinned host memory
+    struct sim_window *reserved;       // by the program, which may have mapped the allocation there
+    struct sim_mapping *mapped;
 };
 
 static bool resolve(CUdeviceptr pointer, struct target *target) {
     target->pointer = pointer;
     target->allocation = sim_allocation_at(pointer);
     target->host = target->allocation == NULL ? sim_host_at(pointer) : NULL;
-    return target->allocation != NULL || target->host != NULL;
+    struct sim_window *window = sim_window_at(pointer);
+    target->reserved = window != NULL && window->opened == 0 ? window : NULL;
+    target->mapped = target->reserved != NULL ? sim_window_mapping(window, pointer) : NULL;
+    return target->allocation != NULL || target->host != NULL || target->reserved != NULL;
 }
 
 static struct CUctx_st *context_of(const struct target *t) {
@@ -38,6 +46,26 @@ static uintptr_t start_of(const struct target *t) {
 
 static size_t size_of(const struct target *t) {
     return t->allocation != NULL ? t->allocation->size : t->host->size;
+}
+
+// A range is what can be mapped, a mapping what is.
+static uintptr_t range_start_of(const struct target *t) {
+    return t->reserved != NULL ? t->reserved->start : start_of(t);
+}
+
+static size_t range_size_of(const struct target *t) {
+    return t->reserved != NULL ? t->reserved->size : size_of(t);
+}
+
+static unsigned long long block_of(const struct target *t) {
+    return t->mapped != NULL       ? t->mapped->chunk->id
+           : t->allocation != NULL ? t->allocation->buffer_id
+                                   : t->host->buffer_id;
+}
+
+static unsigned access_of(const struct target *t) {
+    return t->mapped != NULL ? (unsigned)sim_mapping_access(t->mapped, sim_current()->device)
+                             : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 }
 
 static CUresult host_pointer(const struct target *t, void *out) {
@@ -75,11 +103,12 @@ static CUresult tell_identity(const struct target *t, CUpointer_attribute which,
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         put_long(out, t->allocation != NULL ? t->allocation->buffer_id : t->host->buffer_id);
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+        put_long(out, block_of(t));
+        return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         put_long(out, start_of(t));
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
         put_long(out, size_of(t));
         return CUDA_SUCCESS;
@@ -90,7 +119,7 @@ static CUresult tell_identity(const struct target *t, CUpointer_attribute which,
 
 static const CUmemoryPool no_pool = NULL;
 
-static CUresult tell(const struct target *t, CUpointer_attribute which, void *out) {
+static CUresult tell_memory(const struct target *t, CUpointer_attribute which, void *out) {
     switch ((int)which) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         put_number(out, t->host != NULL && !t->host->managed ? CU_MEMORYTYPE_HOST
@@ -105,21 +134,38 @@ static CUresult tell(const struct target *t, CUpointer_attribute which, void *ou
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         return put_flag(out, t->allocation != NULL && t->allocation->kind == SIM_PLAIN);
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        return put_flag(out, true);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        put_long(out, 0);
+        put_long(out, t->mapped != NULL ? t->mapped->chunk->properties.requestedHandleTypes : 0);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        return put_flag(out, t->allocation != NULL);
+        return put_flag(out, t->mapped != NULL
+                                 ? t->mapped->chunk->properties.allocFlags.gpuDirectRDMACapable != 0
+                                 : t->allocation != NULL);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        put_number(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+        put_number(out, access_of(t));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         memcpy(out, t->allocation != NULL ? &t->allocation->pool : &no_pool, sizeof no_pool);
         return CUDA_SUCCESS;
     default:
         return tell_identity(t, which, out);
+    }
+}
+
+// Of an address that is reserved and bare only these are known.
+static CUresult tell(const struct target *t, CUpointer_attribute which, void *out) {
+    bool bare = t->reserved != NULL && t->mapped == NULL;
+    switch ((int)which) {
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        return put_flag(out, !bare);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        put_long(out, range_start_of(t));
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        put_long(out, range_size_of(t));
+        return CUDA_SUCCESS;
+    default:
+        return bare ? CUDA_ERROR_INVALID_VALUE : tell_memory(t, which, out);
     }
 }
 
