@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 4u
+#define BFC_SEGMENT_VERSION 5u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -123,6 +123,27 @@ static inline uint64_t bfc_latency_bin_start(unsigned bin) {
     return bin < 4 ? bin : (uint64_t)(4 + bin % 4) << (bin / 4 - 1);
 }
 
+/* ---- last resorts ---- */
+
+/*
+ * What is tried, in this order, before an allocation is told that there is no memory. The first is
+ * the pool's own business, and counted in its counters (pool/stats.h).
+ */
+enum bfc_rung {
+    BFC_RUNG_POOL,     /* its own pool: waits for fences, gives idle regions back */
+    BFC_RUNG_CONTEXTS, /* the process's other contexts on the device */
+    BFC_RUNG_JOBS,     /* what other jobs cache */
+    BFC_RUNG_WAIT,     /* BFC_WAIT: what other jobs use */
+    BFC_RUNG_SPILL,    /* BFC_SPILL: host memory */
+    BFC_RUNGS = 8,     /* with room for more */
+};
+
+struct bfc_rung_counts {
+    uint64_t climbed; /* times that it was tried */
+    uint64_t saved;   /* of those, the allocation got its memory by it */
+    uint64_t ns;      /* spent on it */
+};
+
 /* ---- a pool's section ---- */
 
 struct bfc_segment_pool {
@@ -139,6 +160,7 @@ struct bfc_segment_pool {
     uint64_t host_waits; /* for the context, made for frees; add the counts of the lanes */
     uint64_t host_wait_ns;
     struct bfc_pool_stats stats;
+    struct bfc_rung_counts rungs[BFC_RUNGS]; /* that of BFC_RUNG_POOL stays 0 */
     struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
@@ -206,6 +228,12 @@ enum bfc_event_kind {
     BFC_EVENT_INVALID_FREE, /* double or interior: address */
     BFC_EVENT_BEGIN,        /* a pool began, with its context */
     BFC_EVENT_END,          /* a pool ended, with its context */
+    /* An allocation was saved by a last resort, or had waited: address: nanoseconds that it took;
+       bytes: asked for. */
+    BFC_EVENT_SAVED_CONTEXTS,
+    BFC_EVENT_SAVED_JOBS,
+    BFC_EVENT_WAITED,
+    BFC_EVENT_SPILLED,
     BFC_EVENT_KINDS = 64,
 };
 
@@ -299,7 +327,7 @@ struct bfc_segment_header {
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
                    32 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
-                       8 * (BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
+                       8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),

@@ -67,7 +67,7 @@ enum bfc_reserve_result {
 
 /*
  * The outside world. Every function gets `context` first, may block, and is called without the
- * pool's lock, possibly by several threads at once. poll, wait and ask_other_jobs may be NULL.
+ * pool's lock, possibly by several threads at once. poll and wait may be NULL.
  */
 struct bfc_page_calls;
 
@@ -88,8 +88,6 @@ struct bfc_upstream {
      * awaited block has become ready.
      */
     bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
-    /* Asks others on the device to give back `bytes`; returns how many came. */
-    uint64_t (*ask_other_jobs)(void *context, uint64_t bytes);
     /* Nanoseconds on a clock that never goes back. */
     uint64_t (*now)(void *context);
     /* Addresses and memory apart (pages.h): then reserve and release are not called. Copied. NULL:
@@ -121,6 +119,7 @@ struct bfc_pool_config {
     bool track_idle;       /* bfc_pool_trim_idle will be called */
     bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
     uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
+    bool no_last_resorts;    /* when the device refuses, neither wait nor give regions back */
     struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */
 };
 
@@ -148,8 +147,11 @@ struct bfc_block_info {
 enum bfc_allocate_flags {
     BFC_ALLOCATE_HIT_ONLY =
         1, /* neither call the upstream nor search for long; a miss is not counted */
-    BFC_ALLOCATE_PENDING = 2, /* pending blocks may be handed out; the caller orders later work
-                                 behind the fence returned (ordered mode) */
+    BFC_ALLOCATE_PENDING = 2,   /* pending blocks may be handed out; the caller orders later work
+                                   behind the fence returned (ordered mode) */
+    BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
+                                   further, and calls bfc_pool_count_out_of_memory in the end */
+    BFC_ALLOCATE_AGAIN = 8,     /* after such a failure: the caller counts success as saved */
 };
 
 struct bfc_pool;
@@ -177,6 +179,11 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release);
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block);
+
+/* Counts an allocation that failed for good, or was saved after it had failed, which the flags
+ * above kept from being counted. */
+void bfc_pool_count_out_of_memory(struct bfc_pool *pool);
+void bfc_pool_count_saved(struct bfc_pool *pool);
 
 /*
  * Takes back the live block that starts at `start`: ready with BFC_NO_FENCE (or a fence that is

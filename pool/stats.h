@@ -42,12 +42,15 @@ struct bfc_pool_stats {
     uint64_t release_calls;
     uint64_t waits; /* for fences, by the pool itself */
     uint64_t wait_ns;
-    uint64_t retries;        /* allocations that succeeded only after something was given back */
-    uint64_t out_of_memory;  /* allocations that failed */
-    uint64_t invalid_frees;  /* double or interior */
-    uint64_t pending_reuses; /* pending blocks handed out (ordered mode) */
+    uint64_t retries;       /* allocations that succeeded only after something was given back */
+    uint64_t out_of_memory; /* allocations that failed */
+    uint64_t last_resorts;  /* times that the device had refused, and the pool looked further */
+    uint64_t last_resorts_saved; /* of those, served by it */
+    uint64_t last_resort_ns;     /* spent in them */
+    uint64_t invalid_frees;      /* double or interior */
+    uint64_t pending_reuses;     /* pending blocks handed out (ordered mode) */
 };
 
-_Static_assert(sizeof(struct bfc_pool_stats) == 28 * 8, "part of the segment's layout");
+_Static_assert(sizeof(struct bfc_pool_stats) == 31 * 8, "part of the segment's layout");
 
 #endif

@@ -57,11 +57,20 @@ const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind) {
 
 const char *bfc_event_kind_name(enum bfc_event_kind kind) {
     static const char *const names[] = {
-        [BFC_EVENT_ALLOCATE] = "allocate", [BFC_EVENT_FREE] = "free",
-        [BFC_EVENT_GROW] = "grow",         [BFC_EVENT_REFUSED] = "refused",
-        [BFC_EVENT_RELEASE] = "release",   [BFC_EVENT_OUT_OF_MEMORY] = "out_of_memory",
-        [BFC_EVENT_TRIM] = "trim",         [BFC_EVENT_INVALID_FREE] = "invalid_free",
-        [BFC_EVENT_BEGIN] = "begin",       [BFC_EVENT_END] = "end",
+        [BFC_EVENT_ALLOCATE] = "allocate",
+        [BFC_EVENT_FREE] = "free",
+        [BFC_EVENT_GROW] = "grow",
+        [BFC_EVENT_REFUSED] = "refused",
+        [BFC_EVENT_RELEASE] = "release",
+        [BFC_EVENT_OUT_OF_MEMORY] = "out_of_memory",
+        [BFC_EVENT_TRIM] = "trim",
+        [BFC_EVENT_INVALID_FREE] = "invalid_free",
+        [BFC_EVENT_BEGIN] = "begin",
+        [BFC_EVENT_END] = "end",
+        [BFC_EVENT_SAVED_CONTEXTS] = "saved_contexts",
+        [BFC_EVENT_SAVED_JOBS] = "saved_jobs",
+        [BFC_EVENT_WAITED] = "waited",
+        [BFC_EVENT_SPILLED] = "spilled",
     };
     return kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "other";
 }

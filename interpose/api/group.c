@@ -7,6 +7,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/reuse/allocate.h"
+#include "interpose/watch/last_resort.h"
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;
 
@@ -52,6 +53,17 @@ bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer)
     return carve_from_group(bytes);
 }
 
+static bool get_block(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
+                      enum bfc_reuse_how how, CUdeviceptr *start) {
+    struct bfc_want want = {driver, arena, bytes, how, start, BFC_OK, CUDA_SUCCESS};
+    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, start, &want.status);
+    if (want.status != BFC_OK)
+        result = bfc_last_resort(&want);
+    if (want.status == BFC_OUT_OF_MEMORY)
+        bfc_last_resort_failed(driver, arena, bytes);
+    return result == CUDA_SUCCESS;
+}
+
 static __thread bool ends_at_exit INITIAL_EXEC;
 
 static void end_at_exit(void *unused) {
@@ -63,7 +75,6 @@ static void end_at_exit(void *unused) {
 int bfc_group_begin(size_t bytes) {
     const struct bfc_driver *driver = bfc_driver();
     enum bfc_forward_reason reason;
-    enum bfc_status status;
     CUdeviceptr start;
     if (bfc_group.arena)
         return BFCPRELOAD_IN_GROUP;
@@ -76,9 +87,8 @@ int bfc_group_begin(size_t bytes) {
         return BFCPRELOAD_NO_CONTEXT;
     enum bfc_capture_state captures = bfc_capture_state(driver);
     if (captures == BFC_CAPTURE_BARRED ||
-        bfc_reuse_allocate(driver, arena, round_up(bytes),
-                           captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY, &start,
-                           &status) != CUDA_SUCCESS)
+        !get_block(driver, arena, round_up(bytes),
+                   captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY, &start))
         return BFCPRELOAD_OUT_OF_MEMORY;
     bfc_arena_keep(arena);
     bfc_at_thread_exit(&ends_at_exit, end_at_exit);

@@ -63,15 +63,13 @@ static uint64_t upstream_now(void *context) {
     return bfc_now_ns();
 }
 
-static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options,
-                      uint64_t (*ask_others)(void *arena, uint64_t bytes)) {
+static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options) {
     const struct bfc_upstream upstream = {
         .context = arena,
         .reserve = bfc_upstream_reserve,
         .release = bfc_upstream_release,
         .poll = bfc_reuse_poll,
         .wait = bfc_reuse_wait,
-        .ask_other_jobs = ask_others,
         .now = upstream_now,
     };
     struct bfc_pool_config config;
@@ -83,8 +81,7 @@ static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options
 }
 
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
-                                 unsigned long long id,
-                                 uint64_t (*ask_others)(void *arena, uint64_t bytes)) {
+                                 unsigned long long id) {
     static unsigned long long own_ids;
     const struct bfc_process *process = bfc_process();
     struct bfc_arena *arena = process ? calloc(1, sizeof *arena) : NULL;
@@ -106,7 +103,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
         arena->plain_most =
             arena->device_total < arena->bypass_above ? arena->device_total : arena->bypass_above;
     arena->stream_frees = bfc_stream_frees_create();
-    if (!arena->stream_frees || !make_pool(arena, &process->options, ask_others)) {
+    if (!arena->stream_frees || !make_pool(arena, &process->options)) {
         bfc_arena_drop(arena);
         return NULL;
     }

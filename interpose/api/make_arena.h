@@ -7,11 +7,9 @@
 /*
  * A new arena that nobody else knows yet, with one reference, of the current context; an id of 0:
  * the driver has none. NULL: the host has no memory, or the driver does not answer. The segment is
- * there before the first arena, if it is to be. `ask_others` is the pool's question to whoever else
- * may have memory (struct bfc_upstream).
+ * there before the first arena, if it is to be.
  */
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
-                                 unsigned long long id,
-                                 uint64_t (*ask_others)(void *arena, uint64_t bytes));
+                                 unsigned long long id);
 
 #endif

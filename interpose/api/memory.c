@@ -20,7 +20,7 @@
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
 #include "interpose/stats/trace_writer.h"
-#include "interpose/watch/explain.h"
+#include "interpose/watch/last_resort.h"
 
 /* ---- forwarding ---- */
 
@@ -36,15 +36,6 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
 }
 
 /* ---- allocating ---- */
-
-static CUresult explain_failure(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                CUresult result, size_t bytes) {
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
-        bfc_explain_out_of_memory(driver, arena, bytes);
-    }
-    return result;
-}
 
 /* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
 static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status status,
@@ -64,7 +55,21 @@ static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status 
 static NOINLINE CUresult refuse_too_large(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr *pointer, size_t bytes) {
     CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
-    return explain_failure(driver, arena, result, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        bfc_last_resort_failed(driver, arena, bytes);
+    return result;
+}
+
+/* What a pool does not have; `start` as bfc_events_add_allocation takes it. */
+static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
+    CUresult result = bfc_last_resort(want);
+    if (want->status != BFC_OK)
+        result = answer_failure(want->driver, want->status, want->pointer, want->bytes);
+    if (want->status == BFC_OK && result == CUDA_SUCCESS)
+        bfc_events_add_allocation(&want->arena->stats, *want->pointer, want->bytes, start);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        bfc_last_resort_failed(want->driver, want->arena, want->bytes);
+    return result;
 }
 
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -79,10 +84,10 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
     }
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
     BFC_CHECK_POOL(arena->pool);
-    if (status != BFC_OK) {
-        result = answer_failure(driver, status, pointer, bytes);
-        return explain_failure(driver, arena, result, bytes);
-    }
+    if (status != BFC_OK)
+        return look_further(&(struct bfc_want){driver, arena, bytes, how, pointer, status,
+                                               CUDA_ERROR_OUT_OF_MEMORY},
+                            start);
     if (result == CUDA_SUCCESS)
         bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
     return result;
@@ -148,12 +153,6 @@ static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *dri
                  : forward_allocation(driver, pointer, bytes, reason);
 }
 
-static NOINLINE CUresult refuse(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                enum bfc_status status, CUdeviceptr *pointer, size_t bytes) {
-    CUresult result = answer_failure(driver, status, pointer, bytes);
-    return explain_failure(driver, arena, result, bytes);
-}
-
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     struct bfc_block_info block;
     enum bfc_forward_reason reason;
@@ -164,10 +163,12 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
         return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
     uint64_t start = bfc_events_allocate_start();
-    enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, 0, &block);
+    enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
-        return refuse(driver, arena, status, pointer, bytes);
+        return look_further(&(struct bfc_want){driver, arena, bytes, BFC_REUSE_ANY, pointer, status,
+                                               CUDA_ERROR_OUT_OF_MEMORY},
+                            start);
     *pointer = block.start;
     bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
     return CUDA_SUCCESS;

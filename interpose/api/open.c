@@ -6,7 +6,6 @@
 #include "interpose/context/green.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/stats/segment.h"
-#include "interpose/watch/ask_others.h"
 #include "interpose/watch/helper.h"
 
 void bfc_open_segment(const struct bfc_process *process) {
@@ -21,7 +20,7 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
         if (id) /* the handle of a context that ended unseen was given to this one */
             bfc_context_ended_unseen(context, id);
         bfc_open_segment(bfc_process());
-        arena = bfc_arena_make(driver, context, id, bfc_ask_others);
+        arena = bfc_arena_make(driver, context, id);
         arena = arena ? bfc_arena_publish(arena, id) : NULL;
     }
     return arena ? bfc_arena_set_last(arena) : NULL;

@@ -1,6 +1,7 @@
 /* From options to a pool's configuration. */
 #include "base/numbers.h"
 #include "interpose/config/options.h"
+#include "layout/segment.h"
 #include "pool/pool.h"
 
 uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total) {
@@ -27,5 +28,6 @@ void bfc_options_configure(const struct bfc_options *options, uint64_t device_to
     config->gc_threshold =
         bfc_amount_bytes(&options->gc_threshold, bfc_min(config->limit, device_total));
     config->track_idle = options->trim_idle >= 0;
+    config->no_last_resorts = !(options->last_resort >> BFC_RUNG_POOL & 1);
     configure_splitting(options, device_total, config);
 }

@@ -105,6 +105,17 @@ const struct bfc_option bfc_option_table[] = {
      "the user runs out of memory on the same device, and asks the others to do so "
      "when it runs out itself; at 0 it does neither.",
      NULL},
+    {"BFC_LAST_RESORT", BFC_OPTION_WORDS, "all", "pool, contexts, jobs, wait, spill", 0, 0,
+     AT(last_resort),
+     "What is tried before an allocation fails, in this order. pool: waits for pending memory and "
+     "gives idle regions back. contexts: the same in the process's other contexts. jobs: asks "
+     "other "
+     "jobs for what they cache (BFC_YIELD). wait: BFC_WAIT. spill: BFC_SPILL.",
+     NULL},
+    {"BFC_WAIT", BFC_OPTION_NUMBER, "0", NULL, 0, 31536000, AT(wait),
+     "Seconds for which an allocation waits for memory that other jobs use, when nothing else is "
+     "left; jobs of one user are served in the order in which they began to wait.",
+     NULL},
     {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
      "Sets what happens to the flag RTLD_DEEPBIND of dlopen. strip: it is removed, "
      "since a library opened with it would bypass the pool. keep: it is left alone.",
@@ -195,8 +206,9 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  may_be_none(option) ? "none or " : "", least, most);
         break;
     case BFC_OPTION_NUMBER:
-        snprintf(text, size, "none or a number from %llu to %llu, such as 1.5",
-                 (unsigned long long)option->least, (unsigned long long)option->most);
+        snprintf(text, size, "%sa number from %llu to %llu, such as 1.5",
+                 may_be_none(option) ? "none or " : "", (unsigned long long)option->least,
+                 (unsigned long long)option->most);
         break;
     case BFC_OPTION_SHARE:
         snprintf(text, size,
@@ -210,6 +222,9 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
         break;
     case BFC_OPTION_FILE:
         snprintf(text, size, "none, or a file's path of 1 to 250 characters");
+        break;
+    case BFC_OPTION_WORDS:
+        snprintf(text, size, "all, none, or some of %s, joined by commas", option->choices);
         break;
     case BFC_OPTION_PATTERNS:
         snprintf(text, size,
@@ -239,6 +254,24 @@ static bool parse_choice(const char *choices, const char *value, int *index) {
         word = comma ? comma + 2 : NULL;
     }
     return false;
+}
+
+static bool parse_words(const char *choices, const char *value, unsigned *bits) {
+    char word[32];
+    int index;
+    *bits = strcmp(value, "all") == 0 ? ~0u : 0;
+    if (*bits || strcmp(value, "none") == 0)
+        return true;
+    for (size_t length; *value; value += length + (value[length] != '\0')) {
+        length = strcspn(value, ",");
+        snprintf(word, sizeof word, "%.*s", (int)length, value);
+        if (length >= sizeof word || !parse_choice(choices, word, &index))
+            return false;
+        *bits |= 1u << index;
+        if (strcmp(value + length, ",") == 0)
+            return false;
+    }
+    return *bits;
 }
 
 /* A decimal fraction below 1, whatever the program's locale: digits after "0." or ".". */
@@ -279,7 +312,7 @@ static bool parse_share(const char *value, struct bfc_amount *amount) {
 static bool parse_number(const char *value, const struct bfc_option *option, double *number) {
     double result = 0, place = 1;
     const char *digit = value;
-    if (strcmp(value, "none") == 0) {
+    if (may_be_none(option) && strcmp(value, "none") == 0) {
         *number = -1;
         return true;
     }
@@ -327,6 +360,8 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
         return true;
     case BFC_OPTION_AMOUNT:
         return parse_amount(value, field);
+    case BFC_OPTION_WORDS:
+        return parse_words(option->choices, value, field);
     case BFC_OPTION_FILE:
         return value[0] && parse_patterns(value, field, 251);
     case BFC_OPTION_PATTERNS:
@@ -447,6 +482,17 @@ static void print_choice(const char *choices, int index, char *text, size_t size
     snprintf(text, size, "%.*s", (int)strcspn(choices, ","), choices);
 }
 
+static void print_words(const char *choices, unsigned bits, char *text, size_t size) {
+    size_t used = 0;
+    char word[32];
+    snprintf(text, size, "%s", bits == ~0u ? "all" : "none");
+    for (int i = 0; bits != ~0u && bits >> i && used < size; i++)
+        if (bits >> i & 1) {
+            print_choice(choices, i, word, sizeof word);
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", word);
+        }
+}
+
 static void print_size_or_none(uint64_t bytes, char *text, size_t size) {
     if (bytes == UINT64_MAX)
         snprintf(text, size, "none");
@@ -497,6 +543,9 @@ static void print_value(const struct bfc_options *options, const struct bfc_opti
     case BFC_OPTION_SHARE:
     case BFC_OPTION_AMOUNT:
         print_amount(field, text, size);
+        break;
+    case BFC_OPTION_WORDS:
+        print_words(option->choices, *(const unsigned *)field, text, size);
         break;
     case BFC_OPTION_FILE:
     case BFC_OPTION_PATTERNS:

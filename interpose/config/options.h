@@ -41,10 +41,12 @@ struct bfc_options {
     uint64_t bypass_above;
     struct bfc_amount gc_threshold; /* a fraction is one of the limit */
     bool yield;
-    double trim_idle; /* seconds; below 0: none */
-    int deepbind;     /* 0: strip, 1: keep; read by itself in resolve.c */
-    int runtime;      /* enum bfc_runtime_mode */
-    char record[256]; /* a file, or empty */
+    unsigned last_resort; /* bit r: enum bfc_rung r is in force */
+    double wait;          /* seconds */
+    double trim_idle;     /* seconds; below 0: none */
+    int deepbind;         /* 0: strip, 1: keep; read by itself in resolve.c */
+    int runtime;          /* enum bfc_runtime_mode */
+    char record[256];     /* a file, or empty */
     bool stats;
     int log; /* enum bfc_log_level */
     bool strict;
@@ -61,6 +63,7 @@ enum bfc_option_kind {
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
     BFC_OPTION_FILE,     /* a path, or none */
+    BFC_OPTION_WORDS,    /* some of `choices`, all or none; stored as a bit each */
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
 };
 
@@ -68,7 +71,7 @@ struct bfc_option {
     const char *name;
     enum bfc_option_kind kind;
     const char *standard; /* the default, as a user would write it */
-    const char *choices;  /* for BFC_OPTION_CHOICE: the words, separated by ", " */
+    const char *choices;  /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", " */
     uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
     size_t offset;        /* of the value in struct bfc_options */
     const char *meaning;

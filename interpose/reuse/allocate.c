@@ -82,14 +82,15 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
-                            enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
+static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                        size_t bytes, enum bfc_reuse_how how, unsigned flags,
+                                        CUdeviceptr *pointer, enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)bfc_load_relaxed(&arena->fatal);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
-    unsigned base = how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0;
+    unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
     for (;;) {
@@ -104,6 +105,18 @@ CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *a
     }
     *pointer = block.start;
     return CUDA_SUCCESS;
+}
+
+CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
+                            enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, pointer, status);
+}
+
+CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                  size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
+                                  enum bfc_status *status) {
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED | BFC_ALLOCATE_AGAIN,
+                            pointer, status);
 }
 
 /* ---- what was handed out ---- */

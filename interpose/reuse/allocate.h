@@ -13,12 +13,18 @@
 enum bfc_reuse_how {
     BFC_REUSE_ANY,
     BFC_REUSE_READY, /* something captures: no pending one */
-    BFC_REUSE_THERE, /* without growing, waiting or counting a failure */
+    BFC_REUSE_THERE, /* without growing or waiting */
 };
 
-/* Hands out a block of the arena's pool. The driver's error, or that of the pool in `status`. */
+/*
+ * Hands out a block of the arena's pool. The driver's error, or that of the pool in `status`, which
+ * the pool does not count as out of memory. bfc_reuse_allocate_again: after such a failure.
+ */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status);
+CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                  size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
+                                  enum bfc_status *status);
 
 /*
  * Blocks that were handed out before their fences were complete are ordered only behind work of

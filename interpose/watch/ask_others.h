@@ -1,10 +1,14 @@
-/* Asking others for memory that a pool lacks: the process's other pools, then other jobs. */
+/*
+ * Asking others for memory that a pool lacks: the process's other contexts on the device, and other
+ * jobs for what they only cache. Rungs of the ladder (last_resort.h): true if the allocation is
+ * served.
+ */
 #ifndef BFC_INTERPOSE_ASK_OTHERS_H
 #define BFC_INTERPOSE_ASK_OTHERS_H
 
-#include <stdint.h>
+#include "interpose/watch/want.h"
 
-/* For the pool of this arena, whose context is current. Returns how many bytes came. */
-uint64_t bfc_ask_others(void *arena, uint64_t bytes);
+bool bfc_ask_contexts(struct bfc_want *want);
+bool bfc_ask_jobs(struct bfc_want *want);
 
 #endif

@@ -15,10 +15,9 @@ enum rung {
     RUNG_WAIT_ALL,      /* wait for all fences */
     RUNG_RELEASE_IDLE,  /* give all idle regions back, if that can help, then grow */
     RUNG_RELEASE_ALL,   /* the same, whether or not it can help */
-    RUNG_ASK,           /* ask other contexts and jobs, then grow */
 };
 
-#define RUNGS_MOST 6
+#define RUNGS_MOST 5
 
 /* What follows from a pool's configuration, worked out once. */
 struct rules {

@@ -25,7 +25,8 @@ static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_po
         request.granules = policy_round(pool, request.bytes) >> BFC_GRANULE_BITS;
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {
-        pool->stats->out_of_memory += !(request.flags & BFC_ALLOCATE_HIT_ONLY);
+        pool->stats->out_of_memory +=
+            !(request.flags & (BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_UNCOUNTED));
         return BFC_OUT_OF_MEMORY;
     }
     if (pool_take(pool, &request)) {
@@ -69,6 +70,18 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
         return allocate(pool, request, false);
     request.granules = round_large(request.granules);
     return allocate(pool, request, true);
+}
+
+void bfc_pool_count_out_of_memory(struct bfc_pool *pool) {
+    pool_enter(pool);
+    pool->stats->out_of_memory++;
+    pool_leave(pool);
+}
+
+void bfc_pool_count_saved(struct bfc_pool *pool) {
+    pool_enter(pool);
+    pool->stats->retries++;
+    pool_leave(pool);
 }
 
 static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr start) {

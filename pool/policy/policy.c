@@ -10,11 +10,10 @@
 #define NOT_SPLIT_SLACK (20 * MIB)
 
 static const enum rung bfc_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_EACH, RUNG_WAIT_ALL,
-                                                RUNG_RELEASE_EACH, RUNG_ASK};
-static const enum rung tf_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_WAIT_ALL, RUNG_RELEASE_IDLE,
-                                               RUNG_ASK};
+                                                RUNG_RELEASE_EACH};
+static const enum rung tf_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_WAIT_ALL, RUNG_RELEASE_IDLE};
 static const enum rung pytorch_rungs[RUNGS_MOST] = {RUNG_WAIT_ENOUGH, RUNG_RELEASE_LARGE,
-                                                    RUNG_WAIT_ALL, RUNG_RELEASE_ALL, RUNG_ASK};
+                                                    RUNG_WAIT_ALL, RUNG_RELEASE_ALL};
 
 static const enum rung *const rungs_of[] = {
     [BFC_POLICY_BFC] = bfc_rungs,

@@ -6,7 +6,6 @@
  * 2 give wholly free regions back, one by one, and grow;
  * 3 wait for all fences, since what they free may make regions wholly free, then for awaited
  *   blocks, one by one, and again 2;
- * 4 ask others on the device, and grow;
  * and last, for any policy, grow if a region was given back meanwhile.
  *
  * The lock is dropped around every call of the upstream.
@@ -106,17 +105,6 @@ static bool wait_for_enough(struct bfc_pool *pool, const struct request *request
     return wait_and_take(pool, request, UINT64_MAX);
 }
 
-static bool ask_other_jobs(struct bfc_pool *pool, const struct request *request,
-                           enum bfc_status *status) {
-    uint64_t size = request_size(request), limit = pool->config.limit;
-    if (!pool->upstream.ask_other_jobs || size > limit || pool->stats->reserved > limit - size)
-        return false;
-    pool_leave(pool);
-    uint64_t came = pool->upstream.ask_other_jobs(pool->upstream.context, size);
-    pool_enter(pool);
-    return pool_take(pool, request) || (came && regions_grow(pool, request, status));
-}
-
 /* With pages there are no regions to give back: what became ready moves. */
 static bool is_release(enum rung rung) {
     return rung == RUNG_RELEASE_LARGE || rung == RUNG_RELEASE_IDLE || rung == RUNG_RELEASE_ALL;
@@ -139,8 +127,6 @@ static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request
         return release_idle(pool, request, status);
     case RUNG_RELEASE_ALL:
         return release_all(pool, request, status);
-    case RUNG_ASK:
-        return ask_other_jobs(pool, request, status);
     case RUNG_END:
         break;
     }

@@ -38,6 +38,20 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
            (pool_take(pool, &least) || regions_grow(pool, &least, status));
 }
 
+/* The last resorts, unless they are switched off, and what they took. */
+static bool climb_all(struct bfc_pool *pool, const struct request *request, uint64_t released,
+                      enum bfc_status *status) {
+    struct bfc_pool_stats *stats = pool->stats;
+    uint64_t began = wait_clock(pool);
+    bool taken = (!pool->config.no_last_resorts && last_resorts(pool, request, released, status)) ||
+                 take_unrounded(pool, request, status);
+    stats->last_resorts++;
+    stats->last_resorts_saved += taken;
+    stats->last_resort_ns += wait_clock(pool) - began;
+    stats->retries += taken && !(request->flags & BFC_ALLOCATE_AGAIN);
+    return taken;
+}
+
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
     wait_poll(pool);
     if (took_hit(pool, request))
@@ -57,12 +71,9 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     enum bfc_status status;
     uint64_t released = stats->release_calls;
     bool taken = regions_grow(pool, request, &status);
-    if (!taken && status == BFC_OUT_OF_MEMORY) {
-        taken = last_resorts(pool, request, released, &status) ||
-                take_unrounded(pool, request, &status);
-        stats->retries += taken;
-    }
+    if (!taken && status == BFC_OUT_OF_MEMORY)
+        taken = climb_all(pool, request, released, &status);
     stats->misses += taken;
-    stats->out_of_memory += !taken;
+    stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);
     return taken ? BFC_OK : status;
 }

@@ -162,7 +162,6 @@ static int run(enum bfc_policy policy, bool paged) {
     struct bfc_upstream upstream = fake_upstream_table(&fake);
     upstream.poll = poll;
     upstream.wait = wait;
-    upstream.ask_other_jobs = NULL;
     if (paged)
         upstream = paged_upstream();
     struct bfc_pool_config config;

@@ -120,27 +120,6 @@ static bfc_fence wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     return tell(fake, fake->completed);
 }
 
-/* All the world came, but nothing did; something came unsaid; or the neighbours took the rest. */
-static uint64_t ask_wrongly(struct fake_upstream *fake, uint64_t bytes) {
-    if (fake->fault.way == 0)
-        return UINT64_MAX;
-    if (fake->fault.way == 1)
-        fake->capacity += bytes;
-    else
-        fake->capacity = fake->taken;
-    return 0;
-}
-
-static uint64_t ask_other_jobs(void *context, uint64_t bytes) {
-    struct fake_upstream *fake = context;
-    if (goes_wrong(fake, FAKE_ASK, ++fake->asks))
-        return ask_wrongly(fake, bytes);
-    uint64_t came = bytes < fake->neighbours ? bytes : fake->neighbours;
-    fake->neighbours -= came;
-    fake->capacity += came;
-    return came;
-}
-
 /* An hour ahead from here on, at the end of time, or back at its beginning. */
 static uint64_t tell_wrongly(struct fake_upstream *fake) {
     fake->clock += fake->fault.way == 0 ? HOUR_NS : 0;
@@ -159,6 +138,5 @@ struct bfc_upstream fake_upstream_table(struct fake_upstream *fake) {
                                  .release = release,
                                  .poll = poll,
                                  .wait = wait,
-                                 .ask_other_jobs = ask_other_jobs,
                                  .now = now};
 }

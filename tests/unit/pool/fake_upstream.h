@@ -15,7 +15,6 @@ enum fake_call {
     FAKE_RELEASE,
     FAKE_POLL,
     FAKE_WAIT,
-    FAKE_ASK,
     FAKE_NOW,
     FAKE_CALLS,
 };
@@ -43,8 +42,7 @@ struct fake_upstream {
     bfc_fence told;      /* the highest fence that poll or wait ever said was complete */
     bfc_fence reachable; /* fences that wait can bring to completion */
     uint64_t clock;      /* nanoseconds; a wait that times out moves it on */
-    uint64_t neighbours; /* bytes that neighbours give back when asked */
-    unsigned reserves, releases, polls, waits, asks, nows;
+    unsigned reserves, releases, polls, waits, nows;
     uint64_t last_wait_timeout;
     unsigned fail_reserve;   /* the n-th reserve from now returns BFC_FAILED */
     unsigned refuse_reserve; /* the next n are refused */

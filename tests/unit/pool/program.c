@@ -239,7 +239,7 @@ static void upset_device(struct machine *m, uint8_t how, uint8_t by) {
         fake->clock += by * UINT64_C(1000000);
         break;
     default:
-        fake->neighbours = by * MIB;
+        fake->capacity += by * MIB;
     }
 }
 
@@ -321,8 +321,6 @@ static void open_machine(struct machine *m, uint8_t kind, struct fake_fault faul
     config.track_idle = kind % 3 == 1;
     config.reuse_pending = m->reuses_pending = kind % 5 != 3;
     struct bfc_upstream upstream = fake_upstream_table(&m->fake);
-    if (kind & 16)
-        upstream.ask_other_jobs = NULL;
     if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
         abort();
 }
@@ -346,7 +344,7 @@ const char *program_run_with(const uint8_t *bytes, size_t count, struct fake_fau
     if (calls)
         memcpy(calls,
                (unsigned[FAKE_CALLS]){m.fake.reserves, m.fake.releases, m.fake.polls, m.fake.waits,
-                                      m.fake.asks, m.fake.nows},
+                                      m.fake.nows},
                FAKE_CALLS * sizeof *calls);
     return m.fault;
 }

@@ -323,9 +323,40 @@ Test(pool, goes_down_the_ladder) {
     give(b, 0);
     get(3 * MIB); /* gave back */
     cr_assert_eq(stats().retries, 2);
-    fake.neighbours = 2 * MIB;
-    get(2 * MIB); /* asked */
-    cr_assert_eq(fake.asks, 1);
+    cr_assert_eq(stats().last_resorts, 2);
+    cr_assert_eq(stats().last_resorts_saved, 2);
+}
+
+/* Who looks further than the pool can counts what came of it. */
+Test(pool, leaves_counting_to_its_caller) {
+    struct bfc_block_info block;
+    fake.capacity = 4 * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool();
+    get(4 * MIB);
+    cr_assert_eq(bfc_pool_allocate(pool, 2 * MIB, BFC_ALLOCATE_UNCOUNTED, &block),
+                 BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_allocate(pool, UINT64_MAX, BFC_ALLOCATE_UNCOUNTED, &block),
+                 BFC_OUT_OF_MEMORY);
+    cr_assert_eq(stats().out_of_memory, 0);
+    bfc_pool_count_out_of_memory(pool);
+    fake.capacity = 6 * MIB;
+    cr_assert_eq(bfc_pool_allocate(pool, 2 * MIB, BFC_ALLOCATE_AGAIN, &block), BFC_OK);
+    cr_assert_eq(stats().retries, 0);
+    bfc_pool_count_saved(pool);
+    cr_assert_eq(stats().retries, 1);
+    cr_assert_eq(stats().out_of_memory, 1);
+}
+
+Test(pool, last_resorts_can_be_switched_off) {
+    struct bfc_block_info block;
+    fake.capacity = 4 * MIB;
+    config.growth = BFC_GROWTH_EXACT;
+    config.no_last_resorts = true;
+    open_pool();
+    give(get(2 * MIB), 0);
+    cr_assert_eq(bfc_pool_allocate(pool, 3 * MIB, 0, &block), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(fake.releases, 0);
 }
 
 Test(pool, trims_as_much_as_asked) {

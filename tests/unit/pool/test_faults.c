@@ -92,7 +92,6 @@ Test(faults, upstream_without_optional_functions) {
     struct bfc_upstream upstream = fake_upstream_table(&fake);
     upstream.wait = NULL;
     upstream.poll = NULL;
-    upstream.ask_other_jobs = NULL;
     upstream.now = NULL;
     cr_assert_eq(bfc_pool_create(&pool, &config, &upstream), BFC_OK);
     work();

@@ -292,7 +292,7 @@ Test(policy, rung_1_waits_for_what_suffices) {
     bfc_pool_free(pool, b, 2);
     cr_assert_eq(get(2 * MIB), a);
     cr_assert_eq(fake.completed, 1, "the younger fence is not waited for");
-    cr_assert_eq(fake.releases + fake.asks, 0);
+    cr_assert_eq(fake.releases, 0);
     cr_assert_eq(stats().retries, 1);
 }
 
@@ -359,7 +359,6 @@ Test(policy, rung_2_gives_back_only_what_is_needed) {
     give(b);
     get(3 * MIB);
     cr_assert_eq(fake.releases, 2);
-    cr_assert_eq(fake.asks, 0);
     give(c);
     cr_assert_eq(stats().retries, 1);
 }
@@ -372,25 +371,6 @@ Test(policy, rung_3_waits_for_all_to_empty_regions) {
     get(6 * MIB); /* no run of blocks is so long: only other regions help */
     cr_assert_eq(fake.completed, 2);
     cr_assert_eq(fake.releases, 2);
-}
-
-Test(policy, rung_4_asks_neighbours) {
-    fill_device(BFC_POLICY_BFC, 4);
-    get(4 * MIB);
-    fake.neighbours = 16 * MIB;
-    get(2 * MIB);
-    cr_assert_eq(fake.asks, 1);
-    cr_assert_eq(fake.neighbours, 14 * MIB, "only as much as is asked");
-    cr_assert_eq(stats().retries, 1);
-}
-
-Test(policy, a_limit_is_not_the_neighbours_fault) {
-    config.limit = 4 * MIB;
-    fill_device(BFC_POLICY_BFC, 64);
-    get(4 * MIB);
-    cr_assert(fails(2 * MIB));
-    cr_assert_eq(fake.asks, 0);
-    cr_assert_eq(stats().out_of_memory, 1);
 }
 
 Test(policy, preallocates_at_the_first_allocation_once) {

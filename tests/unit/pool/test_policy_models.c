@@ -59,7 +59,6 @@ static void open_run(struct run *r, uint64_t seed) {
     r->plain.max_split = config.max_split;
     r->plain.threshold = config.gc_threshold;
     struct bfc_upstream upstream = fake_upstream_table(&r->fake);
-    upstream.ask_other_jobs = NULL;
     if (bfc_pool_create(&r->pool, &config, &upstream) != BFC_OK)
         abort();
 }

@@ -1,5 +1,5 @@
 /*
- * Random programs over an upstream of which one call goes wrong: for each of its six functions,
+ * Random programs over an upstream of which one call goes wrong: for each of its five functions,
  * each of its first calls in the program refuses, fails or answers nonsense, in each of three ways
  * (fake_upstream.c). After every step the checker must be content, no block may be handed out
  * before its fence was said to be complete, and at the end every region must have gone back.
@@ -14,8 +14,7 @@
 #define BYTES (STEP_BYTES * 250)
 #define MOST_CALLS 12 /* of a function in one program, from the first on */
 
-static const char *const names[FAKE_CALLS] = {"reserve", "release",        "poll",
-                                              "wait",    "ask_other_jobs", "now"};
+static const char *const names[FAKE_CALLS] = {"reserve", "release", "poll", "wait", "now"};
 
 static unsigned long long runs[FAKE_CALLS];
 

@@ -1,0 +1,56 @@
+/* The ladder: one table, one function a rung. */
+#include "interpose/watch/last_resort.h"
+
+#include "base/clock.h"
+#include "interpose/config/process.h"
+#include "interpose/stats/events.h"
+#include "interpose/watch/ask_others.h"
+#include "interpose/watch/explain.h"
+
+/* In the order in which they are climbed. A rung asks the pool again itself (bfc_want_again), or
+ * serves the allocation in its own way and sets the status to BFC_OK; true: it is served. */
+static const struct rung {
+    enum bfc_rung number;
+    enum bfc_event_kind event; /* when it has saved an allocation */
+    bool (*climb)(struct bfc_want *want);
+} ladder[] = {
+    {BFC_RUNG_CONTEXTS, BFC_EVENT_SAVED_CONTEXTS, bfc_ask_contexts},
+    {BFC_RUNG_JOBS, BFC_EVENT_SAVED_JOBS, bfc_ask_jobs},
+};
+
+static bool is_in_force(const struct rung *rung) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process && process->options.last_resort >> rung->number & 1;
+}
+
+static bool climb(const struct rung *rung, struct bfc_want *want) {
+    const struct bfc_stats_sink *sink = &want->arena->stats;
+    struct bfc_rung_counts *counts = &sink->section->rungs[rung->number];
+    uint64_t began = bfc_now_ns();
+    bool served = rung->climb(want);
+    uint64_t took = bfc_now_ns() - began;
+    __atomic_fetch_add(&counts->climbed, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counts->saved, served, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counts->ns, took, __ATOMIC_RELAXED);
+    if (served)
+        bfc_observe_landmark(sink, rung->event, took, want->bytes);
+    return served;
+}
+
+CUresult bfc_last_resort(struct bfc_want *want) {
+    want->result = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < sizeof ladder / sizeof ladder[0] && want->status == BFC_OUT_OF_MEMORY;
+         i++)
+        if (is_in_force(&ladder[i]) && climb(&ladder[i], want)) {
+            bfc_pool_count_saved(want->arena->pool);
+            return CUDA_SUCCESS;
+        }
+    return want->result;
+}
+
+void bfc_last_resort_failed(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            size_t bytes) {
+    bfc_pool_count_out_of_memory(arena->pool);
+    bfc_observe_landmark(&arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
+    bfc_explain_out_of_memory(driver, arena, bytes);
+}

@@ -1,0 +1,23 @@
+/* An allocation that its pool could not serve. */
+#include "interpose/watch/want.h"
+
+#include "base/numbers.h"
+
+bool bfc_want_again(struct bfc_want *want) {
+    want->result = bfc_reuse_allocate_again(want->driver, want->arena, want->bytes, want->how,
+                                            want->pointer, &want->status);
+    return want->status == BFC_OK && want->result == CUDA_SUCCESS;
+}
+
+uint64_t bfc_want_device_lacks(const struct bfc_want *want) {
+    size_t free_bytes, total;
+    if (!want->driver->cuMemGetInfo_v2 ||
+        want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+        return want->bytes;
+    return bfc_subtract_saturating(want->bytes + want->arena->left_to_others, free_bytes);
+}
+
+uint64_t bfc_want_limit_lacks(const struct bfc_want *want) {
+    uint64_t reserved = __atomic_load_n(&want->arena->on->reserved, __ATOMIC_RELAXED);
+    return bfc_subtract_saturating(bfc_add_saturating(reserved, want->bytes), want->arena->limit);
+}

@@ -1,0 +1,31 @@
+/* An allocation that its pool could not serve, for what is tried then (last_resort.h). */
+#ifndef BFC_INTERPOSE_WANT_H
+#define BFC_INTERPOSE_WANT_H
+
+#include "interpose/arena/arena.h"
+#include "interpose/reuse/allocate.h"
+
+struct bfc_want {
+    const struct bfc_driver *driver;
+    struct bfc_arena *arena; /* its context is current */
+    size_t bytes;
+    enum bfc_reuse_how how;
+    CUdeviceptr *pointer;   /* set when it is served */
+    enum bfc_status status; /* the pool's answer; BFC_OK: it is served */
+    CUresult result;        /* of the last time that the pool was asked again */
+};
+
+/*
+ * Asks the pool once more, since memory may have come. True: served. False, and the status is no
+ * longer BFC_OUT_OF_MEMORY: nothing further can help.
+ */
+bool bfc_want_again(struct bfc_want *want);
+
+/* Bytes by which the device falls short of the allocation and of what is left to others; 0: of
+ * none, as far as the driver tells. */
+uint64_t bfc_want_device_lacks(const struct bfc_want *want);
+
+/* Bytes that must go before the allocation is within BFC_LIMIT. */
+uint64_t bfc_want_limit_lacks(const struct bfc_want *want);
+
+#endif
