@@ -2,8 +2,16 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/cancel.h"
+
+uint64_t bfc_kernel_now_ns(void) {
+    struct timespec time = {0};
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * BFC_NS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
 
 void bfc_nap(long ns) {
     struct timespec left = {.tv_nsec = ns};

@@ -20,6 +20,10 @@ static inline uint64_t bfc_now_ns(void) {
     return bfc_read_clock(CLOCK_MONOTONIC);
 }
 
+/* The kernel's own monotonic clock, whatever stands before the C library's (libfaketime): for times
+ * that processes compare. */
+uint64_t bfc_kernel_now_ns(void);
+
 static inline double bfc_now_seconds(void) {
     return (double)bfc_now_ns() / (double)BFC_NS_PER_SECOND;
 }

@@ -144,6 +144,27 @@ struct bfc_rung_counts {
     uint64_t ns;      /* spent on it */
 };
 
+/* ---- who waits ---- */
+
+/*
+ * A thread that waits for memory which other jobs use (BFC_WAIT). Those of one device, in whichever
+ * jobs of the user, are one queue, in the order of `since_ns`. A waiter that has not looked for
+ * BFC_WAITER_LOST_NS (it is stopped) is passed over. Who frees, or leaves the queue, adds 1 to
+ * `wake` and wakes that futex. All times are the kernel's CLOCK_MONOTONIC.
+ */
+#define BFC_WAITERS 8u
+#define BFC_WAITER_LOST_NS UINT64_C(2000000000)
+
+struct bfc_waiter {
+    uint64_t bytes; /* asked for; 0: nobody waits here */
+    uint64_t since_ns;
+    uint64_t seen_ns; /* when it last looked */
+    uint32_t wake;
+    uint32_t pool;     /* index of its section */
+    uint32_t position; /* in the queue when it last looked, from 1 */
+    uint32_t zero;
+};
+
 /* ---- a pool's section ---- */
 
 struct bfc_segment_pool {
@@ -312,7 +333,12 @@ struct bfc_segment_header {
     uint64_t forwarded_frees[BFC_FORWARD_REASONS];
     uint64_t bypassed_calls[BFC_BYPASS_KINDS];
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
-    uint64_t reserved_for_growth[64]; /* zero */
+    /* Until then somebody waits for so many bytes, which this job may free: a waiter whose turn it
+     * is moves it on, and wakes the helper thread as for a request. */
+    uint64_t awaited_until_ns;
+    uint64_t awaited_bytes;
+    struct bfc_waiter waiters[BFC_WAITERS];
+    uint64_t reserved_for_growth[22]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u
@@ -332,6 +358,7 @@ _Static_assert(sizeof(struct bfc_segment_pool) ==
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
                "no padding");
+_Static_assert(sizeof(struct bfc_waiter) == 40, "no padding");
 _Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
 _Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,

@@ -26,6 +26,14 @@ const char *bfc_configuration_find(const char *lines, size_t size, const char *n
     return NULL;
 }
 
+struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum bfc_rung rung) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    if (rung == BFC_RUNG_POOL)
+        return (struct bfc_rung_counts){stats->last_resorts, stats->last_resorts_saved,
+                                        stats->last_resort_ns};
+    return pool->rungs[rung];
+}
+
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats) {
     return bfc_add_saturating(bfc_add_saturating(stats->ready, stats->pending), stats->deferred);
 }

@@ -23,6 +23,9 @@ void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE
  */
 uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
 
+/* What a last resort did for the pool's allocations. */
+struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum bfc_rung rung);
+
 /* Bytes free in the pool's regions: ready, pending and deferred. Saturates. */
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
 

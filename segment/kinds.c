@@ -55,6 +55,24 @@ const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind) {
     return NULL;
 }
 
+const char *bfc_rung_name(enum bfc_rung rung) {
+    switch (rung) {
+    case BFC_RUNG_POOL:
+        return "pool";
+    case BFC_RUNG_CONTEXTS:
+        return "contexts";
+    case BFC_RUNG_JOBS:
+        return "jobs";
+    case BFC_RUNG_WAIT:
+        return "wait";
+    case BFC_RUNG_SPILL:
+        return "spill";
+    case BFC_RUNGS:
+        break;
+    }
+    return NULL;
+}
+
 const char *bfc_event_kind_name(enum bfc_event_kind kind) {
     static const char *const names[] = {
         [BFC_EVENT_ALLOCATE] = "allocate",

@@ -7,6 +7,7 @@
 
 const char *bfc_forward_reason_name(enum bfc_forward_reason reason);
 const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind);
+const char *bfc_rung_name(enum bfc_rung rung);
 const char *bfc_event_kind_name(enum bfc_event_kind kind);
 
 #endif

@@ -59,6 +59,18 @@ bool bfc_pid_is_free(int32_t pid) {
     return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+bool bfc_pid_is_stopped(int32_t pid) {
+    char path[32], text[128];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int file = bfc_open(path, O_RDONLY, 0);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *state = strrchr(text, ')'); /* the name before it may hold anything */
+    return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
+}
+
 bool bfc_segment_remove(int directory, const struct bfc_segment_name *name) {
     struct stat status;
     return bfc_file_status_at(directory, name->text, &status) && S_ISREG(status.st_mode) &&

@@ -40,6 +40,9 @@ bool bfc_segment_names_visit(int directory, size_t most, bfc_segment_name_visit 
 /* Whether no process of this pid namespace has this pid. */
 bool bfc_pid_is_free(int32_t pid);
 
+/* Whether a signal or a debugger has stopped the process. */
+bool bfc_pid_is_stopped(int32_t pid);
+
 /* Removes the segment if it is a plain file of this user's. Returns whether it was removed. */
 bool bfc_segment_remove(int directory, const struct bfc_segment_name *name);
 

@@ -1,6 +1,7 @@
 /* Reads other jobs' segments. */
 #include "segment/other_jobs.h"
 
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/shared_folder.h"
 #include "segment/figures.h"
 #include "segment/file.h"
+#include "segment/queue.h"
 
 #define MOST_ENTRIES 1024
 
@@ -97,6 +99,33 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
     return there;
 }
 
+/* A killed process that nobody has waited for yet still has its pid. */
+static bool is_dead(int file) {
+    uint32_t owner = 0;
+    return !read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) ||
+           (owner & FUTEX_OWNER_DIED);
+}
+
+static bool read_all_waiters(int file, struct bfc_waiter waiters[BFC_WAITERS]) {
+    return read_at(file, waiters, BFC_WAITERS * sizeof *waiters,
+                   offsetof(struct bfc_segment_header, waiters));
+}
+
+/* Those on the device; the others' bytes become 0. */
+static bool read_waiters(int file, const uint8_t *uuid, struct bfc_other_job *job) {
+    uint8_t its_uuid[16];
+    if (!read_all_waiters(file, job->waiters))
+        return false;
+    for (unsigned i = 0; i < BFC_WAITERS; i++) {
+        struct bfc_waiter *waiter = &job->waiters[i];
+        if (waiter->bytes && (waiter->pool >= BFC_SEGMENT_POOLS ||
+                              !READ_MEMBER(file, waiter->pool, device_uuid, its_uuid) ||
+                              memcmp(its_uuid, uuid, sizeof its_uuid) != 0))
+            waiter->bytes = 0;
+    }
+    return true;
+}
+
 static bool look_at_job(void *context, int directory, const struct bfc_segment_name *name) {
     struct search *search = context;
     struct bfc_other_job *job = &search->found[search->count];
@@ -106,7 +135,8 @@ static bool look_at_job(void *context, int directory, const struct bfc_segment_n
         bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
         return true;
     *job = (struct bfc_other_job){.pid = name->pid};
-    if (read_job_command(file, job) && read_pools(file, search->uuid, job))
+    if (!is_dead(file) && read_job_command(file, job) && read_pools(file, search->uuid, job) &&
+        read_waiters(file, search->uuid, job))
         search->count++;
     close(file);
     return search->count < search->most;
@@ -143,4 +173,36 @@ struct bfc_segment_header *bfc_other_job_map(int32_t pid) {
     struct bfc_segment_header *header = map_job_segment(&look, directory);
     close(directory);
     return header;
+}
+
+/* ---- who waits ---- */
+
+static bool has_waiters(const struct bfc_segment_look *look, int directory) {
+    struct bfc_waiter waiters[BFC_WAITERS];
+    int file;
+    bool some = false;
+    if (bfc_segment_file_open(look, directory, false, &file) != BFC_READ_OK)
+        return false;
+    if (read_all_waiters(file, waiters))
+        for (unsigned i = 0; i < BFC_WAITERS; i++)
+            some |= waiters[i].bytes != 0;
+    close(file);
+    return some;
+}
+
+static bool wake_waiters(void *context, int directory, const struct bfc_segment_name *name) {
+    const struct bfc_segment_look look = {.name = name};
+    (void)context;
+    if (name->pid == getpid() || !has_waiters(&look, directory))
+        return true;
+    struct bfc_segment_header *header = map_job_segment(&look, directory);
+    if (header) {
+        bfc_waiters_wake(header);
+        munmap(header, BFC_SEGMENT_SIZE);
+    }
+    return true;
+}
+
+void bfc_other_jobs_wake(void) {
+    visit_ours(wake_waiters, NULL);
 }

@@ -12,10 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "layout/segment.h"
+
 struct bfc_other_job {
     int32_t pid;
     uint64_t in_use, cached; /* on the device, in bytes */
     char command[64];
+    struct bfc_waiter waiters[BFC_WAITERS]; /* on the device; as they stand, see segment/queue.h */
 };
 
 /* Lists living jobs with memory on the device of this UUID, at most `most`; returns how many. */
@@ -26,6 +29,9 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
  * header; NULL on failure. Unmap it with munmap.
  */
 struct bfc_segment_header *bfc_other_job_map(int32_t pid);
+
+/* Has all who wait in other jobs look again (segment/queue.h). */
+void bfc_other_jobs_wake(void);
 
 /* Removes segments whose processes are dead: a killed job leaves its segment, which takes memory.
  */

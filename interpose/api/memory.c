@@ -20,6 +20,7 @@
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
 #include "interpose/stats/trace_writer.h"
+#include "interpose/watch/helper.h"
 #include "interpose/watch/last_resort.h"
 
 /* ---- forwarding ---- */
@@ -54,9 +55,11 @@ static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status 
 /* More than the device has: nothing that the pool could give back would help. */
 static NOINLINE CUresult refuse_too_large(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           CUdeviceptr *pointer, size_t bytes) {
+    struct bfc_want want =
+        bfc_want_new(driver, arena, bytes, BFC_REUSE_ANY, pointer, BFC_OUT_OF_MEMORY);
     CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        bfc_last_resort_failed(driver, arena, bytes);
+        bfc_last_resort_failed(&want);
     return result;
 }
 
@@ -68,7 +71,7 @@ static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
     if (want->status == BFC_OK && result == CUDA_SUCCESS)
         bfc_events_add_allocation(&want->arena->stats, *want->pointer, want->bytes, start);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        bfc_last_resort_failed(want->driver, want->arena, want->bytes);
+        bfc_last_resort_failed(want);
     return result;
 }
 
@@ -84,10 +87,10 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
     }
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
     BFC_CHECK_POOL(arena->pool);
-    if (status != BFC_OK)
-        return look_further(&(struct bfc_want){driver, arena, bytes, how, pointer, status,
-                                               CUDA_ERROR_OUT_OF_MEMORY},
-                            start);
+    if (status != BFC_OK) {
+        struct bfc_want want = bfc_want_new(driver, arena, bytes, how, pointer, status);
+        return look_further(&want, start);
+    }
     if (result == CUDA_SUCCESS)
         bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
     return result;
@@ -153,6 +156,13 @@ static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *dri
                  : forward_allocation(driver, pointer, bytes, reason);
 }
 
+static NOINLINE CUresult look_beyond(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                     CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
+                                     uint64_t start) {
+    struct bfc_want want = bfc_want_new(driver, arena, bytes, BFC_REUSE_ANY, pointer, status);
+    return look_further(&want, start);
+}
+
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     struct bfc_block_info block;
     enum bfc_forward_reason reason;
@@ -166,9 +176,7 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
     BFC_CHECK_POOL(arena->pool);
     if (UNLIKELY(status != BFC_OK))
-        return look_further(&(struct bfc_want){driver, arena, bytes, BFC_REUSE_ANY, pointer, status,
-                                               CUDA_ERROR_OUT_OF_MEMORY},
-                            start);
+        return look_beyond(driver, arena, pointer, bytes, status, start);
     *pointer = block.start;
     bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
     return CUDA_SUCCESS;
@@ -238,7 +246,7 @@ static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresu
 }
 
 /* A free that may have to be recorded, that may be of a block with attributes, or the driver's. */
-static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
+static CUresult free_looking(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)
         return answered.result;
@@ -253,6 +261,13 @@ static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
+}
+
+/* And somebody may wait for it. */
+static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
+    CUresult result = free_looking(pointer);
+    bfc_helper_note_free();
+    return result;
 }
 
 CUresult bfc_free(CUdeviceptr pointer) {
@@ -288,6 +303,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
+        bfc_helper_note_free();
         return finish_free(arena, pointer, result, attributed, start);
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)

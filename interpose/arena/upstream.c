@@ -10,14 +10,17 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/config/log.h"
+#include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 #include "interpose/host/background.h"
 #include "interpose/stats/events.h"
+#include "segment/queue.h"
 
 static __thread CUresult last_error INITIAL_EXEC;
 
@@ -39,6 +42,25 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_aren
     return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
 }
 
+static __thread bool has_turn INITIAL_EXEC;
+
+void bfc_upstream_take_turn(bool takes) {
+    has_turn = takes;
+}
+
+/* What another job waits for before us, and we would wait too. */
+static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                             uint64_t bytes) {
+    const struct bfc_process *process = bfc_process_if_made();
+    size_t free_bytes, total;
+    if (has_turn || !arena->stats.segment || !process || process->options.wait <= 0)
+        return false;
+    uint64_t wanted = bfc_waiters_want(arena->stats.segment);
+    return wanted && driver->cuMemGetInfo_v2 &&
+           driver->cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS &&
+           free_bytes < bfc_add_saturating(bytes, wanted);
+}
+
 /* What the device has left, for the segment; its context is current. */
 static void note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     size_t free_bytes, total_bytes;
@@ -58,8 +80,11 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
     if (result != CUDA_SUCCESS)
         return result;
     bool enough = leaves_enough(driver, arena, bytes);
-    *why = enough ? "the driver refused it" : "less than BFC_RESERVE would be left to others";
-    result = enough ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+    bool due = enough && is_due_to_others(driver, arena, bytes);
+    *why = due      ? "another job waits for memory"
+           : enough ? "the driver refused it"
+                    : "less than BFC_RESERVE would be left to others";
+    result = enough && !due ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, arena)) {
         driver->cuMemFree_v2(*pointer);
         *why = "the host has no memory for its record";

@@ -23,6 +23,12 @@ CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_ar
 uint64_t bfc_upstream_free_spare_page(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /*
+ * A process that waits for others (BFC_WAIT) does not take what another one waits for before it:
+ * its pools then do not grow. Except in this thread, from true to false: it is its turn.
+ */
+void bfc_upstream_take_turn(bool takes);
+
+/*
  * Why growing last failed in this thread: the driver's own answer, which is then forgotten;
  * CUDA_SUCCESS if there is none.
  */

@@ -129,7 +129,8 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     process->serves = process->active && !process->refuse;
     process->alive = true;
     const struct bfc_driver *driver = bfc_driver();
-    process->usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
+    bool usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
+    process->usual = usual ? BFC_USUAL : BFC_USUAL_FREES;
     struct bfc_process *first = NULL;
     if (!bfc_compare_exchange_seq_cst(&bfc_process_made, &first, process)) {
         munmap(process, sizeof *process);
@@ -158,5 +159,13 @@ const struct bfc_process *bfc_process(void) {
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)
-        bfc_store_relaxed(&process->usual, false);
+        bfc_fetch_and_seq_cst(&process->usual, ~(unsigned)BFC_USUAL_CALLS);
+}
+
+void bfc_process_watch_frees(bool watch) {
+    struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
+    if (process && watch)
+        bfc_fetch_and_seq_cst(&process->usual, ~(unsigned)BFC_USUAL_FREES);
+    else if (process && process->alive)
+        bfc_fetch_or_seq_cst(&process->usual, BFC_USUAL_FREES);
 }

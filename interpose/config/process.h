@@ -14,13 +14,19 @@
 #include "interpose/config/log.h"
 #include "interpose/config/options.h"
 
+/* Together: nothing but the call at hand remains to be looked at. */
+enum bfc_usual {
+    BFC_USUAL_CALLS = 1, /* serves, records no trace, and the driver has all that pooling needs */
+    BFC_USUAL_FREES = 2, /* nobody waits for what is freed */
+    BFC_USUAL = 3,
+};
+
 struct bfc_process {
-    bool alive;  /* false in a forked child */
-    bool active; /* false: disabled by a variable */
-    bool serves; /* alive, active and not refuse: allocations may come from a pool */
-    bool refuse; /* BFC_STRICT, and a variable is malformed: allocations fail */
-    bool usual;  /* atomic: serves, records no trace, and the driver has all that pooling needs: no
-                    further checks */
+    bool alive;     /* false in a forked child */
+    bool active;    /* false: disabled by a variable */
+    bool serves;    /* alive, active and not refuse: allocations may come from a pool */
+    bool refuse;    /* BFC_STRICT, and a variable is malformed: allocations fail */
+    unsigned usual; /* atomic: BFC_USUAL, or less */
     unsigned configuration_errors;
     char complaints[1024]; /* a line each, cut off */
     struct bfc_options options;
@@ -32,7 +38,7 @@ extern struct bfc_process *bfc_process_made;
 /* Whether the process is as usual, so that only the call at hand remains to be looked at. */
 static inline bool bfc_process_is_usual(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
-    return LIKELY(process && bfc_load_relaxed(&process->usual));
+    return LIKELY(process && bfc_load_relaxed(&process->usual) == BFC_USUAL);
 }
 
 /* Whether this is a forked child (fork_check.h): nothing of ours goes on, and what other threads
@@ -44,6 +50,9 @@ static inline bool bfc_process_is_forked(void) {
 
 /* From now on each call asks for itself. */
 void bfc_process_no_longer_usual(void);
+
+/* Whether each free is to be looked at, since somebody waits for it. */
+void bfc_process_watch_frees(bool watch);
 
 /* Whether allocations may come from a pool, as far as is known without making the state. */
 static inline bool bfc_process_serves(void) {

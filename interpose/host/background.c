@@ -15,8 +15,12 @@ void bfc_background_enter(void) {
     is_background = true;
 }
 
+bool bfc_background_is_over(void) {
+    return bfc_load_seq_cst(&stopping);
+}
+
 bool bfc_background_is_stopped(void) {
-    return is_background && bfc_load_seq_cst(&stopping);
+    return is_background && bfc_background_is_over();
 }
 
 /* Published, then checked: of a piece of work and a stop that begin together one sees the other. */

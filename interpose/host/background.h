@@ -18,6 +18,9 @@ void bfc_background_end(void);
 /* No more work from now on; waits for what is under way, but no longer than this. */
 void bfc_background_stop(uint64_t longest_ns);
 
+/* Whether the process is on its way out. */
+bool bfc_background_is_over(void);
+
 /* Whether the calling thread is the one in the background, and was stopped. */
 bool bfc_background_is_stopped(void);
 

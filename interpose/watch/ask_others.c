@@ -2,6 +2,7 @@
 #include "interpose/watch/ask_others.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
@@ -26,10 +27,21 @@ static uint64_t ask_other_jobs(const struct bfc_want *want) {
     return came;
 }
 
+/* What one job gives back another one may take first: then once more, as long as something comes.
+ */
+#define LONGEST_NS BFC_NS_PER_SECOND
+
 /* Other processes do not help against our own limit. */
 bool bfc_ask_jobs(struct bfc_want *want) {
     const struct bfc_process *process = bfc_process_if_made();
     if (!process || !process->options.yield || bfc_want_limit_lacks(want))
         return false;
-    return ask_other_jobs(want) && bfc_want_again(want);
+    uint64_t until = bfc_now_ns() + LONGEST_NS;
+    while (ask_other_jobs(want)) {
+        if (bfc_want_again(want))
+            return true;
+        if (want->status != BFC_OUT_OF_MEMORY || bfc_now_ns() >= until)
+            return false;
+    }
+    return false;
 }

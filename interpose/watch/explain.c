@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/numbers.h"
+#include "interpose/config/process.h"
 #include "interpose/config/ranks.h"
 #include "interpose/host/quiet.h"
 #include "interpose/host/scratch.h"
@@ -22,8 +23,9 @@
 #include "segment/figures.h"
 #include "segment/kinds.h"
 #include "segment/other_jobs.h"
+#include "segment/queue.h"
 
-#define SILENCE_NS UINT64_C(10000000000)
+#define SILENCE_NS UINT64_C(60000000000)
 #define MAP_WIDTH 64u
 #define JOBS_SHOWN 4u
 
@@ -31,7 +33,7 @@
 
 struct text {
     size_t used;
-    char bytes[3072];
+    char bytes[4096];
 };
 
 static void add_text(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -71,18 +73,24 @@ static void add_rank(struct text *text) {
 
 /* ---- out of memory ---- */
 
-/* Says whether it is time, and how many were not told of since the last time. */
-static bool may_speak(unsigned *kept_back) {
-    static uint64_t next_ns;
+enum speech { SILENT, A_LINE, ALL };
+
+/* The text, after a minute without a failure; else at most a line a minute, which tells how many
+ * failed since something was last said. */
+static enum speech may_speak(unsigned *since) {
+    static uint64_t last_failure_ns, next_line_ns;
     static unsigned silent;
     uint64_t ns = bfc_now_ns();
-    uint64_t next = bfc_load_relaxed(&next_ns);
-    if (ns < next || !bfc_compare_exchange_relaxed(&next_ns, &next, ns + SILENCE_NS)) {
+    uint64_t last = bfc_exchange_relaxed(&last_failure_ns, ns);
+    uint64_t next = bfc_load_relaxed(&next_line_ns);
+    bool is_new = !last || ns - last >= SILENCE_NS;
+    if ((!is_new && ns < next) ||
+        !bfc_compare_exchange_relaxed(&next_line_ns, &next, ns + SILENCE_NS)) {
         bfc_fetch_add_relaxed(&silent, 1);
-        return false;
+        return SILENT;
     }
-    *kept_back = bfc_exchange_relaxed(&silent, 0);
-    return true;
+    *since = bfc_exchange_relaxed(&silent, 0) + 1;
+    return is_new ? ALL : A_LINE;
 }
 
 /* All regions one after another, in MAP_WIDTH columns. */
@@ -122,8 +130,38 @@ static void add_map(struct text *text, struct bfc_pool *pool, uint64_t reserved)
     add_text(text, "  (# in use, + partly, ~ pending, . free)\n");
 }
 
-/* Of this process's other contexts on the device; returns how much they have in use. */
-static uint64_t add_siblings(struct text *text, const struct bfc_arena *arena) {
+/* What is known when an allocation fails; sizes in bytes. */
+struct picture {
+    const struct bfc_want *want;
+    struct bfc_pool_stats stats;
+    uint64_t cached;                    /* in the pool */
+    uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
+    uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
+    uint64_t jobs_in_use, jobs_cached;  /* of other preloaded jobs of the user */
+    int32_t cacher;                     /* the job that caches most, */
+    uint64_t cacher_cached;
+};
+
+static uint64_t limit_of(const struct picture *p) {
+    return p->want->arena->limit;
+}
+
+static bool is_too_large(const struct picture *p) {
+    return p->want->bytes > p->want->arena->device_total;
+}
+
+static bool is_beyond_limit(const struct picture *p) {
+    return !is_too_large(p) && bfc_want_limit_lacks(p->want) > 0;
+}
+
+static bool is_left_to_others(const struct picture *p) {
+    return !is_beyond_limit(p) && p->want->arena->left_to_others &&
+           p->device_free >= p->want->bytes;
+}
+
+/* Of this process's other contexts on the device. */
+static void add_siblings(struct text *text, struct picture *p) {
+    const struct bfc_arena *arena = p->want->arena;
     struct bfc_arena *other = NULL;
     struct bfc_pool_stats stats;
     uint64_t in_use = 0, cached = 0;
@@ -133,91 +171,221 @@ static uint64_t add_siblings(struct text *text, const struct bfc_arena *arena) {
             in_use += stats.in_use;
             cached += bfc_pool_cached(&stats);
         }
+    p->own_in_use = p->stats.in_use + in_use;
+    p->own_reserved = bfc_load_relaxed(&arena->on->reserved);
     if (in_use || cached)
         add_text(text, "  beside it    this process in other contexts: %s in use, %s cached\n",
                  BYTES(in_use), BYTES(cached));
-    return in_use;
 }
 
-/* Returns how much they cache. */
-static uint64_t add_other_jobs(struct text *text, const struct bfc_arena *arena) {
+static bool waits(const struct bfc_other_job *job) {
+    uint64_t now = bfc_kernel_now_ns();
+    for (unsigned i = 0; i < BFC_WAITERS; i++)
+        if (bfc_waiter_is_there(&job->waiters[i], now))
+            return true;
+    return false;
+}
+
+static void add_other_jobs(struct text *text, struct picture *p) {
     struct bfc_other_job found[JOBS_SHOWN];
-    uint64_t cached = 0;
-    size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, found, JOBS_SHOWN);
+    size_t count = bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, found, JOBS_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        add_text(text, "  beside it    process %d (%s): %s in use, %s cached\n", (int)found[i].pid,
-                 found[i].command, BYTES(found[i].in_use), BYTES(found[i].cached));
-        cached += found[i].cached;
+        add_text(text, "  beside it    process %d (%s): %s in use, %s cached%s\n",
+                 (int)found[i].pid, found[i].command, BYTES(found[i].in_use),
+                 BYTES(found[i].cached), waits(&found[i]) ? "; it waits for memory" : "");
+        p->jobs_in_use += found[i].in_use;
+        p->jobs_cached += found[i].cached;
+        if (found[i].cached > p->cacher_cached) {
+            p->cacher = found[i].pid;
+            p->cacher_cached = found[i].cached;
+        }
     }
-    return cached;
 }
 
-/* The first cause that explains it, and what to try. */
-static void add_advice(struct text *text, const struct bfc_arena *arena,
-                       const struct bfc_pool_stats *stats, uint64_t in_use, uint64_t bytes,
-                       uint64_t others) {
-    uint64_t cached = bfc_pool_cached(stats);
-    add_text(text, "  try          ");
-    if (bytes > arena->device_total)
-        add_text(text, "a smaller problem: the device has %s in all\n", BYTES(arena->device_total));
-    else if (in_use + bytes > arena->limit)
-        add_text(text, "a higher BFC_LIMIT: it is %s, and %s are in use\n", BYTES(arena->limit),
-                 BYTES(in_use));
-    else if (cached >= bytes)
-        add_text(text,
-                 "BFC_GROWTH_SIZE=1G%s: what is cached would suffice, but lies in pieces; larger "
-                 "regions keep it together\n",
-                 arena->limit < arena->device_total ? ", or a higher BFC_LIMIT" : "");
-    else if (others >= bytes)
-        add_text(text,
-                 "bfcstat trim PID for the processes beside it: what they cache would suffice\n");
+/* What the driver counts and no pool that we see has reserved. */
+static void add_rest(struct text *text, const struct picture *p) {
+    uint64_t ours = p->own_reserved + p->jobs_in_use + p->jobs_cached;
+    uint64_t rest = bfc_subtract_saturating(p->device_total, p->device_free + ours);
+    if (p->device_total && rest)
+        add_text(
+            text,
+            "  others       %s by the driver's count: contexts, other users, programs that are "
+            "not preloaded\n",
+            BYTES(rest));
+}
+
+/* Which limit bites. */
+static void add_cause(struct text *text, const struct picture *p) {
+    const struct bfc_arena *arena = p->want->arena;
+    add_text(text, "  refused by   ");
+    if (is_too_large(p))
+        add_text(text, "the size of the device: %s in all\n", BYTES(arena->device_total));
+    else if (is_beyond_limit(p))
+        add_text(text, "BFC_LIMIT: it is %s, and this process has %s of it reserved\n",
+                 BYTES(limit_of(p)), BYTES(p->own_reserved));
+    else if (is_left_to_others(p))
+        add_text(text, "BFC_RESERVE: %s are left to others, and %s are free on the device\n",
+                 BYTES(arena->left_to_others), BYTES(p->device_free));
     else
-        add_text(text, "a smaller problem, or fewer processes on the device: %s are in use here\n",
-                 BYTES(in_use));
+        add_text(text, "the device: %s in all, %s free by the driver\n", BYTES(arena->device_total),
+                 BYTES(p->device_free));
 }
 
-static void add_out_of_memory(struct text *text, const struct bfc_driver *driver,
-                              struct bfc_arena *arena, size_t bytes) {
-    struct bfc_pool_stats stats;
-    size_t device_free = 0, device_total = 0;
-    bfc_pool_read_stats(arena->pool, &stats);
-    if (driver->cuMemGetInfo_v2)
-        driver->cuMemGetInfo_v2(&device_free, &device_total);
-    uint64_t cached = bfc_pool_cached(&stats);
-    add_text(text, "bfcpreload: out of memory: %s asked for on device %d (%s)\n", BYTES(bytes),
-             (int)arena->device, arena->stats.section->device_name);
-    add_rank(text);
-    add_text(text, "  device       %s in all, %s free by the driver\n", BYTES(arena->device_total),
-             BYTES(device_free));
-    add_text(text, "  this process %s reserved", BYTES(stats.reserved));
-    if (arena->limit != UINT64_MAX)
-        add_text(text, " of at most %s (BFC_LIMIT)", BYTES(arena->limit));
-    add_text(text, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
-             BYTES(stats.in_use), BYTES(cached), BYTES(stats.ready), BYTES(stats.pending),
-             BYTES(stats.deferred));
-    add_text(text,
-             "  largest free %s; fragmentation keeps %s of the cached memory from one block\n",
-             BYTES(stats.largest_free), BYTES(bfc_subtract_saturating(cached, stats.largest_free)));
-    add_map(text, arena->pool, stats.reserved);
-    uint64_t in_use = stats.in_use + add_siblings(text, arena);
-    int cancel = bfc_cancel_disable();
-    uint64_t others = add_other_jobs(text, arena);
-    bfc_cancel_restore(cancel);
-    add_advice(text, arena, &stats, in_use, bytes, others);
+static void add_wait(struct text *text, const struct bfc_want *want) {
+    static const char *const ends[] = {
+        [BFC_WAIT_TIME] = "until BFC_WAIT was over",
+        [BFC_WAIT_SIGNAL] = "until a signal came",
+        [BFC_WAIT_STUCK] = "no longer, since all jobs that wait hold what the others want",
+        [BFC_WAIT_ENDED] = "until the context or the process was about to end",
+    };
+    if (want->waited != BFC_WAIT_NOT_BEGUN)
+        add_text(text, "  waited       %.1f s, %s\n", (double)want->waited_ns / 1e9,
+                 ends[want->waited]);
 }
 
-void bfc_explain_out_of_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
-                               size_t bytes) {
+/* ---- what would have helped ---- */
+
+static uint64_t round_up_mib(uint64_t bytes) {
+    return (bytes + (1 << 20) - 1) >> 20;
+}
+
+/* What the device would have had for it, with so much more. */
+static bool device_would_have(const struct picture *p, uint64_t more) {
+    return p->want->bytes + p->want->arena->left_to_others <=
+           bfc_add_saturating(p->device_free, more);
+}
+
+static bool try_limit(struct text *text, const struct picture *p) {
+    if (!is_beyond_limit(p) || !device_would_have(p, 0))
+        return false;
+    add_text(text, "a higher BFC_LIMIT: with %lluM it would have fitted\n",
+             (unsigned long long)round_up_mib(p->own_reserved + p->want->bytes));
+    return true;
+}
+
+static bool try_reserve(struct text *text, const struct picture *p) {
+    if (!is_left_to_others(p))
+        return false;
+    add_text(text, "a lower BFC_RESERVE: with %lluM it would have fitted\n",
+             (unsigned long long)((p->device_free - p->want->bytes) >> 20));
+    return true;
+}
+
+/* Gaps and what could still be taken, were they one piece. */
+static bool try_growth(struct text *text, const struct picture *p) {
+    uint64_t room = bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
+                            bfc_subtract_saturating(limit_of(p), p->own_reserved));
+    if (!p->cached || bfc_add_saturating(p->cached, room) < p->want->bytes)
+        return false;
+    add_text(
+        text,
+        "BFC_GROWTH_SIZE=1G: in one piece the %s cached and the %s that could be taken would have "
+        "sufficed; larger regions keep them together\n",
+        BYTES(p->cached), BYTES(room));
+    return true;
+}
+
+static bool try_trim(struct text *text, const struct picture *p) {
+    if (is_beyond_limit(p) || !p->cacher_cached || !device_would_have(p, p->cacher_cached))
+        return false;
+    add_text(
+        text,
+        "bfcstat trim %d: what that process caches would have sufficed, but it did not give it "
+        "back (it is stopped, has BFC_YIELD=0, or caches it in pieces)\n",
+        (int)p->cacher);
+    return true;
+}
+
+static bool try_wait(struct text *text, const struct picture *p) {
     const struct bfc_process *process = bfc_process_if_made();
-    unsigned kept_back;
-    if (!process || process->options.log < BFC_LOG_ERROR || !may_speak(&kept_back))
+    if (is_beyond_limit(p) || !process || process->options.wait > 0 || !p->jobs_in_use ||
+        !device_would_have(p, bfc_add_saturating(p->jobs_in_use, p->jobs_cached)))
+        return false;
+    add_text(text,
+             "BFC_WAIT=SECONDS: it would fit once the jobs beside it have freed what they use\n");
+    return true;
+}
+
+/* Each is tried on the figures first: would the request have fitted? */
+static void add_advice(struct text *text, const struct picture *p) {
+    static bool (*const tries[])(struct text *, const struct picture *) = {
+        try_limit, try_reserve, try_growth, try_trim, try_wait,
+    };
+    size_t before = text->used, given = 0;
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0] && !is_too_large(p); i++) {
+        before = text->used;
+        add_text(text, given ? "  or           " : "  try          ");
+        if (tries[i](text, p))
+            given++;
+        else
+            text->used = before;
+    }
+    if (!given && p->want->bytes + p->own_in_use <= bfc_min(limit_of(p), p->device_total))
+        add_text(text, "  try          fewer processes on the device: %s are in use here\n",
+                 BYTES(p->own_in_use));
+    else if (!given)
+        add_text(text,
+                 "  try          a smaller problem: %s are in use here, and nothing that could be "
+                 "set would make room\n",
+                 BYTES(p->own_in_use));
+}
+
+static void add_own(struct text *text, const struct picture *p) {
+    const struct bfc_pool_stats *stats = &p->stats;
+    add_text(text, "  this process %s reserved", BYTES(stats->reserved));
+    if (limit_of(p) != UINT64_MAX)
+        add_text(text, " of at most %s (BFC_LIMIT)", BYTES(limit_of(p)));
+    add_text(text, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
+             BYTES(stats->in_use), BYTES(p->cached), BYTES(stats->ready), BYTES(stats->pending),
+             BYTES(stats->deferred));
+    add_text(
+        text, "  largest free %s; fragmentation keeps %s of the cached memory from one block\n",
+        BYTES(stats->largest_free), BYTES(bfc_subtract_saturating(p->cached, stats->largest_free)));
+    add_map(text, p->want->arena->pool, stats->reserved);
+}
+
+static void add_head(struct text *text, const struct bfc_want *want) {
+    add_text(text, "bfcpreload: out of memory: %s asked for on device %d (%s)\n",
+             BYTES(want->bytes), (int)want->arena->device, want->arena->stats.section->device_name);
+    add_rank(text);
+}
+
+static void add_out_of_memory(struct text *text, const struct bfc_want *want) {
+    struct picture picture = {.want = want};
+    size_t device_free = 0, device_total = 0;
+    bfc_pool_read_stats(want->arena->pool, &picture.stats);
+    if (want->driver->cuMemGetInfo_v2)
+        want->driver->cuMemGetInfo_v2(&device_free, &device_total);
+    picture.device_free = device_free;
+    picture.device_total = device_total;
+    picture.cached = bfc_pool_cached(&picture.stats);
+    add_head(text, want);
+    add_own(text, &picture);
+    add_siblings(text, &picture);
+    int cancel = bfc_cancel_disable();
+    add_other_jobs(text, &picture);
+    bfc_cancel_restore(cancel);
+    add_rest(text, &picture);
+    add_cause(text, &picture);
+    add_wait(text, want);
+    add_advice(text, &picture);
+}
+
+void bfc_explain_out_of_memory(const struct bfc_want *want) {
+    const struct bfc_process *process = bfc_process_if_made();
+    unsigned since = 0;
+    if (!process || process->options.log < BFC_LOG_ERROR)
         return;
-    struct text *text = bfc_scratch_begin(sizeof *text);
+    enum speech speech = may_speak(&since);
+    if (speech == A_LINE)
+        bfc_log(BFC_LOG_ERROR,
+                "out of memory again: %u times in the last minute or so, the last for %s on "
+                "device %d",
+                since, BYTES(want->bytes), (int)want->arena->device);
+    struct text *text = speech == ALL ? bfc_scratch_begin(sizeof *text) : NULL;
     if (!text)
         return;
-    add_out_of_memory(text, driver, arena, bytes);
-    if (kept_back)
-        add_text(text, "  %u more failed since this was last said\n", kept_back);
+    add_out_of_memory(text, want);
     bfc_quiet_write(text->bytes, text->used);
     bfc_scratch_end(text, sizeof *text);
 }

@@ -7,13 +7,14 @@
 #ifndef BFC_INTERPOSE_EXPLAIN_H
 #define BFC_INTERPOSE_EXPLAIN_H
 
-#include "interpose/arena/arena.h"
+#include "interpose/watch/want.h"
 
 /*
- * An allocation of `bytes` is about to fail with CUDA_ERROR_OUT_OF_MEMORY. Explains why, at most
- * once in ten seconds, since a program may try and fail often. Thread-safe.
+ * An allocation is about to fail with CUDA_ERROR_OUT_OF_MEMORY: says who holds what, which limit
+ * bites, what was tried and what would have helped. A program that fails again and again (one that
+ * retries, or probes for a size) gets the text once, and then a line a minute that counts, until it
+ * has not failed for a minute. Thread-safe.
  */
-void bfc_explain_out_of_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
-                               size_t bytes);
+void bfc_explain_out_of_memory(const struct bfc_want *want);
 
 #endif

@@ -1,6 +1,7 @@
 /* The helper thread. */
 #include "interpose/watch/helper.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,11 +11,15 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "interpose/host/background.h"
 #include "interpose/host/c_library.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
+#include "interpose/stats/segment.h"
 #include "interpose/watch/occupancy.h"
+#include "segment/other_jobs.h"
+#include "segment/queue.h"
 
 #define LONGEST_STOP_NS ((uint64_t)1000 * 1000 * 1000)
 
@@ -42,10 +47,18 @@ static uint64_t ns_a_look(void) {
     return quarter < MOST_NS_A_LOOK ? quarter : MOST_NS_A_LOOK;
 }
 
-/* With idle regions to look for: for one look's time at most. */
+/* While somebody waits for what is freed, to see when that is over. */
+#define AWAITED_NS_A_LOOK ((uint64_t)250 * 1000 * 1000)
+
+/* With idle regions to look for, or somebody who waits: for one look's time at most. */
 static void futex_wait(uint32_t *word, uint32_t expected) {
-    struct timespec time = bfc_timespec(ns_a_look());
     bool looks = trim_idle_ns != UINT64_MAX;
+    uint64_t ns = looks ? ns_a_look() : AWAITED_NS_A_LOOK;
+    if (bfc_frees_are_awaited) {
+        looks = true;
+        ns = bfc_min(ns, AWAITED_NS_A_LOOK);
+    }
+    struct timespec time = bfc_timespec(ns);
     syscall(SYS_futex, word, FUTEX_WAIT, expected, looks ? &time : NULL, NULL, 0);
 }
 
@@ -106,6 +119,35 @@ static void serve_trim(struct bfc_segment_header *published) {
     bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
+/* ---- those who wait for what is freed ---- */
+
+bool bfc_frees_are_awaited; /* atomic; the helper alone writes it */
+static bool told;           /* atomic: something was freed since the helper last told */
+
+/* Those who wait are told at most this often, however often something is freed. */
+#define TELL_EVERY_NS (2L * 1000 * 1000)
+
+void bfc_helper_tell_waiters(void) {
+    struct bfc_segment_header *published = bfc_segment_published();
+    if (!published || bfc_exchange_acq_rel(&told, true))
+        return;
+    bfc_add_fetch_acq_rel(&published->request, 1);
+    syscall(SYS_futex, &published->request, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void serve_waiters(struct bfc_segment_header *published) {
+    bool awaited = bfc_waiters_want(published) != 0;
+    if (awaited != bfc_frees_are_awaited) {
+        bfc_store_relaxed(&bfc_frees_are_awaited, awaited);
+        bfc_process_watch_frees(awaited);
+    }
+    if (bfc_exchange_acq_rel(&told, false)) {
+        bfc_waiters_wake(published);
+        bfc_other_jobs_wake();
+        bfc_nap(TELL_EVERY_NS);
+    }
+}
+
 static void serve_requests(struct bfc_segment_header *published) {
     uint32_t seen = bfc_load_acquire(&published->request);
     if (seen == published->request_served) {
@@ -123,6 +165,7 @@ static void *run_helper(void *argument) {
     own_segment(published);
     for (;;) {
         serve_requests(published);
+        serve_waiters(published);
         trim_idle();
     }
     return NULL;

@@ -5,8 +5,21 @@
 #ifndef BFC_INTERPOSE_HELPER_H
 #define BFC_INTERPOSE_HELPER_H
 
+#include "base/atomic.h"
+#include "base/compiler.h"
 #include "interpose/config/process.h"
 #include "layout/segment.h"
+
+/* Whether somebody waits for what this process frees. */
+extern bool bfc_frees_are_awaited;
+
+/* After a free, if so: has the helper tell those who wait. */
+void bfc_helper_tell_waiters(void);
+
+static inline void bfc_helper_note_free(void) {
+    if (UNLIKELY(bfc_load_relaxed(&bfc_frees_are_awaited)))
+        bfc_helper_tell_waiters();
+}
 
 /* Once a process, for the segment that it publishes. */
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published);

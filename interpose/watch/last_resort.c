@@ -1,11 +1,13 @@
 /* The ladder: one table, one function a rung. */
 #include "interpose/watch/last_resort.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/config/process.h"
 #include "interpose/stats/events.h"
 #include "interpose/watch/ask_others.h"
 #include "interpose/watch/explain.h"
+#include "interpose/watch/wait.h"
 
 /* In the order in which they are climbed. A rung asks the pool again itself (bfc_want_again), or
  * serves the allocation in its own way and sets the status to BFC_OK; true: it is served. */
@@ -16,6 +18,7 @@ static const struct rung {
 } ladder[] = {
     {BFC_RUNG_CONTEXTS, BFC_EVENT_SAVED_CONTEXTS, bfc_ask_contexts},
     {BFC_RUNG_JOBS, BFC_EVENT_SAVED_JOBS, bfc_ask_jobs},
+    {BFC_RUNG_WAIT, BFC_EVENT_WAITED, bfc_wait_for_others},
 };
 
 static bool is_in_force(const struct rung *rung) {
@@ -29,11 +32,11 @@ static bool climb(const struct rung *rung, struct bfc_want *want) {
     uint64_t began = bfc_now_ns();
     bool served = rung->climb(want);
     uint64_t took = bfc_now_ns() - began;
-    __atomic_fetch_add(&counts->climbed, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&counts->saved, served, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&counts->ns, took, __ATOMIC_RELAXED);
-    if (served)
-        bfc_observe_landmark(sink, rung->event, took, want->bytes);
+    bfc_fetch_add_relaxed(&counts->climbed, 1);
+    bfc_fetch_add_relaxed(&counts->saved, served);
+    bfc_fetch_add_relaxed(&counts->ns, took);
+    if (served || (rung->number == BFC_RUNG_WAIT && want->waited != BFC_WAIT_NOT_BEGUN))
+        bfc_events_add_landmark(sink, rung->event, took, want->bytes);
     return served;
 }
 
@@ -48,9 +51,8 @@ CUresult bfc_last_resort(struct bfc_want *want) {
     return want->result;
 }
 
-void bfc_last_resort_failed(const struct bfc_driver *driver, struct bfc_arena *arena,
-                            size_t bytes) {
-    bfc_pool_count_out_of_memory(arena->pool);
-    bfc_observe_landmark(&arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, bytes);
-    bfc_explain_out_of_memory(driver, arena, bytes);
+void bfc_last_resort_failed(const struct bfc_want *want) {
+    bfc_pool_count_out_of_memory(want->arena->pool);
+    bfc_events_add_landmark(&want->arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, want->bytes);
+    bfc_explain_out_of_memory(want);
 }

@@ -18,6 +18,6 @@
 CUresult bfc_last_resort(struct bfc_want *want);
 
 /* The program is told that there is no memory: counts it, notes the event, and says why. */
-void bfc_last_resort_failed(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes);
+void bfc_last_resort_failed(const struct bfc_want *want);
 
 #endif

@@ -1,6 +1,7 @@
 /* An allocation that its pool could not serve. */
 #include "interpose/watch/want.h"
 
+#include "base/atomic.h"
 #include "base/numbers.h"
 
 bool bfc_want_again(struct bfc_want *want) {
@@ -18,6 +19,6 @@ uint64_t bfc_want_device_lacks(const struct bfc_want *want) {
 }
 
 uint64_t bfc_want_limit_lacks(const struct bfc_want *want) {
-    uint64_t reserved = __atomic_load_n(&want->arena->on->reserved, __ATOMIC_RELAXED);
+    uint64_t reserved = bfc_load_relaxed(&want->arena->on->reserved);
     return bfc_subtract_saturating(bfc_add_saturating(reserved, want->bytes), want->arena->limit);
 }

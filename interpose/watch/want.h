@@ -5,6 +5,15 @@
 #include "interpose/arena/arena.h"
 #include "interpose/reuse/allocate.h"
 
+/* How a wait for others (BFC_WAIT) ended without memory. */
+enum bfc_wait_end {
+    BFC_WAIT_NOT_BEGUN,
+    BFC_WAIT_TIME,   /* its time was over */
+    BFC_WAIT_SIGNAL, /* a handler of the program's ran */
+    BFC_WAIT_STUCK,  /* all who wait hold what the others want, and it was the youngest */
+    BFC_WAIT_ENDED,  /* the context, or the process, is about to end */
+};
+
 struct bfc_want {
     const struct bfc_driver *driver;
     struct bfc_arena *arena; /* its context is current */
@@ -13,7 +22,21 @@ struct bfc_want {
     CUdeviceptr *pointer;   /* set when it is served */
     enum bfc_status status; /* the pool's answer; BFC_OK: it is served */
     CUresult result;        /* of the last time that the pool was asked again */
+    enum bfc_wait_end waited;
+    uint64_t waited_ns;
 };
+
+static inline struct bfc_want bfc_want_new(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                           size_t bytes, enum bfc_reuse_how how,
+                                           CUdeviceptr *pointer, enum bfc_status status) {
+    return (struct bfc_want){.driver = driver,
+                             .arena = arena,
+                             .bytes = bytes,
+                             .how = how,
+                             .pointer = pointer,
+                             .status = status,
+                             .result = CUDA_ERROR_OUT_OF_MEMORY};
+}
 
 /*
  * Asks the pool once more, since memory may have come. True: served. False, and the status is no

@@ -17,12 +17,17 @@
 #include "base/numbers.h"
 #include "interpose/host/scratch.h"
 #include "segment/figures.h"
+#include "segment/name.h"
 #include "segment/other_jobs.h"
 #include "segment/request.h"
 
 #define ALL_NS ((uint64_t)90 * 1000 * 1000)
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
+/* And for jobs that run, but have not answered by then, since the machine is busy; those that let
+ * this time pass too are not waited for so long again for a while. */
+#define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
+#define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 #define MOST_JOBS 64
 
 /* ---- one other job's segment ---- */
@@ -66,6 +71,7 @@ static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
  * is asked for on top. */
 struct asked {
     struct bfc_request request;
+    int pid;
     uint64_t elsewhere;
 };
 
@@ -73,6 +79,7 @@ static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid,
     struct bfc_segment_header *header = open_job(pid);
     if (!header)
         return false;
+    asked->pid = pid;
     asked->elsewhere = cached_elsewhere(header, arena);
     asked->request = bfc_request_trim(header, bytes + asked->elsewhere);
     return true;
@@ -110,6 +117,41 @@ static void wait_for_slow(const struct asked *asked, size_t count, uint64_t want
         wait_for_answers(asked, i + 1, wanted, deadline);
 }
 
+/* ---- those that do not answer ---- */
+
+/* Who let a long wait pass, and until when that is remembered: a ring. */
+static struct {
+    int pid;           /* atomic */
+    uint64_t until_ns; /* atomic */
+} slow[16];
+
+static bool is_known_to_be_slow(int pid, uint64_t now) {
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++)
+        if (bfc_load_relaxed(&slow[i].pid) == pid && now < bfc_load_relaxed(&slow[i].until_ns))
+            return true;
+    return false;
+}
+
+static void remember_slow(int pid, uint64_t now) {
+    static unsigned next;
+    unsigned i = bfc_fetch_add_relaxed(&next, 1) % (sizeof slow / sizeof slow[0]);
+    bfc_store_relaxed(&slow[i].pid, pid);
+    bfc_store_relaxed(&slow[i].until_ns, now + SLOW_FOR_NS);
+}
+
+/* They answered nobody yet, but may: the machine is busy. */
+static void wait_for_busy(const struct asked *asked, size_t count, uint64_t wanted,
+                          uint64_t deadline) {
+    for (size_t i = 0; i < count; i++) {
+        if (is_over(&asked[i]) || is_known_to_be_slow(asked[i].pid, bfc_now_ns()) ||
+            bfc_pid_is_stopped(asked[i].pid))
+            continue;
+        wait_for_answers(asked, i + 1, wanted, deadline);
+        if (!is_over(&asked[i]) && came_from_all(asked, count) < wanted)
+            remember_slow(asked[i].pid, bfc_now_ns());
+    }
+}
+
 static void let_go(struct asked *asked, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!is_over(&asked[i]))
@@ -135,7 +177,7 @@ struct conversation {
 static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t wanted) {
     struct bfc_other_job *next;
     struct asked *asked = here->asked;
-    uint64_t came = 0, deadline = bfc_now_ns() + ALL_NS;
+    uint64_t came = 0, began = bfc_now_ns(), deadline = began + ALL_NS;
     size_t asked_count = 0;
     size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
     while (came < wanted && bfc_now_ns() < deadline && (next = take_richest(here->all, count))) {
@@ -147,6 +189,7 @@ static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena
         came = came_from_all(asked, asked_count);
     }
     wait_for_slow(asked, asked_count, wanted, deadline);
+    wait_for_busy(asked, asked_count, wanted, began + BUSY_NS);
     came = came_from_all(asked, asked_count);
     let_go(asked, asked_count);
     return came;

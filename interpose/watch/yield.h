@@ -6,8 +6,9 @@
 
 /*
  * Asks them, through the request words of their segments, to give back `wanted` bytes in all; stops
- * when that much has come back. Returns how many bytes came. Takes at most 90 ms, whether or not
- * they answer: a request to a stopped process stays unanswered and is withdrawn. Thread-safe.
+ * when that much has come back. Returns how many bytes came. Takes at most 90 ms beside processes
+ * that are stopped, and at most a second if one runs but does not answer; the latter once a minute
+ * for each. A request that was not answered is withdrawn. Thread-safe.
  */
 uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted);
 

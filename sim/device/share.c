@@ -41,6 +41,21 @@ static struct slot *take_slot(void) {
     return NULL;
 }
 
+// FNV-1a.
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+static uint64_t number;
+
+uint64_t sim_share_number(void) {
+    return number;
+}
+
 bool sim_share_open(const char *path) {
     if (path == NULL || own != NULL) {
         return true;
@@ -54,6 +69,7 @@ bool sim_share_open(const char *path) {
     if (slots == MAP_FAILED) {
         return false;
     }
+    number = hash_of(path);
     flock(file, LOCK_EX);
     own = take_slot();
     flock(file, LOCK_UN);

@@ -4,8 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct sim_device;
+
+// Of the file that is shared, the same in all its processes; 0: none is.
+uint64_t sim_share_number(void);
 
 // `take` says whether that many pages more are there, and notes them; `give` comes before they are
 // given back.

@@ -157,16 +157,18 @@ static void draw_head(void) {
 static void draw_row(int line, const struct row *row, bool selected) {
     const struct bfc_pool_stats *stats = &row->pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], command[256],
-        rank[24] = "", text[512];
+        rank[24] = "", text[512], waiting[WAITER_TEXT];
+    const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     if (row->job->header.rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
     snprintf(text, sizeof text,
-             "%7" PRId32 " %3" PRId64 " %9s %9s %9s %7s %8.0f %7.0f %3" PRIu64 "  %s%.200s",
+             "%7" PRId32 " %3" PRId64 " %9s %9s %9s %7s %8.0f %7.0f %3" PRIu64 "  %s%s%s%.200s",
              row->job->header.pid, row->pool->device, bfc_bytes_text(stats->in_use, a, sizeof a),
              bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
              bfc_bytes_text(stats->reserved, c, sizeof c),
              text_share(bfc_pool_hit_rate(stats), d, sizeof d), row->track->allocations_rate,
-             row->track->waits_rate, stats->out_of_memory, rank,
+             row->track->waits_rate, stats->out_of_memory,
+             waiter_text(waiter, waiting, sizeof waiting), waiter ? ": " : "", rank,
              text_printable(row->job->header.command, command, sizeof command));
     attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
     mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);

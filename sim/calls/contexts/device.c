@@ -3,6 +3,7 @@
 #include "sim/base/options.h"
 #include "sim/border/border.h"
 #include "sim/device/devices.h"
+#include "sim/device/share.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,11 @@ static CUresult uuid_of(CUuuid *uuid, CUdevice device) {
     }
     memcpy(uuid->bytes, "simulated-gpu-0", sizeof uuid->bytes);
     uuid->bytes[14] = (char)('0' + device);
+    // Processes that share a device find each other by its UUID, and no others.
+    uint64_t number = sim_share_number();
+    for (size_t i = 0; i < sizeof number; i++) {
+        uuid->bytes[i] = (char)(uuid->bytes[i] ^ (char)(number >> 8 * i));
+    }
     return CUDA_SUCCESS;
 }
 

@@ -162,6 +162,39 @@ static unsigned errors_of(char *const *environment, char *said) {
     return bfc_options_read(&options, environment, collect, said);
 }
 
+Test(options, lists_of_words) {
+    struct bfc_options options;
+    char text[64];
+    bfc_options_init(&options);
+    cr_expect_eq(options.last_resort, ~0u);
+    cr_expect(set(&options, "BFC_LAST_RESORT", "jobs,pool"));
+    cr_expect_eq(options.last_resort, 5u);
+    bfc_option_print(&options, "BFC_LAST_RESORT", text, sizeof text);
+    cr_expect_str_eq(text, "pool,jobs");
+    cr_expect(set(&options, "BFC_LAST_RESORT", "none"));
+    cr_expect_eq(options.last_resort, 0u);
+    bfc_option_print(&options, "BFC_LAST_RESORT", text, sizeof text);
+    cr_expect_str_eq(text, "none");
+    static const char *const malformed[] = {
+        "",           ",",
+        "pool,",      ",pool",
+        "pool,,jobs", "pool jobs",
+        "Pool",       "all,pool",
+        "neighbours", "a-word-that-is-longer-than-any-of-the-words"};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
+        cr_expect_not(set(&options, "BFC_LAST_RESORT", malformed[i]), "%s", malformed[i]);
+}
+
+Test(options, waiting_is_a_number_of_seconds) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect_eq(options.wait, 0);
+    cr_expect(set(&options, "BFC_WAIT", "1.5"));
+    cr_expect_eq(options.wait, 1.5);
+    cr_expect_not(set(&options, "BFC_WAIT", "none"));
+    cr_expect_not(set(&options, "BFC_WAIT", "-1"));
+}
+
 Test(options, contradictions_are_named) {
     char said[4096];
     char *sizes[] = {"BFC_GROWTH_SIZE=2G", "BFC_GROWTH_MAX=1G", NULL};
@@ -173,6 +206,9 @@ Test(options, contradictions_are_named) {
     char *helper[] = {"BFC_TRIM_IDLE=5", "BFC_STATS=0", NULL};
     cr_expect_eq(errors_of(helper, said), 1);
     cr_expect(strstr(said, "BFC_STATS=1"));
+    char *queue[] = {"BFC_WAIT=5", "BFC_STATS=0", NULL};
+    cr_expect_eq(errors_of(queue, said), 1);
+    cr_expect(strstr(said, "BFC_WAIT needs the queue that comes with BFC_STATS=1"));
     char *fine[] = {"BFC_GROWTH=preallocate", "BFC_PREALLOCATE=1G", "BFC_LIMIT=1G", NULL};
     cr_expect_eq(errors_of(fine, said), 0);
 }

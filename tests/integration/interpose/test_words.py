@@ -25,10 +25,10 @@ class Words(unittest.TestCase):
         self.assertEqual(len([l for l in lines if "out of memory" in l]), 1, result.stderr)
         for words in (
             r"^bfcpreload: out of memory: 192 MiB asked for on device 0 \(Simulated GPU\)$",
-            r"^  device +1\.00 GiB in all, .* free by the driver$",
             r"^  this process .* reserved: .* in use, .* cached \(ready .*, pending .*, deferred .*\)$",
             r"^  largest free .*; fragmentation keeps .* of the cached memory from one block$",
             r"^  map +[#+~.]{64}  \(",
+            r"^  refused by +the device: 1\.00 GiB in all, .* free by the driver$",
             r"^  try +BFC_GROWTH_SIZE=",
         ):
             self.assertRegex(result.stderr, re.compile(words, re.MULTILINE))
@@ -39,7 +39,9 @@ class Words(unittest.TestCase):
 
     def test_names_the_limit(self):
         said = run(BFC_LIMIT="512M").stderr
-        self.assertRegex(said, r"try +a higher BFC_LIMIT: it is 512 MiB")
+        self.assertRegex(said, r"  refused by +BFC_LIMIT: it is 512 MiB, and this process has \d+ MiB of it reserved\n")
+        self.assertNotIn("free by the driver", said)
+        self.assertIn("  try          a higher BFC_LIMIT: with 528M it would have fitted\n", said)
         self.assertRegex(said, r"this process .* reserved of at most 512 MiB \(BFC_LIMIT\): ")
 
     def test_a_log_that_the_program_opens(self):

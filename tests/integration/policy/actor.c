@@ -7,8 +7,10 @@
  *   mib N         prints free memory in MiB        sleep MS
  *   loop N        N blocks of 64 KiB, each freed at once
  *   folder PATH   becomes the working folder
+ *   handler       SIGUSR1 is handled, and restarts no system call
  *   wait          prints "ready" and waits for a line on standard input
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -54,6 +56,10 @@ static void loop(long rounds) {
     }
 }
 
+static void ignore(int number) {
+    (void)number;
+}
+
 static void wait_for_line(void) {
     char line[16];
     puts("ready");
@@ -75,6 +81,8 @@ int main(int argc, char **argv) {
             print_free();
         else if (strcmp(argv[i], "loop") == 0 && i + 1 < argc)
             loop(atol(argv[++i]));
+        else if (strcmp(argv[i], "handler") == 0)
+            sigaction(SIGUSR1, &(struct sigaction){.sa_handler = ignore}, NULL);
         else if (strcmp(argv[i], "sleep") == 0 && i + 1 < argc)
             usleep((useconds_t)atol(argv[++i]) * 1000);
         else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)

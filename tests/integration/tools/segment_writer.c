@@ -70,6 +70,16 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     };
 }
 
+/* Of five times that other jobs were asked three helped; and a thread waits. */
+static void fill_last_resorts(union test_segment *segment) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    segment->pools[0].rungs[BFC_RUNG_JOBS] = (struct bfc_rung_counts){5, 3, 7000000};
+    segment->header.waiters[1] =
+        (struct bfc_waiter){.bytes = 3277 * MIB, .since_ns = ns - 12000000000u, .position = 2};
+}
+
 /* 1,999 small requests and a large one; what was timed took 40 to 80 ns. */
 static void fill_histograms(struct bfc_segment_pool *pool) {
     pool->lanes[0].sizes[bfc_size_bin(65536)] = 1990;
@@ -141,6 +151,7 @@ void test_segment_fill(union test_segment *segment) {
     fill_histograms(&segment->pools[0]);
     fill_map(&segment->map);
     fill_events(segment);
+    fill_last_resorts(segment);
     atomic_thread_fence(memory_order_release);
     header->magic = BFC_SEGMENT_MAGIC;
 }

@@ -93,7 +93,7 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual({int(line.split()[0]) for line in lines[1:]}, {first.pid, second.pid})
         for line in lines[1:]:
             self.assertRegex(
-                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  rank 3 of 4: made-up"
+                line, r"\d+ +0 +60\.0 MiB +40\.0 MiB +100 MiB +none +99\.9 % +1,000 +0  waits .*: rank 3 of 4: made-up"
             )
 
     def test_picture(self):
@@ -208,8 +208,22 @@ class Bfcstat(unittest.TestCase):
             r"to allocate +half within 48 ns, 99 % within 96 ns",
             r"1\.00 ms  out_of_memory +4\.00 GiB",
             r"free by driver +11\.7 GiB",
+            r"it waits for 3\.20 GiB since [0-9.]+ \w+, position 2\n",
+            r"other jobs gave +3   of 5 times that it was tried, 7\.00 ms in all\n",
         ):
             self.assertRegex(text, words)
+
+    def test_last_resorts_and_waiting(self):
+        job = self.start()
+        self.assertRegex(self.shown(), r" waits for 3\.20 GiB since [0-9.]+ \w+, position 2: rank 3 of 4: ")
+        (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
+        self.assertEqual(pool["last_resorts"]["jobs"], {"tried": 5, "saved": 3, "ns": 7000000})
+        self.assertEqual(list(pool["last_resorts"]), ["pool", "contexts", "jobs", "wait", "spill"])
+        self.assertEqual((pool["waiting"]["bytes"], pool["waiting"]["position"]), (3277 << 20, 2))
+        self.assertGreaterEqual(pool["waiting"]["waited_ns"], 12 * 10**9)
+        text = self.shown("--prometheus")
+        self.assertRegex(text, r'bfcpreload_last_resorts_saved_total\{.*rung="jobs"\} 3\n')
+        self.assertRegex(text, r"bfcpreload_waiting_bytes\{.*\} 3436183552\n")
 
     def test_trim_of_a_job_that_does_not_answer(self):
         job = self.start()

@@ -1,6 +1,9 @@
 /* What all of bfcstat's views need: names of kinds, sums over pools. */
 #include "tools/bfcstat/view/view.h"
 
+#include "base/clock.h"
+#include "tools/text/text.h"
+
 const char *job_state_name(enum bfc_job_state state) {
     switch (state) {
     case BFC_JOB_RUNNING:
@@ -11,6 +14,34 @@ const char *job_state_name(enum bfc_job_state state) {
         break;
     }
     return "unknown";
+}
+
+const struct bfc_waiter *job_waiter(const struct bfc_job *job, unsigned pool) {
+    const struct bfc_waiter *first = NULL;
+    for (unsigned i = 0; i < BFC_WAITERS && job->state != BFC_JOB_ENDED; i++) {
+        const struct bfc_waiter *waiter = &job->header.waiters[i];
+        if (waiter->pool == pool && waiter->bytes && (!first || waiter->since_ns < first->since_ns))
+            first = waiter;
+    }
+    return first;
+}
+
+uint64_t waited_ns(const struct bfc_waiter *waiter) {
+    uint64_t now = bfc_kernel_now_ns();
+    return now > waiter->since_ns ? now - waiter->since_ns : 0;
+}
+
+char *waiter_text(const struct bfc_waiter *waiter, char *text, size_t size) {
+    char bytes[TEXT_FIGURE], time[TEXT_FIGURE];
+    text[0] = '\0';
+    if (!waiter)
+        return text;
+    int used = snprintf(text, size, "waits for %s since %s",
+                        bfc_bytes_text(waiter->bytes, bytes, sizeof bytes),
+                        text_duration(waited_ns(waiter), time, sizeof time));
+    if (waiter->position && used > 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, ", position %u", (unsigned)waiter->position);
+    return text;
 }
 
 struct job_totals job_totals(const struct bfc_job *job) {

@@ -61,7 +61,37 @@ static void put_counters(struct json_writer *json, const struct bfc_pool_stats *
     json_unsigned(json, "pending_reuses", stats->pending_reuses);
 }
 
-static void put_pool(struct json_writer *json, const struct bfc_segment_pool *pool, bool torn) {
+static void put_last_resorts(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    json_object(json, "last_resorts");
+    for (unsigned i = 0; i < BFC_RUNGS; i++) {
+        const char *name = bfc_rung_name((enum bfc_rung)i);
+        struct bfc_rung_counts counts = bfc_pool_rung(pool, (enum bfc_rung)i);
+        if (!name)
+            continue;
+        json_object(json, name);
+        json_unsigned(json, "tried", counts.climbed);
+        json_unsigned(json, "saved", counts.saved);
+        json_unsigned(json, "ns", counts.ns);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static void put_waiting(struct json_writer *json, const struct bfc_waiter *waiter) {
+    if (!waiter) {
+        json_null(json, "waiting");
+        return;
+    }
+    json_object(json, "waiting");
+    json_unsigned(json, "bytes", waiter->bytes);
+    json_unsigned(json, "waited_ns", waited_ns(waiter));
+    json_unsigned(json, "position", waiter->position);
+    json_object_end(json);
+}
+
+static void put_pool(struct json_writer *json, const struct bfc_job *job, unsigned index) {
+    const struct bfc_segment_pool *pool = &job->pools[index];
+    bool torn = job->torn >> index & 1;
     json_object(json, NULL);
     json_string(json, "state", pool->state == BFC_POOL_ACTIVE ? "active" : "ended");
     json_boolean(json, "consistent", !torn);
@@ -78,6 +108,8 @@ static void put_pool(struct json_writer *json, const struct bfc_segment_pool *po
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "host_wait_ns", pool->host_wait_ns);
+    put_last_resorts(json, pool);
+    put_waiting(json, job_waiter(job, index));
     put_histograms(json, pool);
     json_object_end(json);
 }
@@ -165,7 +197,7 @@ static void put_job(struct json_writer *json, const struct bfc_job *job) {
     json_array(json, "pools");
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
         if (job->pools[i].state != BFC_POOL_UNUSED)
-            put_pool(json, &job->pools[i], job->torn >> i & 1);
+            put_pool(json, job, i);
     json_array_end(json);
     put_coverage(json, job);
     put_configuration(json, header);

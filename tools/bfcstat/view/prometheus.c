@@ -77,6 +77,13 @@ static void put_job_labels(FILE *stream, const struct bfc_job *job) {
     }
 }
 
+static void put_pool_labels(FILE *stream, const struct bfc_job *job,
+                            const struct bfc_segment_pool *pool) {
+    put_job_labels(stream, job);
+    fprintf(stream, ",device=\"%" PRId64 "\",context=\"%" PRIu64 "\"", pool->device,
+            pool->context_id);
+}
+
 static void put_head(FILE *stream, const char *name, const char *type, const char *help) {
     fprintf(stream, "# HELP bfcpreload_%s %s\n# TYPE bfcpreload_%s %s\n", name, help, name, type);
 }
@@ -94,9 +101,8 @@ static void put_samples(FILE *stream, const struct bfc_job *job, const struct fa
         if (pool->state != BFC_POOL_ACTIVE)
             continue;
         fprintf(stream, "bfcpreload_%s", family->name);
-        put_job_labels(stream, job);
-        fprintf(stream, ",device=\"%" PRId64 "\",context=\"%" PRIu64 "\"}", pool->device,
-                pool->context_id);
+        put_pool_labels(stream, job, pool);
+        fputs("}", stream);
         put_value(stream, *(const uint64_t *)(const void *)((const char *)pool + family->offset),
                   family->scale);
     }
@@ -117,6 +123,54 @@ static void put_kind(FILE *stream, const struct bfc_job *job, const char *name, 
     put_job_labels(stream, job);
     fprintf(stream, ",%s=\"%s\"}", label, kind);
     put_value(stream, value, 1);
+}
+
+static void put_rung(FILE *stream, const char *name, const struct bfc_job *job,
+                     const struct bfc_segment_pool *pool, size_t field, double scale) {
+    for (unsigned k = 0; k < BFC_RUNGS; k++) {
+        struct bfc_rung_counts counts = bfc_pool_rung(pool, (enum bfc_rung)k);
+        if (!bfc_rung_name((enum bfc_rung)k) || !counts.climbed)
+            continue;
+        fprintf(stream, "bfcpreload_%s", name);
+        put_pool_labels(stream, job, pool);
+        fprintf(stream, ",rung=\"%s\"}", bfc_rung_name((enum bfc_rung)k));
+        put_value(stream, *(const uint64_t *)(const void *)((const char *)&counts + field), scale);
+    }
+}
+
+static void put_last_resorts(FILE *stream, const struct findings *findings) {
+    static const struct family rungs[] = {
+        {"last_resorts_total", "counter", "Last resorts that were tried.",
+         offsetof(struct bfc_rung_counts, climbed), 1},
+        {"last_resorts_saved_total", "counter", "Allocations that they served.",
+         offsetof(struct bfc_rung_counts, saved), 1},
+        {"last_resort_seconds_total", "counter", "Time in them.",
+         offsetof(struct bfc_rung_counts, ns), 1e-9},
+    };
+    for (size_t f = 0; f < sizeof rungs / sizeof rungs[0]; f++) {
+        put_head(stream, rungs[f].name, rungs[f].type, rungs[f].help);
+        for (size_t i = 0; i < findings->job_count; i++)
+            for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++)
+                if (findings->jobs[i].pools[k].state == BFC_POOL_ACTIVE)
+                    put_rung(stream, rungs[f].name, &findings->jobs[i], &findings->jobs[i].pools[k],
+                             rungs[f].offset, rungs[f].scale);
+    }
+}
+
+static void put_waiting_pool(FILE *stream, const struct bfc_job *job, unsigned index) {
+    const struct bfc_waiter *waiter = job_waiter(job, index);
+    fprintf(stream, "bfcpreload_waiting_bytes");
+    put_pool_labels(stream, job, &job->pools[index]);
+    fputs("}", stream);
+    put_value(stream, waiter ? waiter->bytes : 0, 1);
+}
+
+static void put_waiting(FILE *stream, const struct findings *findings) {
+    put_head(stream, "waiting_bytes", "gauge", "Memory that an allocation waits for (BFC_WAIT).");
+    for (size_t i = 0; i < findings->job_count; i++)
+        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++)
+            if (findings->jobs[i].pools[k].state == BFC_POOL_ACTIVE)
+                put_waiting_pool(stream, &findings->jobs[i], k);
 }
 
 static void put_coverage(FILE *stream, const struct findings *findings) {
@@ -141,5 +195,7 @@ void show_jobs_prometheus(const struct findings *findings, FILE *stream) {
     fprintf(stream, "bfcpreload_jobs %zu\n", findings->job_count);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
         put_family(stream, findings, &families[i]);
+    put_last_resorts(stream, findings);
+    put_waiting(stream, findings);
     put_coverage(stream, findings);
 }

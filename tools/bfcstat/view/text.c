@@ -24,15 +24,19 @@ static const char *configured(const struct bfc_job *job, const char *name, char 
     return text;
 }
 
-/* "rank 3 of 4: train.py" */
-static const char *command_of(const struct bfc_job *job, char *text, size_t size) {
+/* "waits for 3.20 GiB since 12.0 s, position 2: rank 3 of 4: train.py" */
+static const char *command_of(const struct bfc_job *job, const struct bfc_waiter *waiter,
+                              char *text, size_t size) {
     const struct bfc_segment_header *header = &job->header;
+    char waiting[WAITER_TEXT];
     size_t used = 0;
+    if (waiter)
+        used = (size_t)snprintf(text, size, "%s: ", waiter_text(waiter, waiting, sizeof waiting));
     if (header->rank >= 0 && header->ranks > 0)
-        used = (size_t)snprintf(text, size, "rank %" PRId32 " of %" PRId32 ": ", header->rank,
-                                header->ranks);
+        used += (size_t)snprintf(text + used, size - used, "rank %" PRId32 " of %" PRId32 ": ",
+                                 header->rank, header->ranks);
     else if (header->rank >= 0)
-        used = (size_t)snprintf(text, size, "rank %" PRId32 ": ", header->rank);
+        used += (size_t)snprintf(text + used, size - used, "rank %" PRId32 ": ", header->rank);
     text_printable(header->command, text + used, size - used);
     return text;
 }
@@ -55,7 +59,7 @@ static int add_row(struct text_table *table, const struct bfc_job *job,
         text_share(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
         text_count(pool->host_waits + stats->waits, waits, sizeof waits),
         text_count(stats->out_of_memory, failures, sizeof failures),
-        command_of(job, command, sizeof command),
+        command_of(job, job_waiter(job, (unsigned)(pool - job->pools)), command, sizeof command),
     };
     return text_table_add(table, cells);
 }
@@ -67,7 +71,7 @@ static int add_row_without_pool(struct text_table *table, const struct bfc_job *
                                  "-", "-",
                                  "-", configured(job, "BFC_LIMIT", limit, sizeof limit),
                                  "-", "-",
-                                 "-", command_of(job, command, sizeof command)};
+                                 "-", command_of(job, NULL, command, sizeof command)};
     return text_table_add(table, cells);
 }
 
@@ -218,6 +222,24 @@ static void show_driver(const struct bfc_pool_stats *stats, FILE *stream) {
     fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
 }
 
+/* Each that was tried. */
+static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream) {
+    static const char *const names[BFC_RUNGS] = {
+        [BFC_RUNG_POOL] = "this pool gave",  [BFC_RUNG_CONTEXTS] = "contexts gave",
+        [BFC_RUNG_JOBS] = "other jobs gave", [BFC_RUNG_WAIT] = "waited",
+        [BFC_RUNG_SPILL] = "spilled",
+    };
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    for (unsigned i = 0; i < BFC_RUNGS; i++) {
+        struct bfc_rung_counts counts = bfc_pool_rung(pool, (enum bfc_rung)i);
+        if (!counts.climbed || !names[i])
+            continue;
+        show_count(stream, names[i], counts.saved);
+        fprintf(stream, "   of %s times that it was tried, %s in all\n",
+                text_count(counts.climbed, a, sizeof a), text_duration(counts.ns, b, sizeof b));
+    }
+}
+
 static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
@@ -234,6 +256,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     show_count(stream, "out of memory", stats->out_of_memory);
     fprintf(stream, "   and %s saved by giving memory back\n",
             text_count(stats->retries, a, sizeof a));
+    show_last_resorts(pool, stream);
     if (stats->invalid_frees) {
         show_count(stream, "invalid frees", stats->invalid_frees);
         fputs("   double or interior\n", stream);
@@ -249,6 +272,10 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
             pool->state == BFC_POOL_ENDED ? " (has ended)" : "");
     if (job->torn >> index & 1)
         fputs("  (these figures are not all of one moment: the job was writing them)\n", stream);
+    if (job_waiter(job, index)) {
+        char waiting[WAITER_TEXT];
+        fprintf(stream, "  it %s\n", waiter_text(job_waiter(job, index), waiting, sizeof waiting));
+    }
     show_memory(&pool->stats, stream);
     show_device_free(pool, stream);
     show_calls(pool, stream);

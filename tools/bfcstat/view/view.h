@@ -28,6 +28,15 @@ struct job_totals {
 };
 struct job_totals job_totals(const struct bfc_job *job);
 
+/* The thread that waits for memory for this pool, the first in the queue if several do; NULL: none.
+ * bfcstat's own clock tells since when: 0 where the job's is another. */
+const struct bfc_waiter *job_waiter(const struct bfc_job *job, unsigned pool);
+uint64_t waited_ns(const struct bfc_waiter *waiter);
+
+/* "waits for 3.20 GiB since 12.0 s, position 2"; empty where none waits. */
+#define WAITER_TEXT 128u
+char *waiter_text(const struct bfc_waiter *waiter, char *text, size_t size);
+
 const char *job_state_name(enum bfc_job_state state);
 
 /*

@@ -1,0 +1,294 @@
+/*
+ * Waiting for memory that other jobs use.
+ *
+ * The place in the queue is a slot in our segment (struct bfc_waiter). The first in the queue that
+ * can be served asks the other jobs for what they cache whenever one of them has freed something,
+ * which their helper threads tell; and every now and then, since processes may also end, or free
+ * memory that no pool has. The others only look whether it is their turn. Who dies or is stopped
+ * leaves the queue by no longer looking.
+ */
+#include "interpose/watch/wait.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bytes.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/host/background.h"
+#include "interpose/host/scratch.h"
+#include "interpose/reuse/give_back.h"
+#include "interpose/stats/segment.h"
+#include "interpose/watch/yield.h"
+#include "segment/other_jobs.h"
+#include "segment/queue.h"
+#include "segment/request.h"
+
+#define MS UINT64_C(1000000)
+/* Between two looks that nobody asked for: of the one whose turn it is, and of the others. */
+#define NEXT_LOOK_NS (50 * MS)
+#define LATER_LOOK_NS (100 * MS)
+/* How far ahead other jobs are told to tell of their frees, and how often that is moved on. */
+#define ANNOUNCED_NS (1000 * MS)
+#define ANNOUNCE_EVERY_NS (250 * MS)
+
+enum { MOST_JOBS = 64, MOST_WAITERS = 256 };
+
+/* A wait under way; too large for a small stack. */
+struct wait {
+    struct bfc_want *want;
+    struct bfc_segment_header *published;
+    struct bfc_waiter *slot;
+    uint64_t until_ns, announced_ns;
+    struct bfc_turn turn;
+    size_t jobs, waiters;
+    struct bfc_other_job job[MOST_JOBS];
+    struct bfc_waiting all[MOST_WAITERS];
+};
+
+/* ---- the slot ---- */
+
+static unsigned slots_taken; /* atomic: a bit each */
+
+static struct bfc_waiter *take_slot(struct bfc_segment_header *published) {
+    for (unsigned i = 0; i < BFC_WAITERS; i++)
+        if (!(bfc_fetch_or_seq_cst(&slots_taken, 1u << i) & 1u << i))
+            return &published->waiters[i];
+    return NULL;
+}
+
+static void enter_queue(const struct wait *wait, uint64_t now) {
+    struct bfc_waiter *slot = wait->slot;
+    slot->since_ns = slot->seen_ns = now;
+    slot->pool = wait->want->arena->stats.section_index;
+    slot->position = 0;
+    bfc_store_release(&slot->bytes, wait->want->bytes);
+}
+
+/* The next one in the queue, wherever it is, looks at once. */
+static void leave_queue(const struct wait *wait) {
+    size_t index = (size_t)(wait->slot - wait->published->waiters);
+    bfc_store_release(&wait->slot->bytes, 0);
+    bfc_fetch_and_release(&slots_taken, ~(1u << index));
+    bfc_waiters_wake(wait->published);
+    bfc_other_jobs_wake();
+}
+
+/* ---- looking at the queue ---- */
+
+/* This process, as it appears to other jobs. */
+static struct bfc_other_job ourselves(const struct wait *wait) {
+    const struct bfc_arena *arena = wait->want->arena;
+    struct bfc_other_job job = {.pid = wait->published->pid};
+    struct bfc_arena *one = NULL;
+    while ((one = bfc_arena_next_on(arena->device, one)))
+        job.in_use += bfc_load_relaxed(&one->stats.section->stats.in_use);
+    job.cached = bfc_subtract_saturating(bfc_load_relaxed(&arena->on->reserved), job.in_use);
+    return job;
+}
+
+static void add_waiter(struct wait *wait, const struct bfc_waiter *waiter,
+                       const struct bfc_other_job *job, uint32_t slot) {
+    if (wait->waiters < MOST_WAITERS)
+        wait->all[wait->waiters++] =
+            (struct bfc_waiting){job->pid,      slot,        waiter->since_ns,
+                                 waiter->bytes, job->in_use, job->in_use + job->cached};
+}
+
+static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *waiter) {
+    const struct bfc_segment_pool *sections =
+        (const void *)((const char *)wait->published + BFC_SEGMENT_POOLS_OFFSET);
+    return memcmp(sections[waiter->pool].device_uuid, wait->want->arena->stats.section->device_uuid,
+                  16) == 0;
+}
+
+/* Our own first: the index of our entry is returned. */
+static size_t add_own_waiters(struct wait *wait, uint64_t now) {
+    size_t own = 0;
+    const struct bfc_other_job job = ourselves(wait);
+    for (uint32_t i = 0; i < BFC_WAITERS; i++) {
+        const struct bfc_waiter *waiter = &wait->published->waiters[i];
+        if (waiter == wait->slot)
+            own = wait->waiters;
+        if (bfc_waiter_is_there(waiter, now) && is_on_our_device(wait, waiter))
+            add_waiter(wait, waiter, &job, i);
+    }
+    return own;
+}
+
+/* Without what is left to others. */
+static uint64_t free_on_device(const struct bfc_want *want) {
+    size_t free_bytes, total;
+    if (!want->driver->cuMemGetInfo_v2 ||
+        want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+        return 0;
+    return bfc_subtract_saturating(free_bytes, want->arena->left_to_others);
+}
+
+static void look_at_queue(struct wait *wait) {
+    const struct bfc_arena *arena = wait->want->arena;
+    uint64_t now = bfc_kernel_now_ns();
+    bfc_store_relaxed(&wait->slot->seen_ns, now);
+    wait->waiters = 0;
+    size_t own = add_own_waiters(wait, now);
+    wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
+    uint64_t reach = free_on_device(wait->want);
+    for (size_t i = 0; i < wait->jobs; i++) {
+        size_t before = wait->waiters;
+        for (uint32_t k = 0; k < BFC_WAITERS; k++)
+            if (bfc_waiter_is_there(&wait->job[i].waiters[k], now))
+                add_waiter(wait, &wait->job[i].waiters[k], &wait->job[i], k);
+        if (wait->waiters == before)
+            reach = bfc_add_saturating(reach, wait->job[i].in_use + wait->job[i].cached);
+    }
+    wait->turn = bfc_queue_turn(wait->all, wait->waiters, own, reach);
+    bfc_store_relaxed(&wait->slot->position, wait->turn.position);
+}
+
+/* ---- the one whose turn it is ---- */
+
+static void announce(const struct bfc_other_job *job, uint64_t bytes, uint64_t now) {
+    struct bfc_segment_header *header = bfc_other_job_map(job->pid);
+    if (!header)
+        return;
+    if (bfc_segment_has_helper(header))
+        bfc_waiters_announce(header, bytes, now, now + ANNOUNCED_NS);
+    munmap(header, BFC_SEGMENT_SIZE);
+}
+
+static void announce_to_all(struct wait *wait) {
+    uint64_t now = bfc_kernel_now_ns();
+    if (now < wait->announced_ns + ANNOUNCE_EVERY_NS)
+        return;
+    wait->announced_ns = now;
+    for (size_t i = 0; i < wait->jobs; i++)
+        announce(&wait->job[i], wait->want->bytes, now);
+}
+
+static bool others_gave(const struct wait *wait) {
+    const struct bfc_process *process = bfc_process_if_made();
+    struct bfc_want *want = wait->want;
+    bool asks =
+        process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
+    return bfc_give_back_for_sibling(want->arena, want->bytes) ||
+           (asks && bfc_yield_ask(want->arena, want->bytes));
+}
+
+/* Something that other threads of this process freed suffices, whosever turn it is. */
+static bool own_pool_has_it(const struct bfc_want *want) {
+    struct bfc_pool_stats stats;
+    bfc_pool_read_stats(want->arena->pool, &stats);
+    return stats.largest_free >= want->bytes && stats.ready >= want->bytes;
+}
+
+static bool try_again(const struct wait *wait) {
+    struct bfc_want *want = wait->want;
+    bool may_help = own_pool_has_it(want);
+    if (wait->turn.is_next && !bfc_want_limit_lacks(want))
+        may_help = may_help || !bfc_want_device_lacks(want) || others_gave(wait);
+    if (!may_help)
+        return false;
+    bfc_upstream_take_turn(true);
+    bool served = bfc_want_again(want);
+    bfc_upstream_take_turn(false);
+    return served;
+}
+
+/* ---- the wait ---- */
+
+static void log_begun(const struct bfc_want *want, double seconds) {
+    static bool said;
+    bool first = !bfc_exchange_relaxed(&said, true);
+    bfc_log(first ? BFC_LOG_ERROR : BFC_LOG_INFO,
+            "device %d: waits up to %g s for %s that other jobs use (BFC_WAIT)",
+            (int)want->arena->device, seconds, BFC_BYTES(want->bytes));
+}
+
+/* What others hold, by the driver's count, is enough: else a wait is in vain from the start. */
+static bool others_hold_enough(const struct bfc_want *want) {
+    size_t free_bytes, total;
+    if (!want->driver->cuMemGetInfo_v2 ||
+        want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+        return false;
+    uint64_t own = bfc_load_relaxed(&want->arena->on->reserved);
+    return bfc_want_device_lacks(want) <= bfc_subtract_saturating(total, free_bytes + own);
+}
+
+static bool must_end(const struct bfc_want *want) {
+    return bfc_background_is_over() || bfc_load_seq_cst(&want->arena->closers) ||
+           bfc_load_acquire(&want->arena->ended) || !bfc_process_if_made();
+}
+
+/* False: a signal handler of the program's has run. */
+static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) {
+    uint64_t look = wait->turn.is_next ? NEXT_LOOK_NS : LATER_LOOK_NS;
+    struct timespec time = bfc_timespec(bfc_min(look, wait->until_ns - now));
+    return syscall(SYS_futex, &wait->slot->wake, FUTEX_WAIT, seen, &time, NULL, 0) == 0 ||
+           errno != EINTR;
+}
+
+static bool wait_in_queue(struct wait *wait) {
+    struct bfc_want *want = wait->want;
+    for (;;) {
+        uint32_t seen = bfc_load_acquire(&wait->slot->wake);
+        want->waited = BFC_WAIT_ENDED;
+        if (must_end(want))
+            return false;
+        look_at_queue(wait);
+        if (wait->turn.is_next)
+            announce_to_all(wait);
+        if (try_again(wait))
+            return true;
+        uint64_t now = bfc_kernel_now_ns();
+        if (want->status != BFC_OUT_OF_MEMORY)
+            return false;
+        bool stuck = wait->turn.is_stuck && !others_gave(wait);
+        want->waited = stuck ? BFC_WAIT_STUCK : BFC_WAIT_TIME;
+        if (stuck || now >= wait->until_ns)
+            return false;
+        want->waited = BFC_WAIT_SIGNAL;
+        if (!sleep_a_while(wait, seen, now))
+            return false;
+    }
+}
+
+static bool wait_with(struct wait *wait, double seconds) {
+    uint64_t began = bfc_kernel_now_ns();
+    wait->slot = take_slot(wait->published);
+    if (!wait->slot)
+        return false;
+    wait->until_ns = began + (uint64_t)(seconds * (double)BFC_NS_PER_SECOND);
+    log_begun(wait->want, seconds);
+    enter_queue(wait, began);
+    bool served = wait_in_queue(wait);
+    leave_queue(wait);
+    wait->want->waited_ns = bfc_kernel_now_ns() - began;
+    return served;
+}
+
+bool bfc_wait_for_others(struct bfc_want *want) {
+    const struct bfc_process *process = bfc_process_if_made();
+    struct bfc_segment_header *published = want->arena->stats.segment;
+    if (!process || process->options.wait <= 0 || !published || bfc_want_limit_lacks(want) ||
+        !others_hold_enough(want))
+        return false;
+    struct wait *wait = bfc_scratch_begin(sizeof *wait);
+    if (!wait)
+        return false;
+    int cancel = bfc_cancel_disable();
+    wait->want = want;
+    wait->published = published;
+    bool served = wait_with(wait, process->options.wait);
+    bfc_cancel_restore(cancel);
+    bfc_scratch_end(wait, sizeof *wait);
+    return served;
+}

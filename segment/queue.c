@@ -1,0 +1,107 @@
+/* Whose turn it is among those who wait. */
+#include "segment/queue.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+
+static bool is_before(const struct bfc_waiting *a, const struct bfc_waiting *b) {
+    if (a->since_ns != b->since_ns)
+        return a->since_ns < b->since_ns;
+    return a->pid != b->pid ? a->pid < b->pid : a->slot < b->slot;
+}
+
+static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (all[i].pid == all[index].pid)
+            return false;
+    return true;
+}
+
+/* With what the waiting only cache. */
+static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
+    for (size_t i = 0; i < count; i++)
+        if (is_first_of_process(all, i))
+            reach =
+                bfc_add_saturating(reach, bfc_subtract_saturating(all[i].reserved, all[i].in_use));
+    return reach;
+}
+
+/* With all that younger ones of other processes hold. */
+static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
+                             uint64_t reach) {
+    for (size_t i = 0; i < count; i++)
+        if (is_first_of_process(all, i) && all[i].pid != all[index].pid &&
+            is_before(&all[index], &all[i]))
+            reach = bfc_add_saturating(reach, all[i].reserved);
+    return reach;
+}
+
+/* The oldest that can be served, or at least the oldest (`any`); `count` if none can. */
+static size_t first_within(const struct bfc_waiting *all, size_t count, uint64_t reach, bool any) {
+    size_t first = count;
+    for (size_t i = 0; i < count; i++)
+        if ((any || all[i].bytes <= reach) && (first == count || is_before(&all[i], &all[first])))
+            first = i;
+    return first;
+}
+
+static bool would_serve_an_older_one(const struct bfc_waiting *all, size_t count, uint64_t reach) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i].bytes <= with_younger(all, count, i, reach))
+            return true;
+    return false;
+}
+
+static size_t find_next(const struct bfc_waiting *all, size_t count, uint64_t reach) {
+    size_t next = first_within(all, count, hoped_for(all, count, reach), false);
+    return next < count ? next : first_within(all, count, reach, true);
+}
+
+struct bfc_turn bfc_queue_turn(const struct bfc_waiting *all, size_t count, size_t own,
+                               uint64_t reach) {
+    struct bfc_turn turn = {.position = 1};
+    size_t served = first_within(all, count, reach, false), older = 0;
+    for (size_t i = 0; i < count; i++)
+        older += is_before(&all[i], &all[own]);
+    turn.position += (uint32_t)older;
+    turn.is_next = (served < count ? served : find_next(all, count, reach)) == own;
+    turn.is_stuck =
+        served == count && older + 1 == count && would_serve_an_older_one(all, count, reach);
+    return turn;
+}
+
+bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns) {
+    uint64_t seen = bfc_load_relaxed(&waiter->seen_ns);
+    return bfc_load_acquire(&waiter->bytes) && seen <= now_ns + BFC_WAITER_LOST_NS &&
+           now_ns <= seen + BFC_WAITER_LOST_NS;
+}
+
+static void wake(uint32_t *word) {
+    bfc_add_fetch_acq_rel(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void bfc_waiters_wake(struct bfc_segment_header *header) {
+    for (unsigned i = 0; i < BFC_WAITERS; i++)
+        if (bfc_load_acquire(&header->waiters[i].bytes))
+            wake(&header->waiters[i].wake);
+}
+
+void bfc_waiters_announce(struct bfc_segment_header *header, uint64_t bytes, uint64_t now_ns,
+                          uint64_t until_ns) {
+    bfc_store_relaxed(&header->awaited_bytes, bytes);
+    uint64_t before = bfc_exchange_acq_rel(&header->awaited_until_ns, until_ns);
+    if (before < now_ns)
+        wake(&header->request);
+}
+
+uint64_t bfc_waiters_want(const struct bfc_segment_header *header) {
+    uint64_t until = bfc_load_acquire(&header->awaited_until_ns);
+    return until && bfc_kernel_now_ns() < until ? bfc_load_relaxed(&header->awaited_bytes) : 0;
+}

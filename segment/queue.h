@@ -1,0 +1,55 @@
+/*
+ * The queue of those who wait for memory of one device (struct bfc_waiter): whose turn it is.
+ *
+ * First come, first served, but a waiter is passed over that could not be served even if all jobs
+ * which do not wait gave up all they have: what stands in its way is held by waiters. If that is
+ * true of all of them, and what younger ones hold would serve an older one, the youngest is told
+ * so. (This is the test for deadlock of the banker's algorithm, E. W. Dijkstra, EWD 108, 1965, with
+ * what the waiting hold as the only claim that is known.) No state; thread-safe.
+ */
+#ifndef BFC_SEGMENT_QUEUE_H
+#define BFC_SEGMENT_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "layout/segment.h"
+
+struct bfc_waiting {
+    int32_t pid;
+    uint32_t slot; /* which waiter of that process */
+    uint64_t since_ns;
+    uint64_t bytes; /* that it waits for */
+    /* Bytes that its process has in use on the device, and that it has reserved there; the same for
+     * all its slots. */
+    uint64_t in_use, reserved;
+};
+
+struct bfc_turn {
+    uint32_t position; /* from 1 */
+    bool is_next;      /* it may take what comes free */
+    bool is_stuck;     /* the waiting hold what the others want, and it is the youngest */
+};
+
+/*
+ * Of the one with index `own` among `count`. `reach`: bytes that are free on the device, and those
+ * that jobs have reserved in which nobody waits.
+ */
+struct bfc_turn bfc_queue_turn(const struct bfc_waiting *all, size_t count, size_t own,
+                               uint64_t reach);
+
+/* Whether somebody waits there, and has looked lately. */
+bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns);
+
+/* Has all who wait in this job look again. */
+void bfc_waiters_wake(struct bfc_segment_header *header);
+
+/* Tells a job that somebody waits for so many bytes, until then; its helper thread is woken if it
+ * did not know. */
+void bfc_waiters_announce(struct bfc_segment_header *header, uint64_t bytes, uint64_t now_ns,
+                          uint64_t until_ns);
+
+/* Bytes that somebody in another job waits for, as this one was told; 0: nobody does. */
+uint64_t bfc_waiters_want(const struct bfc_segment_header *header);
+
+#endif

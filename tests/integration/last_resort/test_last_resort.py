@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""Before a program is told that there is no memory: each last resort by itself and in order, over the
+stand-in device of 256 MiB that several processes share.
+
+Needs ACTOR (tests/integration/policy), SHARE, PRELOAD and BFCSTAT in the environment.
+BFC_TEST_ROUNDS says how many rounds the three jobs at a full device play (default 40).
+"""
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ACTOR, SHARE, PRELOAD, BFCSTAT = (os.environ[n] for n in ("ACTOR", "SHARE", "PRELOAD", "BFCSTAT"))
+ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "40")
+SEGMENTS = "/dev/shm"
+
+
+def segment_exists(pid):
+    return any(name.startswith("bfcpreload.") and name.endswith(f".{pid}") for name in os.listdir(SEGMENTS))
+
+
+class Job:
+    def __init__(self, test, actions, settings, program=ACTOR, **more):
+        ready = {k: v for k, v in os.environ.items() if not k.startswith(("BFC_", "SIM_"))}
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(
+            [program, *map(str, actions)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.errors, **more,
+            env={**ready, "LD_PRELOAD": PRELOAD, "SIM_MEMORY": "256M", "BFC_GROWTH": "exact",
+                 "SIM_SHARE": test.share, **settings})
+        self.pid = self.process.pid
+        test.addCleanup(self.end)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+
+    def until_ready(self):
+        """Up to its next `wait`; returns what its allocations came to."""
+        results = []
+        while (line := self.process.stdout.readline().strip()) != "ready":
+            if not line:
+                raise AssertionError(f"it ended: {self.process.wait()}")
+            results.append(line.split()[2])
+        return results
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def results(self):
+        said = self.process.communicate(timeout=100)[0]
+        return [line.split()[2] for line in said.splitlines() if line.startswith("alloc")]
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def shown(self):
+        done = subprocess.run([BFCSTAT, "--json", str(self.pid)], capture_output=True, text=True, timeout=60)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def pool(self):
+        shown = self.shown()
+        return shown["pools"][0] if shown and shown["pools"] else None
+
+    def until_waiting(self, position=None):
+        for _ in range(1000):
+            pool = self.pool()
+            if pool and pool["waiting"] and position in (None, pool["waiting"]["position"]):
+                return pool["waiting"]
+            if self.process.poll() is not None:
+                raise AssertionError("it ended: " + self.said())
+            time.sleep(0.01)
+        raise AssertionError(f"it does not wait at position {position}")
+
+
+class LastResort(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.mkdtemp(prefix="bfc-last-resort-")
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        self.share = os.path.join(folder, "share")
+
+    def start(self, *actions, **settings):
+        return Job(self, actions, settings)
+
+    def holder(self, mib, *more, **settings):
+        job = self.start("alloc", mib, "wait", "free", "wait", *more, **settings)
+        self.assertEqual(job.until_ready(), ["0"])
+        return job
+
+    # ---- other jobs' cached memory ----
+
+    def test_jobs_are_asked_for_what_they_cache(self):
+        holder = self.holder(160)
+        holder.go_on()
+        holder.until_ready()
+        job = self.start("alloc", 200, "wait")
+        self.assertEqual(job.until_ready(), ["0"])
+        pool = job.pool()
+        self.assertEqual((pool["last_resorts"]["jobs"]["saved"], pool["out_of_memory"]), (1, 0))
+        self.assertIn("saved_jobs", [e["kind"] for e in job.shown()["landmarks"]])
+
+    def test_jobs_can_be_switched_off(self):
+        holder = self.holder(160)
+        holder.go_on()
+        holder.until_ready()
+        job = self.start("alloc", 200, "wait", BFC_LAST_RESORT="pool,contexts,wait")
+        self.assertEqual(job.until_ready(), ["2"])
+        self.assertEqual(job.pool()["last_resorts"]["jobs"]["tried"], 0)
+        self.assertIn(f"bfcstat trim {holder.pid}: what that process caches would have sufficed", job.said())
+        subprocess.run([BFCSTAT, "trim", str(holder.pid)], check=True, capture_output=True)
+        self.assertEqual(self.start("alloc", 200, BFC_LAST_RESORT="none").results(), ["0"])  # and so it does
+
+    def test_the_pool_can_be_switched_off(self):
+        actions = ["alloc", 100, "alloc", 100, "free", "free", "alloc", 150]
+        self.assertEqual(self.start(*actions).results(), ["0", "0", "0"])
+        self.assertEqual(self.start(*actions, BFC_LAST_RESORT="none").results(), ["0", "0", "2"])
+
+    def test_a_bad_list_is_named(self):
+        job = self.start("alloc", 1, BFC_LAST_RESORT="pool,neighbours", BFC_WAIT="none")
+        self.assertEqual(job.results(), ["0"])
+        self.assertIn("BFC_LAST_RESORT=pool,neighbours is not accepted: expected all, none, or some of pool, "
+                      "contexts, jobs, wait, spill, joined by commas", job.said())
+        self.assertIn("BFC_WAIT=none is not accepted: expected a number from 0", job.said())
+
+    # ---- waiting ----
+
+    def test_waits_for_what_another_job_frees(self):
+        holder = self.holder(160)
+        job = self.start("alloc", 200, "wait", BFC_WAIT="90")
+        self.assertEqual(job.until_waiting(1)["bytes"], 200 << 20)
+        table = subprocess.run([BFCSTAT], capture_output=True, text=True).stdout
+        self.assertRegex(table, rf"(?m)^ *{job.pid} .* waits for 200 MiB since .*, position 1: ")
+        holder.go_on()
+        self.assertEqual(job.until_ready(), ["0"])
+        pool = job.pool()
+        self.assertIsNone(pool["waiting"])
+        self.assertEqual(pool["last_resorts"]["wait"]["saved"], 1)
+        self.assertGreater(pool["last_resorts"]["wait"]["ns"], 0)
+        self.assertIn("waited", [e["kind"] for e in job.shown()["landmarks"]])
+        self.assertEqual(job.said(), "bfcpreload: device 0: waits up to 90 s for 200 MiB that other jobs use "
+                         "(BFC_WAIT)\n")
+
+    def test_waits_for_the_end_of_another_job(self):
+        for end in (lambda job: job.process.kill(), lambda job: job.go_on()):
+            with self.subTest(end=end):
+                holder = self.start("alloc", 160, "wait")
+                holder.until_ready()
+                job = self.start("alloc", 200, BFC_WAIT="90")
+                job.until_waiting(1)
+                end(holder)
+                holder.process.wait()
+                self.assertEqual(job.results(), ["0"])
+
+    def test_waits_no_longer_than_it_should(self):
+        self.holder(160)
+        job = self.start("alloc", 200, "wait", BFC_WAIT="0.3")
+        self.assertEqual(job.until_ready(), ["2"])
+        self.assertRegex(job.said(), r"  waited +[0-9.]+ s, until BFC_WAIT was over\n")
+        self.assertEqual(job.pool()["last_resorts"]["wait"], {**job.pool()["last_resorts"]["wait"], "saved": 0, "tried": 1})
+        self.assertIsNone(job.pool()["waiting"])
+
+    def test_a_signal_ends_the_wait(self):
+        self.holder(160)
+        job = self.start("handler", "alloc", 200, "wait", BFC_WAIT="90")
+        job.until_waiting(1)
+        for _ in range(1000):  # one may come while it looks, and then does not count
+            job.process.send_signal(signal.SIGUSR1)
+            pool = job.pool()
+            if pool["out_of_memory"]:
+                break
+            time.sleep(0.01)
+        self.assertEqual(job.until_ready(), ["2"])
+        self.assertRegex(job.said(), r"  waited +[0-9.]+ s, until a signal came\n")
+
+    def test_it_can_be_switched_off(self):
+        self.holder(160)
+        job = self.start("alloc", 200, "wait", BFC_WAIT="90", BFC_LAST_RESORT="pool,contexts,jobs")
+        self.assertEqual(job.until_ready(), ["2"])
+
+    def test_does_not_wait_in_vain(self):
+        for settings, actions in (({"BFC_LIMIT": "100M"}, ("alloc", 60, "alloc", 60)),
+                                  ({}, ("alloc", 200, "alloc", 200)),
+                                  ({}, ("alloc", 1, "alloc", 300))):
+            with self.subTest(settings=settings, actions=actions):
+                job = self.start(*actions, BFC_WAIT="3600", **settings)
+                self.assertEqual(job.results(), ["0", "2"])
+
+    def test_first_come_first_served(self):
+        holder = self.holder(200)
+        waiters = []
+        for position in (1, 2, 3):
+            waiters.append(self.start("alloc", 150, "wait", "free", "wait", BFC_WAIT="90"))
+            waiters[-1].until_waiting(position)
+        holder.go_on()
+        for i, waiter in enumerate(waiters):
+            self.assertEqual(waiter.until_ready(), ["0"])
+            for later in waiters[i + 1:]:
+                later.until_waiting()
+            waiter.go_on()
+
+    def test_a_dead_or_stopped_waiter_loses_its_turn(self):
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            with self.subTest(number=number):
+                holder = self.holder(200)
+                first = self.start("alloc", 150, BFC_WAIT="90")
+                first.until_waiting(1)
+                second = self.start("alloc", 160, "wait", BFC_WAIT="90")
+                second.until_waiting(2)
+                first.process.send_signal(number)  # not waited for: a zombie leaves the queue too
+                second.until_waiting(1)
+                holder.go_on()
+                self.assertEqual(second.until_ready(), ["0"])
+                second.end()
+                first.end()
+                holder.end()
+
+    def test_of_waiters_that_block_each_other_the_younger_is_told(self):
+        older = self.start("alloc", 100, "wait", "alloc", 150, BFC_WAIT="3600")
+        younger = self.start("alloc", 100, "wait", "alloc", 150, "wait", BFC_WAIT="3600")
+        older.until_ready()
+        younger.until_ready()
+        older.go_on()
+        older.until_waiting(1)
+        younger.go_on()
+        self.assertEqual(younger.until_ready(), ["2"])
+        self.assertRegex(younger.said(), r"  waited +[0-9.]+ s, no longer, since all jobs that wait hold what the "
+                         "others want\n")
+        self.assertRegex(younger.said(), rf"  beside it +process {older.pid} .*; it waits for memory\n")
+        older.until_waiting(1)
+        younger.go_on()
+        younger.process.wait()
+        self.assertEqual(older.results(), ["0"])
+
+    def test_one_that_can_be_served_is_not_blocked_by_one_that_cannot(self):
+        """The older one wants what the younger one holds; the younger one wants little."""
+        third = self.holder(60)
+        younger = self.start("alloc", 90, "wait", "alloc", 50, BFC_WAIT="3600")
+        younger.until_ready()
+        older = self.start("alloc", 90, "wait", "alloc", 130, BFC_WAIT="3600")
+        older.until_ready()
+        older.go_on()
+        older.until_waiting(1)
+        younger.go_on()
+        younger.until_waiting(2)
+        third.go_on()
+        self.assertEqual(younger.results(), ["0"])
+        third.go_on()
+        self.assertEqual(older.results(), ["0"])
+
+    def test_killed_at_any_moment(self):
+        """Holder or waiter: the other one goes on, and nothing is left behind."""
+        dice = random.Random(1)
+        pids = []
+        for round_number in range(10):
+            holder = self.start("alloc", 160, "sleep", 100, BFC_WAIT="90")
+            waiter = self.start("alloc", 200, BFC_WAIT="90")
+            victim, survivor = (holder, waiter) if round_number % 2 else (waiter, holder)
+            time.sleep(dice.random() * 0.15)
+            victim.process.kill()
+            victim.process.wait()
+            self.assertTrue(set(survivor.results()) <= {"0"})
+            pids += [victim.pid, survivor.pid]
+        self.assertEqual(self.start("alloc", 250).results(), ["0"])
+        subprocess.run([BFCSTAT], capture_output=True)  # removes what the killed ones left
+        self.assertEqual([pid for pid in pids if segment_exists(pid)], [])
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to become another user")
+    def test_another_users_job(self):
+        """They do not see each other's segments: the driver's count tells."""
+        with open(self.share, "wb"):
+            os.chmod(self.share, 0o666)
+        try:
+            holder = Job(self, ["alloc", 160, "wait"], {}, user=65534)
+            holder.until_ready()
+        except (OSError, AssertionError) as problem:
+            self.skipTest(f"another user cannot run it: {problem}")
+        job = self.start("alloc", 200, BFC_WAIT="90")
+        job.until_waiting(1)
+        holder.go_on()
+        holder.process.wait()
+        self.assertEqual(job.results(), ["0"])
+
+    # ---- many ----
+
+    def play(self, jobs, rounds, most, blocks, **settings):
+        started = [Job(self, [rounds, most, blocks, seed], settings, SHARE) for seed in range(1, jobs + 1)]
+        # All at once: the stand-in device takes an ended process that nobody has waited for as living.
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            said = list(pool.map(lambda job: job.process.communicate(timeout=500)[0], started))
+        for job, line in zip(started, said):
+            self.assertEqual(job.process.returncode, 0, line)
+            allocations, refused, _, wrong = line.split()
+            self.assertEqual(wrong, "0")
+            yield int(allocations), int(refused)
+        self.assertEqual([job.pid for job in started if segment_exists(job.pid)], [])
+
+    def test_eight_jobs_that_fill_the_device_in_turns(self):
+        for _, refused in self.play(8, 10, 180, 1, BFC_WAIT="90"):
+            self.assertEqual(refused, 0)
+
+    def test_three_jobs_at_a_full_device(self):
+        """Contents are checked; who waits in vain frees what it has, and so all come to an end."""
+        for allocations, _ in self.play(3, int(ROUNDS), 100, 3, BFC_WAIT="90"):
+            self.assertGreater(allocations, int(ROUNDS))
+
+    # ---- the text ----
+
+    def test_the_limit_is_named_and_the_advice_holds(self):
+        actions = ("alloc", 90, "alloc", 20)
+        job = self.start(*actions, BFC_LIMIT="100M")
+        self.assertEqual(job.results(), ["0", "2"])
+        self.assertIn("  refused by   BFC_LIMIT: it is 100 MiB, and this process has 90.0 MiB of it reserved\n", job.said())
+        self.assertNotIn("free by the driver", job.said())
+        self.assertIn("  try          a higher BFC_LIMIT: with 110M it would have fitted\n", job.said())
+        self.assertEqual(self.start(*actions, BFC_LIMIT="110M").results(), ["0", "0"])
+
+    def test_the_reserve_is_named_and_the_advice_holds(self):
+        job = self.start("alloc", 200, BFC_RESERVE="100M")
+        self.assertEqual(job.results(), ["2"])
+        self.assertIn("  refused by   BFC_RESERVE: 100 MiB are left to others, and 256 MiB are free on the device\n", job.said())
+        self.assertIn("  try          a lower BFC_RESERVE: with 56M it would have fitted\n", job.said())
+        self.assertEqual(self.start("alloc", 200, BFC_RESERVE="56M").results(), ["0"])
+
+    def test_waiting_is_suggested_only_where_it_would_help(self):
+        holder = self.holder(160)
+        said = [self.start("alloc", mib) for mib in (200, 300)]
+        for job in said:
+            self.assertEqual(job.results(), ["2"])
+        self.assertIn("BFC_WAIT=SECONDS: it would fit once", said[0].said())
+        self.assertNotIn("BFC_WAIT", said[1].said())
+        self.assertIn("  refused by   the size of the device: 256 MiB in all\n", said[1].said())
+        self.assertRegex(said[0].said(), rf"  beside it +process {holder.pid} .*: 160 MiB in use, 0 B cached\n")
+
+    def test_more_than_the_device_counts_too(self):
+        job = self.start("alloc", 1, "alloc", 300, "wait")
+        self.assertEqual(job.until_ready(), ["0", "2"])
+        self.assertEqual(job.pool()["out_of_memory"], 1)
+
+    def test_who_probes_for_a_size_is_told_once(self):
+        actions = [word for mib in range(400, 300, -1) for word in ("alloc", mib)]
+        job = self.start(*actions)
+        self.assertEqual(job.results(), ["2"] * 100)
+        self.assertEqual(job.said().count("out of memory"), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

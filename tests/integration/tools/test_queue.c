@@ -1,0 +1,112 @@
+/* Whose turn it is among those who wait for one device's memory. */
+#include <criterion/criterion.h>
+
+#include "segment/queue.h"
+
+/* Four processes in the order in which they came; each waits in its slot 0. */
+static struct bfc_waiting all[4];
+
+static void waits(size_t index, uint64_t bytes, uint64_t in_use, uint64_t reserved) {
+    all[index] = (struct bfc_waiting){.pid = 100 - (int32_t)index,
+                                      .since_ns = 1000 + index,
+                                      .bytes = bytes,
+                                      .in_use = in_use,
+                                      .reserved = reserved};
+}
+
+static size_t next_of(size_t count, uint64_t reach) {
+    size_t next = count;
+    for (size_t i = 0; i < count; i++)
+        if (bfc_queue_turn(all, count, i, reach).is_next) {
+            cr_expect_eq(next, count, "one at a time");
+            next = i;
+        }
+    return next;
+}
+
+static size_t stuck_of(size_t count, uint64_t reach) {
+    for (size_t i = 0; i < count; i++)
+        if (bfc_queue_turn(all, count, i, reach).is_stuck)
+            return i;
+    return count;
+}
+
+Test(queue, first_come_first_served) {
+    waits(0, 50, 0, 0);
+    waits(1, 10, 0, 0);
+    waits(2, 10, 0, 0);
+    cr_expect_eq(next_of(3, 60), 0);
+    cr_expect_eq(stuck_of(3, 60), 3);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(bfc_queue_turn(all, 3, i, 60).position, i + 1);
+}
+
+Test(queue, two_of_one_moment_are_in_order_too) {
+    waits(0, 10, 0, 0);
+    waits(1, 10, 0, 0);
+    all[1].since_ns = all[0].since_ns;
+    cr_expect_eq(next_of(2, 20), 1, "the lower pid");
+    all[1].pid = all[0].pid;
+    all[1].slot = 1;
+    cr_expect_eq(next_of(2, 20), 0, "the lower slot");
+}
+
+Test(queue, who_cannot_be_served_is_passed_over) {
+    waits(0, 130, 90, 90);
+    waits(1, 50, 90, 90);
+    cr_expect_eq(next_of(2, 76), 1);
+    cr_expect_eq(stuck_of(2, 76), 2);
+}
+
+Test(queue, the_youngest_of_a_deadlock_is_told) {
+    waits(0, 150, 100, 100);
+    waits(1, 150, 50, 50);
+    waits(2, 150, 50, 50);
+    cr_expect_eq(stuck_of(3, 56), 2);
+    cr_expect_eq(stuck_of(3, 150), 3, "the first one can be served");
+}
+
+Test(queue, nobody_is_told_where_that_would_serve_nobody) {
+    waits(0, 200, 10, 10);
+    waits(1, 200, 10, 10);
+    cr_expect_eq(stuck_of(2, 56), 2, "others hold it");
+    cr_expect_eq(next_of(2, 56), 0);
+    cr_expect_eq(stuck_of(1, 56), 1);
+}
+
+Test(queue, what_the_waiting_cache_may_serve_one_of_them) {
+    waits(0, 200, 10, 10);
+    waits(1, 70, 10, 40);
+    cr_expect_eq(next_of(2, 56), 1);
+}
+
+Test(queue, a_process_holds_its_memory_once_however_many_of_its_threads_wait) {
+    waits(0, 100, 60, 60);
+    waits(1, 100, 60, 60);
+    waits(2, 100, 60, 60);
+    all[2].pid = all[1].pid;
+    all[2].slot = 1;
+    cr_expect_eq(stuck_of(3, 39), 3, "60 of them would not do");
+    cr_expect_eq(stuck_of(3, 40), 2);
+}
+
+Test(queue, who_has_not_looked_lately_is_not_there) {
+    struct bfc_waiter waiter = {.bytes = 1, .seen_ns = UINT64_C(10000000000)};
+    cr_expect(bfc_waiter_is_there(&waiter, waiter.seen_ns + BFC_WAITER_LOST_NS));
+    cr_expect_not(bfc_waiter_is_there(&waiter, waiter.seen_ns + BFC_WAITER_LOST_NS + 1));
+    cr_expect_not(bfc_waiter_is_there(&waiter, 1), "its clock is another one");
+    waiter.bytes = 0;
+    cr_expect_not(bfc_waiter_is_there(&waiter, waiter.seen_ns));
+}
+
+Test(queue, what_a_job_was_told_is_forgotten_after_its_time) {
+    static struct bfc_segment_header header;
+    cr_expect_eq(bfc_waiters_want(&header), 0);
+    bfc_waiters_announce(&header, 77, 1, UINT64_MAX);
+    cr_expect_eq(bfc_waiters_want(&header), 77);
+    cr_expect_eq(header.request, 1, "its helper is woken");
+    bfc_waiters_announce(&header, 78, 1, UINT64_MAX);
+    cr_expect_eq(header.request, 1, "but once");
+    bfc_waiters_announce(&header, 78, 1, 1);
+    cr_expect_eq(bfc_waiters_want(&header), 0);
+}
