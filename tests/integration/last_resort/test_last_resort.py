@@ -2,7 +2,7 @@
 """Before a program is told that there is no memory: each last resort by itself and in order, over the
 stand-in device of 256 MiB that several processes share.
 
-Needs ACTOR (tests/integration/policy), SHARE, PRELOAD and BFCSTAT in the environment.
+Needs ACTOR (tests/integration/policy), SHARE, MINUTES, CONTEXTS (tests/fault/accidents/limit.c), PRELOAD and BFCSTAT in the environment.
 BFC_TEST_ROUNDS says how many rounds the three jobs at a full device play (default 40).
 """
 import concurrent.futures
@@ -17,7 +17,8 @@ import tempfile
 import time
 import unittest
 
-ACTOR, SHARE, PRELOAD, BFCSTAT = (os.environ[n] for n in ("ACTOR", "SHARE", "PRELOAD", "BFCSTAT"))
+ACTOR, SHARE, MINUTES, CONTEXTS, PRELOAD, BFCSTAT = (
+    os.environ[n] for n in ("ACTOR", "SHARE", "MINUTES", "CONTEXTS", "PRELOAD", "BFCSTAT"))
 ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "40")
 SEGMENTS = "/dev/shm"
 
@@ -121,6 +122,15 @@ class LastResort(unittest.TestCase):
         self.assertIn(f"bfcstat trim {holder.pid}: what that process caches would have sufficed", job.said())
         subprocess.run([BFCSTAT, "trim", str(holder.pid)], check=True, capture_output=True)
         self.assertEqual(self.start("alloc", 200, BFC_LAST_RESORT="none").results(), ["0"])  # and so it does
+
+    def test_contexts_can_be_switched_off(self):
+        """One of two contexts wants what the other one has freed."""
+        for rungs, answer in (("pool,contexts", "success"), ("pool,jobs,wait", "out of memory")):
+            with self.subTest(rungs=rungs):
+                job = Job(self, [], {"SIM_MEMORY": "1G", "BFC_LIMIT": "600M", "BFC_LAST_RESORT": rungs,
+                                     "BFC_GROWTH": "double"}, CONTEXTS)
+                said = job.process.communicate(timeout=60)[0]
+                self.assertRegex(said, rf"(?m)^what was freed it can have: {answer}$")
 
     def test_the_pool_can_be_switched_off(self):
         actions = ["alloc", 100, "alloc", 100, "free", "free", "alloc", 150]
@@ -347,6 +357,18 @@ class LastResort(unittest.TestCase):
         job = self.start("alloc", 1, "alloc", 300, "wait")
         self.assertEqual(job.until_ready(), ["0", "2"])
         self.assertEqual(job.pool()["out_of_memory"], 1)
+
+    def test_who_tries_again_and_again_gets_a_line_a_minute(self):
+        job = Job(self, [], {}, MINUTES)
+        job.process.communicate(timeout=60)
+        self.assertEqual(job.process.returncode, 0)
+        lines = [line for line in job.said().splitlines() if "out of memory" in line]
+        self.assertEqual(len(lines), 4, lines)
+        for line in (lines[0], lines[3]):
+            self.assertIn("out of memory: 300 MiB asked for", line)
+        for line in lines[1:3]:
+            self.assertRegex(line, r"^bfcpreload: out of memory again: \d+ times in the last minute or so, the last for "
+                             "300 MiB on device 0$")
 
     def test_who_probes_for_a_size_is_told_once(self):
         actions = [word for mib in range(400, 300, -1) for word in ("alloc", mib)]
