@@ -453,8 +453,7 @@ static const char *find_contradiction(const struct bfc_options *options) {
                "BFC_STATS=0 idle regions are not given back";
     if (options->wait > 0 && !options->stats)
         return "BFC_WAIT needs the queue that comes with BFC_STATS=1: with BFC_STATS=0 no "
-               "allocation "
-               "waits for other jobs";
+               "allocation waits for other jobs";
     if (options->max_split <= options->growth_size && options->growth == 1)
         return "BFC_GROWTH_SIZE is not below BFC_MAX_SPLIT: accepted with BFC_GROWTH=fixed is less "
                "than BFC_MAX_SPLIT; regions for smaller blocks stay below it";
