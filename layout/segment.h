@@ -46,6 +46,12 @@ enum bfc_pool_state {
     BFC_POOL_ENDED = 2, /* its context has ended; the counters stay as they were */
 };
 
+/* What the blocks of a pool are. */
+enum bfc_memory {
+    BFC_MEMORY_DEVICE = 0,
+    BFC_MEMORY_HOST = 1, /* host memory that the device reaches (BFC_SPILL) */
+};
+
 /* Why a hook passed an allocation or free to the driver. */
 enum bfc_forward_reason {
     BFC_FORWARD_DISABLED,   /* BFC_DISABLE, BFC_ONLY, BFC_NOT, or a fork's child, or after exit */
@@ -168,12 +174,13 @@ struct bfc_waiter {
 /* ---- a pool's section ---- */
 
 struct bfc_segment_pool {
-    uint64_t state;        /* enum bfc_pool_state */
-    int64_t device;        /* ordinal, as the process numbers its devices */
-    uint64_t context_id;   /* cuCtxGetId's, or a number of ours where the driver lacks it */
-    uint64_t device_total; /* bytes */
-    uint8_t device_uuid[16];
-    char device_name[64]; /* NUL-terminated */
+    uint64_t state;          /* enum bfc_pool_state */
+    uint64_t memory;         /* enum bfc_memory */
+    int64_t device;          /* ordinal, as the process numbers its devices */
+    uint64_t context_id;     /* cuCtxGetId's, or a number of ours where the driver lacks it */
+    uint64_t device_total;   /* bytes */
+    uint8_t device_uuid[16]; /* 0: of host memory */
+    char device_name[64];    /* NUL-terminated */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */
     uint64_t device_free;
     uint64_t device_free_ns; /* when that was: CLOCK_REALTIME; 0: never */
@@ -352,7 +359,7 @@ struct bfc_segment_header {
     (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   32 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
+                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

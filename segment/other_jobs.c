@@ -83,13 +83,14 @@ static bool read_job_command(int file, struct bfc_other_job *job) {
 /* Adds up the job's pools on the device. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     struct bfc_pool_stats stats;
-    uint64_t state;
+    uint64_t state, memory;
     uint8_t its_uuid[16];
     bool there = false;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
         if (!READ_MEMBER(file, i, state, &state))
             return there;
-        if (state != BFC_POOL_ACTIVE || !READ_MEMBER(file, i, device_uuid, its_uuid) ||
+        if (state != BFC_POOL_ACTIVE || !READ_MEMBER(file, i, memory, &memory) ||
+            memory != BFC_MEMORY_DEVICE || !READ_MEMBER(file, i, device_uuid, its_uuid) ||
             memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats))
             continue;
         job->in_use += stats.in_use;

@@ -46,8 +46,6 @@ static void forget_events(CUcontext context) {
 
 /* One that has left the table; the caller gives its reference. */
 static void end_arena(struct bfc_arena *arena) {
-    if (!arena)
-        return;
     bfc_exports_arena_ended(arena);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
     bfc_log(BFC_LOG_DEBUG, "device %d, context %llu: the pool ends with its context",
@@ -57,8 +55,15 @@ static void end_arena(struct bfc_arena *arena) {
     bfc_arena_drop(arena);
 }
 
+/* The context's own one, and that of host memory. */
+static void end_arenas(CUcontext context, unsigned long long id, bool other) {
+    struct bfc_arena *arena;
+    while ((arena = bfc_arena_unlink(context, id, other)))
+        end_arena(arena);
+}
+
 void bfc_context_ended_unseen(CUcontext context, unsigned long long id) {
-    end_arena(bfc_arena_unlink(context, id, true));
+    end_arenas(context, id, true);
 }
 
 /*
@@ -69,7 +74,7 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
     bfc_peers_forget(context);
     forget_events(context);
-    end_arena(bfc_arena_unlink(context, id, false));
+    end_arenas(context, id, false);
     bfc_imports_context_ended(context);
     bfc_contexts_forget(context);
     if (bfc_capture_context_ended(context))
@@ -80,14 +85,18 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
 struct ending {
     CUcontext context;
     struct bfc_arena *arena; /* NULL: it has none */
+    struct bfc_arena *host;  /* the same */
 };
 
 static struct ending close_context(CUcontext context) {
-    struct ending ending = {context, context ? bfc_arena_of_context(context, 0) : NULL};
-    if (ending.arena)
+    struct ending ending = {.context = context};
+    if (!context)
+        return ending;
+    if ((ending.arena = bfc_arena_of_context(context, 0)))
         bfc_arena_close(ending.arena);
-    if (context)
-        suspend_context(context);
+    if ((ending.host = bfc_arena_host_of_context(context, 0)))
+        bfc_arena_close(ending.host);
+    suspend_context(context);
     return ending;
 }
 
@@ -98,7 +107,10 @@ static void conclude_end(const struct bfc_driver *driver, const struct ending *e
         resume_context(ending->context);
     if (!ended && ending->arena)
         bfc_arena_reopen(ending->arena);
+    if (!ended && ending->host)
+        bfc_arena_reopen(ending->host);
     bfc_arena_drop(ending->arena);
+    bfc_arena_drop(ending->host);
 }
 
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,

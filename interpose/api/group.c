@@ -56,6 +56,7 @@ bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer)
 static bool get_block(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                       enum bfc_reuse_how how, CUdeviceptr *start) {
     struct bfc_want want = bfc_want_new(driver, arena, bytes, how, start, BFC_OK);
+    want.in_pool = true;
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, start, &want.status);
     if (want.status != BFC_OK)
         result = bfc_last_resort(&want);

@@ -63,7 +63,7 @@ static uint64_t upstream_now(void *context) {
     return bfc_now_ns();
 }
 
-static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options) {
+static bool make_pool(struct bfc_arena *arena, struct bfc_pool_config *config) {
     const struct bfc_upstream upstream = {
         .context = arena,
         .reserve = bfc_upstream_reserve,
@@ -72,40 +72,94 @@ static bool make_pool(struct bfc_arena *arena, const struct bfc_options *options
         .wait = bfc_reuse_wait,
         .now = upstream_now,
     };
+    config->reuse_pending = arena->free_mode == BFC_FREE_ORDERED;
+    config->stats = &arena->stats.section->stats;
+    return bfc_pool_create(&arena->pool, config, &upstream) == BFC_OK;
+}
+
+static struct bfc_arena *begin(CUcontext context, unsigned long long id) {
+    struct bfc_arena *arena = calloc(1, sizeof *arena);
+    if (arena) {
+        arena->references = 1;
+        arena->context = context;
+        arena->id = id;
+    }
+    return arena;
+}
+
+/* What comes after what the arena is for; NULL: the host has no memory, and the arena is gone. */
+static struct bfc_arena *complete(struct bfc_arena *arena, const struct bfc_driver *driver,
+                                  int free_mode, struct bfc_pool_config *config) {
+    take_section(arena);
+    fill_section(arena, driver);
+    if (driver->can_fence)
+        arena->fences = bfc_fences_create();
+    arena->free_mode = arena->fences ? free_mode : BFC_FREE_SYNC;
+    arena->stream_frees = bfc_stream_frees_create();
+    if (arena->stream_frees && make_pool(arena, config))
+        return arena;
+    bfc_arena_drop(arena);
+    return NULL;
+}
+
+static uint64_t plain_most(const struct bfc_arena *arena) {
+    if (arena->free_mode == BFC_FREE_ORDERED)
+        return 0;
+    return arena->device_total < arena->bypass_above ? arena->device_total : arena->bypass_above;
+}
+
+/* Small blocks share a region; a larger one has its own, which goes when it is freed. */
+static void configure_host(const struct bfc_options *options, struct bfc_pool_config *config) {
+    bfc_pool_config_default(config);
+    config->growth = BFC_GROWTH_FIXED;
+    config->growth_size = options->growth_size;
+    config->limit = options->spill;
+    config->pending_budget = options->pending_budget;
+}
+
+/*
+ * An arena of host memory (interpose/reuse/spill.h), of the context of `home`, of which it keeps a
+ * reference. It counts against BFC_SPILL.
+ */
+static struct bfc_arena *make_host(const struct bfc_driver *driver, struct bfc_arena *home) {
+    const struct bfc_process *process = bfc_process();
+    struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
+    struct bfc_arena *arena = process && on ? begin(home->context, home->id) : NULL;
     struct bfc_pool_config config;
-    bfc_pool_config_default(&config);
-    bfc_options_configure(options, arena->device_total, &config);
-    config.reuse_pending = arena->free_mode == BFC_FREE_ORDERED;
-    config.stats = &arena->stats.section->stats;
-    return bfc_pool_create(&arena->pool, &config, &upstream) == BFC_OK;
+    if (!arena)
+        return NULL;
+    bfc_arena_keep(home);
+    arena->home = home;
+    arena->on = on;
+    arena->device = home->device;
+    arena->device_total = home->device_total;
+    arena->limit = process->options.spill;
+    arena->pending_budget = process->options.pending_budget;
+    configure_host(&process->options, &config);
+    int mode = home->free_mode == BFC_FREE_SYNC ? BFC_FREE_SYNC : BFC_FREE_LAZY;
+    return complete(arena, driver, mode, &config);
 }
 
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id) {
     static unsigned long long own_ids;
     const struct bfc_process *process = bfc_process();
-    struct bfc_arena *arena = process ? calloc(1, sizeof *arena) : NULL;
+    struct bfc_arena *arena = process ? begin(context, id) : NULL;
+    struct bfc_pool_config config;
     if (!arena)
         return NULL;
-    arena->references = 1;
-    arena->context = context;
-    arena->id = id ? id : bfc_add_fetch_relaxed(&own_ids, 1);
+    if (!id)
+        arena->id = bfc_add_fetch_relaxed(&own_ids, 1);
     if (!ask_driver(arena, driver, &process->options)) {
         free(arena);
         return NULL;
     }
-    take_section(arena);
-    fill_section(arena, driver);
-    if (driver->can_fence)
-        arena->fences = bfc_fences_create();
-    arena->free_mode = arena->fences ? process->options.free_mode : BFC_FREE_SYNC;
-    if (arena->free_mode != BFC_FREE_ORDERED)
-        arena->plain_most =
-            arena->device_total < arena->bypass_above ? arena->device_total : arena->bypass_above;
-    arena->stream_frees = bfc_stream_frees_create();
-    if (!arena->stream_frees || !make_pool(arena, &process->options)) {
-        bfc_arena_drop(arena);
-        return NULL;
+    bfc_pool_config_default(&config);
+    bfc_options_configure(&process->options, arena->device_total, &config);
+    arena = complete(arena, driver, process->options.free_mode, &config);
+    if (arena) {
+        arena->plain_most = plain_most(arena);
+        arena->make_host = make_host;
     }
     return arena;
 }

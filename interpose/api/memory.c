@@ -17,6 +17,7 @@
 #include "interpose/reuse/free_modes.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/reuse/settle.h"
+#include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
 #include "interpose/stats/trace_writer.h"
@@ -52,22 +53,8 @@ static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status 
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* More than the device has: nothing that the pool could give back would help. */
-static NOINLINE CUresult refuse_too_large(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                          CUdeviceptr *pointer, size_t bytes) {
-    struct bfc_want want =
-        bfc_want_new(driver, arena, bytes, BFC_REUSE_ANY, pointer, BFC_OUT_OF_MEMORY);
-    CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        bfc_last_resort_failed(&want);
-    return result;
-}
-
-/* What a pool does not have; `start` as bfc_events_add_allocation takes it. */
-static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
-    CUresult result = bfc_last_resort(want);
-    if (want->status != BFC_OK)
-        result = answer_failure(want->driver, want->status, want->pointer, want->bytes);
+/* What a last resort served, or could not; `start` as bfc_events_add_allocation takes it. */
+static CUresult conclude_allocation(struct bfc_want *want, CUresult result, uint64_t start) {
     if (want->status == BFC_OK && result == CUDA_SUCCESS)
         bfc_events_add_allocation(&want->arena->stats, *want->pointer, want->bytes, start);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
@@ -75,12 +62,31 @@ static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
     return result;
 }
 
+/* More than the device has: nothing that the pool could give back would help. */
+static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
+                                            struct bfc_arena *arena, CUdeviceptr *pointer,
+                                            size_t bytes, enum bfc_reuse_how how, uint64_t start) {
+    struct bfc_want want = bfc_want_new(driver, arena, bytes, how, pointer, BFC_OUT_OF_MEMORY);
+    CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) /* else it is the driver's, and no arena's */
+        result = conclude_allocation(&want, bfc_last_resort(&want), start);
+    return result;
+}
+
+/* What a pool does not have. */
+static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
+    CUresult result = bfc_last_resort(want);
+    if (want->status != BFC_OK)
+        result = answer_failure(want->driver, want->status, want->pointer, want->bytes);
+    return conclude_allocation(want, result, start);
+}
+
 static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
                             CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
     enum bfc_status status;
     uint64_t start = bfc_events_allocate_start();
     if (bytes > arena->device_total)
-        return refuse_too_large(driver, arena, pointer, bytes);
+        return look_beyond_device(driver, arena, pointer, bytes, how, start);
     if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {
         bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
         return CUDA_SUCCESS;
@@ -245,7 +251,15 @@ static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresu
     return result;
 }
 
-/* A free that may have to be recorded, that may be of a block with attributes, or the driver's. */
+/* What an arena of host memory has left goes back. */
+static CUresult conclude_free(struct bfc_arena *arena, CUresult result) {
+    if (result == CUDA_SUCCESS && bfc_arena_is_host(arena))
+        bfc_spill_freed(arena);
+    return result;
+}
+
+/* A free that may have to be recorded, that may be of a block with attributes, or the driver's; or
+ * that is not of the thread's last arena. */
 static CUresult free_looking(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)
@@ -256,8 +270,8 @@ static CUresult free_looking(CUdeviceptr pointer) {
     if (arena) {
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
-        return finish_free(arena, pointer, bfc_reuse_free(driver, arena, pointer), attributed,
-                           start);
+        CUresult result = bfc_reuse_free(driver, arena, pointer);
+        return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     return driver->cuMemFree_v2(pointer);
@@ -273,7 +287,7 @@ static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
 CUresult bfc_free(CUdeviceptr pointer) {
     struct bfc_arena *arena;
     if (UNLIKELY(!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist() ||
-                 answered.pointer || !(arena = bfc_arena_of(pointer))))
+                 answered.pointer || !(arena = bfc_arena_if_last(pointer))))
         return free_with_all_checks(pointer);
     return bfc_reuse_free_by_mode(bfc_driver_found, arena, pointer);
 }
@@ -304,7 +318,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
         bfc_helper_note_free();
-        return finish_free(arena, pointer, result, attributed, start);
+        return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
                       : driver->cuMemFreeAsync(pointer, stream);
@@ -360,4 +374,9 @@ CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, si
     if (total_bytes)
         *total_bytes = device_total;
     return CUDA_SUCCESS;
+}
+
+/* As the driver answers of device memory. */
+CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
+    return owner_of((CUdeviceptr)memory) ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);
 }

@@ -27,6 +27,7 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result);
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread);
+CUresult bfc_free_host(const struct bfc_driver *driver, void *memory);
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes);
 
 #endif

@@ -36,6 +36,7 @@ static void free_arena(struct bfc_arena *arena) {
     bfc_device_refund(arena, UINT64_MAX);
     bfc_fences_destroy(arena->fences);
     bfc_stream_frees_destroy(arena->stream_frees);
+    bfc_arena_drop(arena->home);
     if (arena->stats.section != &arena->own_section)
         bfc_segment_return_section(arena->stats.section);
     free(arena);
@@ -52,17 +53,20 @@ void bfc_arena_keep(struct bfc_arena *arena) {
 
 static void forget_thread(void *unused) {
     (void)unused;
-    struct bfc_arena *arena = bfc_thread_arena.arena;
-    bfc_thread_arena.arena = NULL;
-    bfc_thread_arena.releases_at_exit = false;
-    if (bfc_process_if_made())
-        bfc_arena_drop(arena);
+    struct bfc_thread_arena last = bfc_thread_arena;
+    bfc_thread_arena = (struct bfc_thread_arena){.arena = NULL};
+    if (!bfc_process_if_made())
+        return;
+    bfc_arena_drop(last.arena);
+    bfc_arena_drop(last.host);
 }
 
 struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena) {
+    struct bfc_arena **last =
+        bfc_arena_is_host(arena) ? &bfc_thread_arena.host : &bfc_thread_arena.arena;
     bfc_at_thread_exit(&bfc_thread_arena.releases_at_exit, forget_thread);
-    bfc_arena_drop(bfc_thread_arena.arena);
-    bfc_thread_arena.arena = arena;
+    bfc_arena_drop(*last);
+    *last = arena;
     return arena;
 }
 
@@ -83,7 +87,14 @@ struct bfc_arena *bfc_arena_next(struct bfc_arena *previous) {
 
 struct bfc_arena *bfc_arena_next_on(CUdevice device, struct bfc_arena *previous) {
     struct bfc_arena *arena = bfc_arena_next(previous);
-    while (arena && arena->device != device)
+    while (arena && (arena->device != device || bfc_arena_is_host(arena)))
+        arena = bfc_arena_next(arena);
+    return arena;
+}
+
+struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
+    struct bfc_arena *arena = bfc_arena_next(previous);
+    while (arena && !bfc_arena_is_host(arena))
         arena = bfc_arena_next(arena);
     return arena;
 }
@@ -133,9 +144,10 @@ void bfc_arena_reopen(struct bfc_arena *arena) {
 
 /* ---- coming and going ---- */
 
-static struct bfc_arena *find_living(CUcontext context, unsigned long long id) {
+static struct bfc_arena *find_living(CUcontext context, unsigned long long id, bool host) {
     for (struct bfc_arena *arena = living; arena; arena = arena->next)
-        if (arena->context == context && (!id || arena->id == id))
+        if (arena->context == context && (!id || arena->id == id) &&
+            bfc_arena_is_host(arena) == host)
             return arena;
     return NULL;
 }
@@ -164,6 +176,13 @@ struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id, boo
     return ended;
 }
 
+static void log_begin_of_host(const struct bfc_arena *arena) {
+    bfc_log(BFC_LOG_INFO,
+            "device %d, context %llu: host memory begins to serve what does not fit on the device, "
+            "up to %s in the process (BFC_SPILL)",
+            (int)arena->device, arena->id, BFC_BYTES(arena->limit));
+}
+
 /* What was decided for it. */
 static void log_begin(const struct bfc_arena *arena) {
     char growth[16], policy[16], mode[16], limit[BFC_BYTES_TEXT] = "none";
@@ -187,33 +206,45 @@ static void log_begin(const struct bfc_arena *arena) {
 }
 
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id) {
+    bool host = bfc_arena_is_host(arena);
     pthread_mutex_lock(&table_lock);
-    struct bfc_arena *first = find_living(arena->context, id);
-    if (!first) {
+    struct bfc_arena *result = find_living(arena->context, id, host);
+    if (!result && !(host && arena->home->ended)) {
         arena->sequence = ++begun;
         arena->next = living;
-        living = arena;
+        living = result = arena;
         set_state(arena, BFC_POOL_ACTIVE);
     }
-    struct bfc_arena *result = first ? first : arena;
-    bfc_add_fetch_relaxed(&result->references, 1);
+    if (result)
+        bfc_arena_keep(result);
     pthread_mutex_unlock(&table_lock);
-    if (first)
+    if (result != arena) {
         free_arena(arena);
-    else {
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_BEGIN, 0, 0);
-        log_begin(arena);
+        return result;
     }
+    bfc_events_add_landmark(&arena->stats, BFC_EVENT_BEGIN, 0, 0);
+    if (host)
+        log_begin_of_host(arena);
+    else
+        log_begin(arena);
     return result;
 }
 
-struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id) {
+static struct bfc_arena *find_and_keep(CUcontext context, unsigned long long id, bool host) {
     pthread_mutex_lock(&table_lock);
-    struct bfc_arena *arena = find_living(context, id);
+    struct bfc_arena *arena = find_living(context, id, host);
     if (arena)
-        bfc_add_fetch_relaxed(&arena->references, 1);
+        bfc_arena_keep(arena);
     pthread_mutex_unlock(&table_lock);
     return arena;
+}
+
+struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id) {
+    return find_and_keep(context, id, false);
+}
+
+struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long long id) {
+    return find_and_keep(context, id, true);
 }
 
 /* ---- finding one ---- */

@@ -5,6 +5,8 @@
  * used again. An arena ends with its context: its regions are forgotten, not freed. Its struct
  * lives on until no thread refers to it: a thread keeps a reference to the one that it used last,
  * so that the usual call touches no counter.
+ *
+ * A context may have a second arena, of host memory (spill.h), which lives and ends with the first.
  */
 #ifndef BFC_INTERPOSE_ARENA_H
 #define BFC_INTERPOSE_ARENA_H
@@ -17,14 +19,21 @@
 /* What the calling thread used last, with a reference held; for the functions below. */
 struct bfc_thread_arena {
     struct bfc_arena *arena;
+    struct bfc_arena *host; /* of those of host memory */
     bool releases_at_exit;
 };
 extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner);
 
-/* Makes `arena`, of which the caller has a reference to give, the thread's last; returns it. */
+/* Makes `arena`, of which the caller has a reference to give, the thread's last of its kind;
+ * returns it. */
 struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena);
+
+/* Whether it hands out host memory in place of its context's device memory. */
+static inline bool bfc_arena_is_host(const struct bfc_arena *arena) {
+    return arena->home;
+}
 
 /* Whether it is the living one of the context with this id (0: not known); it may be NULL. */
 static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext context,
@@ -56,19 +65,27 @@ static inline struct bfc_arena *bfc_arena_of(CUdeviceptr address) {
     return LIKELY(owner == bfc_thread_arena.arena || !owner) ? owner : bfc_arena_take(owner);
 }
 
+/* The same, if it is the one that this thread used last; else NULL. */
+static inline struct bfc_arena *bfc_arena_if_last(CUdeviceptr address) {
+    struct bfc_arena *owner = bfc_region_owner(address);
+    return LIKELY(owner == bfc_thread_arena.arena) ? owner : NULL;
+}
+
 /* The living arena of a context, whatever its id is if that is 0, with a reference to drop; NULL:
- * none. */
+ * none. bfc_arena_host_of_context: the one of host memory. */
 struct bfc_arena *bfc_arena_of_context(CUcontext context, unsigned long long id);
+struct bfc_arena *bfc_arena_host_of_context(CUcontext context, unsigned long long id);
 void bfc_arena_drop(struct bfc_arena *arena);
 
 /*
  * Goes through the living arenas: the one after `previous`, whose reference it takes over (NULL:
  * the first), with a reference to drop; NULL: there is none left. Each arena that lives all the
  * while is met once, whatever others begin and end meanwhile. bfc_arena_next_on: those of a
- * device.
+ * device's memory. bfc_arena_next_host: those of host memory.
  */
 struct bfc_arena *bfc_arena_next(struct bfc_arena *previous);
 struct bfc_arena *bfc_arena_next_on(CUdevice device, struct bfc_arena *previous);
+struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous);
 
 /*
  * Around calls of ours in the arena's context that the program does not know of: of the helper, or
@@ -90,13 +107,14 @@ void bfc_arena_keep(struct bfc_arena *arena);
 /*
  * Puts a new arena, of which the caller has the only reference, into the table, unless another
  * thread was first: then that one comes back, and the new one is freed. `id` may be 0, as above.
- * What comes back has a reference to drop.
+ * What comes back has a reference to drop; NULL: the arena is of host memory, and its home has
+ * ended.
  */
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
 
 /*
- * Takes the arena of a context that has ended out of the table, if its id is `id`; or, if `other`,
- * whatever it is but `id`. It comes back with the table's reference; NULL: there is none.
+ * Takes an arena of a context that has ended out of the table, if its id is `id`; or, if `other`,
+ * whatever it is but `id`. It comes back with the table's reference; NULL: there is none left.
  */
 struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id, bool other);
 

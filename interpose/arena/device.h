@@ -4,6 +4,9 @@
 
 #include "interpose/arena/state.h"
 
+/* What is reserved of the host's memory is counted as if this were a device. */
+#define BFC_DEVICE_HOST CU_DEVICE_CPU
+
 /* The process's record of a device, made now if it is new; NULL: the host has no memory. */
 struct bfc_device *bfc_device_find(CUdevice ordinal);
 

@@ -24,18 +24,21 @@ struct bfc_arena {
     bool has_deferred; /* atomic: blocks may be deferred */
     CUdeviceptr spare_page; /* atomic: of a wait (upstream.c) whose free was refused; 0: none */
     bfc_fence lazy_until;   /* atomic: until it is complete no pending block is handed out */
+    struct bfc_arena *home; /* of an arena of host memory (spill.h): its context's own, with a
+                               reference; NULL: it hands out device memory */
+    /* Makes one of host memory for this one, which nobody else knows yet; NULL: not possible. */
+    struct bfc_arena *(*make_host)(const struct bfc_driver *driver, struct bfc_arena *home);
     CUcontext context;
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;
-    struct bfc_device *on; /* the same */
-    uint64_t reserved;     /* atomic: its part of the device's, in bytes */
+    struct bfc_device *on; /* the same; of host memory: what stands for the host */
+    uint64_t reserved;     /* atomic: its part of that one's, in bytes */
     bool ended;            /* atomic: its context has ended */
     unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;      /* atomic: threads that are about to end its context */
     unsigned references;   /* atomic: the table's, and the threads' */
     uint64_t device_total; /* bytes */
-    uint64_t
-        limit; /* most that the device's pools may reserve in all, in bytes; UINT64_MAX: none */
+    uint64_t limit; /* most that all pools on the same may reserve, in bytes; UINT64_MAX: none */
     uint64_t left_to_others; /* bytes that the device must still have when the pool has grown */
     uint64_t pending_budget; /* BFC_PENDING_BUDGET */
     uint64_t bypass_above;   /* larger requests go to the driver, in bytes */

@@ -1,5 +1,6 @@
 /*
- * The pools' upstream: the driver, which they take regions from.
+ * The pools' upstream: the driver, which they take regions from, of the device's memory or of the
+ * host's (spill.h).
  *
  * Called by the pool without its lock. Regions enter the map before the pool cuts them, and leave
  * it before the driver has them back.
@@ -13,6 +14,7 @@
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
+#include "interpose/arena/host_memory.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
@@ -71,6 +73,28 @@ static void note_device_free(const struct bfc_driver *driver, struct bfc_arena *
     bfc_store_relaxed(&arena->stats.section->device_free_ns, bfc_wall_clock_ns());
 }
 
+static CUresult take_from_device(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                                 uint64_t bytes, CUdeviceptr *pointer, const char **why) {
+    bool enough = leaves_enough(driver, arena, bytes);
+    bool due = enough && is_due_to_others(driver, arena, bytes);
+    *why = due      ? "another job waits for memory"
+           : enough ? "the driver refused it"
+                    : "less than BFC_RESERVE would be left to others";
+    return enough && !due ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult take(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
+                     CUdeviceptr *pointer, const char **why) {
+    return bfc_arena_is_host(arena) ? bfc_host_memory_take(driver, bytes, pointer, why)
+                                    : take_from_device(driver, arena, bytes, pointer, why);
+}
+
+static CUresult give(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                     CUdeviceptr start) {
+    return bfc_arena_is_host(arena) ? bfc_host_memory_give(driver, start)
+                                    : driver->cuMemFree_v2(start);
+}
+
 static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
                                 const char **why) {
     const struct bfc_driver *driver = bfc_driver();
@@ -79,14 +103,9 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
     CUresult result = bfc_enter_context(driver, arena->context, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
-    bool enough = leaves_enough(driver, arena, bytes);
-    bool due = enough && is_due_to_others(driver, arena, bytes);
-    *why = due      ? "another job waits for memory"
-           : enough ? "the driver refused it"
-                    : "less than BFC_RESERVE would be left to others";
-    result = enough && !due ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+    result = take(driver, arena, bytes, pointer, why);
     if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, arena)) {
-        driver->cuMemFree_v2(*pointer);
+        give(driver, arena, *pointer);
         *why = "the host has no memory for its record";
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -98,7 +117,7 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
 /* On an error `why` says what refused. */
 static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
                                const char **why) {
-    *why = "BFC_LIMIT would be exceeded";
+    *why = bfc_arena_is_host(arena) ? "BFC_SPILL would be exceeded" : "BFC_LIMIT would be exceeded";
     if (!bfc_device_charge(arena, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = reserve_charged(arena, bytes, pointer, why);
@@ -110,9 +129,10 @@ static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, CUdevice
 static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
                         CUresult result) {
     static unsigned seen;
-    bfc_log_repeated(BFC_LOG_INFO, &seen,
-                     "device %d: the pool did not grow by %s: %s (CUresult %d)", (int)arena->device,
-                     BFC_BYTES(bytes), why, (int)result);
+    bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: the pool did not %s %s: %s (CUresult %d)",
+                     (int)arena->device,
+                     bfc_arena_is_host(arena) ? "take host memory of" : "grow by", BFC_BYTES(bytes),
+                     why, (int)result);
 }
 
 static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t bytes,
@@ -162,7 +182,7 @@ static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena
     if ((last_release = bfc_enter_context(driver, arena->context, &pushed)) != CUDA_SUCCESS)
         return;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    last_release = driver->cuMemFree_v2(start);
+    last_release = give(driver, arena, start);
     note_device_free(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_leave_context(driver, pushed);
@@ -250,6 +270,7 @@ static CUresult free_own_region(struct bfc_arena *arena) {
 }
 
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
     /* The device is full: then memory of ours goes. */
     return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(arena) : result;

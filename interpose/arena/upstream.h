@@ -10,8 +10,9 @@ bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes);
 
 /*
  * Waits for the arena's context as the driver's own free does, whatever captures: by a free of the
- * driver's own. Returns its error, which may be of earlier work; CUDA_ERROR_OUT_OF_MEMORY: there is
- * nothing that could be freed. The caller must be allowed to free.
+ * driver's own, of device memory. Returns its error, which may be of earlier work;
+ * CUDA_ERROR_OUT_OF_MEMORY: there is nothing that could be freed. The caller must be allowed to
+ * free.
  */
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena);
 

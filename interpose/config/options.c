@@ -70,6 +70,11 @@ const struct bfc_option bfc_option_table[] = {
      "Sets how many bytes of device memory the pool leaves free for others whenever "
      "it grows; at 0 it may take all that is free.",
      NULL},
+    {"BFC_SPILL", BFC_OPTION_SIZE, "0", NULL, 0, TIB, AT(spill),
+     "Sets how many bytes of host memory, over all devices, this process may pin and hand out in "
+     "place of device memory once the device has no more to give; at 0 such an allocation fails "
+     "with out of memory.",
+     NULL},
     {"BFC_SPLIT_RATIO", BFC_OPTION_NUMBER, "none", NULL, 1, 1000000, AT(split_ratio),
      "A free block is split if it is at least this many times as large as the "
      "request; at none the policy decides (tf: 2).",

@@ -34,6 +34,7 @@ struct bfc_options {
     struct bfc_amount preallocate;
     struct bfc_amount limit;
     struct bfc_amount reserve;
+    uint64_t spill;
     double split_ratio; /* below 0: none */
     struct bfc_amount split_slack;
     uint64_t max_split; /* UINT64_MAX: none */

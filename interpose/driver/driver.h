@@ -24,6 +24,7 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemFree_v2, (CUdeviceptr))                                                                 \
     X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                     \
     X(cuMemFreeAsync_ptsz, (CUdeviceptr, CUstream))                                                \
+    X(cuMemFreeHost, (void *))                                                                     \
     X(cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
     X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))                             \
     X(cuMemGetHandleForAddressRange,                                                               \
@@ -82,6 +83,7 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
     X(cuCtxSynchronize, (void))                                                                    \
     X(cuCtxWaitEvent, (CUcontext, CUevent))                                                        \
+    X(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))                                 \
     X(cuDeviceGetCount, (int *))                                                                   \
     X(cuDeviceGetName, (char *, int, CUdevice))                                                    \
     X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
@@ -90,8 +92,8 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuEventQuery, (CUevent))                                                                     \
     X(cuEventRecord, (CUevent, CUstream))                                                          \
     X(cuEventRecord_ptsz, (CUevent, CUstream))                                                     \
-    X(cuMemFreeHost, (void *))                                                                     \
     X(cuEventSynchronize, (CUevent))                                                               \
+    X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                             \
     X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
     X(cuStreamGetCtx_ptsz, (CUstream, CUcontext *))                                                \
     X(cuStreamGetId, (CUstream, unsigned long long *))                                             \

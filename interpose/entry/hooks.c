@@ -40,6 +40,11 @@ BFC_HOOK(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream)) {
     return bfc_free_async(driver, pointer, stream, true);
 }
 
+BFC_HOOK(cuMemFreeHost, (void *memory)) {
+    BFC_FIND_DRIVER(driver, cuMemFreeHost);
+    return bfc_free_host(driver, memory);
+}
+
 BFC_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
     BFC_FIND_DRIVER(driver, cuMemGetInfo_v2);
     return bfc_memory_info(driver, free_bytes, total_bytes);

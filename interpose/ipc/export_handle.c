@@ -105,6 +105,8 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
     if (span.kind != BFC_POINTER_POOLED)
         return driver->cuIpcGetMemHandle(handle,
                                          span.kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer);
+    if (bfc_pointer_is_spilled(&span))
+        return bfc_pointer_refuse_spilled("cuIpcGetMemHandle");
     return plainly ? export_native(driver, handle, &span) : export_pooled(driver, handle, &span);
 }
 
@@ -144,7 +146,10 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
     struct bfc_pointer span;
     if (!bfc_process_if_made())
         return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
-    if (find_exported(pointer, size, &span)) {
+    bool found = find_exported(pointer, size, &span);
+    if (found && bfc_pointer_is_spilled(&span))
+        return bfc_pointer_refuse_spilled("cuMemGetHandleForAddressRange");
+    if (found) {
         CUresult result = bfc_share_block(driver, span.arena, span.start);
         if (result != CUDA_SUCCESS)
             return result;

@@ -28,7 +28,10 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
                            CUdeviceptr pointer) {
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
-    CUresult result = driver->cuMemGetAddressRange_v2(start, size, asked_of(&span, pointer));
+    bool spilled = bfc_pointer_is_spilled(&span);
+    CUresult result = spilled
+                          ? CUDA_SUCCESS
+                          : driver->cuMemGetAddressRange_v2(start, size, asked_of(&span, pointer));
     if (result != CUDA_SUCCESS || !is_ours(&span))
         return result;
     if (start)
@@ -96,10 +99,62 @@ static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute 
     }
 }
 
+/*
+ * A spilled block is host memory to the driver; to the program it is device memory that no other
+ * process can reach. False: the driver's answer is right. Of booleans as above.
+ */
+static bool answer_for_spilled(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                               void *data) {
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        memcpy(data, &span->arena->context, sizeof span->arena->context);
+        return true;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        memcpy(data, &(unsigned){CU_MEMORYTYPE_DEVICE}, sizeof(unsigned));
+        return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        memcpy(data, &span->arena->device, sizeof span->arena->device);
+        return true;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        put_value(data, 0);
+        return true;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        *(unsigned char *)data = false;
+        return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        answer_for_span(span, attribute, data);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The driver is asked all the same, for what it answers of every pointer, and of none. */
+static CUresult spilled_attribute(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                                  void *data, CUpointer_attribute attribute, CUdeviceptr pointer) {
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
+        return bfc_pointer_refuse_spilled("cuPointerGetAttribute(P2P_TOKENS)");
+    CUresult result = driver->cuPointerGetAttribute(data, attribute, pointer);
+    if (!data || (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE))
+        return result;
+    return answer_for_spilled(span, attribute, data) ? CUDA_SUCCESS : result;
+}
+
 CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
                                CUpointer_attribute attribute, CUdeviceptr pointer) {
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
+    if (bfc_pointer_is_spilled(&span))
+        return spilled_attribute(driver, &span, data, attribute, pointer);
     /* Tokens for a network card; asking for them sets SYNC_MEMOPS. */
     bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
     CUresult result = registers ? show(driver, &span) : CUDA_SUCCESS;
@@ -121,8 +176,9 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
         driver->cuPointerGetAttributes(count, attributes, data, asked_of(&span, pointer));
     if (result != CUDA_SUCCESS || !is_ours(&span))
         return result;
+    bool spilled = bfc_pointer_is_spilled(&span);
     for (unsigned i = 0; i < count; i++)
-        if (data[i])
+        if (data[i] && !(spilled && answer_for_spilled(&span, attributes[i], data[i])))
             answer_for_span(&span, attributes[i], data[i]);
     return CUDA_SUCCESS;
 }
@@ -152,6 +208,8 @@ static CUresult change_sync_memops(const struct bfc_driver *driver, const struct
     bool before = sync_memops(span);
     if (!note_sync_memops(span, on))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (bfc_pointer_is_spilled(span)) /* all synchronous copies and sets of host memory wait [D] */
+        return CUDA_SUCCESS;
     CUresult result =
         on ? driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer)
            : clear_at(driver, span, value, pointer);
@@ -187,7 +245,7 @@ CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *
 /* Any thread may free, whatever context is its current one. */
 static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, unsigned on) {
     const struct bfc_driver *driver = bfc_driver();
-    if (!driver->cuPointerSetAttribute ||
+    if (bfc_arena_is_host(arena) || !driver->cuPointerSetAttribute ||
         driver->cuCtxPushCurrent_v2(arena->context) != CUDA_SUCCESS)
         return;
     driver->cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, region);

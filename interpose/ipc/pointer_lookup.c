@@ -38,3 +38,12 @@ void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span) {
     else
         describe_import(pointer, span);
 }
+
+CUresult bfc_pointer_refuse_spilled(const char *call) {
+    static unsigned seen;
+    bfc_log_repeated(BFC_LOG_ERROR, &seen,
+                     "%s: the block is host memory in place of device memory (BFC_SPILL), which "
+                     "cannot be shared; set BFC_SPILL=0 for this program",
+                     call);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -23,6 +23,16 @@ struct bfc_pointer {
     struct bfc_block_info block; /* pooled */
 };
 
+/* Whether it is a block of host memory (interpose/reuse/spill.h), of which the driver's own answers
+ * are not those for device memory. */
+static inline bool bfc_pointer_is_spilled(const struct bfc_pointer *span) {
+    return span->kind == BFC_POINTER_POOLED && bfc_arena_is_host(span->arena);
+}
+
+/* What a call answers that cannot be for a spilled block: CUDA_ERROR_NOT_SUPPORTED, and a line says
+ * so. */
+CUresult bfc_pointer_refuse_spilled(const char *call);
+
 /* O(log regions); no driver call. Thread-safe. */
 void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span);
 

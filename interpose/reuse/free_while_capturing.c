@@ -40,7 +40,8 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
 static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
     if (bfc_reuse_has_peers(arena)) {
-        bfc_pool_trim_used(arena->pool, UINT64_MAX);
+        if (!bfc_arena_is_host(arena)) /* whose release need not wait */
+            bfc_pool_trim_used(arena->pool, UINT64_MAX);
         return CUDA_SUCCESS;
     }
     CUresult result = bfc_reuse_latch(arena, bfc_upstream_wait_as_free(driver, arena));

@@ -1,4 +1,7 @@
-/* Giving back what pools only cache: on request, when it was idle, and when a device is full. */
+/*
+ * Giving back what pools only cache of the device's memory: on request, when it was idle, and when
+ * a device is full. Host memory goes by itself (spill.h).
+ */
 #include "interpose/reuse/give_back.h"
 
 #include "base/bytes.h"
@@ -82,6 +85,8 @@ uint64_t bfc_give_back_bytes(uint64_t bytes) {
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
     while (released < bytes && (arena = bfc_arena_next(arena))) {
+        if (bfc_arena_is_host(arena))
+            continue;
         bfc_reuse_settle(arena);
         released += bfc_pool_trim(arena->pool, bytes - released);
     }
@@ -94,6 +99,8 @@ uint64_t bfc_give_back_idle(uint64_t idle_ns) {
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
+        if (bfc_arena_is_host(arena))
+            continue;
         bfc_reuse_settle(arena);
         released += bfc_pool_trim_idle(arena->pool, idle_ns);
     }
@@ -146,7 +153,7 @@ static uint64_t empty_all(const struct bfc_driver *driver, const CUdevice *devic
     struct bfc_arena *arena = NULL;
     uint64_t released = 0;
     while ((arena = bfc_arena_next(arena)))
-        if (!device || arena->device == *device)
+        if (!bfc_arena_is_host(arena) && (!device || arena->device == *device))
             released += efforts[effort](driver, arena, UINT64_MAX);
     return released;
 }

@@ -4,10 +4,21 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/config/process.h"
+#include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
 #include "interpose/watch/ask_others.h"
 #include "interpose/watch/explain.h"
 #include "interpose/watch/wait.h"
+
+static bool spill(struct bfc_want *want) {
+    struct bfc_arena *host =
+        bfc_spill_allocate(want->driver, want->arena, want->bytes, want->how, want->pointer);
+    if (!host)
+        return false;
+    want->arena = host;
+    want->status = BFC_OK;
+    return true;
+}
 
 /* In the order in which they are climbed. A rung asks the pool again itself (bfc_want_again), or
  * serves the allocation in its own way and sets the status to BFC_OK; true: it is served. */
@@ -15,15 +26,22 @@ static const struct rung {
     enum bfc_rung number;
     enum bfc_event_kind event; /* when it has saved an allocation */
     bool (*climb)(struct bfc_want *want);
+    bool beyond; /* it serves what is larger than the device, from elsewhere than the pool */
 } ladder[] = {
-    {BFC_RUNG_CONTEXTS, BFC_EVENT_SAVED_CONTEXTS, bfc_ask_contexts},
-    {BFC_RUNG_JOBS, BFC_EVENT_SAVED_JOBS, bfc_ask_jobs},
-    {BFC_RUNG_WAIT, BFC_EVENT_WAITED, bfc_wait_for_others},
+    {BFC_RUNG_CONTEXTS, BFC_EVENT_SAVED_CONTEXTS, bfc_ask_contexts, false},
+    {BFC_RUNG_JOBS, BFC_EVENT_SAVED_JOBS, bfc_ask_jobs, false},
+    {BFC_RUNG_WAIT, BFC_EVENT_WAITED, bfc_wait_for_others, false},
+    {BFC_RUNG_SPILL, BFC_EVENT_SPILLED, spill, true},
 };
 
 static bool is_in_force(const struct rung *rung) {
     const struct bfc_process *process = bfc_process_if_made();
     return process && process->options.last_resort >> rung->number & 1;
+}
+
+static bool can_serve(const struct rung *rung, const struct bfc_want *want) {
+    return rung->beyond ? !want->in_pool && bfc_spill_may_serve(want->bytes)
+                        : want->bytes <= want->arena->device_total;
 }
 
 static bool climb(const struct rung *rung, struct bfc_want *want) {
@@ -41,11 +59,12 @@ static bool climb(const struct rung *rung, struct bfc_want *want) {
 }
 
 CUresult bfc_last_resort(struct bfc_want *want) {
+    struct bfc_arena *arena = want->arena;
     want->result = CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < sizeof ladder / sizeof ladder[0] && want->status == BFC_OUT_OF_MEMORY;
          i++)
-        if (is_in_force(&ladder[i]) && climb(&ladder[i], want)) {
-            bfc_pool_count_saved(want->arena->pool);
+        if (is_in_force(&ladder[i]) && can_serve(&ladder[i], want) && climb(&ladder[i], want)) {
+            bfc_pool_count_saved(arena->pool);
             return CUDA_SUCCESS;
         }
     return want->result;

@@ -16,7 +16,7 @@ enum bfc_wait_end {
 
 struct bfc_want {
     const struct bfc_driver *driver;
-    struct bfc_arena *arena; /* its context is current */
+    struct bfc_arena *arena; /* its context is current; once served, the one that the block is of */
     size_t bytes;
     enum bfc_reuse_how how;
     CUdeviceptr *pointer;   /* set when it is served */
@@ -24,6 +24,7 @@ struct bfc_want {
     CUresult result;        /* of the last time that the pool was asked again */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
+    bool in_pool; /* only the arena's own pool will do */
 };
 
 static inline struct bfc_want bfc_want_new(const struct bfc_driver *driver, struct bfc_arena *arena,

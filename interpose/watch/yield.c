@@ -58,6 +58,7 @@ static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
     uint64_t bytes = 0;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
         if (bfc_load_acquire(&pools[i].state) == BFC_POOL_ACTIVE &&
+            pools[i].memory == BFC_MEMORY_DEVICE &&
             memcmp(pools[i].device_uuid, arena->stats.section->device_uuid,
                    sizeof pools[i].device_uuid) != 0)
             bytes +=

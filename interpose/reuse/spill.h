@@ -1,0 +1,45 @@
+/*
+ * Spilling (BFC_SPILL): host memory in place of device memory, for what does not fit on the device.
+ *
+ * Each context that needs it has a second arena, with a pool, fences and counters of its own, whose
+ * upstream is host memory (host_memory.h). So a spilled block is pooled like any other: the same
+ * frees, fences, captures, look-ups. What differs:
+ *
+ * - It is used only after the device has refused, and all its pools together take at most
+ * BFC_SPILL.
+ * - What is free and ready goes back to the host at once, by the free or soon after it by the
+ * helper thread; the next allocation asks the device again.
+ * - Giving host memory back need not wait for anything, unlike a free of device memory. So nothing
+ *   goes back before its fence is complete, however much memory is lacking.
+ * - No pending block is handed out: in mode ordered such an arena is lazy.
+ *
+ * Blocks in use do not move. Thread-safe; no lock is held across a driver call.
+ */
+#ifndef BFC_INTERPOSE_SPILL_H
+#define BFC_INTERPOSE_SPILL_H
+
+#include "interpose/reuse/allocate.h"
+
+/* Whether BFC_SPILL is so large. */
+bool bfc_spill_may_serve(size_t bytes);
+
+/*
+ * Serves a request for which `home`, the arena of the current context, has found no memory. NULL:
+ * it cannot be served. Else the arena of host memory that the block is of; valid until the thread's
+ * next call here or of bfc_arena_of.
+ */
+struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc_arena *home,
+                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer);
+
+/*
+ * After a free: what is ready goes back to the host, unless something captures. What is not is left
+ * to the helper thread, which is woken.
+ */
+void bfc_spill_freed(struct bfc_arena *arena);
+
+/* For the helper thread: whether host memory is free that has yet to go back; and gives back what
+ * is ready by now. */
+bool bfc_spill_is_free(void);
+void bfc_spill_give_back(void);
+
+#endif
