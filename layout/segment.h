@@ -178,7 +178,7 @@ struct bfc_segment_pool {
     uint64_t memory;         /* enum bfc_memory */
     int64_t device;          /* ordinal, as the process numbers its devices */
     uint64_t context_id;     /* cuCtxGetId's, or a number of ours where the driver lacks it */
-    uint64_t device_total;   /* bytes */
+    uint64_t device_total;   /* bytes; of host memory: BFC_SPILL */
     uint8_t device_uuid[16]; /* 0: of host memory */
     char device_name[64];    /* NUL-terminated */
     /* Bytes free on the device when the job last asked the driver (as it does when it grows). */

@@ -34,6 +34,10 @@ struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum b
     return pool->rungs[rung];
 }
 
+bool bfc_pool_is_host(const struct bfc_segment_pool *pool) {
+    return pool->memory == BFC_MEMORY_HOST;
+}
+
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats) {
     return bfc_add_saturating(bfc_add_saturating(stats->ready, stats->pending), stats->deferred);
 }

@@ -2,6 +2,7 @@
 #ifndef BFC_SEGMENT_FIGURES_H
 #define BFC_SEGMENT_FIGURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "layout/segment.h"
@@ -25,6 +26,9 @@ uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double shar
 
 /* What a last resort did for the pool's allocations. */
 struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum bfc_rung rung);
+
+/* Whether the pool hands out host memory in place of device memory (BFC_SPILL). */
+bool bfc_pool_is_host(const struct bfc_segment_pool *pool);
 
 /* Bytes free in the pool's regions: ready, pending and deferred. Saturates. */
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);

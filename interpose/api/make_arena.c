@@ -32,17 +32,20 @@ static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,
     return true;
 }
 
+/* A section of host memory has no uuid, since nothing in it is the device's. */
 static void fill_section(const struct bfc_arena *arena, const struct bfc_driver *driver) {
     struct bfc_segment_pool *section = arena->stats.section;
+    bool host = bfc_arena_is_host(arena);
     CUuuid uuid = {{0}};
     memset(section, 0, sizeof *section);
+    section->memory = host ? BFC_MEMORY_HOST : BFC_MEMORY_DEVICE;
     section->device = arena->device;
     section->context_id = arena->id;
-    section->device_total = arena->device_total;
+    section->device_total = host ? arena->limit : arena->device_total;
     if (driver->cuDeviceGetName)
         driver->cuDeviceGetName(section->device_name, (int)sizeof section->device_name,
                                 arena->device);
-    if (driver->cuDeviceGetUuid)
+    if (driver->cuDeviceGetUuid && !host)
         driver->cuDeviceGetUuid(&uuid, arena->device);
     memcpy(section->device_uuid, uuid.bytes, sizeof section->device_uuid);
 }

@@ -66,7 +66,7 @@ static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_a
 /* What the device has left, for the segment; its context is current. */
 static void note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     size_t free_bytes, total_bytes;
-    if (!driver->cuMemGetInfo_v2 ||
+    if (bfc_arena_is_host(arena) || !driver->cuMemGetInfo_v2 ||
         driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) != CUDA_SUCCESS)
         return;
     bfc_store_relaxed(&arena->stats.section->device_free, free_bytes);

@@ -93,6 +93,23 @@ static enum speech may_speak(unsigned *since) {
     return is_new ? ALL : A_LINE;
 }
 
+/* What is spilled, in all the process. */
+static void add_host_memory(struct text *text) {
+    struct bfc_arena *host = NULL;
+    struct bfc_pool_stats stats;
+    uint64_t in_use = 0, reserved = 0, limit = 0;
+    while ((host = bfc_arena_next_host(host))) {
+        bfc_pool_read_stats(host->pool, &stats);
+        in_use += stats.in_use;
+        reserved += stats.reserved;
+        limit = host->limit;
+    }
+    if (limit)
+        add_text(text,
+                 "  spilled      %s of host memory in use, %s of at most %s pinned (BFC_SPILL)\n",
+                 BYTES(in_use), BYTES(reserved), BYTES(limit));
+}
+
 /* All regions one after another, in MAP_WIDTH columns. */
 struct columns {
     uint64_t reserved, at;
@@ -341,6 +358,7 @@ static void add_own(struct text *text, const struct picture *p) {
     add_text(
         text, "  largest free %s; fragmentation keeps %s of the cached memory from one block\n",
         BYTES(stats->largest_free), BYTES(bfc_subtract_saturating(p->cached, stats->largest_free)));
+    add_host_memory(text);
     add_map(text, p->want->arena->pool, stats->reserved);
 }
 
@@ -396,8 +414,23 @@ static double percent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+static void add_spilled(struct text *text, const struct bfc_segment_pool *section) {
+    const struct bfc_pool_stats *stats = &section->stats;
+    add_text(
+        text,
+        "  device %lld: %llu allocations spilled to host memory (BFC_SPILL=%s), most %s, now %s in "
+        "%llu blocks\n",
+        (long long)section->device, (unsigned long long)stats->allocations,
+        BYTES(section->device_total), BYTES(stats->peak_in_use), BYTES(stats->in_use),
+        (unsigned long long)stats->blocks);
+}
+
 /* Each free of the program's would have been a driver call and a wait. */
 static void add_pool(struct text *text, const struct bfc_segment_pool *section) {
+    if (section->memory == BFC_MEMORY_HOST) {
+        add_spilled(text, section);
+        return;
+    }
     const struct bfc_pool_stats *stats = &section->stats;
     uint64_t cached = bfc_pool_cached(stats), calls = stats->allocations + stats->frees;
     uint64_t driver_calls = stats->reserve_calls + stats->release_calls;

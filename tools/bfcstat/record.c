@@ -73,6 +73,7 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     const struct bfc_pool_stats *stats = &pool->stats;
     json_object(json, NULL);
     json_unsigned(json, "pool", index);
+    json_string(json, "memory", bfc_pool_is_host(pool) ? "host" : "device");
     json_signed(json, "device", pool->device);
     json_string(json, "device_name", pool->device_name);
     json_unsigned(json, "device_total", pool->device_total);

@@ -157,13 +157,15 @@ static void draw_head(void) {
 static void draw_row(int line, const struct row *row, bool selected) {
     const struct bfc_pool_stats *stats = &row->pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], command[256],
-        rank[24] = "", text[512], waiting[WAITER_TEXT];
+        rank[24] = "", device[24], text[512], waiting[WAITER_TEXT];
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
+    snprintf(device, sizeof device, "%" PRId64 "%s", row->pool->device,
+             bfc_pool_is_host(row->pool) ? "h" : "");
     if (row->job->header.rank >= 0)
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
     snprintf(text, sizeof text,
-             "%7" PRId32 " %3" PRId64 " %9s %9s %9s %7s %8.0f %7.0f %3" PRIu64 "  %s%s%s%.200s",
-             row->job->header.pid, row->pool->device, bfc_bytes_text(stats->in_use, a, sizeof a),
+             "%7" PRId32 " %3s %9s %9s %9s %7s %8.0f %7.0f %3" PRIu64 "  %s%s%s%.200s",
+             row->job->header.pid, device, bfc_bytes_text(stats->in_use, a, sizeof a),
              bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
              bfc_bytes_text(stats->reserved, c, sizeof c),
              text_share(bfc_pool_hit_rate(stats), d, sizeof d), row->track->allocations_rate,
@@ -216,7 +218,8 @@ static void put_cells(int cells, char sign, enum colour colour) {
     attroff(COLOR_PAIR(colour));
 }
 
-/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. */
+/* Draws the whole device as a line: this pool's parts, other users, what the driver has left. Of
+ * host memory: what may be spilled. */
 static void draw_device(int line, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
     double total = pool->device_total ? (double)pool->device_total : 1;
@@ -225,11 +228,13 @@ static void draw_device(int line, const struct bfc_segment_pool *pool) {
     int pending = (int)((double)(stats->pending + stats->deferred) / total * width + 0.5);
     int ready = (int)((double)stats->ready / total * width + 0.5);
     int left = (int)((double)pool->device_free / total * width + 0.5);
-    int others = (int)width - use - pending - ready - left;
+    bool host = bfc_pool_is_host(pool);
+    int others = host ? 0 : (int)width - use - pending - ready - left;
     char figure[TEXT_FIGURE];
     if (use < 0 || pending < 0 || ready < 0 || left < 0 || use + pending + ready > (int)width)
         return;
-    mvprintw(line, 0, "device %9s ", bfc_bytes_text(pool->device_total, figure, sizeof figure));
+    mvprintw(line, 0, "%-6s %9s ", host ? "host" : "device",
+             bfc_bytes_text(pool->device_total, figure, sizeof figure));
     put_cells(use, '#', USE);
     put_cells(pending, '~', PENDING);
     put_cells(ready, '.', READY);
@@ -294,6 +299,7 @@ static void draw_help(void) {
         "?, F1            show or hide this help",
         "q, F10           quit",
         "",
+        "0h: host memory in place of device 0's (BFC_SPILL)",
         "# in use   + partly in use   ~ pending   . ready   x others   blank: free on the device",
     };
     for (int i = 0; i < (int)(sizeof lines / sizeof lines[0]) && i + 3 < LINES - 1; i++)
@@ -311,8 +317,10 @@ static void draw(void) {
         if (top.row_count && line + 4 < LINES) {
             const struct row *row = &top.rows[top.selected];
             char name[96], text[160];
-            snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s", row->job->header.pid,
-                     row->pool->device, text_printable(row->pool->device_name, name, sizeof name));
+            snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s",
+                     row->job->header.pid, row->pool->device,
+                     bfc_pool_is_host(row->pool) ? "host memory in place of " : "",
+                     text_printable(row->pool->device_name, name, sizeof name));
             put_rule(line++, text);
             draw_sparkline(line++, row->track);
             draw_device(line++, row->pool);

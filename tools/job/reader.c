@@ -161,6 +161,8 @@ static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsi
                                        const struct bfc_segment_pool *pool) {
     if (pool->state > BFC_POOL_ENDED)
         return bfc_segment_refuse(look, "damaged: pool %u has an unknown state", index);
+    if (pool->memory > BFC_MEMORY_HOST)
+        return bfc_segment_refuse(look, "damaged: pool %u has an unknown kind of memory", index);
     if (pool->state != BFC_POOL_UNUSED && (pool->device < 0 || pool->device > INT32_MAX))
         return bfc_segment_refuse(look, "damaged: pool %u has an impossible device number", index);
     if (!memchr(pool->device_name, '\0', sizeof pool->device_name))

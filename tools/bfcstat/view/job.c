@@ -50,10 +50,15 @@ struct job_totals job_totals(const struct bfc_job *job) {
         const struct bfc_segment_pool *pool = &job->pools[i];
         if (pool->state != BFC_POOL_ACTIVE)
             continue;
-        totals.in_use += pool->stats.in_use;
-        totals.requested += pool->stats.requested;
-        totals.cached += bfc_pool_cached(&pool->stats);
-        totals.reserved += pool->stats.reserved;
+        if (bfc_pool_is_host(pool)) {
+            totals.spilled += pool->stats.in_use;
+            totals.spilled_blocks += pool->stats.blocks;
+        } else {
+            totals.in_use += pool->stats.in_use;
+            totals.requested += pool->stats.requested;
+            totals.cached += bfc_pool_cached(&pool->stats);
+            totals.reserved += pool->stats.reserved;
+        }
         totals.host_waits += pool->host_waits;
         totals.waits += pool->stats.waits;
         totals.out_of_memory += pool->stats.out_of_memory;

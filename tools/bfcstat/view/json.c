@@ -95,9 +95,13 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     json_object(json, NULL);
     json_string(json, "state", pool->state == BFC_POOL_ACTIVE ? "active" : "ended");
     json_boolean(json, "consistent", !torn);
+    json_string(json, "memory", bfc_pool_is_host(pool) ? "host" : "device");
     json_signed(json, "device", pool->device);
     json_string(json, "device_name", pool->device_name);
-    put_uuid(json, pool->device_uuid);
+    if (bfc_pool_is_host(pool))
+        json_null(json, "device_uuid");
+    else
+        put_uuid(json, pool->device_uuid);
     json_unsigned(json, "device_total", pool->device_total);
     if (pool->device_free_ns)
         json_unsigned(json, "device_free", pool->device_free);
@@ -122,6 +126,8 @@ static void put_totals(struct json_writer *json, const struct bfc_job *job) {
     json_unsigned(json, "requested", totals.requested);
     json_unsigned(json, "cached", totals.cached);
     json_unsigned(json, "reserved", totals.reserved);
+    json_unsigned(json, "spilled", totals.spilled);
+    json_unsigned(json, "spilled_blocks", totals.spilled_blocks);
     put_share(json, "hit_rate", all ? (double)totals.hits / (double)all : -1);
     json_unsigned(json, "host_waits", totals.host_waits);
     json_unsigned(json, "waits", totals.waits);

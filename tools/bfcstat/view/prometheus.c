@@ -54,6 +54,16 @@ static const struct family families[] = {
     {"host_wait_seconds_total", "counter", "Time in those waits.", FIELD(host_wait_ns), 1e-9},
 };
 
+/* Of the pools of host memory. */
+static const struct family spilled[] = {
+    {"spilled_bytes", "gauge", "Host memory that the program holds in place of device memory.",
+     STATS(in_use), 1},
+    {"spilled_blocks", "gauge", "Blocks of it.", STATS(blocks), 1},
+    {"spilled_reserved_bytes", "gauge", "Host memory that is pinned for it.", STATS(reserved), 1},
+    {"peak_spilled_bytes", "gauge", "The most that was ever spilled.", STATS(peak_in_use), 1},
+    {"spills_total", "counter", "Allocations that host memory served.", STATS(allocations), 1},
+};
+
 /* A label's value: backslash, quote and line feed are escaped, other control characters are not. */
 static void put_label(FILE *stream, const char *name, const char *value) {
     char shown[512];
@@ -95,10 +105,11 @@ static void put_value(FILE *stream, uint64_t value, double scale) {
         fprintf(stream, " %.9g\n", (double)value * scale);
 }
 
-static void put_samples(FILE *stream, const struct bfc_job *job, const struct family *family) {
+static void put_samples(FILE *stream, const struct bfc_job *job, const struct family *family,
+                        bool host) {
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
         const struct bfc_segment_pool *pool = &job->pools[i];
-        if (pool->state != BFC_POOL_ACTIVE)
+        if (pool->state != BFC_POOL_ACTIVE || bfc_pool_is_host(pool) != host)
             continue;
         fprintf(stream, "bfcpreload_%s", family->name);
         put_pool_labels(stream, job, pool);
@@ -108,10 +119,11 @@ static void put_samples(FILE *stream, const struct bfc_job *job, const struct fa
     }
 }
 
-static void put_family(FILE *stream, const struct findings *findings, const struct family *family) {
+static void put_family(FILE *stream, const struct findings *findings, const struct family *family,
+                       bool host) {
     put_head(stream, family->name, family->type, family->help);
     for (size_t i = 0; i < findings->job_count; i++)
-        put_samples(stream, &findings->jobs[i], family);
+        put_samples(stream, &findings->jobs[i], family, host);
 }
 
 /* A count of the whole process, with its kind as a label. */
@@ -194,7 +206,9 @@ void show_jobs_prometheus(const struct findings *findings, FILE *stream) {
     put_head(stream, "jobs", "gauge", "Jobs that run with bfcpreload.");
     fprintf(stream, "bfcpreload_jobs %zu\n", findings->job_count);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        put_family(stream, findings, &families[i]);
+        put_family(stream, findings, &families[i], false);
+    for (size_t i = 0; i < sizeof spilled / sizeof spilled[0]; i++)
+        put_family(stream, findings, &spilled[i], true);
     put_last_resorts(stream, findings);
     put_waiting(stream, findings);
     put_coverage(stream, findings);

@@ -41,6 +41,12 @@ static const char *command_of(const struct bfc_job *job, const struct bfc_waiter
     return text;
 }
 
+/* What a pool may take at most. */
+static const char *limit_of(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                            char *text, size_t size) {
+    return configured(job, bfc_pool_is_host(pool) ? "BFC_SPILL" : "BFC_LIMIT", text, size);
+}
+
 static int add_row(struct text_table *table, const struct bfc_job *job,
                    const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
@@ -48,14 +54,15 @@ static int add_row(struct text_table *table, const struct bfc_job *job,
         reserved[TEXT_FIGURE], limit[TEXT_FIGURE], hit_rate[TEXT_FIGURE], waits[TEXT_FIGURE],
         failures[TEXT_FIGURE], command[TEXT_CELL];
     snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
-    snprintf(device, sizeof device, "%" PRId64, pool->device);
+    snprintf(device, sizeof device, "%" PRId64 "%s", pool->device,
+             bfc_pool_is_host(pool) ? " host" : "");
     const char *const cells[] = {
         pid,
         device,
         bfc_bytes_text(stats->in_use, in_use, sizeof in_use),
         bfc_bytes_text(bfc_pool_cached(stats), cached, sizeof cached),
         bfc_bytes_text(stats->reserved, reserved, sizeof reserved),
-        configured(job, "BFC_LIMIT", limit, sizeof limit),
+        limit_of(job, pool, limit, sizeof limit),
         text_share(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
         text_count(pool->host_waits + stats->waits, waits, sizeof waits),
         text_count(stats->out_of_memory, failures, sizeof failures),
@@ -266,8 +273,9 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
 static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     const struct bfc_segment_pool *pool = &job->pools[index];
     char name[128], total[TEXT_FIGURE];
-    fprintf(stream, "\ndevice %" PRId64 "  %s, %s, context %" PRIu64 "%s\n", pool->device,
+    fprintf(stream, "\ndevice %" PRId64 "  %s, %s%s, context %" PRIu64 "%s\n", pool->device,
             text_printable(pool->device_name, name, sizeof name),
+            bfc_pool_is_host(pool) ? "spilled to host memory (BFC_SPILL), at most " : "",
             bfc_bytes_text(pool->device_total, total, sizeof total), pool->context_id,
             pool->state == BFC_POOL_ENDED ? " (has ended)" : "");
     if (job->torn >> index & 1)

@@ -21,9 +21,11 @@ struct findings {
     size_t swept_count;
 };
 
-/* Sums over a job's pools whose contexts have not ended. */
+/* Sums over a job's pools whose contexts have not ended; bytes of device memory but for `spilled`,
+ * what is in use of host memory (BFC_SPILL), in so many blocks. */
 struct job_totals {
     uint64_t in_use, requested, cached, reserved, host_waits, waits, out_of_memory;
+    uint64_t spilled, spilled_blocks;
     uint64_t hits, misses;
 };
 struct job_totals job_totals(const struct bfc_job *job);
