@@ -16,6 +16,8 @@ struct sim_options sim_options = {
     .driver_version = CUDA_VERSION,
     .peers = true,
     .mapping = true,
+    .maps_host = true,
+    .host_free_waits = true,
 };
 
 void sim_complain(const char *name, const char *value, const char *accepted) {
@@ -89,6 +91,12 @@ void sim_options_read(void) {
     }
     if (number("SIM_VIRTUAL", 0, 1, false, &value)) {
         sim_options.mapping = value != 0;
+    }
+    if (number("SIM_MAPS_HOST", 0, 1, false, &value)) {
+        sim_options.maps_host = value != 0;
+    }
+    if (number("SIM_HOST_FREE_WAITS", 0, 1, false, &value)) {
+        sim_options.host_free_waits = value != 0;
     }
     sim_options.stats = getenv("SIM_STATS");
     sim_options.latency = getenv("SIM_LATENCY");

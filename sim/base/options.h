@@ -15,7 +15,9 @@ struct sim_options {
     const char *stats;
     int driver_version;
     bool peers;
-    bool mapping; // devices have virtual memory management
+    bool mapping;         // devices have virtual memory management
+    bool maps_host;       // the devices reach pinned host memory
+    bool host_free_waits; // cuMemFreeHost waits for the context
     const char *latency;
     const char *fail;
     const char *needs;

@@ -6,6 +6,7 @@
 #include "sim/base/lock.h"
 #include "sim/base/options.h"
 #include "sim/base/refuse.h"
+#include "sim/memory/ranges.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,6 +48,7 @@ unsigned long long sim_call_count(const char *name) {
                                : strcmp(name, "device_waits") == 0  ? sim_counts.device_waits
                                : strcmp(name, "late") == 0          ? sim_counts.late
                                : strcmp(name, "trespasses") == 0    ? sim_counts.trespasses
+                               : strcmp(name, "pinned") == 0        ? sim_pinned_bytes()
                                                                     : count_of(name);
     sim_lock_give();
     return count;

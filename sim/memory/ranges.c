@@ -51,3 +51,11 @@ void sim_host_remove(struct sim_host_range *range) {
     memmove(range, range + 1, (count - at - 1) * sizeof *ranges);
     count--;
 }
+
+unsigned long long sim_pinned_bytes(void) {
+    unsigned long long bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += ranges[i].registered ? 0 : ranges[i].size;
+    }
+    return bytes;
+}

@@ -18,5 +18,6 @@ struct sim_host_range {
 struct sim_host_range *sim_host_at(uintptr_t address);
 bool sim_host_add(struct sim_host_range range);
 void sim_host_remove(struct sim_host_range *range);
+unsigned long long sim_pinned_bytes(void); // of what was not registered
 
 #endif

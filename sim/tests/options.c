@@ -1,4 +1,5 @@
-// SIM_*: refusals on demand, latencies, statistics, an older driver, no peers.
+// SIM_*: refusals on demand, latencies, statistics, an older driver, no peers, host memory that no
+// device reaches and whose free does not wait.
 #include "sim/tests/check.h"
 
 #include <cuda.h>
@@ -110,6 +111,32 @@ static void virtual_memory_refused(void) {
     CHECK(after == before);
 }
 
+static volatile int held = 1;
+
+static void hold(void *unused) {
+    (void)unused;
+    while (held) {
+        usleep(100);
+    }
+}
+
+// Its stream is busy until the end.
+static void host_memory(unsigned long long (*count)(const char *)) {
+    void *memory = NULL;
+    CUdeviceptr there = 0;
+    int maps = 1;
+    DO(cuMemHostAlloc(&memory, 5000, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+    CHECK(count("pinned") == 5000);
+    DO(cuDeviceGetAttribute(&maps, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0));
+    CHECK(maps == 0);
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer(&there, memory, 0));
+    DO(cuLaunchHostFunc(NULL, hold, NULL));
+    DO(cuMemFreeHost(memory));
+    CHECK(count("pinned") == 0);
+    held = 0;
+    DO(cuCtxSynchronize());
+}
+
 int main(void) {
     CUcontext context = NULL;
     CUdeviceptr memory = 0;
@@ -128,6 +155,8 @@ int main(void) {
     setenv("SIM_LATENCY", "alloc:3000,create:1+2500/M,map:0.5", 1);
     setenv("SIM_DRIVER_VERSION", "12040", 1);
     setenv("SIM_PEERS", "0", 1);
+    setenv("SIM_MAPS_HOST", "0", 1);
+    setenv("SIM_HOST_FREE_WAITS", "0", 1);
     setenv("SIM_MEMORY", "64M", 1);
     setenv("SIM_STATS", path, 1);
     DO(cuInit(0));
@@ -152,6 +181,7 @@ int main(void) {
     memcpy(&count, &symbol, sizeof count);
     CHECK(count("cuMemAlloc_v2") == 4 && count("event_records") == 1 && count("nothing") == 0);
     virtual_memory_refused();
+    host_memory(count);
     unlink(path);
     return 0;
 }

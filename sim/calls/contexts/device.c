@@ -155,6 +155,9 @@ static CUresult attribute_of(int *out, CUdevice_attribute which, CUdevice device
     if (which == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
         *out = sim_options.mapping;
     }
+    if (which == CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY && !sim_options.maps_host) {
+        *out = 0;
+    }
     return CUDA_SUCCESS;
 }
 

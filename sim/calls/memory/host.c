@@ -3,6 +3,8 @@
 #include "sim/calls/memory/host.h"
 
 #include "sim/base/ids.h"
+#include "sim/base/limits.h"
+#include "sim/base/options.h"
 #include "sim/border/border.h"
 #include "sim/device/context.h"
 #include "sim/device/thread.h"
@@ -10,6 +12,7 @@
 #include "sim/order/wait.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static CUresult allocate(void **out, size_t bytes, unsigned flags) {
     const unsigned known =
@@ -39,15 +42,21 @@ SIM_CALL(cuMemAllocHost_v2, SIM_CURRENT | SIM_UNSAFE, (void **out, size_t bytes)
 SIM_CALL(cuMemHostAlloc, SIM_CURRENT | SIM_UNSAFE, (void **out, size_t bytes, unsigned flags),
          allocate(out, bytes, flags))
 
-// Waits, as cuMemFree does, for the context that it was allocated in.
+enum { STALE_MOST = 64 << 20 }; // larger memory goes back to the system
+
+// Waits, as cuMemFree does, for the context that it was allocated in, unless SIM_HOST_FREE_WAITS=0.
+// Late readers find other bytes, or fault.
 static CUresult release(void *memory) {
     struct sim_host_range *range = sim_host_at((uintptr_t)memory);
     if (range == NULL || range->registered || range->start != (uintptr_t)memory) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct CUctx_st *context = range->context;
+    bool waits = context->alive && (range->managed || sim_options.host_free_waits);
+    size_t size = range->size;
     sim_host_remove(range);
-    CUresult result = context->alive ? sim_context_finish(context) : CUDA_SUCCESS;
+    CUresult result = waits ? sim_context_finish(context) : CUDA_SUCCESS;
+    memset(memory, SIM_STALE, size < STALE_MOST ? size : STALE_MOST);
     free(memory);
     return result;
 }
@@ -136,7 +145,8 @@ SIM_CALL(cuMemHostRegister_v2, SIM_CURRENT | SIM_UNSAFE,
 SIM_CALL(cuMemHostUnregister, SIM_CURRENT | SIM_UNSAFE, (void *memory), unregister(memory))
 
 static CUresult device_pointer(CUdeviceptr *out, const void *memory, unsigned flags) {
-    if (out == NULL || flags != 0 || sim_host_at((uintptr_t)memory) == NULL) {
+    if (out == NULL || flags != 0 || !sim_options.maps_host ||
+        sim_host_at((uintptr_t)memory) == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *out = (uintptr_t)memory;
