@@ -32,6 +32,11 @@ CUresult bfc_upstream_take_error(void) {
     return error;
 }
 
+void bfc_upstream_note_fatal(CUresult result) {
+    if (bfc_is_fatal(result))
+        last_error = result;
+}
+
 /* ---- reserving and releasing ---- */
 
 /* BFC_RESERVE: would the device still have so much for others? */

@@ -35,4 +35,7 @@ void bfc_upstream_take_turn(bool takes);
  */
 CUresult bfc_upstream_take_error(void);
 
+/* Makes it the answer, if it is one after which a context answers nothing else. */
+void bfc_upstream_note_fatal(CUresult result);
+
 #endif

@@ -48,8 +48,12 @@ struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc
                                      size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer) {
     enum bfc_status status;
     struct bfc_arena *arena = bfc_spill_may_serve(bytes) ? find_or_make(driver, home) : NULL;
-    if (!arena || bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status) != CUDA_SUCCESS)
+    CUresult result = arena ? bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status)
+                            : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) {
+        bfc_upstream_note_fatal(result);
         return NULL;
+    }
     bfc_upstream_take_error(); /* of the device, which refused before */
     return arena;
 }
