@@ -133,11 +133,15 @@ static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, CUdevice
 
 static void log_refused(const struct bfc_arena *arena, uint64_t bytes, const char *why,
                         CUresult result) {
-    static unsigned seen;
-    bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: the pool did not %s %s: %s (CUresult %d)",
-                     (int)arena->device,
-                     bfc_arena_is_host(arena) ? "take host memory of" : "grow by", BFC_BYTES(bytes),
-                     why, (int)result);
+    static unsigned seen, seen_of_host;
+    if (bfc_arena_is_host(arena))
+        bfc_log_repeated(BFC_LOG_INFO, &seen_of_host,
+                         "device %d: %s were not spilled to host memory: %s (CUresult %d)",
+                         (int)arena->device, BFC_BYTES(bytes), why, (int)result);
+    else
+        bfc_log_repeated(BFC_LOG_INFO, &seen,
+                         "device %d: the pool did not grow by %s: %s (CUresult %d)",
+                         (int)arena->device, BFC_BYTES(bytes), why, (int)result);
 }
 
 static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t bytes,

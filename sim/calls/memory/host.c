@@ -42,7 +42,7 @@ SIM_CALL(cuMemAllocHost_v2, SIM_CURRENT | SIM_UNSAFE, (void **out, size_t bytes)
 SIM_CALL(cuMemHostAlloc, SIM_CURRENT | SIM_UNSAFE, (void **out, size_t bytes, unsigned flags),
          allocate(out, bytes, flags))
 
-enum { STALE_MOST = 64 << 20 }; // larger memory goes back to the system
+enum { STALE_MOST = 256 << 10 }; // so that a free costs no more than that
 
 // Waits, as cuMemFree does, for the context that it was allocated in, unless SIM_HOST_FREE_WAITS=0.
 // Late readers find other bytes, or fault.
