@@ -4,7 +4,9 @@
 Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, inspects
 the preloaded ones with bfcstat while they run, compares the results, and prints a table of what was saved and one line
 of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
-those in `sync`, once warm, made no driver allocation and no driver free.
+those in `sync`, once warm, made no driver allocation and no driver free; and, over the stand-in GPU, the C
+program ends with the same contents on a device that has five sixths of what it needs (BFC_SPILL), where
+natively it runs out of memory.
 
 Counts are differences between the end of the warm-up and the end of the run. Over the stand-in GPU
 they are the stand-in driver's own; on a real one the native counts are the program's calls and the
@@ -22,6 +24,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WARM_UP = 24
 MODES = ("sync", "lazy", "ordered")  # of BFC_FREE
+OVERCOMMIT = 1.2  # what the program needs, as a multiple of the device that spills
+PAGE = 2 << 20
 
 # Runs in a process of its own: prints the GPU's name if the driver has one and this runtime works with it.
 PROBE = """
@@ -112,10 +116,11 @@ class Place:
         paths = [folder, os.environ.get("LD_LIBRARY_PATH", "")]
         self.changes["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
 
-    def environment(self, mode=None):
-        """Of a native run, or of a preloaded one in a mode of BFC_FREE."""
+    def environment(self, mode=None, more=None):
+        """Of a native run, or of a preloaded one in a mode of BFC_FREE; with some variables more."""
         env = {k: v for k, v in os.environ.items() if not re.match("BFC_|SIM_|LD_PRELOAD$", k)}
         env.update(self.changes)
+        env.update(more or {})
         if mode:
             env.update({"LD_PRELOAD": self.library, "BFC_FREE": mode})
         return env
@@ -124,12 +129,12 @@ class Place:
 class Run:
     """One run of one program, natively or in a mode: its marks, and what bfcstat saw of it."""
 
-    def __init__(self, place, command, iterations, mode, show=False):
+    def __init__(self, place, command, iterations, mode, show=False, more=None):
         self.bfcstat = os.path.join(place.build, "tools", "bfcstat")
         self.snapshots = []
         self.process = subprocess.Popen(
             [*command, str(iterations), str(WARM_UP), "pause"],
-            env=place.environment(mode),
+            env=place.environment(mode, more),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         self.middle = None
@@ -305,7 +310,7 @@ def sound(modes):
 
 
 def measure(place, name, command, iterations, show):
-    """Figures of one program: of the native run, and of each mode. With `show`, bfcstat's page of the first."""
+    """Figures of one program: of the native run, of each mode, and the contents' checksum. With `show`, bfcstat's page of the first."""
     print(f"\ndemo: {name}, {iterations} iterations: native ...", flush=True)
     native = Run(place, command, iterations, None)
     modes = {}
@@ -313,7 +318,63 @@ def measure(place, name, command, iterations, show):
         print(f"demo: {name}, {iterations} iterations: preloaded, BFC_FREE={mode} ...", flush=True)
         run = Run(place, command, iterations, mode, show=show and not modes)
         modes[mode] = figures_of_preloaded(run, native, place.simulated)
-    return figures_of_native(native, place.simulated), modes
+    return figures_of_native(native, place.simulated), modes, native.done["checksum"]
+
+
+class Overcommit:
+    """The C program on a device that is too small for it: natively, and with BFC_SPILL in each mode."""
+
+    def __init__(self, place, iterations, needed, checksum):
+        self.needed = needed
+        self.memory = int(needed / OVERCOMMIT) // PAGE * PAGE
+        more = {"SIM_MEMORY": str(self.memory)}
+        what = f"train (C) on a device of {mib(self.memory)}, {iterations} iterations"
+        print(f"\ndemo: {what}: native ...", flush=True)
+        native = subprocess.run([place.program, str(iterations), str(WARM_UP)], env=place.environment(None, more),
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        self.native_fails = native.returncode == 1 and "out of memory" in native.stderr
+        self.modes = {}
+        for mode in MODES:
+            print(f"demo: {what}: preloaded, BFC_FREE={mode} BFC_SPILL=1G ...", flush=True)
+            run = Run(place, [place.program], iterations, mode, more={**more, "BFC_SPILL": "1G"})
+            self.modes[mode] = self.figures(run, checksum)
+
+    @staticmethod
+    def figures(run, checksum):
+        pools = {memory: [p for p in run.snapshots[1]["pools"] if p["memory"] == memory] for memory in ("device", "host")}
+        return {
+            "us_per_iter": round(per_iteration(run), 1),
+            "peak_in_use": sum(pool["peak_in_use"] for pool in pools["device"]),
+            "peak_spilled": sum(pool["peak_in_use"] for pool in pools["host"]),
+            "spilled_allocations": sum(pool["allocations"] for pool in pools["host"]),
+            "contents_equal": run.done["checksum"] == checksum and run.done["mismatches"] == run.status == 0,
+        }
+
+    def show(self):
+        every = self.modes.values()
+        print(f"\ntrain (C) needs {mib(self.needed)}, the device has {mib(self.memory)}: the rest is host memory (BFC_SPILL)")
+        print_row("", "native", *self.modes)
+        print_row("ends", "out of memory" if self.native_fails else "well", *("well" for _ in every))
+        print_row("time an iteration", "", *(figure(f["us_per_iter"], " us") for f in every))
+        print_row("most in use there", "", *(mib(f["peak_in_use"]) for f in every))
+        print_row("most spilled", "", *(mib(f["peak_spilled"]) for f in every))
+        print_row("allocations spilled", "", *(figure(f["spilled_allocations"]) for f in every))
+        print_row("contents", "", *("equal" if f["contents_equal"] else "DIFFERENT" for f in every))
+
+    def sound(self):
+        complaints = [] if self.native_fails else ["natively the program did not run out of the small device's memory"]
+        for mode, figures in self.modes.items():
+            if not figures["contents_equal"]:
+                complaints.append(f"{mode}: the contents with spilled memory differ from the native ones")
+            if not figures["peak_spilled"]:
+                complaints.append(f"{mode}: nothing was spilled on the small device")
+        for complaint in complaints:
+            print(f"demo: {complaint}", file=sys.stderr)
+        return not complaints
+
+    def keys(self):
+        keys = {f"spill_{mode}_{key}": value for mode, figures in self.modes.items() for key, value in figures.items()}
+        return {"spill_device_memory": self.memory, "spill_native_fails": self.native_fails, **keys}
 
 
 def keys_of(program, native, modes):
@@ -345,13 +406,20 @@ def main(arguments):
     results = {}
     for name, command in programs.items():
         results[name] = measure(place, name, command, iterations, show=not results)
-    for name, (native, modes) in results.items():
+    small = None
+    if place.simulated:  # a real device cannot be made smaller for a native run
+        native, modes, checksum = results["train (C)"]
+        small = Overcommit(place, iterations, modes["sync"]["peak_in_use"], checksum)
+    for name, (native, modes, _) in results.items():
         print_table(name, native, modes)
-    in_order = [sound(modes) for _, modes in results.values()]
+    if small:
+        small.show()
+    in_order = [sound(modes) for _, modes, _ in results.values()] + [not small or small.sound()]
     print()
     summary = {"device": place.device, "simulated": place.simulated, "iterations": iterations}
-    for program, (native, modes) in zip(("", "python_"), results.values()):
+    for program, (native, modes, _) in zip(("", "python_"), results.values()):
         summary.update(keys_of(program, native, modes))
+    summary.update(small.keys() if small else {})
     print(json.dumps(summary), flush=True)
     return 0 if all(in_order) else 1
 

@@ -39,6 +39,11 @@ class Demo(unittest.TestCase):
         self.assertIn("fragmentation", result.stdout)
         if last["simulated"]:
             self.assertIn("SIMULATED", result.stdout)
+            self.assertTrue(last["spill_native_fails"])
+            for mode in ("sync", "lazy", "ordered"):
+                self.assertTrue(last[f"spill_{mode}_contents_equal"])
+                self.assertGreater(last[f"spill_{mode}_peak_spilled"], 0)
+                self.assertLessEqual(last[f"spill_{mode}_peak_in_use"], last["spill_device_memory"])
 
     def test_refuses_nonsense(self):
         for arguments in ([], [BUILD, "0"], [BUILD, "x"], [BUILD, "1", "2"]):
