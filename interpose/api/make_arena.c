@@ -116,7 +116,6 @@ static void configure_host(const struct bfc_options *options, struct bfc_pool_co
     bfc_pool_config_default(config);
     config->growth = BFC_GROWTH_FIXED;
     config->growth_size = options->growth_size;
-    config->limit = options->spill;
     config->pending_budget = options->pending_budget;
 }
 

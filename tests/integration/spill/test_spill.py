@@ -69,7 +69,8 @@ class Spill(unittest.TestCase):
         self.plays("beyond_device")
 
     def test_no_more_than_its_size(self):
-        said = self.plays("size_of_it", BFC_SPILL="20M")
+        said = self.plays("size_of_it", BFC_SPILL="20M", BFC_LOG="info")
+        self.assertIn("8.00 MiB were not spilled to host memory: BFC_SPILL would be exceeded", said)
         self.assertIn("of at most 20.0 MiB pinned (BFC_SPILL)", said)
 
     def test_limit_is_of_the_device(self):
