@@ -47,6 +47,20 @@ Test(options, sizes) {
     }
 }
 
+/* Off unless it is set. */
+Test(options, spill) {
+    struct bfc_options options;
+    bfc_options_init(&options);
+    cr_expect_eq(options.spill, 0);
+    cr_expect(set(&options, "BFC_SPILL", "8G"));
+    cr_expect_eq(options.spill, UINT64_C(8) << 30);
+    cr_expect(set(&options, "BFC_SPILL", "0"));
+    cr_expect_eq(options.spill, 0);
+    static const char *const malformed[] = {"", "0.5", "none", "-1", "2T", "8GB"};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
+        cr_expect_not(set(&options, "BFC_SPILL", malformed[i]), "%s", malformed[i]);
+}
+
 Test(options, amounts) {
     struct bfc_options options;
     bfc_options_init(&options);

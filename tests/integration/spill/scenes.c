@@ -454,6 +454,22 @@ static void captures(void) {
     CHECK(comes_down_to(0));
 }
 
+/* Nor what the driver's own free has been waited with for (BFC_LIMIT=32M BFC_PENDING_BUDGET=0). */
+static void ready_beside_capture(void) {
+    void *blocks[MOST];
+    size_t count;
+    CUgraph graph;
+    CUstream stream = new_stream();
+    CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_RELAXED;
+    void *block = new_spilled(blocks, &count);
+    MUST(begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(DRIVER(cuThreadExchangeStreamCaptureMode)(&own));
+    MUST(release(block));
+    CHECK(pinned() == block_bytes);
+    MUST(end_capture(stream, &graph));
+    CHECK(comes_down_to(0));
+}
+
 /* A capture that bars the thread bars what it would spill, too. */
 static void barred(void) {
     void *blocks[MOST], *other;
@@ -666,6 +682,7 @@ static const struct {
     {"async_free", async_free},
     {"captures", captures},
     {"barred", barred},
+    {"ready_beside_capture", ready_beside_capture},
     {"context_end", context_end},
     {"peers", peers},
     {"peers_and_capture", peers_and_capture},

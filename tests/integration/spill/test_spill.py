@@ -47,6 +47,14 @@ class Spill(unittest.TestCase):
         return subprocess.run([BFCSTAT, *arguments], capture_output=True, text=True, timeout=60,
                               check=True).stdout
 
+    def look_at(self, job):
+        """Once its helper thread runs and has drawn the map."""
+        for _ in range(100):
+            shown = json.loads(self.bfcstat("--json", str(job.pid)))
+            if shown["map"]["rows"]:
+                break
+        return shown
+
     # ---- what programs see ----
 
     def test_contents(self):
@@ -83,6 +91,7 @@ class Spill(unittest.TestCase):
 
     def test_captures(self):
         self.plays("captures")
+        self.plays("ready_beside_capture", BFC_LIMIT="32M", BFC_PENDING_BUDGET="0")
         self.plays("barred")
 
     def test_contexts_and_devices(self):
@@ -124,7 +133,7 @@ class Spill(unittest.TestCase):
 
     def test_bfcstat(self):
         job = self.start("ends")
-        shown = json.loads(self.bfcstat("--json", str(job.pid)))
+        shown = self.look_at(job)
         device, host = shown["pools"]
         self.assertEqual((device["memory"], host["memory"]), ("device", "host"))
         self.assertEqual((device["reserved"], host["in_use"], host["blocks"]), (64 << 20, 8 << 20, 1))
