@@ -2,7 +2,7 @@
 """Compares random programs preloaded with the same programs natively.
 
 usage: run.py [--seconds N] [--operations N] [--first SEED] [--count N] [--steps N] [--modes MODES]
-              [--unrefused] [--without SCENES] [--go-on] [--caught] LIBRARY PROGRAM [LINKED]
+              [--unrefused] [--spilled] [--without SCENES] [--go-on] [--caught] LIBRARY PROGRAM [LINKED]
 
 For each seed PROGRAM runs natively once and with LIBRARY preloaded in each mode (sync,lazy,ordered)
 on the stand-in GPU, with a set-up (devices and their memory, how late work is done, refusals of
@@ -15,7 +15,8 @@ It ends after so many seconds, operations (allocations, frees and pieces of work
 or seeds. BFC_STRESS_SECONDS and BFC_STRESS_OPERATIONS in the environment override the options, and
 make it long: BFC_STRESS_OPERATIONS=100000000 is a night's work done in minutes. --without leaves
 scenes out (random_program.c has their names), to look behind a known defect, --unrefused the
-refusals; --go-on does not stop at the first difference. With --caught, LIBRARY lacks a safeguard, and a difference must be found.
+refusals; with --spilled most memory or all is host memory (BFC_SPILL), whose free does not wait
+for anything; --go-on does not stop at the first difference. With --caught, LIBRARY lacks a safeguard, and a difference must be found.
 """
 
 import argparse
@@ -50,8 +51,14 @@ def settings_of(seed, options):
     if rate and not options.unrefused:
         settings["SIM_FAIL"] = f"random:{seed}:{rate}"
         settings["RANDOM_REFUSED"] = "1"
-    if options.without:
-        settings["RANDOM_WITHOUT"] = options.without
+    without = [options.without] if options.without else []
+    # Before it spills, an allocation waits as before an out of memory; and what is a free's barrier
+    # where the device refuses 2 MiB is a free of host memory, which here does not wait
+    # (docs/safety.md, limits and captures).
+    if options.spilled:
+        without += ["hold", "barrier"]
+    if without:
+        settings["RANDOM_WITHOUT"] = ",".join(without)
     return settings, step != 0
 
 
@@ -95,6 +102,9 @@ class Stress:
 
     def preloaded(self, arguments, settings, mode):
         environment = dict(settings, BFC_FREE=mode)
+        if self.options.spilled:
+            environment |= {"BFC_SPILL": "8G", "BFC_LIMIT": ("512", "8M")[int(settings["SIM_SEED"]) % 2],
+                            "SIM_HOST_FREE_WAITS": "0"}
         if self.options.linked:
             return [self.options.linked, *arguments], environment
         environment["LD_PRELOAD"] = os.path.abspath(self.options.library)
@@ -143,6 +153,7 @@ def parse():
     parser.add_argument("--steps", type=int, default=10000)
     parser.add_argument("--modes", default="sync,lazy,ordered")
     parser.add_argument("--unrefused", action="store_true")
+    parser.add_argument("--spilled", action="store_true")
     parser.add_argument("--without")
     parser.add_argument("--go-on", action="store_true")
     parser.add_argument("--caught", action="store_true")
