@@ -6,18 +6,9 @@
 #include <sys/wait.h>
 
 #include "tests/conformance/pointers.h"
-
-#define CHECK(what)                                                                                \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                              \
-            fflush(stdout);                                                                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
+#include "tests/integration/spill/copies.h"
 
 enum { MOST = 64 };
-static const size_t block_bytes = 8 * MIB;
 
 /* ---- what there is ---- */
 
@@ -102,104 +93,6 @@ static bool mode_is(const char *mode) {
 }
 
 /* ---- contents ---- */
-
-static void flat_copies(void *to, void *from, CUstream stream) {
-    size_t half = block_bytes / 2;
-    fill(stream, from, block_bytes, 3);
-    MUST(DRIVER(cuMemcpyDtoDAsync)(address(to), address(from), half, stream));
-    MUST(DRIVER(cuMemcpyAsync)(address(to) + half, address(from) + half, half, stream));
-    MUST(DRIVER(cuStreamSynchronize)(stream));
-    CHECK(holds(to, block_bytes, 3));
-    MUST(DRIVER(cuMemsetD8)(address(from), 4, half));
-    MUST(DRIVER(cuMemsetD32Async)(address(from) + half, 0x04040404, half / 4, stream));
-    MUST(DRIVER(cuStreamSynchronize)(stream));
-    MUST(DRIVER(cuMemcpy)(address(to), address(from), half));
-    MUST(DRIVER(cuMemcpyDtoD)(address(to) + half, address(from) + half, half));
-    MUST(synchronize());
-    CHECK(holds(to, block_bytes, 4));
-}
-
-static void host_copies(void *block, CUstream stream) {
-    unsigned char *host = malloc(block_bytes);
-    memset(host, 5, block_bytes);
-    MUST(DRIVER(cuMemcpyHtoD)(address(block), host, block_bytes / 2));
-    MUST(
-        DRIVER(cuMemcpyHtoDAsync)(address(block) + block_bytes / 2, host, block_bytes / 2, stream));
-    MUST(DRIVER(cuStreamSynchronize)(stream));
-    CHECK(holds(block, block_bytes, 5));
-    memset(host, 0, block_bytes);
-    MUST(DRIVER(cuMemcpyDtoHAsync)(host, address(block), block_bytes, stream));
-    MUST(DRIVER(cuStreamSynchronize)(stream));
-    CHECK(host[0] == 5 && host[block_bytes - 1] == 5);
-    free(host);
-}
-
-static void solid_copies(void *to, void *from, CUstream stream) {
-    CUDA_MEMCPY2D flat = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .srcDevice = address(from),
-                          .srcPitch = 4096,
-                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .dstDevice = address(to),
-                          .dstPitch = 4096,
-                          .WidthInBytes = 4096,
-                          .Height = block_bytes / 4096};
-    CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .srcDevice = address(from),
-                          .srcPitch = 4096,
-                          .srcHeight = 16,
-                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .dstDevice = address(to),
-                          .dstPitch = 4096,
-                          .dstHeight = 16,
-                          .WidthInBytes = 4096,
-                          .Height = 16,
-                          .Depth = block_bytes / 4096 / 16};
-    MUST(DRIVER(cuMemsetD2D8)(address(from), 4096, 6, 4096, block_bytes / 4096));
-    MUST(synchronize());
-    MUST(DRIVER(cuMemcpy2D)(&flat));
-    MUST(synchronize());
-    CHECK(holds(to, block_bytes, 6));
-    MUST(DRIVER(cuMemsetD8)(address(from), 7, block_bytes));
-    MUST(synchronize());
-    MUST(DRIVER(cuMemcpy3DAsync)(&deep, stream));
-    MUST(DRIVER(cuStreamSynchronize)(stream));
-    CHECK(holds(to, block_bytes, 7));
-}
-
-static void peer_copy(void *to, void *from) {
-    CUcontext context;
-    MUST(DRIVER(cuCtxGetCurrent)(&context));
-    MUST(DRIVER(cuMemsetD8)(address(from), 8, block_bytes));
-    MUST(DRIVER(cuMemcpyPeer)(address(to), context, address(from), context, block_bytes));
-    MUST(synchronize());
-    CHECK(holds(to, block_bytes, 8));
-}
-
-/* A set and a copy, captured. */
-static void graph_copy(void *to, void *from, CUstream stream) {
-    CUgraph graph;
-    CUgraphExec made;
-    MUST(begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    MUST(DRIVER(cuMemsetD8Async)(address(from), 9, block_bytes, stream));
-    fill(stream, from, block_bytes / 2, 9);
-    MUST(DRIVER(cuMemcpyDtoDAsync)(address(to), address(from), block_bytes, stream));
-    MUST(end_capture(stream, &graph));
-    MUST(DRIVER(cuGraphInstantiate)(&made, graph, 0));
-    MUST(DRIVER(cuGraphLaunch)(made, stream));
-    MUST(DRIVER(cuStreamSynchronize)(stream));
-    CHECK(holds(to, block_bytes, 9));
-    MUST(DRIVER(cuGraphExecDestroy)(made));
-    MUST(DRIVER(cuGraphDestroy)(graph));
-}
-
-static void all_copies(void *to, void *from) {
-    CUstream stream = new_stream();
-    flat_copies(to, from, stream);
-    solid_copies(to, from, stream);
-    peer_copy(to, from);
-    graph_copy(to, from, stream);
-    MUST(end_stream(stream));
-}
 
 /* Every kind of copy and set, between device memory and spilled memory, both ways, and within it.
  */
