@@ -37,7 +37,7 @@ static struct place *place_of_name(const char *name) {
 }
 
 /* Noted, then looked; who begins does the two the other way round. A road may be written twice. */
-void bfc_road_note(const char *name, enum bfc_road road) {
+void bfc_roads_note(const char *name, enum bfc_road road) {
     struct place *place = place_of_name(name);
     if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << road) & 1u << road) &&
         bfc_load_seq_cst(&begun))

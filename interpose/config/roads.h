@@ -16,7 +16,7 @@ enum bfc_road {
 };
 
 /* `name` is kept: the same pointer each time, for the process's life. */
-void bfc_road_note(const char *name, enum bfc_road road);
+void bfc_roads_note(const char *name, enum bfc_road road);
 
 /* There are options now: writes what was noted. What is noted later is written at once. */
 void bfc_roads_begin(void);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "interpose/driver/memory_calls.h"
+#include "interpose/driver/calls_retried_when_full.h"
 
 typedef unsigned long long bfc_cuda_flags;
 
@@ -132,7 +132,7 @@ struct bfc_driver {
     BFC_BYPASS_CALLS(FIELD)
 #undef FIELD
 #define FIELD(name, place, parameters, arguments) CUresult(*name) parameters;
-    BFC_NEEDY_CALLS(FIELD)
+    BFC_INCIDENTAL_CALLS(FIELD)
 #undef FIELD
     bool can_pool;  /* it has every call that pooling needs */
     bool can_fence; /* it can record and await all work of a context (CUDA 12.5) */
@@ -140,15 +140,15 @@ struct bfc_driver {
 
 /* The driver's functions once found, and the slow way to find them. */
 extern const struct bfc_driver *bfc_driver_found;
-const struct bfc_driver *bfc_find_driver(void);
+const struct bfc_driver *bfc_driver_find(void);
 
 /*
  * For who finds it: `find` is the slow way. Once the driver's library is loaded its functions are
  * read, by whoever is first, and then published; `can_pool` may only be lowered.
  */
-void bfc_set_driver_finder(const struct bfc_driver *(*find)(void));
-const struct bfc_driver *bfc_read_driver(const struct link_map *library);
-void bfc_publish_driver(const struct bfc_driver *driver, bool can_pool);
+void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
+const struct bfc_driver *bfc_driver_read(const struct link_map *library);
+void bfc_driver_publish(const struct bfc_driver *driver, bool can_pool);
 
 /*
  * The driver's functions, or NULL while the program has not loaded libcuda.so.1. A function that
@@ -156,7 +156,7 @@ void bfc_publish_driver(const struct bfc_driver *driver, bool can_pool);
  */
 static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = bfc_load_acquire(&bfc_driver_found);
-    return driver ? driver : bfc_find_driver();
+    return driver ? driver : bfc_driver_find();
 }
 
 /*
@@ -169,6 +169,6 @@ static inline const struct bfc_driver *bfc_driver(void) {
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
 
 /* Errors after which a context answers nothing else. */
-bool bfc_is_fatal(CUresult result);
+bool bfc_driver_is_fatal(CUresult result);
 
 #endif

@@ -131,7 +131,7 @@ static ElfW(Addr) new_address(const struct binding *binding, const char *name, E
     if (!real || address != (binding->undoes ? ours : real))
         return 0;
     if (!binding->undoes)
-        bfc_road_note(hook->symbol, BFC_ROAD_SYMBOL_TABLE);
+        bfc_roads_note(hook->symbol, BFC_ROAD_SYMBOL_TABLE);
     return binding->undoes ? real : ours;
 }
 
@@ -231,9 +231,9 @@ static void explain_sealed(void) {
 
 /* Nobody gets to a hook before everybody does; where some would go past us, nothing is pooled. */
 static const struct bfc_driver *adopt(const struct link_map *library, bool at_start) {
-    const struct bfc_driver *driver = bfc_read_driver(library);
+    const struct bfc_driver *driver = bfc_driver_read(library);
     bool bound = bind_or_undo(driver, library, at_start);
-    bfc_publish_driver(driver, bound);
+    bfc_driver_publish(driver, bound);
     if (!bound)
         explain_sealed();
     return driver;
@@ -252,7 +252,7 @@ static const struct bfc_driver *find_driver(void) {
 /* Before anything of ours can ask for the driver: from the start, and from whatever comes sooner.
  */
 void bfc_bind_loaded_driver(void) {
-    bfc_set_driver_finder(find_driver);
+    bfc_driver_set_finder(find_driver);
     bfc_driver();
 }
 
@@ -284,7 +284,7 @@ static void look_at_start(void) {
     if (looked)
         return;
     looked = true;
-    bfc_set_driver_finder(find_driver);
+    bfc_driver_set_finder(find_driver);
     const struct link_map *library = bfc_driver_at_start();
     if (library)
         adopt(library, true);

@@ -336,7 +336,7 @@ BFC_HOOK(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cud
     BFC_FIND_DRIVER(driver, cuGetProcAddress);
     CUresult result = driver->cuGetProcAddress(name, entry, version, flags);
     if (result == CUDA_SUCCESS && name && entry)
-        *entry = bfc_replace_entry(*entry, name, version, flags);
+        *entry = bfc_hook_for_entry(*entry, name, version, flags);
     return result;
 }
 
@@ -345,7 +345,7 @@ BFC_HOOK(cuGetProcAddress_v2,
     BFC_FIND_DRIVER(driver, cuGetProcAddress_v2);
     CUresult result = driver->cuGetProcAddress_v2(name, entry, version, flags, status);
     if (result == CUDA_SUCCESS && name && entry)
-        *entry = bfc_replace_entry(*entry, name, version, flags);
+        *entry = bfc_hook_for_entry(*entry, name, version, flags);
     return result;
 }
 
@@ -354,7 +354,7 @@ BFC_HOOK(cuGetProcAddress_v2,
 BFC_BYPASS_CALLS(DECLARE)
 #undef DECLARE
 #define DECLARE(name, place, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
-BFC_NEEDY_CALLS(DECLARE)
+BFC_INCIDENTAL_CALLS(DECLARE)
 #undef DECLARE
 
 static const struct bfc_hook hooks[] = {
@@ -368,7 +368,7 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 #define ROW(name, place, parameters, arguments)                                                    \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
-            BFC_NEEDY_CALLS(ROW)
+            BFC_INCIDENTAL_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
@@ -430,11 +430,11 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
 }
 
 static void *give_hook(const struct bfc_hook *hook) {
-    bfc_road_note(hook->symbol, BFC_ROAD_PROC_ADDRESS);
+    bfc_roads_note(hook->symbol, BFC_ROAD_PROC_ADDRESS);
     return hook->replacement;
 }
 
-void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flags flags) {
+void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_flags flags) {
     const struct bfc_driver *driver = bfc_driver();
     if (!real || !driver)
         return real;

@@ -16,10 +16,10 @@ enum {
     ,
 #undef BFC_CALL
 #define BYPASS(name, kind, place, parameters, arguments, bytes) +1
-#define NEEDY(name, place, parameters, arguments) +1
-    calls_retried = 0 BFC_BYPASS_CALLS(BYPASS) BFC_NEEDY_CALLS(NEEDY),
+#define INCIDENTAL(name, place, parameters, arguments) +1
+    calls_retried = 0 BFC_BYPASS_CALLS(BYPASS) BFC_INCIDENTAL_CALLS(INCIDENTAL),
 #undef BYPASS
-#undef NEEDY
+#undef INCIDENTAL
 };
 _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has no hook");
 #define ASSERT_RETRIED(name)                                                                       \
@@ -38,7 +38,7 @@ _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has
     }
 BFC_BYPASS_CALLS(BYPASS)
 
-#define NEEDY(name, place, parameters, arguments)                                                  \
+#define INCIDENTAL(name, place, parameters, arguments)                                             \
     ASSERT_RETRIED(name);                                                                          \
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
@@ -47,4 +47,4 @@ BFC_BYPASS_CALLS(BYPASS)
             result = driver->name arguments;                                                       \
         return result;                                                                             \
     }
-BFC_NEEDY_CALLS(NEEDY)
+BFC_INCIDENTAL_CALLS(INCIDENTAL)

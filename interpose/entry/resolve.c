@@ -88,7 +88,7 @@ static enum bfc_runtime_version runtime_version_of(const char *version) {
 }
 
 static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call call) {
-    bfc_road_note(bfc_runtime_names[call], BFC_ROAD_DLSYM);
+    bfc_roads_note(bfc_runtime_names[call], BFC_ROAD_DLSYM);
     return bfc_runtime_entry(version, call);
 }
 
@@ -172,7 +172,7 @@ static bool is_driver_name(const char *name) {
 static void note_hook(const char *name) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
     if (hook)
-        bfc_road_note(hook->symbol, BFC_ROAD_DLSYM);
+        bfc_roads_note(hook->symbol, BFC_ROAD_DLSYM);
 }
 
 void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller,

@@ -124,7 +124,7 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     unsigned long loads = bfc_load_acquire(&bfc_loads);
     bfc_runtimes_find(&found);
     note_found(version, &found, loads);
-    bfc_road_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
+    bfc_roads_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
     log_watched();
     return bfc_runtimes_call(&found, version, call, caller);
 }

@@ -42,7 +42,7 @@ CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext 
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
     bfc_capture_restore(driver, mode);
-    bfc_pop_context(driver);
+    bfc_current_pop(driver);
     return result;
 }
 

@@ -249,9 +249,4 @@ static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b)
     return pool->config.reuse_pending && !is_shared(pool, b);
 }
 
-/* create.c */
-/* As bfc_pool_create, with room for only this many block records. */
-enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
-                                  const struct bfc_upstream *upstream, uint64_t most_blocks);
-
 #endif

@@ -78,7 +78,7 @@ static bool wait_for_awaited(struct bfc_pool *pool, const struct request *reques
             return false;
         readied = pool->readied;
         wait_until_complete(pool, BFC_NO_FENCE, AWAITED_WAIT_NS);
-        if (pool_take(pool, request) || release_each(pool, request, status))
+        if (take_any(pool, request) || release_each(pool, request, status))
             return true;
     } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
     return false;
@@ -90,7 +90,7 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
         return false;
     if (pool->oldest) {
         wait_until_complete(pool, pool->details[pool->newest].fence, UINT64_MAX);
-        if (pool_take(pool, request))
+        if (take_any(pool, request))
             return true;
     }
     return wait_for_awaited(pool, request, status);
@@ -100,7 +100,7 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
 static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
     if (pool->deferred && pool->upstream.wait) {
         wait_until_complete(pool, BFC_DEFERRED_FENCE, UINT64_MAX);
-        if (pool_take(pool, request))
+        if (take_any(pool, request))
             return true;
     }
     return wait_and_take(pool, request, UINT64_MAX);
@@ -114,7 +114,7 @@ static bool ask_other_jobs(struct bfc_pool *pool, const struct request *request,
     pool_leave(pool);
     uint64_t came = pool->upstream.ask_other_jobs(pool->upstream.context, size);
     pool_enter(pool);
-    return pool_take(pool, request) || (came && regions_grow(pool, request, status));
+    return take_any(pool, request) || (came && regions_grow(pool, request, status));
 }
 
 /* With pages there are no regions to give back: what became ready moves. */
