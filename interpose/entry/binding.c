@@ -43,14 +43,6 @@ struct object {
     struct link_map map; /* l_addr and l_ld alone */
 };
 
-static bool find_dynamic_section(const struct dl_phdr_info *info, struct object *object) {
-    *object = (struct object){.info = info, .map.l_addr = info->dlpi_addr};
-    for (unsigned i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            object->map.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    return object->map.l_ld;
-}
-
 /* ---- writing ---- */
 
 static uintptr_t page_size(void) {
@@ -153,9 +145,9 @@ static void lead_symbols(struct binding *binding, const struct object *object) {
 
 static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
-    struct object object;
+    struct object object = {.info = info};
     (void)size;
-    if (!find_dynamic_section(info, &object) || object.map.l_ld != binding->library->l_ld)
+    if (!bfc_object_of_walk(info, &object.map) || object.map.l_ld != binding->library->l_ld)
         return 0;
     lead_symbols(binding, &object);
     return 1;
@@ -188,10 +180,10 @@ static void rebind_words(struct binding *binding, const struct object *object,
 /* The driver's own words stay as they are. */
 static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
-    struct object object;
+    struct object object = {.info = info};
     struct bfc_dynamic dynamic;
     (void)size;
-    if (!find_dynamic_section(info, &object) || object.map.l_ld == binding->library->l_ld)
+    if (!bfc_object_of_walk(info, &object.map) || object.map.l_ld == binding->library->l_ld)
         return 0;
     bfc_read_dynamic(&object.map, &dynamic);
     if (!dynamic.symbols || !dynamic.strings)

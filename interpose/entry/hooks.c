@@ -78,23 +78,19 @@ BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     return bfc_export_handle(driver, handle, pointer);
 }
 
-/* What `call` answers, made again while the device is full of what the pools only cache. */
-#define RELIEVED(result, place, call)                                                              \
-    CUresult result = call;                                                                        \
-    while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))            \
-    result = call
-
 BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle);
-    RELIEVED(result, BFC_HERE,
-             bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
+    BFC_RETRIED_WHEN_FULL(
+        result, BFC_HERE,
+        bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
     return result;
 }
 
 BFC_HOOK(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle_v2);
-    RELIEVED(result, BFC_HERE,
-             bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
+    BFC_RETRIED_WHEN_FULL(
+        result, BFC_HERE,
+        bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
     return result;
 }
 
@@ -107,7 +103,7 @@ BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
  */
 #define CREATE_CONTEXT(name, arguments)                                                            \
     BFC_FIND_DRIVER(driver, name);                                                                 \
-    RELIEVED(result, BFC_ON(device), driver->name arguments);                                      \
+    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device), driver->name arguments);                         \
     if (result == CUDA_SUCCESS)                                                                    \
         bfc_reuse_context_made(driver, *context);                                                  \
     return result
@@ -131,7 +127,8 @@ BFC_HOOK(cuCtxCreate_v4, (CUcontext * context, void *how, unsigned flags, CUdevi
 
 BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
     BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRetain);
-    RELIEVED(result, BFC_ON(device), driver->cuDevicePrimaryCtxRetain(context, device));
+    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
+                          driver->cuDevicePrimaryCtxRetain(context, device));
     if (result == CUDA_SUCCESS) {
         bfc_contexts_add_primary(*context, device);
         bfc_reuse_context_made(driver, *context);
@@ -142,7 +139,8 @@ BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
 BFC_HOOK(cuGreenCtxCreate,
          (CUgreenCtx * green, CUdevResourceDesc resources, CUdevice device, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuGreenCtxCreate);
-    RELIEVED(result, BFC_ON(device), driver->cuGreenCtxCreate(green, resources, device, flags));
+    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
+                          driver->cuGreenCtxCreate(green, resources, device, flags));
     CUcontext primary = result == CUDA_SUCCESS ? bfc_primary_context(driver, device) : NULL;
     if (primary)
         bfc_reuse_context_made(driver, primary);
@@ -209,7 +207,7 @@ BFC_HOOK(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
 
 BFC_HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuCtxEnablePeerAccess);
-    RELIEVED(result, BFC_HERE, bfc_share_enable_peer(driver, owner, flags));
+    BFC_RETRIED_WHEN_FULL(result, BFC_HERE, bfc_share_enable_peer(driver, owner, flags));
     return result;
 }
 

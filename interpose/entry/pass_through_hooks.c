@@ -3,7 +3,6 @@
 #include "interpose/driver/driver.h"
 #include "interpose/driver/memory_needs.h"
 #include "interpose/entry/define_hook.h"
-#include "interpose/reuse/give_back.h"
 
 /* Here and in calls.inc are the same calls. */
 enum {
@@ -29,9 +28,7 @@ _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has
     ASSERT_RETRIED(name);                                                                          \
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
-            result = driver->name arguments;                                                       \
+        BFC_RETRIED_WHEN_FULL(result, place, driver->name arguments);                              \
         if (result == CUDA_SUCCESS)                                                                \
             bfc_count_past_pool(BFC_BYPASS_##kind, bytes);                                         \
         return result;                                                                             \
@@ -42,9 +39,7 @@ BFC_BYPASS_CALLS(BYPASS)
     ASSERT_RETRIED(name);                                                                          \
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
-            result = driver->name arguments;                                                       \
+        BFC_RETRIED_WHEN_FULL(result, place, driver->name arguments);                              \
         return result;                                                                             \
     }
 BFC_INCIDENTAL_CALLS(INCIDENTAL)
