@@ -1,4 +1,4 @@
-/* The real driver: its functions, read once. */
+/* Reads the real driver's functions, once, and publishes them. */
 #include "interpose/driver/driver.h"
 
 #include "base/atomic.h"
@@ -30,11 +30,11 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
                        calls->cuThreadExchangeStreamCaptureMode;
 }
 
-static struct bfc_driver driver; /* the one that there is */
+static struct bfc_driver driver; /* there is one driver a process */
 
 /*
- * Two threads may find it at once: the first to write is right. The later one may have been given
- * hooks, by a symbol table that leads to them already.
+ * Two threads may read the driver at once, and the first one's result counts. The second may have
+ * read hooks, because the first may already have redirected the driver's symbol table to them.
  */
 static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
     static bool writing;

@@ -143,8 +143,10 @@ extern const struct bfc_driver *bfc_driver_found;
 const struct bfc_driver *bfc_driver_find(void);
 
 /*
- * For who finds it: `find` is the slow way. Once the driver's library is loaded its functions are
- * read, by whoever is first, and then published; `can_pool` may only be lowered.
+ * For interpose/entry/binding.c, which finds the driver. bfc_driver_set_finder sets the slow way to
+ * it. bfc_driver_read reads the functions of the loaded library, in the first thread that gets
+ * there; bfc_driver_publish makes them known to all. `can_pool` false lowers the driver's own, true
+ * leaves it.
  */
 void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
 const struct bfc_driver *bfc_driver_read(const struct link_map *library);
@@ -160,15 +162,15 @@ static inline const struct bfc_driver *bfc_driver(void) {
 }
 
 /*
- * For a hook, which may be called without a driver: it can be had from dlvsym by our own version.
- * Or the driver lacks the call.
+ * For a hook: declares `driver`, and returns an error if there is no driver (a program can get a
+ * hook from dlvsym by our own version) or if the driver lacks the call.
  */
 #define BFC_FIND_DRIVER(driver, call)                                                              \
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
 
-/* Errors after which a context answers nothing else. */
+/* Whether this is an error after which every call in the context fails. */
 bool bfc_driver_is_fatal(CUresult result);
 
 #endif

@@ -55,8 +55,10 @@ static int protection_by(ElfW(Word) flags) {
            (flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* What the loader has left a loaded object's address with: its segment's protection, read-only in
- * the whole pages of what is read-only after relocation. PROT_NONE: it is in no segment. */
+/*
+ * The protection that the loader has given to the page of an address: its segment's, but read-only
+ * in the whole pages that are read-only after relocation. PROT_NONE: it is in no segment.
+ */
 static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     int protection = PROT_NONE;
     uintptr_t pages = ~(page_size() - 1);
@@ -72,7 +74,7 @@ static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     return protection;
 }
 
-/* Other threads may read the word meanwhile: each finds the old value or the new one. */
+/* Other threads may read the word meanwhile: each reads the old value or the new one. */
 static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr) value) {
     int protection = protection_of(object->info, (uintptr_t)word);
     bool writable = protection & PROT_WRITE;
@@ -89,7 +91,7 @@ static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr
 
 /* ---- the driver's symbol table ---- */
 
-/* The highest symbol of the GNU hash section's chains, and 1. */
+/* One more than the highest symbol index in the chains of the GNU hash section. */
 static size_t count_by_gnu_hash(const uint32_t *table) {
     uint32_t buckets = table[0], first = table[1], bloom_words = table[2], last = 0;
     const uint32_t *bucket = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
@@ -110,7 +112,7 @@ static size_t count_symbols(const struct bfc_dynamic *dynamic) {
     return dynamic->gnu_hash ? count_by_gnu_hash(dynamic->gnu_hash) : 0;
 }
 
-/* What an address that a driver's name has led to is to become; 0: it stays. */
+/* The address that replaces `address`, to which the driver's name has led so far; 0: none does. */
 static ElfW(Addr) new_address(const struct binding *binding, const char *name, ElfW(Addr) address) {
     if (name[0] != 'c' || name[1] != 'u')
         return 0;
@@ -221,7 +223,10 @@ static void explain_sealed(void) {
                                "they are: nothing is pooled");
 }
 
-/* Nobody gets to a hook before everybody does; where some would go past us, nothing is pooled. */
+/*
+ * The driver is published only after every road leads to the hooks. If some road could not be
+ * redirected, nothing is pooled.
+ */
 static const struct bfc_driver *adopt(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     bool bound = bind_or_undo(driver, library, at_start);
@@ -241,7 +246,9 @@ static const struct bfc_driver *find_driver(void) {
     return library ? adopt(library, false) : NULL;
 }
 
-/* Before anything of ours can ask for the driver: from the start, and from whatever comes sooner.
+/*
+ * Runs before anything of ours asks for the driver: at the start of the process, or earlier if a
+ * look-up comes first.
  */
 void bfc_bind_loaded_driver(void) {
     bfc_driver_set_finder(find_driver);
@@ -270,7 +277,7 @@ static void look_again(void) {
     errno = error;
 }
 
-/* Nothing may be opened yet: that would run initialisers before their turn. */
+/* dlopen must not be called yet, because it would run initialisers before their turn. */
 static void look_at_start(void) {
     static bool looked; /* only read once there can be a second thread */
     if (looked)

@@ -10,7 +10,7 @@
 /* Makes at most `most` blocks ready whose fences are known to be complete. */
 void settle_completed(struct bfc_pool *pool, uint64_t most);
 
-/* Notes that all fences up to this one are complete. */
+/* Notes that all fences up to this one are complete; no block becomes ready by that alone. */
 void settle_note_complete(struct bfc_pool *pool, bfc_fence fence);
 
 #endif
