@@ -55,8 +55,8 @@ struct paging;
  *
  * - Blocks tile their region without gap or overlap.
  * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
- * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts the
- *   awaited ones.
+ * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
+ *   the awaited ones.
  * - Each ready block is in the one bin of its size. With reuse_pending so is each pending one,
  *   except those of shared regions.
  * - Each pending block is in the list of fences, in rising order; each deferred block is in its
