@@ -1,5 +1,5 @@
 /*
- * Calls past the pool that need device memory (interpose/driver/memory_calls.h).
+ * Calls past the pool that need device memory (interpose/driver/calls_retried_when_full.h).
  *
  * Allocations among them are counted, so that a job in which little is pooled shows why. When the
  * device is full, the pool gives back what it only caches and the call is made again.

@@ -1,4 +1,9 @@
-/* Devices: a list that grows only. */
+/*
+ * Devices: how many bytes all pools of the process have reserved on each, against BFC_LIMIT.
+ *
+ * The records are in a list that only grows: a process has few devices, and pointers to records
+ * stay valid.
+ */
 #include "interpose/arena/device.h"
 
 #include <pthread.h>

@@ -22,7 +22,7 @@ CUresult bfc_host_memory_take(const struct bfc_driver *driver, uint64_t bytes, C
     CUresult result = driver->cuMemHostAlloc(&memory, bytes,
                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     *why = "the driver did not pin host memory";
-    if (bfc_is_fatal(result))
+    if (bfc_driver_is_fatal(result))
         return result;
     if (result != CUDA_SUCCESS)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -33,7 +33,7 @@ CUresult bfc_upstream_take_error(void) {
 }
 
 void bfc_upstream_note_fatal(CUresult result) {
-    if (bfc_is_fatal(result))
+    if (bfc_driver_is_fatal(result))
         last_error = result;
 }
 
@@ -105,7 +105,7 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
     const struct bfc_driver *driver = bfc_driver();
     bool pushed;
     *why = "its context cannot be entered";
-    CUresult result = bfc_enter_context(driver, arena->context, &pushed);
+    CUresult result = bfc_current_enter(driver, arena->context, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
     result = take(driver, arena, bytes, pointer, why);
@@ -115,7 +115,7 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     note_device_free(driver, arena);
-    bfc_leave_context(driver, pushed);
+    bfc_current_leave(driver, pushed);
     return result;
 }
 
@@ -177,7 +177,7 @@ static __thread CUresult last_release INITIAL_EXEC;
  */
 static bool is_kept(CUresult result) {
     return result != CUDA_SUCCESS && result != CUDA_ERROR_CONTEXT_IS_DESTROYED &&
-           !bfc_is_fatal(result);
+           !bfc_driver_is_fatal(result);
 }
 
 /*
@@ -188,13 +188,13 @@ static bool is_kept(CUresult result) {
 static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                         CUdeviceptr start) {
     bool pushed;
-    if ((last_release = bfc_enter_context(driver, arena->context, &pushed)) != CUDA_SUCCESS)
+    if ((last_release = bfc_current_enter(driver, arena->context, &pushed)) != CUDA_SUCCESS)
         return;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     last_release = give(driver, arena, start);
     note_device_free(driver, arena);
     bfc_capture_restore(driver, mode);
-    bfc_leave_context(driver, pushed);
+    bfc_current_leave(driver, pushed);
 }
 
 /* What a real free refused is deferred as long as it was not ready: somebody must fence it. */
@@ -260,13 +260,13 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
                                    CUresult (*wait)(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena)) {
     bool pushed;
-    CUresult result = bfc_enter_context(driver, arena->context, &pushed);
+    CUresult result = bfc_current_enter(driver, arena->context, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     result = wait(driver, arena);
     bfc_capture_restore(driver, mode);
-    bfc_leave_context(driver, pushed);
+    bfc_current_leave(driver, pushed);
     return result;
 }
 

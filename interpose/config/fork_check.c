@@ -1,4 +1,4 @@
-/* Memory by which a forked child is told apart. */
+/* A page of memory that the kernel wipes in a forked child, so that the child can be recognised. */
 #include "interpose/config/fork_check.h"
 
 #include <sys/mman.h>

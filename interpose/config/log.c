@@ -1,4 +1,7 @@
-/* Messages on standard error, by level; those that a loop may repeat are thinned out. */
+/*
+ * Formats and filters messages for standard error. A message that a loop repeats is written ever
+ * more rarely.
+ */
 #include "interpose/config/log.h"
 
 #include <stdarg.h>
@@ -21,14 +24,16 @@ bool bfc_log_shows(enum bfc_log_level level) {
     return most && *most >= (int)level;
 }
 
-/* Ends it where its text ends, or its room. */
+/* Ends the line after its text, or at the end of the buffer. */
 void bfc_log_line(char *line, size_t size) {
     size_t length = strnlen(line, size - 1);
     line[length] = '\n';
     bfc_quiet_write(line, length + 1);
 }
 
-/* `number`: of a repeated message that is shown for many; 0: it stands for itself. */
+/*
+ * `number` is written with the message: how often it has occurred. 0: without one.
+ */
 static void log_text(const char *format, va_list arguments, unsigned number) {
     char line[LINE] = "bfcpreload: ";
     size_t used = strlen(line);

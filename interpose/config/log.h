@@ -13,18 +13,24 @@
 #include "base/compiler.h"
 #include "interpose/config/options.h"
 
-/* From now on messages up to `*level` are written. It lies where a forked child finds 0. */
+/*
+ * From now on, messages up to `*level` are written. `level` lies in memory that is wiped in a
+ * forked child, so that the child writes none.
+ */
 void bfc_log_begin(const int *level);
 
-/* Whether a message of this level would be written: what only serves it need not be done else. */
+/*
+ * Whether a message of this level would be written; if not, the caller can skip the work of
+ * preparing it.
+ */
 bool bfc_log_shows(enum bfc_log_level level);
 
 /* No newline in `format`. */
 void bfc_log(int level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /*
- * The same for what a loop may repeat: of all messages that count in `*seen` the first 8 are
- * written, then the 16th, 32nd, 64th and so on, each of these with its number.
+ * The same for a message that a loop may repeat. `*seen` counts them: the first 8 are written, then
+ * the 16th, 32nd, 64th and so on, each with its number.
  */
 void bfc_log_repeated(int level, unsigned *seen, const char *format, ...) PRINTF_LIKE(3, 4);
 

@@ -56,7 +56,7 @@ static void print_complaints(const struct bfc_process *process, struct complaint
         bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the variables are mended");
 }
 
-/* Whether one of the executable's names, its file's or the one it was called by, matches. */
+/* Whether the pattern matches the executable's file name or the name that it was called by. */
 static bool executable_matches(const char *patterns) {
     char *path = bfc_scratch_begin(PATH_MAX);
     bool matches = false;
@@ -72,8 +72,9 @@ static bool executable_matches(const char *patterns) {
 }
 
 /*
- * compute-sanitizer watches whole allocations: it would see a pool's regions in their place. Both
- * of these it sets for the program that it starts (seen of version 12.9).
+ * compute-sanitizer checks accesses against whole allocations; with a pool it would see regions
+ * instead. It sets both of these variables for the program that it starts (observed with version
+ * 12.9).
  */
 static bool is_watched(void) {
     const char *injected = getenv("NVTX_INJECTION64_PATH");
@@ -81,7 +82,7 @@ static bool is_watched(void) {
            (injected && strstr(injected, "sanitizer-collection"));
 }
 
-/* The variable that keeps us from acting, or NULL. */
+/* The variable that disables the library, or NULL. */
 static const char *find_objection(const struct bfc_options *options) {
     if (options->disable)
         return "BFC_DISABLE";
@@ -90,8 +91,10 @@ static const char *find_objection(const struct bfc_options *options) {
     return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;
 }
 
-/* Before CUDA 12.5 no fence can be recorded, so every free waits. True: that is not what was asked
- * for. */
+/*
+ * Before CUDA 12.5 no fence can be recorded, so every free waits. True: the program asked for
+ * another mode.
+ */
 static bool fall_back_to_sync(struct bfc_options *options) {
     const struct bfc_driver *driver = bfc_driver();
     if (options->free_mode == BFC_FREE_SYNC || !driver || driver->can_fence)
@@ -112,7 +115,7 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
                                "every call goes to the driver");
 }
 
-/* Several threads may get here at once: each makes its own, the first to publish wins. */
+/* Several threads may get here at once: each makes its own state, and the first to publish wins. */
 static struct bfc_process *make_process(struct complaints *complaints) {
     struct bfc_process *process = bfc_fork_check_map(sizeof *process);
     if (!process)
@@ -155,7 +158,7 @@ const struct bfc_process *bfc_process(void) {
     return process && process->alive ? process : NULL;
 }
 
-/* In a forked child the page is wiped, and nothing is usual there anyway. */
+/* In a forked child the page is wiped already, so there is nothing to change. */
 void bfc_process_no_longer_usual(void) {
     struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     if (process)

@@ -35,20 +35,25 @@ struct bfc_process {
 /* The state once made, forked child or not; for the functions below. */
 extern struct bfc_process *bfc_process_made;
 
-/* Whether the process is as usual, so that only the call at hand remains to be looked at. */
+/*
+ * Whether nothing in the process's state forbids pooling or asks for another check, so that only
+ * the call itself remains to be checked.
+ */
 static inline bool bfc_process_is_usual(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return LIKELY(process && bfc_load_relaxed(&process->usual) == BFC_USUAL);
 }
 
-/* Whether this is a forked child (fork_check.h): nothing of ours goes on, and what other threads
- * held is held for ever. False too before the state is made. */
+/*
+ * Whether this is a forked child (fork_check.h). None of our threads run in it, and locks that
+ * other threads held at the fork are never released. Also false before the state is made.
+ */
 static inline bool bfc_process_is_forked(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && !process->alive;
 }
 
-/* From now on each call asks for itself. */
+/* From now on every call checks the state of the process itself. */
 void bfc_process_no_longer_usual(void);
 
 /* Whether each free is to be looked at, since somebody waits for it. */
@@ -66,7 +71,7 @@ static inline bool bfc_process_serves(void) {
  */
 const struct bfc_process *bfc_process(void);
 
-/* The same, but NULL too when it was not made yet. */
+/* The same, but also NULL if it was not made yet. */
 static inline const struct bfc_process *bfc_process_if_made(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
     return process && process->alive ? process : NULL;

@@ -7,7 +7,8 @@
 
 struct launcher {
     const char *rank, *local_rank, *ranks;
-    const char *needs; /* a second variable that must be there: RANK alone may be anybody's */
+    const char *needs; /* a second variable that must be set too, because RANK alone may have
+                          another origin */
 };
 
 static const struct launcher launchers[] = {
@@ -18,7 +19,9 @@ static const struct launcher launchers[] = {
     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", NULL},
 };
 
-/* The first that is there names the job: the innermost launcher's, then the batch system's. */
+/*
+ * The first of these that is set names the job: the innermost launcher's, then the batch system's.
+ */
 static const char *const job_names[] = {
     "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID",   "PBS_JOBID", "LSB_JOBID",
     "FLUX_JOB_ID",         "PMIX_NAMESPACE", "PALS_APID", "PMI_ID",

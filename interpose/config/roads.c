@@ -36,8 +36,11 @@ static struct place *place_of_name(const char *name) {
     return NULL;
 }
 
-/* Noted, then looked; who begins does the two the other way round. A road may be written twice. */
-void bfc_road_note(const char *name, enum bfc_road road) {
+/*
+ * Marks the road, then checks `begun`; bfc_roads_begin sets `begun`, then reads the marks. So no
+ * road is missed, but one may be written twice.
+ */
+void bfc_roads_note(const char *name, enum bfc_road road) {
     struct place *place = place_of_name(name);
     if (place && !(bfc_fetch_or_seq_cst(&place->seen, 1u << road) & 1u << road) &&
         bfc_load_seq_cst(&begun))

@@ -1,8 +1,8 @@
 /*
- * By which roads a program came to our functions, for BFC_LOG=debug.
+ * By which roads a program reached our functions, for BFC_LOG=debug.
  *
- * Most are found before there are options: they are noted, and written once there are. A name is
- * written once for each road. Lock-free; allocates nothing.
+ * Most functions are looked up before the options are read, so roads are noted and written later.
+ * Each name is written once for each road. Lock-free; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_ROADS_H
 #define BFC_INTERPOSE_ROADS_H
@@ -16,9 +16,9 @@ enum bfc_road {
 };
 
 /* `name` is kept: the same pointer each time, for the process's life. */
-void bfc_road_note(const char *name, enum bfc_road road);
+void bfc_roads_note(const char *name, enum bfc_road road);
 
-/* There are options now: writes what was noted. What is noted later is written at once. */
+/* Call once the options are read: writes the roads noted so far. Later ones are written at once. */
 void bfc_roads_begin(void);
 
 #endif

@@ -20,9 +20,9 @@ struct capture {
     struct capture *next;
 };
 
-/* It stands for all of which nothing is known, and is under way for ever. */
+/* Represents every capture of which nothing is known. It is under way for ever. */
 static struct capture unknown_capture = {
-    .stream = (CUstream)&unknown_capture, /* which no call names */
+    .stream = (CUstream)&unknown_capture, /* a handle that no call uses */
     .context = (CUcontext)&unknown_capture,
     .mode = BFC_CAPTURE_MODE_UNKNOWN,
 };
@@ -46,7 +46,10 @@ static unsigned count_under_way(void) {
 
 /* ---- the gate ---- */
 
-/* What a closer counts is seen here: both go through the gate word, which orders them. */
+/*
+ * A thread that closes the gate changes the count before it opens it again, and both threads update
+ * the gate word, so that the second check here sees the change.
+ */
 bool bfc_gate_enter(void) {
     while (count_under_way() == 0) {
         if (!(bfc_fetch_add_seq_cst(&gate, 1) & CLOSED)) {
@@ -84,9 +87,12 @@ static bool are_waits(void) {
     return under_way != 0;
 }
 
-/* Nothing enters any more. */
+/* No new wait begins meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
-    /* Counted, not by the clock: one that jumps would end it early, and so break a capture. */
+    /*
+     * The limit counts naps instead of reading the clock, because a clock that jumps would end the
+     * loop early and so break a capture.
+     */
     for (int naps = LONGEST_WAIT_NS / NAP_NS; naps > 0 && are_waits(); naps--)
         bfc_nap(NAP_NS);
 }
@@ -146,7 +152,7 @@ void bfc_capture_begin(void) {
     pthread_mutex_lock(&lock);
     bfc_fetch_or_seq_cst(&gate, CLOSED);
     while (bfc_load_seq_cst(&gate) != CLOSED)
-        sched_yield(); /* those inside make calls that do not block */
+        sched_yield(); /* the threads inside leave soon: their calls do not block */
     shut_doors();
 }
 
@@ -195,7 +201,10 @@ static bool add_unknown(void) {
     return true;
 }
 
-/* One for whose record the host has no memory is as one of which nothing is known. */
+/*
+ * A capture that cannot be recorded, for lack of host memory, is treated as one of which nothing is
+ * known.
+ */
 static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMode mode) {
     struct capture *capture = malloc(sizeof *capture);
     if (!capture) {
@@ -241,8 +250,10 @@ bool bfc_capture_began_unknown(CUresult result) {
 
 /* ---- modes ---- */
 
-/* Again if it is refused: calls of a thread that is not relaxed could break captures, as could
- * later ones of a thread that stays so. */
+/*
+ * Retried if the driver refuses: without the first exchange our own calls could break captures, and
+ * without the second the program's later calls could.
+ */
 enum { MODE_TRIES = 8 };
 
 static void exchange(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
@@ -270,7 +281,7 @@ void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMod
  */
 static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
-        return true; /* as far as is known: so the driver is asked itself */
+        return true; /* it may bar anything, so the call goes to the driver */
     if (capture->thread == &bfc_this_thread)
         return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     return mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -280,7 +291,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (!driver->cuThreadExchangeStreamCaptureMode ||
         driver->cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS)
-        return BFC_CAPTURE_BARRED; /* not known; so the driver is asked itself */
+        return BFC_CAPTURE_BARRED; /* unknown, so the call goes to the driver */
     bfc_capture_restore(driver, mode);
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return BFC_CAPTURE_ALLOWED;
@@ -316,14 +327,15 @@ static bool forget_captures(bool (*ended)(const struct capture *capture, const v
     return last;
 }
 
-/* Whether this thread would name the capture's stream, if it is a default one, as it stands. */
+/*
+ * Whether the handle of a default stream, used by this thread now, would mean the capture's stream.
+ */
 static bool is_nameable(const struct capture *capture) {
     return !capture->default_stream ||
            (capture->thread == &bfc_this_thread && capture->context == current_context());
 }
 
-/* An invalidated capture is not over: the driver goes on refusing what it bars until it is ended.
- */
+/* An invalidated capture is not over: until it is ended, the driver still refuses what it bars. */
 static bool is_capture_over(const struct capture *capture, const void *context) {
     const struct bfc_driver *driver = context;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -357,8 +369,8 @@ static bool is_of_context(const struct capture *capture, const void *context) {
 }
 
 /*
- * The driver is not asked: its own record of the thread may be gone. What is deferred gets its
- * fence from whoever looks for completed fences next.
+ * This does not ask the driver, whose own record of the thread may be gone. The next thread that
+ * looks for completed fences gives the deferred blocks their fence.
  */
 static void end_thread(void *unused) {
     (void)unused;

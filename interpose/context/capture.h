@@ -25,8 +25,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 /* How many captures are under way; for the function below. */
 extern unsigned bfc_captures_under_way;
 
-/* A caller that must not miss a capture passes the gate; one that sees a capture checked before its
- * end. */
+/* The answer may be out of date at once. A caller that must not miss a capture passes the gate. */
 static inline bool bfc_captures_exist(void) {
     return bfc_load_acquire(&bfc_captures_under_way) != 0;
 }
@@ -55,7 +54,7 @@ extern struct bfc_waits {
     char rest[60];
 } bfc_waits[BFC_WAITS];
 
-/* Its address tells threads apart. */
+/* Its address identifies the thread. */
 extern __thread char bfc_this_thread INITIAL_EXEC;
 
 static inline struct bfc_waits *bfc_capture_enter_wait(void) {

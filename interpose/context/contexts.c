@@ -33,7 +33,10 @@ bool bfc_contexts_has(CUcontext context) {
     return known && bfc_load_acquire(&known->settled);
 }
 
-/* Without a place for it, it counts for ever: then there are several, whatever ends. */
+/*
+ * If the table is full, the context is counted but never forgotten: from then on there are several
+ * contexts, whichever end.
+ */
 static struct known *add_known(CUcontext context) {
     struct known *known = find_known(context);
     if (known)

@@ -17,8 +17,10 @@
 
 extern unsigned bfc_contexts_known; /* for the function below */
 
-/* Whether there is more than one. A thread that adds a context does so before it checks anything
- * else. */
+/*
+ * Whether there is more than one context. A thread adds its context before it checks anything else,
+ * so of two threads one sees the other's.
+ */
 static inline bool bfc_contexts_are_several(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_contexts_known) > 1);
 }
@@ -45,8 +47,8 @@ static inline bool bfc_contexts_hide(void) {
 }
 
 /*
- * Asks the driver for a primary context that is not known yet, and adds it; NULL: there is none.
- * `unknown`: the driver did not say.
+ * Asks the driver for a primary context that is not known yet, and adds it. NULL: there is none,
+ * or, with `*unknown` set, the driver did not answer.
  */
 CUcontext bfc_contexts_search(const struct bfc_driver *driver, bool *unknown);
 

@@ -14,8 +14,10 @@
 /* Most contexts that can have access to one context's memory: more than the driver allows. */
 #define BFC_PEERS_MOST ((size_t)255)
 
-/* CUDA_SUCCESS, also when it was known; CUDA_ERROR_TOO_MANY_PEERS; CUDA_ERROR_OUT_OF_MEMORY
- * (host's). */
+/*
+ * CUDA_SUCCESS, also if the pair was known; CUDA_ERROR_TOO_MANY_PEERS beyond BFC_PEERS_MOST; or
+ * CUDA_ERROR_OUT_OF_MEMORY if the host has no memory.
+ */
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 
 /* How many pairs there are in all; for the function below. */

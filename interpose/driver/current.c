@@ -1,7 +1,7 @@
-/* Entering and leaving contexts. */
+/* Makes a context current for calls of our own, with as few driver calls as possible. */
 #include "interpose/driver/current.h"
 
-CUresult bfc_enter_context(const struct bfc_driver *driver, CUcontext context, bool *pushed) {
+CUresult bfc_current_enter(const struct bfc_driver *driver, CUcontext context, bool *pushed) {
     CUcontext current = NULL;
     *pushed = false;
     CUresult result = driver->cuCtxGetCurrent(&current);
@@ -12,12 +12,12 @@ CUresult bfc_enter_context(const struct bfc_driver *driver, CUcontext context, b
     return result;
 }
 
-void bfc_leave_context(const struct bfc_driver *driver, bool pushed) {
+void bfc_current_leave(const struct bfc_driver *driver, bool pushed) {
     if (pushed)
-        bfc_pop_context(driver);
+        bfc_current_pop(driver);
 }
 
-CUresult bfc_pop_context(const struct bfc_driver *driver) {
+CUresult bfc_current_pop(const struct bfc_driver *driver) {
     CUcontext popped;
     enum { TRIES = 8 };
     CUresult result = driver->cuCtxPopCurrent_v2(&popped);
@@ -30,7 +30,7 @@ CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) 
     unsigned flags;
     int active = 0;
     CUcontext primary = NULL;
-    /* Retaining an active context does not create it, and the release undoes it. */
+    /* The context is active, so retaining it creates nothing, and the release undoes that. */
     if (!driver->cuDevicePrimaryCtxGetState || !driver->cuDevicePrimaryCtxRetain ||
         !driver->cuDevicePrimaryCtxRelease_v2 ||
         driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active ||

@@ -1,23 +1,26 @@
-/* Which context is current in the calling thread, for calls of our own. */
+/*
+ * Makes a context current in the calling thread for the driver calls that the library makes itself,
+ * and restores the program's. Thread-safe: the driver keeps a stack of contexts for each thread.
+ */
 #ifndef BFC_INTERPOSE_CURRENT_H
 #define BFC_INTERPOSE_CURRENT_H
 
 #include "interpose/driver/driver.h"
 
 /*
- * Makes the context current, which it usually is already, until bfc_leave_context. On an error,
- * the driver's, nothing has changed.
+ * Makes the context current, which it usually is already, until bfc_current_leave gets the same
+ * `pushed`. If the driver returns an error, nothing has changed and leaving is not needed.
  */
-CUresult bfc_enter_context(const struct bfc_driver *driver, CUcontext context, bool *pushed);
-void bfc_leave_context(const struct bfc_driver *driver, bool pushed);
+CUresult bfc_current_enter(const struct bfc_driver *driver, CUcontext context, bool *pushed);
+void bfc_current_leave(const struct bfc_driver *driver, bool pushed);
 
 /*
- * Takes back a push of ours; again if that is refused, lest the program go on in a context that
- * it did not choose.
+ * Undoes a push of ours. It tries several times, because otherwise the program would go on in a
+ * context that it did not choose. Returns the last try's result.
  */
-CUresult bfc_pop_context(const struct bfc_driver *driver);
+CUresult bfc_current_pop(const struct bfc_driver *driver);
 
-/* The device's primary context, or NULL when it is not active. */
+/* The device's primary context; NULL if it is not active or cannot be read. */
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device);
 
 #endif

@@ -1,4 +1,4 @@
-/* The real driver: its functions, read once. */
+/* Reads the real driver's functions, once, and publishes them. */
 #include "interpose/driver/driver.h"
 
 #include "base/atomic.h"
@@ -19,7 +19,7 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
 #undef FIND
 #define FIND(name, place, parameters, arguments)                                                   \
     *(void **)&calls->name = bfc_object_function(library, #name, &version);
-    BFC_NEEDY_CALLS(FIND)
+    BFC_INCIDENTAL_CALLS(FIND)
 #undef FIND
     calls->can_pool = calls->cuMemAlloc_v2 && calls->cuMemFree_v2 && calls->cuCtxGetCurrent &&
                       calls->cuCtxPushCurrent_v2 && calls->cuCtxPopCurrent_v2 &&
@@ -30,11 +30,11 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
                        calls->cuThreadExchangeStreamCaptureMode;
 }
 
-static struct bfc_driver driver; /* the one that there is */
+static struct bfc_driver driver; /* there is one driver a process */
 
 /*
- * Two threads may find it at once: the first to write is right. The later one may have been given
- * hooks, by a symbol table that leads to them already.
+ * Two threads may read the driver at once, and the first one's result counts. The second may have
+ * read hooks, because the first may already have redirected the driver's symbol table to them.
  */
 static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
     static bool writing;
@@ -49,13 +49,13 @@ static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
     return result;
 }
 
-const struct bfc_driver *bfc_read_driver(const struct link_map *library) {
+const struct bfc_driver *bfc_driver_read(const struct link_map *library) {
     struct bfc_driver calls = {0};
     find_calls(&calls, library);
     return write_once(&calls);
 }
 
-void bfc_publish_driver(const struct bfc_driver *read, bool can_pool) {
+void bfc_driver_publish(const struct bfc_driver *read, bool can_pool) {
     if (!can_pool)
         bfc_store_relaxed(&driver.can_pool, false);
     bfc_store_release(&bfc_driver_found, read);
@@ -63,16 +63,16 @@ void bfc_publish_driver(const struct bfc_driver *read, bool can_pool) {
 
 static const struct bfc_driver *(*finder)(void); /* atomic */
 
-void bfc_set_driver_finder(const struct bfc_driver *(*find)(void)) {
+void bfc_driver_set_finder(const struct bfc_driver *(*find)(void)) {
     bfc_store_release(&finder, find);
 }
 
-const struct bfc_driver *bfc_find_driver(void) {
+const struct bfc_driver *bfc_driver_find(void) {
     const struct bfc_driver *(*find)(void) = bfc_load_acquire(&finder);
     return find ? find() : NULL;
 }
 
-bool bfc_is_fatal(CUresult result) {
+bool bfc_driver_is_fatal(CUresult result) {
     switch ((int)result) {
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:

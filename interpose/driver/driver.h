@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "interpose/driver/memory_calls.h"
+#include "interpose/driver/calls_retried_when_full.h"
 
 typedef unsigned long long bfc_cuda_flags;
 
@@ -134,7 +134,7 @@ struct bfc_driver {
     BFC_BYPASS_CALLS(FIELD)
 #undef FIELD
 #define FIELD(name, place, parameters, arguments) CUresult(*name) parameters;
-    BFC_NEEDY_CALLS(FIELD)
+    BFC_INCIDENTAL_CALLS(FIELD)
 #undef FIELD
     bool can_pool;  /* it has every call that pooling needs */
     bool can_fence; /* it can record and await all work of a context (CUDA 12.5) */
@@ -142,15 +142,17 @@ struct bfc_driver {
 
 /* The driver's functions once found, and the slow way to find them. */
 extern const struct bfc_driver *bfc_driver_found;
-const struct bfc_driver *bfc_find_driver(void);
+const struct bfc_driver *bfc_driver_find(void);
 
 /*
- * For who finds it: `find` is the slow way. Once the driver's library is loaded its functions are
- * read, by whoever is first, and then published; `can_pool` may only be lowered.
+ * For interpose/entry/binding.c, which finds the driver. bfc_driver_set_finder sets the slow way to
+ * it. bfc_driver_read reads the functions of the loaded library, in the first thread that gets
+ * there; bfc_driver_publish makes them known to all. `can_pool` false lowers the driver's own, true
+ * leaves it.
  */
-void bfc_set_driver_finder(const struct bfc_driver *(*find)(void));
-const struct bfc_driver *bfc_read_driver(const struct link_map *library);
-void bfc_publish_driver(const struct bfc_driver *driver, bool can_pool);
+void bfc_driver_set_finder(const struct bfc_driver *(*find)(void));
+const struct bfc_driver *bfc_driver_read(const struct link_map *library);
+void bfc_driver_publish(const struct bfc_driver *driver, bool can_pool);
 
 /*
  * The driver's functions, or NULL while the program has not loaded libcuda.so.1. A function that
@@ -158,19 +160,19 @@ void bfc_publish_driver(const struct bfc_driver *driver, bool can_pool);
  */
 static inline const struct bfc_driver *bfc_driver(void) {
     const struct bfc_driver *driver = bfc_load_acquire(&bfc_driver_found);
-    return driver ? driver : bfc_find_driver();
+    return driver ? driver : bfc_driver_find();
 }
 
 /*
- * For a hook, which may be called without a driver: it can be had from dlvsym by our own version.
- * Or the driver lacks the call.
+ * For a hook: declares `driver`, and returns an error if there is no driver (a program can get a
+ * hook from dlvsym by our own version) or if the driver lacks the call.
  */
 #define BFC_FIND_DRIVER(driver, call)                                                              \
     const struct bfc_driver *driver = bfc_driver();                                                \
     if (!driver || !driver->call)                                                                  \
     return driver ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED
 
-/* Errors after which a context answers nothing else. */
-bool bfc_is_fatal(CUresult result);
+/* Whether this is an error after which every call in the context fails. */
+bool bfc_driver_is_fatal(CUresult result);
 
 #endif

@@ -43,14 +43,6 @@ struct object {
     struct link_map map; /* l_addr and l_ld alone */
 };
 
-static bool find_dynamic_section(const struct dl_phdr_info *info, struct object *object) {
-    *object = (struct object){.info = info, .map.l_addr = info->dlpi_addr};
-    for (unsigned i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            object->map.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    return object->map.l_ld;
-}
-
 /* ---- writing ---- */
 
 static uintptr_t page_size(void) {
@@ -63,8 +55,10 @@ static int protection_by(ElfW(Word) flags) {
            (flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* What the loader has left a loaded object's address with: its segment's protection, read-only in
- * the whole pages of what is read-only after relocation. PROT_NONE: it is in no segment. */
+/*
+ * The protection that the loader has given to the page of an address: its segment's, but read-only
+ * in the whole pages that are read-only after relocation. PROT_NONE: it is in no segment.
+ */
 static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     int protection = PROT_NONE;
     uintptr_t pages = ~(page_size() - 1);
@@ -80,7 +74,7 @@ static int protection_of(const struct dl_phdr_info *info, uintptr_t address) {
     return protection;
 }
 
-/* Other threads may read the word meanwhile: each finds the old value or the new one. */
+/* Other threads may read the word meanwhile: each reads the old value or the new one. */
 static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr) value) {
     int protection = protection_of(object->info, (uintptr_t)word);
     bool writable = protection & PROT_WRITE;
@@ -97,7 +91,7 @@ static bool write_word(const struct object *object, ElfW(Addr) * word, ElfW(Addr
 
 /* ---- the driver's symbol table ---- */
 
-/* The highest symbol of the GNU hash section's chains, and 1. */
+/* One more than the highest symbol index in the chains of the GNU hash section. */
 static size_t count_by_gnu_hash(const uint32_t *table) {
     uint32_t buckets = table[0], first = table[1], bloom_words = table[2], last = 0;
     const uint32_t *bucket = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
@@ -118,7 +112,7 @@ static size_t count_symbols(const struct bfc_dynamic *dynamic) {
     return dynamic->gnu_hash ? count_by_gnu_hash(dynamic->gnu_hash) : 0;
 }
 
-/* What an address that a driver's name has led to is to become; 0: it stays. */
+/* The address that replaces `address`, to which the driver's name has led so far; 0: none does. */
 static ElfW(Addr) new_address(const struct binding *binding, const char *name, ElfW(Addr) address) {
     if (name[0] != 'c' || name[1] != 'u')
         return 0;
@@ -131,7 +125,7 @@ static ElfW(Addr) new_address(const struct binding *binding, const char *name, E
     if (!real || address != (binding->undoes ? ours : real))
         return 0;
     if (!binding->undoes)
-        bfc_road_note(hook->symbol, BFC_ROAD_SYMBOL_TABLE);
+        bfc_roads_note(hook->symbol, BFC_ROAD_SYMBOL_TABLE);
     return binding->undoes ? real : ours;
 }
 
@@ -153,9 +147,9 @@ static void lead_symbols(struct binding *binding, const struct object *object) {
 
 static int lead_driver(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
-    struct object object;
+    struct object object = {.info = info};
     (void)size;
-    if (!find_dynamic_section(info, &object) || object.map.l_ld != binding->library->l_ld)
+    if (!bfc_object_of_walk(info, &object.map) || object.map.l_ld != binding->library->l_ld)
         return 0;
     lead_symbols(binding, &object);
     return 1;
@@ -188,10 +182,10 @@ static void rebind_words(struct binding *binding, const struct object *object,
 /* The driver's own words stay as they are. */
 static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct binding *binding = context;
-    struct object object;
+    struct object object = {.info = info};
     struct bfc_dynamic dynamic;
     (void)size;
-    if (!find_dynamic_section(info, &object) || object.map.l_ld == binding->library->l_ld)
+    if (!bfc_object_of_walk(info, &object.map) || object.map.l_ld == binding->library->l_ld)
         return 0;
     bfc_read_dynamic(&object.map, &dynamic);
     if (!dynamic.symbols || !dynamic.strings)
@@ -229,11 +223,14 @@ static void explain_sealed(void) {
                                "they are: nothing is pooled");
 }
 
-/* Nobody gets to a hook before everybody does; where some would go past us, nothing is pooled. */
+/*
+ * The driver is published only after every road leads to the hooks. If some road could not be
+ * redirected, nothing is pooled.
+ */
 static const struct bfc_driver *adopt(const struct link_map *library, bool at_start) {
-    const struct bfc_driver *driver = bfc_read_driver(library);
+    const struct bfc_driver *driver = bfc_driver_read(library);
     bool bound = bind_or_undo(driver, library, at_start);
-    bfc_publish_driver(driver, bound);
+    bfc_driver_publish(driver, bound);
     if (!bound)
         explain_sealed();
     return driver;
@@ -249,10 +246,12 @@ static const struct bfc_driver *find_driver(void) {
     return library ? adopt(library, false) : NULL;
 }
 
-/* Before anything of ours can ask for the driver: from the start, and from whatever comes sooner.
+/*
+ * Runs before anything of ours asks for the driver: at the start of the process, or earlier if a
+ * look-up comes first.
  */
 void bfc_bind_loaded_driver(void) {
-    bfc_set_driver_finder(find_driver);
+    bfc_driver_set_finder(find_driver);
     bfc_driver();
 }
 
@@ -278,13 +277,13 @@ static void look_again(void) {
     errno = error;
 }
 
-/* Nothing may be opened yet: that would run initialisers before their turn. */
+/* dlopen must not be called yet, because it would run initialisers before their turn. */
 static void look_at_start(void) {
     static bool looked; /* only read once there can be a second thread */
     if (looked)
         return;
     looked = true;
-    bfc_set_driver_finder(find_driver);
+    bfc_driver_set_finder(find_driver);
     const struct link_map *library = bfc_driver_at_start();
     if (library)
         adopt(library, true);

@@ -1,6 +1,10 @@
-/* How a hook is declared and defined. */
+/* How a hook is declared and defined, and how it makes its call again when the device is full. */
 #ifndef BFC_INTERPOSE_DEFINE_HOOK_H
 #define BFC_INTERPOSE_DEFINE_HOOK_H
+
+#include <cuda.h>
+
+#include "interpose/reuse/give_back.h"
 
 /*
  * A hook is a local function, to which the tables lead. It is exported by the driver's name as
@@ -14,5 +18,14 @@
     __asm__(".symver bfc_export_" #name ", " #name "@BFC_BOUND");                                  \
     BFC_HOOK_DECLARED(name, arguments);                                                            \
     CUresult hook_##name arguments
+
+/*
+ * Declares `result` and makes the call, which uses `driver`; while it answers out of memory and the
+ * pools have something to give back for the device at `place`, it is made again.
+ */
+#define BFC_RETRIED_WHEN_FULL(result, place, call)                                                 \
+    CUresult result = call;                                                                        \
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))            \
+    result = call
 
 #endif

@@ -83,23 +83,19 @@ BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     return bfc_export_handle(driver, handle, pointer);
 }
 
-/* What `call` answers, made again while the device is full of what the pools only cache. */
-#define RELIEVED(result, place, call)                                                              \
-    CUresult result = call;                                                                        \
-    while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))            \
-    result = call
-
 BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle);
-    RELIEVED(result, BFC_HERE,
-             bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
+    BFC_RETRIED_WHEN_FULL(
+        result, BFC_HERE,
+        bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
     return result;
 }
 
 BFC_HOOK(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle_v2);
-    RELIEVED(result, BFC_HERE,
-             bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
+    BFC_RETRIED_WHEN_FULL(
+        result, BFC_HERE,
+        bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
     return result;
 }
 
@@ -112,7 +108,7 @@ BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
  */
 #define CREATE_CONTEXT(name, arguments)                                                            \
     BFC_FIND_DRIVER(driver, name);                                                                 \
-    RELIEVED(result, BFC_ON(device), driver->name arguments);                                      \
+    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device), driver->name arguments);                         \
     if (result == CUDA_SUCCESS)                                                                    \
         bfc_reuse_context_made(driver, *context);                                                  \
     return result
@@ -136,7 +132,8 @@ BFC_HOOK(cuCtxCreate_v4, (CUcontext * context, void *how, unsigned flags, CUdevi
 
 BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
     BFC_FIND_DRIVER(driver, cuDevicePrimaryCtxRetain);
-    RELIEVED(result, BFC_ON(device), driver->cuDevicePrimaryCtxRetain(context, device));
+    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
+                          driver->cuDevicePrimaryCtxRetain(context, device));
     if (result == CUDA_SUCCESS) {
         bfc_contexts_add_primary(*context, device);
         bfc_reuse_context_made(driver, *context);
@@ -147,7 +144,8 @@ BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
 BFC_HOOK(cuGreenCtxCreate,
          (CUgreenCtx * green, CUdevResourceDesc resources, CUdevice device, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuGreenCtxCreate);
-    RELIEVED(result, BFC_ON(device), driver->cuGreenCtxCreate(green, resources, device, flags));
+    BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
+                          driver->cuGreenCtxCreate(green, resources, device, flags));
     CUcontext primary = result == CUDA_SUCCESS ? bfc_primary_context(driver, device) : NULL;
     if (primary)
         bfc_reuse_context_made(driver, primary);
@@ -214,7 +212,7 @@ BFC_HOOK(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
 
 BFC_HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuCtxEnablePeerAccess);
-    RELIEVED(result, BFC_HERE, bfc_share_enable_peer(driver, owner, flags));
+    BFC_RETRIED_WHEN_FULL(result, BFC_HERE, bfc_share_enable_peer(driver, owner, flags));
     return result;
 }
 
@@ -341,7 +339,7 @@ BFC_HOOK(cuGetProcAddress, (const char *name, void **entry, int version, bfc_cud
     BFC_FIND_DRIVER(driver, cuGetProcAddress);
     CUresult result = driver->cuGetProcAddress(name, entry, version, flags);
     if (result == CUDA_SUCCESS && name && entry)
-        *entry = bfc_replace_entry(*entry, name, version, flags);
+        *entry = bfc_hook_for_entry(*entry, name, version, flags);
     return result;
 }
 
@@ -350,7 +348,7 @@ BFC_HOOK(cuGetProcAddress_v2,
     BFC_FIND_DRIVER(driver, cuGetProcAddress_v2);
     CUresult result = driver->cuGetProcAddress_v2(name, entry, version, flags, status);
     if (result == CUDA_SUCCESS && name && entry)
-        *entry = bfc_replace_entry(*entry, name, version, flags);
+        *entry = bfc_hook_for_entry(*entry, name, version, flags);
     return result;
 }
 
@@ -359,7 +357,7 @@ BFC_HOOK(cuGetProcAddress_v2,
 BFC_BYPASS_CALLS(DECLARE)
 #undef DECLARE
 #define DECLARE(name, place, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
-BFC_NEEDY_CALLS(DECLARE)
+BFC_INCIDENTAL_CALLS(DECLARE)
 #undef DECLARE
 
 static const struct bfc_hook hooks[] = {
@@ -373,7 +371,7 @@ static const struct bfc_hook hooks[] = {
 #undef ROW
 #define ROW(name, place, parameters, arguments)                                                    \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
-            BFC_NEEDY_CALLS(ROW)
+            BFC_INCIDENTAL_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
@@ -435,11 +433,11 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
 }
 
 static void *give_hook(const struct bfc_hook *hook) {
-    bfc_road_note(hook->symbol, BFC_ROAD_PROC_ADDRESS);
+    bfc_roads_note(hook->symbol, BFC_ROAD_PROC_ADDRESS);
     return hook->replacement;
 }
 
-void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flags flags) {
+void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_flags flags) {
     const struct bfc_driver *driver = bfc_driver();
     if (!real || !driver)
         return real;

@@ -27,6 +27,6 @@ void *bfc_hook_real(const struct bfc_driver *driver, const struct bfc_hook *hook
  * What a program gets in place of `real`, which the driver's cuGetProcAddress returned for `name`,
  * `version` and `flags`: a hook, or `real` itself.
  */
-void *bfc_replace_entry(void *real, const char *name, int version, bfc_cuda_flags flags);
+void *bfc_hook_for_entry(void *real, const char *name, int version, bfc_cuda_flags flags);
 
 #endif

@@ -3,7 +3,6 @@
 #include "interpose/driver/driver.h"
 #include "interpose/driver/memory_needs.h"
 #include "interpose/entry/define_hook.h"
-#include "interpose/reuse/give_back.h"
 
 /* Here and in calls.inc are the same calls. */
 enum {
@@ -16,10 +15,10 @@ enum {
     ,
 #undef BFC_CALL
 #define BYPASS(name, kind, place, parameters, arguments, bytes) +1
-#define NEEDY(name, place, parameters, arguments) +1
-    calls_retried = 0 BFC_BYPASS_CALLS(BYPASS) BFC_NEEDY_CALLS(NEEDY),
+#define INCIDENTAL(name, place, parameters, arguments) +1
+    calls_retried = 0 BFC_BYPASS_CALLS(BYPASS) BFC_INCIDENTAL_CALLS(INCIDENTAL),
 #undef BYPASS
-#undef NEEDY
+#undef INCIDENTAL
 };
 _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has no hook");
 #define ASSERT_RETRIED(name)                                                                       \
@@ -29,22 +28,18 @@ _Static_assert(calls_retried == calls_to_retry, "a call that may need memory has
     ASSERT_RETRIED(name);                                                                          \
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
-            result = driver->name arguments;                                                       \
+        BFC_RETRIED_WHEN_FULL(result, place, driver->name arguments);                              \
         if (result == CUDA_SUCCESS)                                                                \
             bfc_count_past_pool(BFC_BYPASS_##kind, bytes);                                         \
         return result;                                                                             \
     }
 BFC_BYPASS_CALLS(BYPASS)
 
-#define NEEDY(name, place, parameters, arguments)                                                  \
+#define INCIDENTAL(name, place, parameters, arguments)                                             \
     ASSERT_RETRIED(name);                                                                          \
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
-        CUresult result = driver->name arguments;                                                  \
-        while (result == CUDA_ERROR_OUT_OF_MEMORY && bfc_give_back_for_call(driver, place))        \
-            result = driver->name arguments;                                                       \
+        BFC_RETRIED_WHEN_FULL(result, place, driver->name arguments);                              \
         return result;                                                                             \
     }
-BFC_NEEDY_CALLS(NEEDY)
+BFC_INCIDENTAL_CALLS(INCIDENTAL)

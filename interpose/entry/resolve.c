@@ -24,7 +24,10 @@
 #include "interpose/entry/runtime.h"
 #include "interpose/host/c_library.h"
 
-/* In glibc an object's link map is its handle: a look-up in it and what it needs. */
+/*
+ * In glibc an object's link map is its handle, which looks the name up in the object and in those
+ * that it needs.
+ */
 static bool finds_in_object(struct link_map *object, const char *name, const void *real) {
     return object && bfc_real_dlsym(object, name) == real;
 }
@@ -35,7 +38,7 @@ static bool finds_by_default(const char *name, const void *caller, const void *r
            finds_in_object(bfc_object_of(caller), name, real);
 }
 
-/* RTLD_NEXT: whatever comes after the caller, in the global scope or in its own. */
+/* RTLD_NEXT: the objects after the caller, in the global scope or in its own. */
 static bool finds_next(const char *name, const void *caller, const void *real) {
     struct link_map *object = bfc_object_of(caller), *its = bfc_object_of(real);
     if (!object || object == its)
@@ -59,8 +62,8 @@ static bool finds(void *handle, const char *name, const void *caller, const void
 /* ---- dlvsym ---- */
 
 /*
- * A program that takes dlsym by its version to get past a preloaded one gets ours all the same; but
- * not a library that exports a dlsym itself: for it, what comes after is its own affair.
+ * A program that asks for dlsym by version, to get past a preloaded one, still gets ours. A library
+ * that exports a dlsym of its own gets the real one, which it needs to forward its calls.
  */
 static void *resolve_dlsym(void *handle, const char *version, const void *caller, void *ours) {
     void *real = bfc_real_dlvsym(handle, "dlsym", version);
@@ -72,7 +75,7 @@ static void *resolve_dlsym(void *handle, const char *version, const void *caller
 
 /* ---- a runtime's calls ---- */
 
-/* By its index, or BFC_RUNTIME_CALL_COUNT: another name. */
+/* The index of a runtime's call by its name; BFC_RUNTIME_CALL_COUNT: it is none of them. */
 static enum bfc_runtime_call runtime_call_of(const char *name) {
     int call = 0;
     while (call < BFC_RUNTIME_CALL_COUNT && strcmp(bfc_runtime_names[call], name) != 0)
@@ -88,18 +91,18 @@ static enum bfc_runtime_version runtime_version_of(const char *version) {
 }
 
 static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call call) {
-    bfc_road_note(bfc_runtime_names[call], BFC_ROAD_DLSYM);
+    bfc_roads_note(bfc_runtime_names[call], BFC_ROAD_DLSYM);
     return bfc_runtime_entry(version, call);
 }
 
-/* Ours for the sole runtime's own; any other function as it is. */
+/* Our entry, if `real` is the sole runtime's own function; any other function as it is. */
 static void *replace(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
                      enum bfc_runtime_call call, void *real) {
     bool ours = bfc_runtimes_sole(runtimes, version) && real == runtimes->of[version].calls[call];
     return ours ? give_entry(version, call) : real;
 }
 
-/* Without a version our exports are not to be found: whatever is, is a runtime's own. */
+/* A look-up without a version does not find our exports, so what it finds is a runtime's own. */
 static void *resolve_without_version(void *handle, enum bfc_runtime_call call, const void *caller) {
     struct bfc_runtimes runtimes;
     bfc_runtimes_find(&runtimes);
@@ -121,7 +124,9 @@ static bool comes_before_us(const void *caller) {
     return object;
 }
 
-/* What a look-up with a version would find without us. RTLD_NEXT, asked here, is what follows us.
+/*
+ * What a look-up with a version would find without us. RTLD_NEXT, used here, means the objects
+ * after ours.
  */
 static void *find_natively(void *handle, const char *name, const char *version,
                            const void *caller) {
@@ -131,9 +136,9 @@ static void *find_natively(void *handle, const char *name, const char *version,
 }
 
 /*
- * With a version the real dlvsym may find our export, where all objects are looked through. If
- * nothing else is there, the error is to be the real one's, in whose words a version is part of the
- * name; and no such name exists.
+ * A look-up with a version that goes through all objects may find our export. If there is nothing
+ * else, the program must get the real look-up's error. So the name is replaced by one that does not
+ * exist, in the form that glibc's error message has.
  */
 static void *resolve_versioned(void *handle, const char **name, const char **version,
                                enum bfc_runtime_call call, const void *caller) {
@@ -164,7 +169,7 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
 
 /* ---- what the thunks ask ---- */
 
-/* Of a name with cu: whether it could be the driver's. */
+/* Whether a name that begins with cu could be the driver's. */
 static bool is_driver_name(const char *name) {
     return name[2] >= 'A' && name[2] <= 'Z';
 }
@@ -172,7 +177,7 @@ static bool is_driver_name(const char *name) {
 static void note_hook(const char *name) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
     if (hook)
-        bfc_road_note(hook->symbol, BFC_ROAD_DLSYM);
+        bfc_roads_note(hook->symbol, BFC_ROAD_DLSYM);
 }
 
 void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller,
@@ -184,7 +189,7 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
     enum bfc_runtime_call call = runtime_call_of(*name);
     if (call == BFC_RUNTIME_CALL_COUNT) {
         if (is_driver_name(*name)) {
-            bfc_bind_loaded_driver(); /* a loaded one leads to the hooks from here on */
+            bfc_bind_loaded_driver(); /* from here on a loaded driver's names lead to the hooks */
             if (bfc_driver_found)
                 note_hook(*name);
         }
@@ -194,7 +199,10 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
                     : resolve_without_version(handle, call, caller);
 }
 
-/* Read at each such call, which are few, so that a process without CUDA keeps nothing of ours. */
+/*
+ * Reads the environment at each call of dlopen, of which there are few, so that a process without
+ * CUDA keeps no state of ours.
+ */
 int bfc_dlopen_mode(const char *file, int mode) {
     (void)file;
     const char *choice = getenv("BFC_DEEPBIND");

@@ -1,4 +1,7 @@
-/* The exported functions, when they answer by themselves, and how they go on to the runtime. */
+/*
+ * The exported functions of the runtime's short way: when they answer themselves, and how they
+ * forward a call to the runtime.
+ */
 #include "interpose/entry/runtime.h"
 
 #include <stdlib.h>
@@ -22,8 +25,9 @@ struct calls {
 unsigned long bfc_loads = 1;
 
 /*
- * By version, the runtime that every caller means. Whoever calls needs it, so it stays loaded while
- * nothing else is: it holds as long as bfc_loads is `found_at`. The fields are atomic each.
+ * For each version, the runtime that every caller means. Its callers need it, so it stays loaded;
+ * another one can only be added by dlopen. So this holds as long as bfc_loads equals `found_at`.
+ * Each field is atomic.
  */
 static struct {
     unsigned long found_at; /* 0: none, or none that all callers mean */
@@ -31,19 +35,21 @@ static struct {
     void *calls[BFC_RUNTIME_CALL_COUNT];
 } runtimes[BFC_RUNTIME_VERSIONS];
 
-/* Atomic, and never lowered: the process is on its way out, and the runtime answers as it then
- * does; a profiler may want to see its calls. */
+/*
+ * Atomic, and never reset. exiting: the process is about to end, and the runtime gives the answers
+ * that it gives then. watched: a profiler may want to see the runtime's calls.
+ */
 static bool exiting, watched;
 
 /* Of a thread: by version, the context (an arena's id) in which it was last seen to work. */
 static __thread struct {
     unsigned long long context[BFC_RUNTIME_VERSIONS]; /* 0: none */
-    unsigned left; /* calls until the next one that looks around */
+    unsigned left; /* calls until the next look at the loaded objects */
 } thread INITIAL_EXEC;
 
 /* ---- looking around ---- */
 
-/* The driver looks when it begins; later changes of the environment mean nothing. */
+/* The driver reads this variable when it begins; later changes have no effect. */
 static bool is_injected(void) {
     static int known; /* atomic: 0 not yet, else 1 + whether */
     int was = bfc_load_relaxed(&known);
@@ -63,7 +69,10 @@ static bool is_wanted(void) {
            (!bfc_load_seq_cst(&watched) && !is_injected());
 }
 
-/* Looked at again once it is said: what speaks against it may come about meanwhile. */
+/*
+ * Checked again after publishing, because the process may have begun to exit, or a profiler may
+ * have been attached, in between.
+ */
 static void set_ready(enum bfc_runtime_version version, bool may) {
     bfc_store_seq_cst(&runtimes[version].ready, may && is_wanted());
     if (may && !is_wanted())
@@ -98,7 +107,7 @@ static void note_found(enum bfc_runtime_version version, const struct bfc_runtim
     for (int call = 0; sole && call < BFC_RUNTIME_CALL_COUNT; call++)
         bfc_store_relaxed(&runtimes[version].calls[call], found->of[version].calls[call]);
     set_ready(version, sole);
-    /* Before the first allocation there are no options yet: to be looked at again then. */
+    /* Before the first allocation there are no options yet, so the next call looks again. */
     bool lasts = sole && bfc_process_if_made();
     bfc_store_release(&runtimes[version].found_at, lasts ? loads : 0);
     thread.left = BFC_RUNTIME_LOOKS;
@@ -124,12 +133,12 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     unsigned long loads = bfc_load_acquire(&bfc_loads);
     bfc_runtimes_find(&found);
     note_found(version, &found, loads);
-    bfc_road_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
+    bfc_roads_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
     log_watched();
     return bfc_runtimes_call(&found, version, call, caller);
 }
 
-/* NULL: there is none; every caller's would have to be unloaded. */
+/* NULL: there is none, which takes a caller whose runtime was unloaded. */
 static inline void *find_real(enum bfc_runtime_version version, enum bfc_runtime_call call,
                               const void *caller) {
     if (!is_known(version))
@@ -145,14 +154,20 @@ static void forbid_at_exit(void *unused) {
     forbid(&exiting);
 }
 
-/* What a runtime does at exit it asked for when it began, earlier: so ours is done before it. */
+/*
+ * A runtime registers its work at exit when it begins, before this call, and such work runs in
+ * reverse order: so ours is done first.
+ */
 static void stop_at_exit(enum bfc_runtime_version version) {
     static bool asked[BFC_RUNTIME_VERSIONS];
     if (!bfc_exchange_relaxed(&asked[version], true))
         __cxa_atexit(forbid_at_exit, NULL, NULL);
 }
 
-/* A call of the runtime has ended well: it works in the context that is current now. */
+/*
+ * After a call of the runtime that succeeded: notes that the runtime works in the context that is
+ * current now.
+ */
 static NOINLINE void learn(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
     if (!driver || bfc_arena_last_has_id(thread.context[version]))
@@ -186,7 +201,10 @@ static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer
     return learn_from(version, runtime.cudaFree(pointer));
 }
 
-/* The runtime hears from its driver how the free ended, and takes it from there. */
+/*
+ * Passes a failed free on to the runtime. Its call of the driver comes to our hook, which answers
+ * with `result`, so that the runtime handles and remembers the error as always.
+ */
 static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, CUresult result,
                               const void *caller) {
     bfc_free_answered((CUdeviceptr)pointer, result);
@@ -216,7 +234,10 @@ static inline int release(enum bfc_runtime_version version, void *pointer, const
     return result == CUDA_SUCCESS ? SUCCESS : fail_free(version, pointer, result, caller);
 }
 
-/* One that fails may leave the runtime with another device than the driver's current context. */
+/*
+ * A call that fails may leave the runtime with another device than that of the driver's current
+ * context.
+ */
 static int set_device(enum bfc_runtime_version version, int device, const void *caller) {
     struct calls runtime;
     *(void **)&runtime.cudaSetDevice = find_real(version, BFC_CALL_cudaSetDevice, caller);

@@ -58,13 +58,10 @@ static void count_changes(struct bfc_runtimes *runtimes, const struct dl_phdr_in
 
 static int visit(struct dl_phdr_info *info, size_t size, void *context) {
     struct bfc_runtimes *runtimes = context;
-    struct link_map object = {.l_addr = info->dlpi_addr};
+    struct link_map object;
     (void)size;
     count_changes(runtimes, info);
-    for (unsigned i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            object.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    if (object.l_ld)
+    if (bfc_object_of_walk(info, &object))
         look_at_object(runtimes, &object);
     return 0;
 }

@@ -10,8 +10,8 @@
 #include "interpose/context/capture.h"
 
 /*
- * So many words are passed on, whatever the entry takes: more than any driver call has. Those that
- * the caller did not give are whatever its stack holds.
+ * A wrapper passes on this many words, more than any driver call has, whatever its entry takes.
+ * Words beyond the caller's arguments are whatever its stack holds.
  */
 #define WORDS(X) X(a), X(b), X(c), X(d), X(e), X(f), X(g), X(h), X(i), X(j), X(k), X(l)
 #define DECLARE(word) uintptr_t word
@@ -73,7 +73,7 @@ bool bfc_unknown_begins(const char *name) {
            (strstr(name, "Capture") || strstr(name, "capture"));
 }
 
-/* -1: there are more of them than places. */
+/* Returns the entry's place, new or old; -1: all places are taken. */
 static int place_of_entry(entry *real) {
     int place = 0;
     pthread_mutex_lock(&lock);
@@ -107,7 +107,7 @@ void *bfc_unknown_entry(const char *name, void *real) {
     int place = place_of_entry(called);
     if (place >= 0)
         return __extension__(void *) wrapper_of(place);
-    /* It may be called unseen from now on. */
+    /* There is no wrapper left, so this entry may begin a capture unseen from now on. */
     bfc_capture_begin();
     note_result(CUDA_SUCCESS);
     return real;

@@ -1,4 +1,7 @@
-/* The events of fences. */
+/*
+ * CUDA events of fences: making and destroying them, waiting for them, and their fate when a
+ * context ends.
+ */
 #include "interpose/fences/fence_event.h"
 
 #include <stdlib.h>
@@ -8,7 +11,10 @@
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 
-/* Counted, then looked; who ends a context does it the other way round. */
+/*
+ * Counts itself as a user, then checks the event's fate; a thread that ends a context sets the
+ * fate, then reads the count. So of the two, one sees the other.
+ */
 static bool begin_use(struct event *event) {
     bfc_fetch_add_seq_cst(&event->users, 1);
     if (LIKELY(bfc_fence_event_fate(event) == LIVE))
@@ -42,7 +48,7 @@ CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext 
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
     bfc_capture_restore(driver, mode);
-    bfc_pop_context(driver);
+    bfc_current_pop(driver);
     return result;
 }
 

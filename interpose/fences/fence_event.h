@@ -1,6 +1,10 @@
 /*
- * The events of fences: what is done with one, or with all of a fence's. For
- * interpose/fences/fences.c, but for its making.
+ * CUDA events of fences, one for each context that a fence covers. Functions on lists apply to all
+ * events of one fence.
+ *
+ * Only interpose/fences/fences.c uses these, except bfc_fence_event_make_handle. A caller holds its
+ * events, by a pin or as the thread that records them, so that they are not reused meanwhile; no
+ * function takes a lock. Errors are the driver's.
  */
 #ifndef BFC_INTERPOSE_FENCE_EVENT_H
 #define BFC_INTERPOSE_FENCE_EVENT_H
@@ -9,8 +13,11 @@
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
-/* Of an event: as its context. Once that has ended the event is complete, and its handle void;
- * while it is about to end, nothing is known of it, and no call is made with it. */
+/*
+ * What became of an event's context. LIVE: it is in use. ENDING: it is about to end; no call is
+ * made with the event, whose state is unknown. DEAD: it has ended; the event counts as complete,
+ * and its handle is invalid.
+ */
 enum fate { LIVE, ENDING, DEAD };
 
 struct event {
@@ -26,15 +33,17 @@ static inline enum fate bfc_fence_event_fate(const struct event *event) {
     return (enum fate)bfc_load_seq_cst(&event->fate);
 }
 
-/* Of all events of a list that are of the context, and not dead: a new context may have the handle
- * of one that has ended. */
+/*
+ * Sets the fate of the list's events of this context, except of dead ones: a new context may have
+ * the same handle as one that has ended.
+ */
 void bfc_fence_events_set_fate(struct event *event, CUcontext context, enum fate fate);
 
-/* An event of the context, without a time. */
+/* Makes a CUDA event of the context, without timing. */
 CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext context,
                                      CUevent *handle);
 
-/* Makes one, first in the list `made`. */
+/* Makes an event, and puts it in front of the list `made`. */
 CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext context,
                                struct event **made);
 void bfc_fence_events_free(struct event *event);
@@ -48,8 +57,9 @@ static inline CUresult bfc_fence_events_record(const struct bfc_driver *driver,
 }
 
 /*
- * CUDA_SUCCESS when all are complete, CUDA_ERROR_NOT_READY, or an error. One of a context that is
- * about to end is not ready: soon it is dead, or live again. Only the host wait counts as a use.
+ * CUDA_SUCCESS when all are complete, CUDA_ERROR_NOT_READY, or an error. An event of a context that
+ * is about to end is not ready: it will soon be dead, or live again. A query is not counted in
+ * `users`; only a host wait is.
  */
 static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
@@ -63,7 +73,7 @@ static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
 }
 CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *events);
 
-/* Makes the context's later work wait for all; it does not count as a use. */
+/* Makes the context's later work wait for all events of the list. It is not counted in `users`. */
 static inline CUresult bfc_fence_events_order(const struct bfc_driver *driver, CUcontext context,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;

@@ -1,14 +1,18 @@
 /*
- * Fences: a ring of pending ones in the order of their numbers, and a small store of events.
+ * Fences: a ring of the pending ones in the order of their numbers, and a store of events for
+ * reuse.
  *
- * Numbers are reserved in the ring before their events are recorded; a fence that is not recorded
- * yet, or that a thread is using (pinned), holds up those after it. One whose record failed is
- * void: it has no block, its events say nothing, and it holds nothing up. The lock is a part of the
- * gate (interpose/context/capture.h): a fence that is drawn but not recorded yet, or that a context
- * is being made to wait for, is inside. So the way of one free is one lock pair and its records,
- * and that of one look is two lock pairs and a query. Looking is by galloping: a complete event of
- * a context implies the earlier ones, so while all pending fences are of one context, a few queries
- * settle hundreds of fences.
+ * A fence gets its number and its place in the ring before its events are recorded. While it is not
+ * recorded, or a thread uses its events (pins it), it delays the retirement of later fences. A
+ * fence whose record failed is void: no block has it, its events are ignored, and it delays
+ * nothing.
+ *
+ * The lock is a part of the gate (interpose/context/capture.h): a fence counts as inside the gate
+ * while it is drawn but not recorded, or while a context is being made to wait for it. So a free
+ * locks once and records its events, and a poll that finds nothing locks twice and makes one query.
+ *
+ * Polling gallops: a complete event implies the earlier ones of its context, so while all pending
+ * fences are of one context alone, a few queries retire hundreds of fences.
  */
 #include "interpose/fences/fences.h"
 
@@ -23,45 +27,47 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
-enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */
-#define NAP_NS 20000L                  /* between two looks in a wait */
+/* How long a thread that ends a context waits for calls in it. */
+enum { LONGEST_WAIT_NS = 1000000000 };
+/* The pause between two polls of a wait. */
+#define NAP_NS 20000L
 
-/* Of a fence. While it is being recorded it is inside the door. */
+/* The state of a fence. While it is RECORDING, it counts as inside the door. */
 enum state { RECORDING, RECORDED, VOID };
 
-/* A context that is about to end; as often as it is. */
+/* A context that is about to end; there is one entry for each thread that is ending it. */
 struct ending {
     CUcontext context;
     struct ending *next;
 };
 
 struct entry {
-    struct event *events; /* at least one; not pending: none, or one that can be used again */
+    struct event *events; /* of a pending fence: at least one; else none, or one for reuse */
     unsigned pins;        /* threads that use the events now */
 };
 
 /*
- * Pending fences are first..next-1, at [number & (capacity - 1)]; below `first` all are complete.
- * Neither the first nor the last of them is void: the number of a last one is drawn again. All but
- * `ordered` is guarded by the door's lock.
+ * Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
+ * Neither the first nor the last of them is void: a void last one gives its number back. The door's
+ * lock guards everything except `ordered`.
  */
 struct bfc_fences {
-    struct bfc_door door; /* first: the door is the fences */
+    struct bfc_door door; /* first, so that a pointer to the door is one to the fences */
     unsigned ordering;    /* threads that hold a fence to make a context wait for it */
     unsigned looking;     /* threads that query fences */
     bfc_fence first, next;
     struct entry *ring;
     uint64_t capacity;       /* a power of two */
-    size_t mixed;            /* pending fences that are not of just the context `usual` */
+    size_t mixed;            /* pending fences over another context than `usual`, or over several */
     CUcontext usual;         /* of the first pending fence */
-    uint64_t stride;         /* fences that the last look settled at once */
-    bfc_fence seen_recorded; /* none below it is still being recorded */
+    uint64_t stride;         /* fences that the last poll's last success retired at once */
+    bfc_fence seen_recorded; /* no fence below it is still being recorded */
     bfc_fence handed_out;    /* the highest that was announced */
     bfc_fence ordered;       /* atomic: the highest that the owner was made to wait for */
-    struct event *store;     /* more events that can be used again */
+    struct event *store;     /* events for reuse, besides those in the ring */
     struct ending *endings;
     unsigned makers; /* threads that make events */
-    bool voids;      /* there was a void fence since the ring was empty */
+    bool voids;      /* there has been a void fence since the ring was last empty */
 };
 
 static void lock_fences(struct bfc_fences *fences) {
@@ -111,7 +117,7 @@ static bool is_recorded(const struct entry *entry) {
     return state_of(entry) == RECORDED;
 }
 
-/* Under the lock: nothing is being recorded, and no context being made to wait. */
+/* Under the lock: whether no fence is being recorded, and no context is being made to wait. */
 static bool nothing_inside(struct bfc_door *door) {
     struct bfc_fences *fences = (struct bfc_fences *)door;
     if (fences->seen_recorded < fences->first)
@@ -183,7 +189,7 @@ static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
 }
 
 /*
- * A fence at either end of the ring is done with. An event that was alone stays for the next fence
+ * Drops a fence at either end of the ring. An event that was its only one stays for the next fence
  * at its place.
  */
 static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
@@ -202,8 +208,7 @@ static void drop_void_firsts(struct bfc_fences *fences) {
         drop_entry(fences, entry_of(fences, fences->first++));
 }
 
-/* Fences up to `fence` are complete: drops them, as far as none is in use or still to be recorded.
- */
+/* Drops the fences up to `fence`, which are complete, until one is in use or not yet recorded. */
 static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
     while (fences->first <= fence && fences->first < fences->next) {
         struct entry *entry = entry_of(fences, fences->first);
@@ -217,8 +222,8 @@ static NOINLINE void retire_up_to(struct bfc_fences *fences, bfc_fence fence) {
 }
 
 /*
- * Nobody has a void fence, so its number may be drawn again, as long as no later one was; else
- * frees that fail again and again would fill the ring behind one fence that is not complete.
+ * No block has a void fence, so its number can be drawn again while no later one was drawn. Without
+ * that, frees that fail repeatedly would fill the ring behind one incomplete fence.
  */
 static void drop_void_lasts(struct bfc_fences *fences) {
     while (is_void(fences, fences->next - 1))
@@ -255,7 +260,9 @@ static struct event *take_all_stored(struct bfc_fences *fences, const CUcontext 
     return taken;
 }
 
-/* None may be made in a context that is about to end; who ends one waits for those who make some.
+/*
+ * False: one of the contexts is about to end, and no event may be made in it. A thread that ends a
+ * context waits until `makers` is 0.
  */
 static bool begin_making(struct bfc_fences *fences, const CUcontext *contexts, size_t count) {
     bool may = true;
@@ -294,7 +301,7 @@ static NOINLINE bool fit_out(struct bfc_fences *fences, struct entry *entry,
 }
 
 /*
- * Draws a number for a fence over the contexts; its place in the ring is held from now on.
+ * Draws a number for a fence over the contexts, and occupies its place in the ring.
  * CUDA_ERROR_NOT_READY: the store has too few events.
  */
 static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *contexts,
@@ -336,7 +343,10 @@ static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *c
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* Some of the events may have been recorded; but what says nothing about one says nothing. */
+/*
+ * Some of the events may have been recorded, but without the others they do not show that the block
+ * is free.
+ */
 static NOINLINE void make_void(struct bfc_fences *fences, struct event *events) {
     lock_fences(fences);
     bfc_store_release(&events->state, VOID);
@@ -351,7 +361,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
     struct event *events = NULL;
     bfc_fence drawn = BFC_NO_FENCE;
     CUresult result;
-    /* Another thread may take what was put into the store: then again. */
+    /* Another thread may take the events that this one put into the store; then it makes more. */
     while ((result = draw_inside(fences, contexts, count, &events, &drawn)) == CUDA_ERROR_NOT_READY)
         if ((result = stock_up(fences, driver, contexts, count)) != CUDA_SUCCESS)
             return result;
@@ -369,7 +379,7 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
 
 /* ---- looking ---- */
 
-/* Under the lock: the events of a recorded, pending fence, pinned; NULL: it is none. */
+/* Under the lock: pins a recorded, pending fence and returns its events. NULL: it is not one. */
 static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
     if (fence < fences->first || fence >= fences->next || !is_recorded(entry_of(fences, fence)))
         return NULL;
@@ -387,7 +397,7 @@ static struct event *pin(struct bfc_fences *fences, bfc_fence fence) {
 /* A pinned fence is not retired, so it is still in the ring. */
 static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool complete) {
     entry_of(fences, fence)->pins--;
-    /* Of fences over one context a complete one implies those before it. */
+    /* A complete fence implies those before it if all are over one context. */
     if (complete && (fences->mixed == 0 || fence == fences->first))
         retire_up_to(fences, fence);
 }
@@ -399,11 +409,12 @@ static void unpin(struct bfc_fences *fences, bfc_fence fence, bool complete) {
 }
 
 /*
- * A look begins with as many fences at once as the last one settled. Each success doubles the step,
- * as long as all pending fences are of one context; a failure beyond the first fence begins anew.
+ * The queries of one poll. The first asks about the fence that lies as far ahead as the last poll's
+ * last success reached. Each success doubles the step, as long as all pending fences are of one
+ * context; a failure beyond the first pending fence goes back to that one.
  */
 struct look {
-    struct event *events; /* NULL: there is nothing more to see */
+    struct event *events; /* NULL: nothing is left to query */
     bfc_fence fence;
     uint64_t step;
 };
@@ -416,7 +427,7 @@ static void aim_look(struct bfc_fences *fences, struct look *look) {
         look->step = 1;
     look->fence = fences->first + look->step - 1;
     look->events = pin_locked(fences, look->fence);
-    if (!look->events && look->step > 1) { /* it is not recorded yet; the first may be */
+    if (!look->events && look->step > 1) { /* it is not recorded yet, but the first may be */
         look->step = 1;
         look->fence = fences->first;
         look->events = pin_locked(fences, look->fence);
@@ -478,7 +489,7 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
 
 /* ---- waiting ---- */
 
-/* A nap, if it cannot be waited for now. */
+/* Waits for the events; if the driver cannot wait now, naps and returns CUDA_ERROR_NOT_READY. */
 static CUresult synchronize_events(const struct bfc_driver *driver, struct event *events) {
     CUresult result = bfc_fence_events_synchronize(driver, events);
     if (result == CUDA_ERROR_NOT_READY)
@@ -503,7 +514,9 @@ static bool is_pending(struct bfc_fences *fences) {
     return pending;
 }
 
-/* Waits for the first pending fence. It may also not be recorded yet: then its thread is about to.
+/*
+ * Waits for the first pending fence. If it is not recorded yet, naps, since its thread is about to
+ * record it.
  */
 static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
     bfc_fence first = complete_fence(fences) + 1;
@@ -512,7 +525,7 @@ static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_drive
         bfc_nap(NAP_NS);
         return CUDA_SUCCESS;
     }
-    /* The gate is not passed, so a first capture may begin meanwhile. */
+    /* This does not pass the gate, so the process's first capture may begin meanwhile. */
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = synchronize_events(driver, events);
     bfc_capture_restore(driver, mode);
@@ -553,8 +566,8 @@ bfc_fence bfc_fences_last(struct bfc_fences *fences) {
 /* ---- ordering ---- */
 
 /*
- * What the owner was made to wait for once, it need not wait for again; and whatever was announced
- * then is not below what is announced now.
+ * If the owner was already made to wait for this fence or a later one, there is nothing to do; the
+ * fence that was published then is not below this one.
  */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order) {
     *order = (struct bfc_order){.fence = fence};
@@ -603,7 +616,7 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
 
 /* ---- a context's end ---- */
 
-/* Of the places in the ring that no pending fence has: what is not live does not stay there. */
+/* Empties the ring's places without a pending fence of events that are not live. */
 static void clear_idle(struct bfc_fences *fences) {
     for (bfc_fence fence = fences->next; fence < fences->first + fences->capacity; fence++) {
         struct entry *entry = entry_of(fences, fence);
@@ -644,7 +657,7 @@ static bool are_used(struct bfc_fences *fences, CUcontext context) {
     return used;
 }
 
-/* What was made meanwhile gets its fate too. */
+/* Called repeatedly, so that events that were made meanwhile get their fate too. */
 static bool put_fences_aside(struct bfc_fences *fences, CUcontext context) {
     lock_fences(fences);
     set_all_fates(fences, context, ENDING);

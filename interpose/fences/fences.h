@@ -32,7 +32,9 @@ void bfc_fences_destroy(struct bfc_fences *fences);
 CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *driver,
                            const CUcontext *contexts, size_t count, bfc_fence *fence);
 
-/* The highest fence known to be complete. At most a few queries; none while a capture is under way.
+/*
+ * The highest fence known to be complete. Makes a few queries at most, and none while a capture is
+ * under way.
  */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
@@ -50,29 +52,32 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
 /* The last fence drawn: BFC_NO_FENCE if there was none. */
 bfc_fence bfc_fences_last(struct bfc_fences *fences);
 
-/* A block that is to be handed out pending, between the first of the following calls and another.
- */
+/* A pending hand-out, from bfc_fences_announce to the call that completes or retracts it. */
 struct bfc_order {
     bfc_fence fence;
     struct event *events; /* held; NULL: nothing is left to be waited for */
 };
 
 /*
- * Publishes that a block is handed out under `fence`, and passes the gate: either `order` or
- * `retract` must follow at once. False: something captures; the fence stays published, and the gate
- * was not passed.
+ * Publishes that a block is about to be handed out under `fence`, and passes the gate:
+ * bfc_fences_order or bfc_fences_retract must follow at once. False: something captures, and the
+ * gate was not passed; the fence stays published.
  */
 bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_order *order);
 void bfc_fences_retract(struct bfc_fences *fences, const struct bfc_order *order);
 
 /*
- * Makes all later work of `context`, always the same one, wait on the device for the fence, unless
- * it is complete or that work waits already for a later one.
+ * Makes all later work of `context` wait on the device for the fence, unless it is complete or that
+ * work already waits for a later fence. `context` is the same in all calls: the one that owns the
+ * pool.
  */
 CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *driver,
                           CUcontext context, const struct bfc_order *order);
 
-/* The highest fence published; a later publication sees all that the caller did before. */
+/*
+ * The highest fence published. A thread that publishes one later sees everything that the caller
+ * did before this call.
+ */
 bfc_fence bfc_fences_announced(struct bfc_fences *fences);
 
 /*
@@ -84,7 +89,10 @@ bfc_fence bfc_fences_announced(struct bfc_fences *fences);
 void bfc_fences_suspend_context(struct bfc_fences *fences, CUcontext context);
 void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context);
 
-/* Call after a context has ended in which fences were recorded: nothing of it is under way. */
+/*
+ * Call after the end of a context in which fences were recorded; no call with its events may be
+ * under way.
+ */
 void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context);
 
 #endif

@@ -1,4 +1,4 @@
-/* Work of ours in the background. */
+/* Background work: two flags, by which a piece of work and the process's exit see each other. */
 #include "interpose/host/background.h"
 
 #include <stddef.h>
@@ -23,7 +23,8 @@ bool bfc_background_is_stopped(void) {
     return is_background && bfc_background_is_over();
 }
 
-/* Published, then checked: of a piece of work and a stop that begin together one sees the other. */
+/* Publishes `working`, then checks `stopping`; a stop does the reverse. So of a piece of work and a
+ * stop that begin together, at least one sees the other. */
 bool bfc_background_begin(void) {
     bfc_store_seq_cst(&working, true);
     if (!bfc_background_is_stopped())

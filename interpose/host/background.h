@@ -1,6 +1,10 @@
 /*
- * Work of ours in the background, in a thread of our own, which must not call the driver once the
- * process is on its way out.
+ * Whether the library's own thread may work. Once the process exits, that thread must not call the
+ * driver any more, because the driver may already be shutting down.
+ *
+ * That thread is the helper (interpose/watch/helper.h). It encloses each piece of work that
+ * may call the driver in bfc_background_begin and _end; the thread that exits calls
+ * bfc_background_stop.
  */
 #ifndef BFC_INTERPOSE_BACKGROUND_H
 #define BFC_INTERPOSE_BACKGROUND_H
@@ -8,20 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The calling thread is the one in the background. */
+/* Declares the calling thread to be the background thread. */
 void bfc_background_enter(void);
 
-/* Before and after what may call the driver, in that thread. False: it may not any more. */
+/* In that thread, before and after work that may call the driver. False: the process exits, and the
+ * work must not be done; then bfc_background_end is not called. */
 bool bfc_background_begin(void);
 void bfc_background_end(void);
 
-/* No more work from now on; waits for what is under way, but no longer than this. */
+/* Forbids further work, and waits `longest_ns` at most for work under way. Thread-safe. */
 void bfc_background_stop(uint64_t longest_ns);
 
 /* Whether the process is on its way out. */
 bool bfc_background_is_over(void);
 
-/* Whether the calling thread is the one in the background, and was stopped. */
+/* Whether the calling thread is the background thread, and was stopped. Thread-safe. */
 bool bfc_background_is_stopped(void);
 
 #endif

@@ -234,6 +234,14 @@ void *bfc_bound_function(const char *name) {
     return function ? function : bfc_c_function(name);
 }
 
+bool bfc_object_of_walk(const struct dl_phdr_info *info, struct link_map *object) {
+    *object = (struct link_map){.l_addr = info->dlpi_addr};
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            object->l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return object->l_ld;
+}
+
 void bfc_forget_dl_error(void) {
     static void *found;
     char *(*real)(void);

@@ -54,6 +54,12 @@ bool bfc_is_driver(const char *path);
 /* The driver that was loaded with the program; to be asked before there is a second thread. */
 const struct link_map *bfc_driver_at_start(void);
 
+/*
+ * The object that dl_iterate_phdr shows: sets l_addr and l_ld of `object`, and clears the rest.
+ * False: it has no dynamic section.
+ */
+bool bfc_object_of_walk(const struct dl_phdr_info *info, struct link_map *object);
+
 /* The object in which an address lies, or NULL. */
 struct link_map *bfc_object_of(const void *address);
 

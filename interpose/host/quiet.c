@@ -1,4 +1,4 @@
-/* Quiet calls, and standard error. */
+/* Calls that raise no signal in the program, and writing to standard error. */
 #include "interpose/host/quiet.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/atomic.h"
 #include "base/cancel.h"
 
-#define PATIENCE_MS 100 /* with a standard error that takes nothing */
+#define PATIENCE_MS 100 /* how long a standard error that accepts nothing is waited for */
 
 /* ---- signals ---- */
 
@@ -29,7 +29,10 @@ void bfc_quiet_begin(struct bfc_quiet *quiet) {
     sigpending(&quiet->pending);
 }
 
-/* The kernel takes a signal of this thread before one of the process: ours before another's. */
+/*
+ * The kernel delivers a signal of this thread before one of the whole process, so the one consumed
+ * here is ours.
+ */
 void bfc_quiet_end(const struct bfc_quiet *quiet) {
     const struct timespec at_once = {0};
     int reason = errno;
@@ -88,14 +91,17 @@ __attribute__((constructor)) static void remember_standard_error(void) {
     first_inode = status.st_ino;
 }
 
-/* Not what has an inode in common with all of its kind, as event counters have. */
+/* Excludes kinds of which all files share one inode, such as event counters. */
 static bool has_kind(const struct stat *status) {
     return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode) || S_ISFIFO(status->st_mode) ||
            S_ISSOCK(status->st_mode);
 }
 
-/* As after a program's dup2 of its log file to 1 and 2: one file, opened for writing in one way,
- * and for its children too. Both ends of a pipe are one file, but not opened in one way. */
+/*
+ * True after a program has put its log file on descriptors 1 and 2 with dup2: they are one file,
+ * opened in the same mode, which children inherit. The two ends of a pipe are one file too, but
+ * differ in their mode.
+ */
 static bool is_standard_output(const struct stat *status) {
     struct stat output;
     int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -114,8 +120,10 @@ bool bfc_is_standard_error(void) {
     return is_standard_output(&status);
 }
 
-/* A pipe that nobody empties, or a stopped terminal, would hold the program up: after a line that
- * it did not take none is waited for until it has taken one. */
+/*
+ * A pipe that nobody reads, or a stopped terminal, would delay the program. After a line that was
+ * not accepted, later lines are not waited for until one has been accepted.
+ */
 static bool takes_text(void) {
     static bool stuck; /* atomic */
     struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};

@@ -1,8 +1,8 @@
 /*
- * Calls at the end of a thread.
+ * Calls a function when a thread ends.
  *
- * By glibc's own registry (2.18): unlike a pthread key it needs no slot, and thread keys are in
- * libc.so.6 only since 2.34.
+ * It uses glibc's own registry (since 2.18). A pthread key would take one of the program's slots,
+ * and is in libc.so.6 only since 2.34.
  */
 #ifndef BFC_INTERPOSE_THREAD_EXIT_H
 #define BFC_INTERPOSE_THREAD_EXIT_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 /*
- * Has `function` called when the calling thread ends, unless `*registered` says that it will be.
- * `*registered` is the caller's own, one a thread and function; the function clears it if the
- * thread may register again. Later registrations run first. Without host memory nothing is
- * registered.
+ * Has `function` called when the calling thread ends, unless `*registered` is set already.
+ * `*registered` is a thread-local variable of the caller, one for each function; `function` clears
+ * it if the thread may register again. Later registrations run first. If the host has no memory,
+ * nothing is registered and `*registered` stays clear.
  */
 void bfc_at_thread_exit(bool *registered, void (*function)(void *));
 

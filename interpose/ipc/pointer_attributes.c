@@ -249,7 +249,7 @@ static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, uns
         driver->cuCtxPushCurrent_v2(arena->context) != CUDA_SUCCESS)
         return;
     driver->cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, region);
-    bfc_pop_context(driver);
+    bfc_current_pop(driver);
 }
 
 /* While the block lives its region does, so it is cleared before the free. */

@@ -4,7 +4,7 @@
 #include "base/atomic.h"
 
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
-    if (bfc_is_fatal(result)) {
+    if (bfc_driver_is_fatal(result)) {
         bfc_store_relaxed(&arena->fatal, (int)result);
         bfc_store_relaxed(&arena->plain_most, 0);
     }

@@ -42,7 +42,7 @@ static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, stru
     if (result != CUDA_SUCCESS)
         return result;
     result = synchronize_current(driver, arena);
-    CUresult popped = bfc_pop_context(driver);
+    CUresult popped = bfc_current_pop(driver);
     return result != CUDA_SUCCESS ? result : popped;
 }
 

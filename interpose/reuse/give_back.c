@@ -141,10 +141,10 @@ static bool find_device(const struct bfc_driver *driver, const struct bfc_place 
     if (place->kind == BFC_PLACE_DEVICE || place->kind == BFC_PLACE_ANY)
         return place->kind == BFC_PLACE_DEVICE;
     CUcontext context = context_of_place(driver, place);
-    if (!context || bfc_enter_context(driver, context, &pushed) != CUDA_SUCCESS)
+    if (!context || bfc_current_enter(driver, context, &pushed) != CUDA_SUCCESS)
         return false;
     bool found = driver->cuCtxGetDevice(device) == CUDA_SUCCESS;
-    bfc_leave_context(driver, pushed);
+    bfc_current_leave(driver, pushed);
     return found;
 }
 

@@ -16,7 +16,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
+#include "interpose/host/thread.h"
 #include "layout/trace.h"
 #include "pool/pool.h"
 #include "pool/structures/lock.h"
@@ -375,23 +375,6 @@ static void *run_writer(void *unused) {
     return unused;
 }
 
-static bool start_writer(void) {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    *(void **)&create = bfc_bound_function("pthread_create");
-    bfc_forget_dl_error();
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    bool created = create && create(&thread, &attributes, run_writer, NULL) == 0;
-    pthread_attr_destroy(&attributes);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return created;
-}
-
 static bool take_memory(void) {
     size_t records = BUFFERS * sizeof *buffers;
     size_t room = sizeof(struct bfc_trace_block) + sizeof *buffers;
@@ -412,7 +395,7 @@ static void begin_trace(const char *wanted) {
     bfc_store_release(&recording, RECORDING);
     if (!take_memory())
         stop_trace("no host memory", "nothing is recorded");
-    else if (create_trace_file(&header) && !start_writer())
+    else if (create_trace_file(&header) && !bfc_thread_start(run_writer, NULL, 0))
         stop_trace("no thread could be started", "nothing is recorded");
 }
 

@@ -3,8 +3,6 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +11,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/host/background.h"
-#include "interpose/host/c_library.h"
+#include "interpose/host/thread.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
@@ -184,38 +182,15 @@ static void *run_helper(void *argument) {
     return NULL;
 }
 
-/*
- * These two are in libpthread before glibc 2.34; it is loaded where there is a driver, which needs
- * it. A small stack is only a kindness.
- */
-static bool create_thread(pthread_attr_t *attributes, void *argument) {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    int (*set_stack_size)(pthread_attr_t *, size_t);
-    pthread_t thread;
-    *(void **)&create = bfc_bound_function("pthread_create");
-    *(void **)&set_stack_size = bfc_bound_function("pthread_attr_setstacksize");
-    bfc_forget_dl_error();
-    if (set_stack_size)
-        set_stack_size(attributes, 256 * 1024);
-    return create && create(&thread, attributes, run_helper, argument) == 0;
-}
-
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
 
-/* All signals blocked: the program's handlers must not run here. (In Linux sigprocmask is the
- * calling thread's; pthread_sigmask would need glibc 2.32.) */
+/* What the helper calls needs little stack; the program's address space is spared the default's. */
+#define STACK_BYTES ((size_t)256 * 1024)
+
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published) {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     if (process->options.trim_idle >= 0)
         trim_idle_ns = (uint64_t)(process->options.trim_idle * 1e9);
     __cxa_atexit(stop_helper, NULL, NULL);
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (!create_thread(&attributes, published))
+    if (!bfc_thread_start(run_helper, published, STACK_BYTES))
         bfc_log(BFC_LOG_WARN, "no helper thread: requests to give memory back go unanswered");
-    pthread_attr_destroy(&attributes);
-    sigprocmask(SIG_SETMASK, &before, NULL);
 }

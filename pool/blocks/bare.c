@@ -27,7 +27,7 @@ static void take(struct bfc_pool *pool, block_index b) {
 
 /* The range as a block of its own, in no list; what is left of its block keeps its state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    block_index b = pool_find_holding(pool, start);
+    block_index b = find_holding(pool, start);
     take(pool, b);
     uint64_t before = start - block_start(&pool->blocks[b]);
     if (before)

@@ -11,6 +11,15 @@ static void update_oldest(struct bfc_pool *pool) {
     pool->oldest_fence = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;
 }
 
+/* Links the list's places around a block: `after` follows `older`, and `before` precedes `newer`;
+ * an `older` or `newer` of 0 is an end of the list. */
+static ALWAYS_INLINE void link_around(struct bfc_pool *pool, block_index older, block_index newer,
+                                      block_index after, block_index before) {
+    struct block_detail *details = pool->details;
+    *(older ? &details[older].newer : &pool->oldest) = after;
+    *(newer ? &details[newer].older : &pool->newest) = before;
+}
+
 void fences_add(struct bfc_pool *pool, block_index b, bfc_fence fence) {
     struct block_detail *details = pool->details;
     block_index older = pool->newest;
@@ -18,25 +27,20 @@ void fences_add(struct bfc_pool *pool, block_index b, bfc_fence fence) {
         older = details[older].older;
     block_index newer = older ? details[older].newer : pool->oldest;
     details[b] = (struct block_detail){.fence = fence, .older = older, .newer = newer};
-    *(older ? &details[older].newer : &pool->oldest) = b;
-    *(newer ? &details[newer].older : &pool->newest) = b;
+    link_around(pool, older, newer, b, b);
     update_oldest(pool);
 }
 
 void fences_remove(struct bfc_pool *pool, block_index b) {
-    struct block_detail *details = pool->details;
-    block_index older = details[b].older, newer = details[b].newer;
-    *(older ? &details[older].newer : &pool->oldest) = newer;
-    *(newer ? &details[newer].older : &pool->newest) = older;
+    const struct block_detail *at = &pool->details[b];
+    link_around(pool, at->older, at->newer, at->newer, at->older);
     update_oldest(pool);
 }
 
 void fences_replace(struct bfc_pool *pool, block_index b, block_index with) {
-    struct block_detail *details = pool->details;
-    details[with] = details[b];
-    block_index older = details[b].older, newer = details[b].newer;
-    *(older ? &details[older].newer : &pool->oldest) = with;
-    *(newer ? &details[newer].older : &pool->newest) = with;
+    const struct block_detail *at = &pool->details[b];
+    pool->details[with] = *at;
+    link_around(pool, at->older, at->newer, with, with);
 }
 
 void deferred_add(struct bfc_pool *pool, block_index b) {

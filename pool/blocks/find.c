@@ -2,7 +2,7 @@
  * neighbours. */
 #include "pool/blocks/find.h"
 
-block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address) {
+block_index find_holding(const struct bfc_pool *pool, bfc_addr address) {
     block_index b = map_find(&pool->map, pool->blocks, address & ~BLOCK_TAG_MASK);
     if (b)
         return b;

@@ -5,6 +5,6 @@
 #include "pool/blocks/internal.h"
 
 /* 0: it lies in no region. O(log blocks); O(1) for the start of a live block. */
-block_index pool_find_holding(const struct bfc_pool *pool, bfc_addr address);
+block_index find_holding(const struct bfc_pool *pool, bfc_addr address);
 
 #endif

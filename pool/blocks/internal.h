@@ -3,14 +3,14 @@
  *
  * The pool's rooms, from the top; each may call those below it, and none above (tests/lint/floors):
  *
- * calls       allocate, free and carve (calls.c, the hot calls), create, query, check
- * regions     an allocation that finds nothing (serve.c), what it tries before it fails
- *             (last_resorts.c), waits; taking regions in and giving them back, by need and by age
- * paging      addresses and memory apart: which pages go where, the device's calls for that
- * search      finds and takes free blocks for a request
- * policy      the differences between the policies; growth.c: how large the next region is
- * blocks      block records, their splitting, merging and change of state; pending and deferred
- * ones structures  bins, trees, the map, host memory, the lock: none of them knows the pool
+ * - calls: allocate, free and carve (calls.c, the hot calls), create, query, check
+ * - regions: an allocation that finds nothing (serve.c), what it tries before it fails
+ *   (last_resorts.c), waits; taking regions in, and giving them back by need and by age
+ * - paging: addresses and memory apart: which pages go where, and the device's calls for that
+ * - search: finds and takes free blocks for a request
+ * - policy: the differences between the policies; growth.c: how large the next region is
+ * - blocks: block records, their splitting, merging and change of state; pending and deferred ones
+ * - structures: bins, trees, the map, host memory, the lock; none of them knows the pool
  *
  * Everything here is called under the lock unless it says otherwise.
  */
@@ -52,14 +52,18 @@ struct paging;
 
 /*
  * Invariants (checked by bfc_pool_check):
- *   blocks tile their region without gap or overlap;
- *   no two neighbours of a region are both ready, both deferred, or both pending with one fence;
- *   in_use + ready + pending + deferred = reserved, each the sum over its blocks, where pending
- * counts the awaited ones; each ready block is in the one bin of its size, as is each pending one,
- * with reuse_pending, but those of shared regions; each pending block is in the list of fences,
- * in rising order; each deferred block is in its list; each live block is in the map once; each
- * region has a head before its first block; each head, and each block that its hash selects, is an
- * index node; each record is a block's, a head or vacant.
+ *
+ * - Blocks tile their region without gap or overlap.
+ * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
+ * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
+ *   the awaited ones.
+ * - Each ready block is in the one bin of its size. With reuse_pending so is each pending one,
+ *   except those of shared regions.
+ * - Each pending block is in the list of fences, in rising order; each deferred block is in its
+ *   list; each live block is in the map once.
+ * - Each region has a head before its first block.
+ * - Each head, and each block that its hash selects, is an index node.
+ * - Each record is a block's, a head, or vacant.
  */
 struct bfc_pool {
     struct pool_lock lock;
@@ -248,10 +252,5 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
 static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
     return pool->config.reuse_pending && !is_shared(pool, b);
 }
-
-/* create.c */
-/* As bfc_pool_create, with room for only this many block records. */
-enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
-                                  const struct bfc_upstream *upstream, uint64_t most_blocks);
 
 #endif

@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an allocation tries when the device has refused, in order; after each step it searches
- * again. */
+/*
+ * The steps that an allocation tries when the device has refused a region, in the order that the
+ * policy sets; after each step it searches again.
+ */
 enum rung {
     RUNG_END,
     RUNG_WAIT_ENOUGH,   /* wait for the oldest fences that suffice */
@@ -19,7 +21,7 @@ enum rung {
 
 #define RUNGS_MOST 5
 
-/* What follows from a pool's configuration, worked out once. */
+/* What follows from a pool's configuration; policy_make computes it once. */
 struct rules {
     const enum rung *rungs;
     bool exact;          /* free blocks are sorted, and a region is all of one zone */

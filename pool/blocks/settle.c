@@ -6,12 +6,12 @@
 
 #include "pool/blocks/surgery.h"
 
-void fences_settle(struct bfc_pool *pool, uint64_t most) {
+void settle_completed(struct bfc_pool *pool, uint64_t most) {
     while (pool->oldest_fence <= pool->completed && most--)
         surgery_make_ready(pool, pool->oldest);
 }
 
-void fences_complete(struct bfc_pool *pool, bfc_fence fence) {
+void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
     if (fence == BFC_DEFERRED_FENCE)
         fence--; /* deferred blocks have no fence yet, so none of them can be complete */
     if (fence > pool->completed)
@@ -20,8 +20,8 @@ void fences_complete(struct bfc_pool *pool, bfc_fence fence) {
 
 void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence) {
     pool_enter(pool);
-    fences_complete(pool, fence);
-    fences_settle(pool, FENCES_A_CALL);
+    settle_note_complete(pool, fence);
+    settle_completed(pool, FENCES_A_CALL);
     slots_settle(pool);
     pool_leave(pool);
 }

@@ -8,9 +8,9 @@
 #define FENCES_A_CALL 64
 
 /* Makes at most `most` blocks ready whose fences are known to be complete. */
-void fences_settle(struct bfc_pool *pool, uint64_t most);
+void settle_completed(struct bfc_pool *pool, uint64_t most);
 
-/* Notes that all fences up to this one are complete. */
-void fences_complete(struct bfc_pool *pool, bfc_fence fence);
+/* Notes that all fences up to this one are complete; no block becomes ready by that alone. */
+void settle_note_complete(struct bfc_pool *pool, bfc_fence fence);
 
 #endif

@@ -29,7 +29,7 @@ static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_po
             !(request.flags & (BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_UNCOUNTED));
         return BFC_OUT_OF_MEMORY;
     }
-    if (pool_take(pool, &request)) {
+    if (take_any(pool, &request)) {
         pool->stats->hits++;
         return BFC_OK;
     }
@@ -46,7 +46,7 @@ allocate(struct bfc_pool *pool, struct request request, bool large) {
     block_index b = 0;
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
-        fences_settle(pool, FENCES_A_CALL);
+        settle_completed(pool, FENCES_A_CALL);
     bool ready = !(request.flags & BFC_ALLOCATE_PENDING) || !pool->oldest;
     if (LIKELY(request.granules <= pool->rules.plain_most && ready))
         b = bins_pick(&pool->ready, pool->blocks, request.granules);
@@ -85,7 +85,7 @@ void bfc_pool_count_saved(struct bfc_pool *pool) {
 }
 
 static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr start) {
-    if (!pool_find_holding(pool, start))
+    if (!find_holding(pool, start))
         return BFC_UNKNOWN_POINTER;
     pool->stats->invalid_frees++;
     return BFC_INVALID_POINTER;
@@ -122,7 +122,7 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
-        fences_settle(pool, FENCES_A_CALL);
+        settle_completed(pool, FENCES_A_CALL);
     enum bfc_status status = take_back(pool, start, fence);
     slots_settle(pool);
     pool_leave(pool);
@@ -141,7 +141,7 @@ enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start) {
 
 void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
     pool_enter(pool);
-    block_index b = pool_find_holding(pool, start);
+    block_index b = find_holding(pool, start);
     if (b && block_state(&pool->blocks[b]) == BLOCK_AWAITED &&
         block_start(&pool->blocks[b]) == start) {
         pool->stats->pending -= block_size(&pool->blocks[b]);
@@ -182,7 +182,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
 static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = start & BLOCK_TAG_MASK ? 0 : map_find(&pool->map, pool->blocks, start);
     if (!b)
-        return pool_find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
+        return find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
     struct block *at = &pool->blocks[b];
     uint64_t granules = granules_to_hold(bytes);
     if (!bytes || granules > block_granules(at) || block_lead(pool, b, granules))

@@ -1,4 +1,6 @@
 /* Creating and destroying a pool. */
+#include "pool/calls/create.h"
+
 #include <stdlib.h>
 
 #include "pool/blocks/internal.h"
@@ -80,8 +82,8 @@ static uint64_t first_step(const struct bfc_pool *pool) {
     return step ? step : BFC_GRANULE;
 }
 
-enum bfc_status pool_create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
-                                  const struct bfc_upstream *upstream, uint64_t most_blocks) {
+enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_config *config,
+                             const struct bfc_upstream *upstream, uint64_t most_blocks) {
     struct bfc_pool *made = calloc(1, sizeof *made);
     if (!made)
         return BFC_NO_HOST_MEMORY;
@@ -112,7 +114,7 @@ enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_co
     bfc_pool_config_default(&defaults);
     config = config ? config : &defaults;
     for (uint64_t most = MOST_BLOCKS; status != BFC_OK && most >= FEWEST_BLOCKS; most /= 2)
-        status = pool_create_sized(pool, config, upstream, most);
+        status = create_sized(pool, config, upstream, most);
     return status;
 }
 

@@ -24,7 +24,7 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
         return false;
     bfc_pool_hold_pages(pool);
     pool_enter(pool);
-    fences_settle(pool, FENCES_ALL);
+    settle_completed(pool, FENCES_ALL);
     *stats = (struct bfc_page_stats){.addresses = paging->addresses,
                                      .bare = paging->addresses - pool->stats->reserved,
                                      .pages = paging->table.count,

@@ -46,7 +46,7 @@ static void describe_block(const struct bfc_pool *pool, block_index b,
 
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block) {
     pool_enter(pool);
-    block_index b = pool_find_holding(pool, address);
+    block_index b = find_holding(pool, address);
     if (b)
         describe_block(pool, b, block);
     pool_leave(pool);
@@ -63,7 +63,7 @@ static void bar_pending(struct bfc_pool *pool, const struct region *region) {
 
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     pool_enter(pool);
-    block_index b = pool_find_holding(pool, address);
+    block_index b = find_holding(pool, address);
     if (b) {
         struct region *region = region_of(pool, b);
         if (!region->shared) {
@@ -102,7 +102,7 @@ static uint64_t largest_free(const struct bfc_pool *pool) {
 
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     pool_enter(pool);
-    fences_settle(pool, FENCES_ALL);
+    settle_completed(pool, FENCES_ALL);
     pool->stats->largest_free = largest_free(pool);
     *stats = *pool->stats;
     stats->sequence++; /* as it will be: even */

@@ -89,15 +89,15 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
 
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
     if (!pool->rules.exact)
-        return pool_take(pool, request);
-    block_index b = pool_find_holding(pool, at);
+        return take_any(pool, request);
+    block_index b = find_holding(pool, at);
     return block_state(&pool->blocks[b]) == BLOCK_READY &&
-           block_has_room(pool, b, request->granules) && pool_take_block(pool, b, request);
+           block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     take_turn(pool);
-    bool taken = pool_take(pool, request);
+    bool taken = take_any(pool, request);
     *status = BFC_OK;
     /* More than once round only if other threads took what there was room for. */
     while (!taken && *status == BFC_OK) {

@@ -101,7 +101,7 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
     uint64_t released = 0,
              now = pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
     pool_enter(pool);
-    fences_settle(pool, FENCES_ALL);
+    settle_completed(pool, FENCES_ALL);
     if (pool->paging)
         released = pages_trim_idle(pool, idle_ns, now);
     for (region_index r = 1; !pool->paging && r < pool->region_high; r++) {

@@ -77,7 +77,7 @@ static bool wait_for_awaited(struct bfc_pool *pool, const struct request *reques
             return false;
         readied = pool->readied;
         wait_until_complete(pool, BFC_NO_FENCE, AWAITED_WAIT_NS);
-        if (pool_take(pool, request) || release_each(pool, request, status))
+        if (take_any(pool, request) || release_each(pool, request, status))
             return true;
     } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
     return false;
@@ -89,7 +89,7 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
         return false;
     if (pool->oldest) {
         wait_until_complete(pool, pool->details[pool->newest].fence, UINT64_MAX);
-        if (pool_take(pool, request))
+        if (take_any(pool, request))
             return true;
     }
     return wait_for_awaited(pool, request, status);
@@ -99,7 +99,7 @@ static bool wait_for_all(struct bfc_pool *pool, const struct request *request,
 static bool wait_for_enough(struct bfc_pool *pool, const struct request *request) {
     if (pool->deferred && pool->upstream.wait) {
         wait_until_complete(pool, BFC_DEFERRED_FENCE, UINT64_MAX);
-        if (pool_take(pool, request))
+        if (take_any(pool, request))
             return true;
     }
     return wait_and_take(pool, request, UINT64_MAX);

@@ -224,8 +224,8 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
 /* Hands out of the region that was just taken in, whole and free as it is. */
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
     if (!pool->rules.exact)
-        return pool_take(pool, request);
-    return pool_take_block(pool, pool_find_holding(pool, start), request);
+        return take_any(pool, request);
+    return take_ready(pool, find_holding(pool, start), request);
 }
 
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
@@ -234,7 +234,7 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_turn);
     pool_enter(pool);
-    bool taken = pool_take(pool, request);
+    bool taken = take_any(pool, request);
     *status = BFC_OK;
     /* More than once round only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
@@ -255,7 +255,7 @@ void regions_forget(struct bfc_pool *pool, bool release) {
 
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
-    fences_settle(pool, FENCES_ALL);
+    settle_completed(pool, FENCES_ALL);
     uint64_t released = pool->paging ? pages_trim(pool, bytes) : regions_release(pool, bytes);
     pool_leave(pool);
     return released;

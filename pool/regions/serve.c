@@ -23,7 +23,7 @@
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
 
 static bool took_hit(struct bfc_pool *pool, const struct request *request) {
-    if (!pool_take(pool, request))
+    if (!take_any(pool, request))
         return false;
     pool->stats->hits++;
     return true;
@@ -35,7 +35,7 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
     struct request least = *request;
     least.granules = granules_to_hold(request->bytes);
     return *status == BFC_OUT_OF_MEMORY && least.granules < request->granules &&
-           (pool_take(pool, &least) || regions_grow(pool, &least, status));
+           (take_any(pool, &least) || regions_grow(pool, &least, status));
 }
 
 /* The last resorts, unless they are switched off, and what they took. */
@@ -56,7 +56,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     wait_poll(pool);
     if (took_hit(pool, request))
         return BFC_OK;
-    if ((request->flags & BFC_ALLOCATE_PENDING) && pool_take_run(pool, request)) {
+    if ((request->flags & BFC_ALLOCATE_PENDING) && take_run(pool, request)) {
         pool->stats->hits++;
         return BFC_OK;
     }

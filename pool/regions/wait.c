@@ -14,7 +14,7 @@ void wait_poll(struct bfc_pool *pool) {
     bfc_fence fence =
         pool->upstream.poll ? pool->upstream.poll(pool->upstream.context) : UINT64_MAX;
     pool_enter(pool);
-    fences_complete(pool, fence);
+    settle_note_complete(pool, fence);
 }
 
 uint64_t wait_clock(const struct bfc_pool *pool) {
@@ -29,7 +29,7 @@ uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t ti
     pool_enter(pool);
     pool->stats->waits++;
     pool->stats->wait_ns += spent;
-    fences_complete(pool, complete);
+    settle_note_complete(pool, complete);
     return complete >= fence ? spent : UINT64_MAX;
 }
 
@@ -40,7 +40,7 @@ bool wait_and_take(struct bfc_pool *pool, const struct request *request, uint64_
            runs_find(pool, request->granules, false, &fence)) {
         uint64_t rest = timeout_ns == UINT64_MAX ? timeout_ns : timeout_ns - spent;
         uint64_t took = wait_until_complete(pool, fence, rest);
-        if (pool_take(pool, request))
+        if (take_any(pool, request))
             return true;
         if (took == UINT64_MAX)
             return false;

@@ -102,7 +102,7 @@ search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granu
     return 0;
 }
 
-bool pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request) {
+bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request) {
     if (!cut_lead(pool, &pool->ready, b, request))
         return false;
     hand_out_ready(pool, b, request, false);
@@ -124,7 +124,7 @@ static __attribute__((noinline)) bool take_with_room(struct bfc_pool *pool, bloc
     pending = with_room(pool, &pool->pending, pending, request->granules);
     if (fits_better(pool->blocks, pending, ready))
         return take_pending(pool, pending, request);
-    return ready && pool_take_block(pool, ready, request);
+    return ready && take_ready(pool, ready, request);
 }
 
 /* Takes a ready block, or a pending one if the request may have that: it may miss one that fits. */
@@ -139,7 +139,7 @@ static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
             return true;
         }
     } else if (LIKELY(starts_well(&blocks[ready], request->granules))) {
-        return ready && pool_take_block(pool, ready, request);
+        return ready && take_ready(pool, ready, request);
     }
     return take_with_room(pool, ready, pending, request);
 }
@@ -152,7 +152,7 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
         return false;
     block_index b = search_bins(pool, &pool->ready, request->granules);
     if (b)
-        return pool_take_block(pool, b, request);
+        return take_ready(pool, b, request);
     if (!(request->flags & BFC_ALLOCATE_PENDING))
         return false;
     b = search_bins(pool, &pool->pending, request->granules);
@@ -160,18 +160,18 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
 }
 
 /* Completed blocks become ready a few at a time, until one serves. */
-bool pool_take(struct bfc_pool *pool, const struct request *request) {
+bool take_any(struct bfc_pool *pool, const struct request *request) {
     while (!take_by_search(pool, request)) {
         if (pool->oldest_fence > pool->completed)
             return false;
-        fences_settle(pool, FENCES_A_CALL);
+        settle_completed(pool, FENCES_A_CALL);
     }
     return true;
 }
 
 /* Makes one pending block of a run of ready and pending ones, joining their fences, and hands it
  * out. */
-bool pool_take_run(struct bfc_pool *pool, const struct request *request) {
+bool take_run(struct bfc_pool *pool, const struct request *request) {
     bfc_fence fence;
     block_index b = runs_find(pool, request->granules, true, &fence);
     if (!b)

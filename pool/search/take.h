@@ -12,12 +12,12 @@
 #include "pool/policy/policy.h"
 
 /* Takes a block that fits, by whatever search and settling that needs; false: there is none. */
-bool pool_take(struct bfc_pool *pool, const struct request *request);
+bool take_any(struct bfc_pool *pool, const struct request *request);
 /* Hands out part or all of a ready block. False: the host has no memory for a record. */
-bool pool_take_block(struct bfc_pool *pool, block_index b, const struct request *request);
+bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
 /* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result.
  */
-bool pool_take_run(struct bfc_pool *pool, const struct request *request);
+bool take_run(struct bfc_pool *pool, const struct request *request);
 
 /* A new batch of ids. */
 void take_more_ids(struct bfc_pool *pool);

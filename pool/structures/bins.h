@@ -20,8 +20,10 @@
 
 #define BIN_BITS 5 /* bins an octave: 32 */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
-#define BIN_WINDOW 4    /* the bins after it of whose first blocks the lowest is taken... */
-#define CLOSE_FIT 16384 /* ...but one for requests above so many granules, 8 MiB as a rule */
+/* How many bins in a row are compared, by their first blocks... */
+#define BIN_WINDOW 4
+/* ...but only one bin for a request above this many granules (8 MiB). */
+#define CLOSE_FIT 16384
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
 /* The first block of a bin: its index, and above that its address in units of 64 KiB, so that the

@@ -33,7 +33,8 @@ enum block_state {
     BLOCK_DEFERRED,
     BLOCK_AWAITED,
     BLOCK_VACANT,
-    BLOCK_HEAD, /* none, but what stands before the first block of a region: `region` tells which */
+    BLOCK_HEAD, /* not a block: the record before a region's first block, which holds the region's
+                   index */
     BLOCK_BARE, /* addresses without a page */
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
@@ -72,12 +73,13 @@ struct block_detail {
     union {
         uint64_t slack;    /* live */
         bfc_fence fence;   /* pending */
-        uint64_t arrivals; /* deferred: the pool's, when the last part of it came there */
+        uint64_t arrivals; /* deferred: the pool's deferred_arrivals when the last part of this
+                              block was freed */
     };
     union {
         struct {
-            block_index older, newer; /* pending: in order of fences; deferred: `newer` is who came
-                                         before */
+            block_index older, newer; /* pending: neighbours in the order of fences; deferred:
+                                         `newer` is the block that was freed before */
         };
         bfc_fence handed_out; /* live: the fence under which it was handed out pending */
     };

@@ -7,9 +7,11 @@
 #include "base/cancel.h"
 #include "pool/structures/pause.h"
 
-/* What a turn costs is moving the pool's records from one core's cache to another's: so the one
- * who has the lock should go on for a while, and the more wait, the longer they sleep. Chosen by
- * measurement (docs/pool-experiments.md). */
+/*
+ * Passing the lock to another core is expensive because the pool's records move to that core's
+ * cache. So a thread that has the lock should keep it for several calls, and waiting threads sleep
+ * longer the longer they wait. The numbers were chosen by measurement (docs/pool-experiments.md).
+ */
 #define MOST_PAUSES 256 /* in a row; in all twice that, some ten microseconds */
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000

@@ -1,4 +1,4 @@
-/* Waits of some cycles, for the locks that spin. */
+/* Spins for a few processor cycles, between two tries of a lock. */
 #ifndef BFC_POOL_PAUSE_H
 #define BFC_POOL_PAUSE_H
 

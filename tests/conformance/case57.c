@@ -1,7 +1,7 @@
 /* As 28 and 30, while another thread captures in a way that does not bar this one [D]. */
-#include "tests/conformance/gpu.h"
-
 #include <semaphore.h>
+
+#include "tests/conformance/barrier.h"
 
 static sem_t begun, end;
 
@@ -16,28 +16,13 @@ static void *capture(void *unused) {
     return unused;
 }
 
-static void look_for_barrier(const char *what, CUstream stream, volatile unsigned *flag) {
-    unsigned long long at;
-    CUdeviceptr mapped;
-    unsigned one = 1;
-    *flag = 0;
-    MUST(DRIVER(cuMemHostGetDevicePointer)(&mapped, (void *)(uintptr_t)flag, 0));
-    at = mapped;
-    void *block = new_block(1000);
-    spin(stream, 20);
-    MUST(launch(stream, "set_flag", (void *[]){&at, &one}));
-    say(what, release(block));
-    tell("earlier work is done", *flag == 1);
-}
-
 int main(void) {
     unsigned long long nowhere = 64;
     unsigned one = 1;
     pthread_t thread;
-    void *flag;
     use_device(0);
     CUstream stream = new_stream();
-    MUST(DRIVER(cuMemHostAlloc)(&flag, sizeof(unsigned), CU_MEMHOSTALLOC_DEVICEMAP));
+    volatile unsigned *flag = new_flag();
     void *block = new_block(4096);
     kernel("spin");
     kernel("set_flag");

@@ -157,7 +157,7 @@ def check_segment(root, parts):
 
 def check_help(root, bfcopts):
     """bfcrun --help lists every variable, and nothing that is none."""
-    build = os.path.dirname(os.path.dirname(bfcopts))
+    build = os.path.dirname(os.path.dirname(os.path.abspath(bfcopts)))
     env = dict(os.environ, BFC_BUILD=build)
     shown = run(os.path.join(root, "scripts", "bfcrun"), "--help", env=env).stdout
     listed = set(re.findall(r"^  (--[a-z-]+)=VALUE$", shown, re.MULTILINE))

@@ -40,11 +40,11 @@ static struct bfc_driver driver;
 const struct bfc_driver *bfc_driver_found = &driver;
 struct bfc_process *bfc_process_made;
 
-const struct bfc_driver *bfc_find_driver(void) {
+const struct bfc_driver *bfc_driver_find(void) {
     return &driver;
 }
 
-CUresult bfc_pop_context(const struct bfc_driver *unused) {
+CUresult bfc_current_pop(const struct bfc_driver *unused) {
     (void)unused;
     return CUDA_SUCCESS;
 }

@@ -121,6 +121,14 @@ class Policy(unittest.TestCase):
         self.assertLess(int(said[-1][1]), 40)
         other.communicate("\n", timeout=30)
 
+    def test_what_is_left_to_others_is_asked_for_too(self):
+        # 136 MiB are free; 150 and the 40 that stay free lack 54: three of the six idle regions of 20 MiB.
+        other = self.start(*["alloc", 20] * 6, *["free"] * 6, "wait", BFC_GROWTH="exact")
+        said = self.run_beside("try", 150, "mib", BFC_RESERVE="40M", BFC_GROWTH="exact")
+        self.assertIn("0", [line[2] for line in said[:-1]])
+        self.assertLess(int(said[-1][1]), 30, "the other job gave back more than was lacking")
+        other.communicate("\n", timeout=30)
+
     def test_no_yield(self):
         self.start("alloc", 160, "free", "wait", BFC_YIELD="0")
         self.assertEqual(self.run_beside("alloc", 200)[0][2], "2")

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "pool/blocks/internal.h"
+#include "pool/calls/create.h"
 #include "tests/unit/pool/fake_upstream.h"
 
 static struct fake_upstream fake;
@@ -12,7 +13,7 @@ static struct bfc_pool *pool;
 
 static void open_with(uint64_t blocks, struct bfc_pool_config *config) {
     struct bfc_upstream upstream = fake_upstream_table(&fake);
-    cr_assert_eq(pool_create_sized(&pool, config, &upstream, blocks), BFC_OK);
+    cr_assert_eq(create_sized(&pool, config, &upstream, blocks), BFC_OK);
 }
 
 static struct bfc_pool_config set_up(uint64_t capacity) {

@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <string.h>
 
-#include "interpose/driver/memory_calls.h"
+#include "interpose/driver/calls_retried_when_full.h"
 
 // Under other names here: the header has its own idea of their types.
 #define EXPORT(name, parameters)                                                                   \
@@ -84,19 +84,19 @@ NOTHING(cuCtxSynchronize)
         return need_##name();                                                                      \
     }
 #define BYPASSED(name, kind, place, parameters, arguments, bytes) NEEDS(name)
-#define NEEDY(name, place, parameters, arguments) NEEDS(name)
+#define INCIDENTAL(name, place, parameters, arguments) NEEDS(name)
 BFC_BYPASS_CALLS(BYPASSED)
-BFC_NEEDY_CALLS(NEEDY)
+BFC_INCIDENTAL_CALLS(INCIDENTAL)
 #undef BYPASSED
-#undef NEEDY
+#undef INCIDENTAL
 
 static const struct {
     const char *symbol;
     int (*call)(void);
 } needy[] = {
 #define BYPASSED(name, kind, place, parameters, arguments, bytes) {#name, need_##name},
-#define NEEDY(name, place, parameters, arguments) {#name, need_##name},
-    BFC_BYPASS_CALLS(BYPASSED) BFC_NEEDY_CALLS(NEEDY)};
+#define INCIDENTAL(name, place, parameters, arguments) {#name, need_##name},
+    BFC_BYPASS_CALLS(BYPASSED) BFC_INCIDENTAL_CALLS(INCIDENTAL)};
 
 static const struct {
     const char *symbol;

@@ -1,17 +1,20 @@
 /*
- * The driver's calls that need device memory, besides those of the pool's own: allocations of other
- * kinds, and calls that need some beside their purpose. calls.inc lists these calls with the
- * reasons; each call that is made again when the device was full has a row here.
+ * The calls that are made again when the device was full: their hook gives back what the pools only
+ * cache, and makes the call once more as long as that freed anything
+ * (interpose/entry/pass_through_hooks.c). The pool's own calls are not here: their hooks do the
+ * same in files of their own.
  *
- * A row's place is the device whose memory the call takes (interpose/reuse/give_back.h).
+ * A row here goes with a word in calls.inc that says so (interpose/driver/memory_needs.h); the
+ * compiler compares the two. A row's place is the device whose memory the call takes
+ * (interpose/reuse/give_back.h).
  */
-#ifndef BFC_INTERPOSE_MEMORY_CALLS_H
-#define BFC_INTERPOSE_MEMORY_CALLS_H
+#ifndef BFC_INTERPOSE_CALLS_RETRIED_WHEN_FULL_H
+#define BFC_INTERPOSE_CALLS_RETRIED_WHEN_FULL_H
 
 #include <cuda.h>
 
-/* NAME, kind (enum bfc_bypass_kind), place, parameters, arguments, bytes that a success stands for.
- */
+/* Allocations that bypass the pool: NAME, kind (enum bfc_bypass_kind), place, parameters,
+ * arguments, bytes that a success allocates. */
 #define BFC_BYPASS_CALLS(X)                                                                        \
     X(cuMemAllocAsync, ASYNC, BFC_IN(stream, false),                                               \
       (CUdeviceptr * out, size_t bytes, CUstream stream), (out, bytes, stream), bytes)             \
@@ -49,8 +52,8 @@
       (out, bytes, flags), bytes)                                                                  \
     X(cuMemAllocHost_v2, HOST, BFC_HERE, (void **out, size_t bytes), (out, bytes), bytes)
 
-/* NAME, place, parameters, arguments. Calls that need device memory beside their purpose. */
-#define BFC_NEEDY_CALLS(X)                                                                         \
+/* Calls that need device memory incidentally: NAME, place, parameters, arguments. */
+#define BFC_INCIDENTAL_CALLS(X)                                                                    \
     X(cuStreamCreate, BFC_HERE, (CUstream * out, unsigned flags), (out, flags))                    \
     X(cuStreamCreateWithPriority, BFC_HERE, (CUstream * out, unsigned flags, int priority),        \
       (out, flags, priority))                                                                      \
