@@ -18,7 +18,7 @@ static void put(struct bfc_pool *pool, block_index b) {
         bare_list(pool->paging, pool->blocks, b);
 }
 
-static void take(struct bfc_pool *pool, block_index b) {
+static void take_bare(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         bins_remove(&pool->ready, pool->blocks, b, false);
     else
@@ -28,7 +28,7 @@ static void take(struct bfc_pool *pool, block_index b) {
 /* The range as a block of its own, in no list; what is left of its block keeps its state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);
-    take(pool, b);
+    take_bare(pool, b);
     uint64_t before = start - block_start(&pool->blocks[b]);
     if (before)
         put(pool, split_front(pool, b, before >> BFC_GRANULE_BITS));

@@ -25,8 +25,8 @@ static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
 }
 
 /* Asks for many, and for fewer as long as they are refused. Without the lock. */
-static enum bfc_reserve_result reserve(struct bfc_pool *pool, uint64_t least, uint64_t *bytes,
-                                       bfc_addr *start) {
+static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t least,
+                                                 uint64_t *bytes, bfc_addr *start) {
     struct paging *paging = pool->paging;
     *bytes = bfc_max(least, bfc_min(round_up(pool, paging->calls.addresses), LARGEST_BLOCK));
     enum bfc_reserve_result result;
@@ -44,7 +44,7 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     if (least > LARGEST_BLOCK)
         return BFC_OUT_OF_MEMORY;
     pool_leave(pool);
-    enum bfc_reserve_result result = reserve(pool, least, &bytes, &start);
+    enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, &start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
         return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;

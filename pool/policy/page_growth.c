@@ -27,7 +27,7 @@ static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
     return down(pool, bfc_add_saturating(bytes, pool->paging->calls.granule - 1));
 }
 
-static bool preallocates(const struct bfc_pool *pool) {
+static bool preallocates_pages(const struct bfc_pool *pool) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated;
 }
 
@@ -42,7 +42,7 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
         return 0;
     if (config->growth == BFC_GROWTH_FIXED)
         return up(pool, config->growth_size);
-    if (preallocates(pool))
+    if (preallocates_pages(pool))
         return up(pool, config->preallocate);
     uint64_t reserved = pool->stats->reserved;
     uint64_t step = bfc_max(ramp(pool), bfc_min(reserved / STEP_PART, STEP_TOP));
@@ -54,7 +54,7 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
 static uint64_t allowance(const struct bfc_pool *pool, uint64_t most) {
     uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
     slack += pool->paging->regret;
-    bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates(pool);
+    bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates_pages(pool);
     return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp(pool));
 }
 
