@@ -24,6 +24,7 @@ void bfc_options_configure(const struct bfc_options *options, uint64_t device_to
     config->growth_max = options->growth_max;
     config->preallocate = bfc_amount_bytes(&options->preallocate, device_total);
     config->limit = bfc_amount_bytes(&options->limit, device_total);
+    config->page_slack = options->page_slack;
     config->pending_budget = options->pending_budget;
     config->gc_threshold =
         bfc_amount_bytes(&options->gc_threshold, bfc_min(config->limit, device_total));
