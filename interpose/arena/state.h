@@ -32,6 +32,10 @@ struct bfc_arena {
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;
     struct bfc_device *on; /* the same; of host memory: what stands for the host */
+    struct bfc_paging {
+        uint64_t granule; /* least bytes of a page; 0: regions, no pages (interpose/backing/) */
+        CUmemAllocationProp properties; /* of each page */
+    } paging;                           /* constant once the pool was made */
     uint64_t reserved;     /* atomic: its part of that one's, in bytes */
     bool ended;            /* atomic: its context has ended */
     unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */

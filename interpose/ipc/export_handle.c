@@ -161,6 +161,17 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
     return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
 }
 
+/* ---- handles of pages ---- */
+
+CUresult bfc_retain_handle(const struct bfc_driver *driver, CUmemGenericAllocationHandle *handle,
+                           void *address) {
+    struct bfc_pointer span;
+    bfc_pointer_lookup((CUdeviceptr)(uintptr_t)address, &span);
+    bool ours = span.kind == BFC_POINTER_POOLED || span.kind == BFC_POINTER_GONE;
+    return driver->cuMemRetainAllocationHandle(handle,
+                                               ours ? (void *)(uintptr_t)BFC_NOWHERE : address);
+}
+
 /* ---- the end of blocks ---- */
 
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {

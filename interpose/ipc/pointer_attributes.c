@@ -68,8 +68,30 @@ static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *
 
 /* ---- getting attributes ---- */
 
+static bool has_pages(const struct bfc_pointer *span) {
+    return span->kind == BFC_POINTER_POOLED && span->arena->paging.granule;
+}
+
 static void put_value(void *data, uint64_t value) {
     memcpy(data, &value, sizeof value);
+}
+
+/* What the driver says of pages, and would not of what cudaMalloc gave. */
+static void answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                             void *data) {
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        memcpy(data, &span->arena->context, sizeof span->arena->context);
+        break;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *(unsigned char *)data = 1;
+        break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        put_value(data, 0);
+        break;
+    default:
+        break;
+    }
 }
 
 /*
@@ -79,6 +101,8 @@ static void put_value(void *data, uint64_t value) {
  */
 static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
+    if (has_pages(span))
+        answer_for_pages(span, attribute, data);
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
