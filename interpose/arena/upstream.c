@@ -161,6 +161,10 @@ static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t b
             arena->id, (unsigned long long)start, BFC_BYTES(bytes), what);
 }
 
+void bfc_upstream_note_error(CUresult result) {
+    last_error = result;
+}
+
 enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint64_t bytes,
                                                   const char *why, CUresult result) {
     last_error = result;

@@ -41,12 +41,14 @@ static bool has_ended(const struct bfc_arena *arena) {
 
 static bool enter(struct visit *visit, struct bfc_arena *arena) {
     *visit = (struct visit){.driver = bfc_driver(), .arena = arena};
+    bfc_upstream_note_error(CUDA_ERROR_INVALID_CONTEXT); /* until it is known to be a good one */
     if (bfc_background_is_stopped() || !bfc_arena_await(arena))
         return false;
     if (bfc_current_enter(visit->driver, arena->context, &visit->pushed) != CUDA_SUCCESS) {
         bfc_arena_leave(arena);
         return false;
     }
+    bfc_upstream_note_error(CUDA_SUCCESS);
     visit->mode = bfc_capture_relax_now(visit->driver);
     return true;
 }
@@ -166,9 +168,14 @@ static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *p
     return BFC_RESERVED;
 }
 
+/* What is given back is asked for again if it is refused: nobody would ask later. */
+enum { TRIES = 8 };
+
 static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
                          uint64_t bytes) {
-    note(arena, "cuMemRelease", bytes, driver->cuMemRelease(page));
+    bool done = false;
+    for (int i = 0; i < TRIES && !done; i++)
+        done = note(arena, "cuMemRelease", bytes, driver->cuMemRelease(page));
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes);
     bfc_device_refund(arena, bytes);
@@ -224,7 +231,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
     uint64_t granule = arena->paging.granule;
     return (struct bfc_page_calls){
         .granule = granule,
-        .addresses = (arena->device_total + granule - 1) / granule * granule * ADDRESSES_FACTOR,
+        .addresses = ((arena->device_total + granule - 1) & ~(granule - 1)) * ADDRESSES_FACTOR,
         .reserve = reserve,
         .unreserve = unreserve,
         .create = create,
@@ -253,7 +260,10 @@ static void add_found(void *context, const struct bfc_page_info *page) {
 
 static void give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                            const struct bfc_page_info *page) {
-    if (note(arena, "cuMemUnmap", page->bytes, driver->cuMemUnmap(page->start, page->bytes)))
+    bool done = false;
+    for (int i = 0; i < TRIES && !done; i++)
+        done = note(arena, "cuMemUnmap", page->bytes, driver->cuMemUnmap(page->start, page->bytes));
+    if (done)
         release_page(driver, arena, page->page, page->bytes);
 }
 

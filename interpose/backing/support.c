@@ -34,46 +34,16 @@ static bool find_granule(const struct bfc_driver *driver, struct bfc_paging *pag
 
 /* ---- trying it ---- */
 
-static CUresult try_access(const struct bfc_driver *driver, const struct bfc_paging *paging,
-                           CUdeviceptr at, CUmemGenericAllocationHandle page) {
-    CUmemAccessDesc own = {.location = paging->properties.location,
-                           .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult result = driver->cuMemMap(at, paging->granule, 0, page, 0);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->cuMemSetAccess(at, paging->granule, &own, 1);
-    CUresult unmapped = driver->cuMemUnmap(at, paging->granule);
-    return result == CUDA_SUCCESS ? unmapped : result;
-}
-
-static CUresult try_page(const struct bfc_driver *driver, const struct bfc_paging *paging,
-                         CUdeviceptr at) {
+/* A lack of memory says nothing of pages. Nothing is mapped: unmapping might wait for the device.
+ */
+static bool can_make_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUmemGenericAllocationHandle page;
-    CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return CUDA_SUCCESS; /* which says nothing of pages */
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = try_access(driver, paging, at, page);
-    driver->cuMemRelease(page);
-    return result;
-}
-
-static CUresult try_all(const struct bfc_driver *driver, const struct bfc_paging *paging) {
-    CUdeviceptr at;
-    CUresult result = driver->cuMemAddressReserve(&at, paging->granule, 0, 0, 0);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = try_page(driver, paging, at);
-    driver->cuMemAddressFree(at, paging->granule);
-    return result;
-}
-
-static bool works(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    CUresult result = try_all(driver, paging);
+    CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
+    if (result == CUDA_SUCCESS)
+        driver->cuMemRelease(page);
     bfc_capture_restore(driver, mode);
-    return result == CUDA_SUCCESS;
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* ---- choosing ---- */
@@ -87,7 +57,7 @@ static const char *fill_in(const struct bfc_driver *driver, struct bfc_arena *ar
     arena->paging.properties = properties_on(driver, arena->device);
     if (!find_granule(driver, &arena->paging))
         return "the driver names no size for pages";
-    if (!works(driver, &arena->paging))
+    if (!can_make_page(driver, &arena->paging))
         return "the driver refused to make a page";
     return NULL;
 }
