@@ -190,6 +190,11 @@ struct bfc_segment_pages {
     uint64_t looked_ns; /* CLOCK_REALTIME; 0: never. When the map is refreshed */
 };
 
+/* Bytes that were mapped more than once. */
+static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {
+    return pages->mapped > pages->created ? pages->mapped - pages->created : 0;
+}
+
 struct bfc_segment_pool {
     uint64_t state;          /* enum bfc_pool_state */
     uint64_t memory;         /* enum bfc_memory */
@@ -227,10 +232,12 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
  * when a reader requests that (refresh_asked), never otherwise. `sequence` is odd while it is
  * written. A cell covers the same number of bytes as the others of its row, but for the last one:
  * `cell_bytes`. Its high nibble is the share in use, its low one the share that is pending or
- * deferred, in fifteenths, rounded up; the rest is ready.
+ * deferred, in fifteenths, rounded up; the rest is ready. BFC_MAP_BARE: there is no page behind any
+ * of it. With pages a row ends where the last page does.
  */
 #define BFC_MAP_ROWS 256u
 #define BFC_MAP_CELLS 128u
+#define BFC_MAP_BARE 0xffu
 
 struct bfc_map_row {
     uint64_t start, size; /* of the region, in bytes */
