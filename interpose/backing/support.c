@@ -63,12 +63,19 @@ static const char *fill_in(const struct bfc_driver *driver, struct bfc_arena *ar
 }
 
 /* Between devices without peer access a plain copy does not reach pages. */
-static const char *is_unfit(const struct bfc_driver *driver) {
+static bool is_alone(const struct bfc_driver *driver) {
     int devices = 0;
-    return !driver->cuDeviceGetCount || driver->cuDeviceGetCount(&devices) != CUDA_SUCCESS ||
-                   devices != 1
-               ? "there are several devices"
-               : NULL;
+    return driver->cuDeviceGetCount && driver->cuDeviceGetCount(&devices) == CUDA_SUCCESS &&
+           devices == 1;
+}
+
+/* cuIpcGetMemHandle refuses pages: until tokens lead to them, who may export has regions. */
+static const char *is_unfit(const struct bfc_driver *driver, const struct bfc_options *options) {
+    if (options->ipc != BFC_IPC_OFF)
+        return "its memory could not be exported; BFC_IPC=off allows pages";
+    if (options->backing == BFC_BACKING_AUTO && !is_alone(driver))
+        return "there are several devices";
+    return NULL;
 }
 
 void bfc_backing_choose(const struct bfc_driver *driver, const struct bfc_options *options,
@@ -76,7 +83,7 @@ void bfc_backing_choose(const struct bfc_driver *driver, const struct bfc_option
     static unsigned seen;
     if (options->backing == BFC_BACKING_MALLOC)
         return;
-    const char *why = options->backing == BFC_BACKING_AUTO ? is_unfit(driver) : NULL;
+    const char *why = is_unfit(driver, options);
     why = why ? why : fill_in(driver, arena);
     if (!why)
         return;

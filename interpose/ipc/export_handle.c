@@ -81,7 +81,7 @@ static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *h
  */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
-    if (span->start == span->block.region_start) {
+    if (span->start == span->block.region_start && !span->arena->paging.granule) {
         CUresult result = bfc_share_block(driver, span->arena, span->start);
         return result == CUDA_SUCCESS ? driver->cuIpcGetMemHandle(handle, span->start) : result;
     }
