@@ -39,23 +39,28 @@ static bool has_ended(const struct bfc_arena *arena) {
     return bfc_load_acquire(&arena->ended);
 }
 
-static bool enter(struct visit *visit, struct bfc_arena *arena) {
+static bool try_to_enter(struct visit *visit, struct bfc_arena *arena) {
     *visit = (struct visit){.driver = bfc_driver(), .arena = arena};
-    bfc_upstream_note_error(CUDA_ERROR_INVALID_CONTEXT); /* until it is known to be a good one */
     if (bfc_background_is_stopped() || !bfc_arena_await(arena))
         return false;
     if (bfc_current_enter(visit->driver, arena->context, &visit->pushed) != CUDA_SUCCESS) {
         bfc_arena_leave(arena);
         return false;
     }
-    bfc_upstream_note_error(CUDA_SUCCESS);
     visit->mode = bfc_capture_relax_now(visit->driver);
     return true;
 }
 
+static bool enter(struct visit *visit, struct bfc_arena *arena) {
+    bool entered = try_to_enter(visit, arena);
+    if (!entered)
+        bfc_upstream_note_error(CUDA_ERROR_INVALID_CONTEXT);
+    return entered;
+}
+
 /* To give something back, which is ours to do also after the context's end. */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
-    if (enter(visit, arena))
+    if (try_to_enter(visit, arena))
         return true;
     visit->arena = NULL;
     if (bfc_background_is_stopped() || !has_ended(arena))
@@ -158,6 +163,7 @@ static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *p
     failed = false;
     if (enter(&visit, arena)) {
         result = create_charged(arena, bytes, &handle, &why);
+        failed = result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY;
         leave(&visit);
     }
     if (result != CUDA_SUCCESS)

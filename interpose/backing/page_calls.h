@@ -17,8 +17,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
 
 /*
  * Whether the last allocation that failed in this thread failed for a call of virtual memory
- * management other than the one that makes memory, which says nothing of a lack of memory; it is
- * then forgotten.
+ * management, and not for a lack of memory; it is then forgotten.
  */
 bool bfc_pages_take_failure(void);
 
