@@ -70,9 +70,50 @@ static void ask_for_handle(void) {
     MUST(release(block));
 }
 
+/*
+ * A copy from device to device behind a kernel that waits for the host, which goes on only if the
+ * copy does not wait: natively it does not, unless its memory asks for it.
+ */
+static void look(const char *what, void *to, const void *from, bool waits) {
+    unsigned *flag, wanted = 1;
+    CUevent event;
+    MUST(cuMemHostAlloc((void **)&flag, sizeof *flag, CU_MEMHOSTALLOC_DEVICEMAP));
+    *flag = waits;
+    unsigned long long at = address(flag);
+    MUST(launch(NULL, "wait_flag", (void *[]){&at, &wanted}));
+    spin(NULL, 20);
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuEventRecord(event, NULL));
+    MUST(cuMemcpyDtoD(address(to), address(from), KIB));
+    printf("%s: %s\n", what, cuEventQuery(event) == CUDA_SUCCESS ? "waits" : "does not wait");
+    *(volatile unsigned *)flag = 1;
+    MUST(synchronize());
+    MUST(cuEventDestroy(event));
+    MUST(cuMemFreeHost(flag));
+}
+
+/* An attribute is of all the pages of a block, and of its block alone. */
+static void register_block(void) {
+    const size_t large = 40 * MIB;
+    unsigned on = 1;
+    void *from = new_block(KIB);
+    char *block = new_block(large);
+    look("a copy at first", block + large - KIB, from, false);
+    say("SYNC_MEMOPS",
+        (int)cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address(block)));
+    look("a copy to its start", block, from, true);
+    look("a copy to its end", block + large - KIB, from, true);
+    MUST(release(block));
+    block = new_block(large);
+    look("a copy to a later block", block + large - KIB, from, false);
+    MUST(release(block));
+    MUST(release(from));
+}
+
 int main(void) {
     share_with_peer();
     ask_for_handle();
+    register_block();
     end_contexts();
     return 0;
 }
