@@ -50,7 +50,7 @@ static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status 
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
     static unsigned seen;
     CUresult result = bfc_upstream_take_error();
-    if (bfc_pages_take_failure() && !bfc_is_fatal(result))
+    if (bfc_pages_take_failure() && !bfc_driver_is_fatal(result))
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_PAGES);
     if (result != CUDA_SUCCESS)
         return result;

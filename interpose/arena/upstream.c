@@ -123,8 +123,10 @@ CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, const char
     *why = "BFC_LIMIT would be exceeded";
     if (!bfc_device_charge(arena, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *why = "less than BFC_RESERVE would be left to others";
-    if (leaves_enough(bfc_driver(), arena, bytes))
+    bool enough = leaves_enough(bfc_driver(), arena, bytes);
+    *why =
+        enough ? "another job waits for memory" : "less than BFC_RESERVE would be left to others";
+    if (enough && !is_due_to_others(bfc_driver(), arena, bytes))
         return CUDA_SUCCESS;
     bfc_device_refund(arena, bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
