@@ -58,8 +58,8 @@ static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) 
 }
 
 /* The context's own one, and that of host memory. */
-static void end_arenas(const struct bfc_driver *driver, CUcontext context,
-                       unsigned long long id, bool other) {
+static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsigned long long id,
+                       bool other) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_unlink(context, id, other)))
         end_arena(driver, arena);
