@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 5u
+#define BFC_SEGMENT_VERSION 6u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -64,6 +64,7 @@ enum bfc_forward_reason {
     BFC_FORWARD_CAPTURE,   /* forbidden during a stream capture: the driver answers */
     BFC_FORWARD_EXPORTS,   /* BFC_IPC=off, and the process has exported */
     BFC_FORWARD_BYPASSED,  /* above BFC_BYPASS_ABOVE */
+    BFC_FORWARD_NO_PAGES,  /* BFC_BACKING=pages, and the driver refused to map one */
     BFC_FORWARD_REASONS = 16,
 };
 
@@ -173,6 +174,27 @@ struct bfc_waiter {
 
 /* ---- a pool's section ---- */
 
+/*
+ * With BFC_BACKING=pages: the memory behind a pool's addresses, in bytes; all 0 without. A page has
+ * been moved as often as it was mapped, but for the first time. `reserved` of the pool's counters
+ * is what is backed; the rest of `addresses` is bare. Each word is right by itself.
+ */
+struct bfc_segment_pages {
+    uint64_t addresses; /* reserved now */
+    uint64_t created;   /* ever */
+    uint64_t mapped;    /* ever */
+    uint64_t released;  /* ever */
+    uint64_t calls;     /* a count: of virtual memory management */
+    uint64_t ready;     /* in pages without a byte in use, pending or deferred, at `looked_ns` */
+    uint64_t pinned;    /* in pages that were shown to others and stay where they are; as `ready` */
+    uint64_t looked_ns; /* CLOCK_REALTIME; 0: never. When the map is refreshed */
+};
+
+/* Bytes that were mapped more than once. */
+static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {
+    return pages->mapped > pages->created ? pages->mapped - pages->created : 0;
+}
+
 struct bfc_segment_pool {
     uint64_t state;          /* enum bfc_pool_state */
     uint64_t memory;         /* enum bfc_memory */
@@ -192,6 +214,7 @@ struct bfc_segment_pool {
     struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
+    struct bfc_segment_pages pages;
 };
 
 /* All waits for the context that were made for frees. */
@@ -209,10 +232,12 @@ static inline uint64_t bfc_host_waits(const struct bfc_segment_pool *section) {
  * when a reader requests that (refresh_asked), never otherwise. `sequence` is odd while it is
  * written. A cell covers the same number of bytes as the others of its row, but for the last one:
  * `cell_bytes`. Its high nibble is the share in use, its low one the share that is pending or
- * deferred, in fifteenths, rounded up; the rest is ready.
+ * deferred, in fifteenths, rounded up; the rest is ready. BFC_MAP_BARE: there is no page behind any
+ * of it. With pages a row ends where the last page does.
  */
 #define BFC_MAP_ROWS 256u
 #define BFC_MAP_CELLS 128u
+#define BFC_MAP_BARE 0xffu
 
 struct bfc_map_row {
     uint64_t start, size; /* of the region, in bytes */
@@ -359,7 +384,7 @@ struct bfc_segment_header {
     (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) +
+                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

@@ -5,6 +5,7 @@
 #include "interpose/arena/device.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
+#include "interpose/backing/page_calls.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
@@ -45,25 +46,28 @@ static void forget_events(CUcontext context) {
 }
 
 /* One that has left the table; the caller gives its reference. */
-static void end_arena(struct bfc_arena *arena) {
+static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_exports_arena_ended(arena);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
     bfc_log(BFC_LOG_DEBUG, "device %d, context %llu: the pool ends with its context",
             (int)arena->device, arena->id);
+    bfc_pages_end(driver, arena);
     bfc_region_remove_owner(arena);
     bfc_device_refund(arena, UINT64_MAX);
     bfc_arena_drop(arena);
 }
 
 /* The context's own one, and that of host memory. */
-static void end_arenas(CUcontext context, unsigned long long id, bool other) {
+static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsigned long long id,
+                       bool other) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_unlink(context, id, other)))
-        end_arena(arena);
+        end_arena(driver, arena);
 }
 
-void bfc_context_ended_unseen(CUcontext context, unsigned long long id) {
-    end_arenas(context, id, true);
+void bfc_context_ended_unseen(const struct bfc_driver *driver, CUcontext context,
+                              unsigned long long id) {
+    end_arenas(driver, context, id, true);
 }
 
 /*
@@ -74,7 +78,7 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
     bfc_peers_forget(context);
     forget_events(context);
-    end_arenas(context, id, false);
+    end_arenas(driver, context, id, false);
     bfc_imports_context_ended(context);
     bfc_contexts_forget(context);
     if (bfc_capture_context_ended(context))

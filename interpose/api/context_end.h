@@ -20,6 +20,7 @@ CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
 /* A context of this id has the handle now: the one that had it before has ended, and no hook saw
  * it.
  */
-void bfc_context_ended_unseen(CUcontext context, unsigned long long id);
+void bfc_context_ended_unseen(const struct bfc_driver *driver, CUcontext context,
+                              unsigned long long id);
 
 #endif

@@ -10,6 +10,8 @@
 #include "interpose/arena/device.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/arena/upstream.h"
+#include "interpose/backing/page_calls.h"
+#include "interpose/backing/support.h"
 #include "interpose/config/process.h"
 #include "interpose/fences/fences.h"
 #include "interpose/reuse/settle.h"
@@ -67,6 +69,7 @@ static uint64_t upstream_now(void *context) {
 }
 
 static bool make_pool(struct bfc_arena *arena, struct bfc_pool_config *config) {
+    const struct bfc_page_calls pages = bfc_page_calls(arena);
     const struct bfc_upstream upstream = {
         .context = arena,
         .reserve = bfc_upstream_reserve,
@@ -74,6 +77,7 @@ static bool make_pool(struct bfc_arena *arena, struct bfc_pool_config *config) {
         .poll = bfc_reuse_poll,
         .wait = bfc_reuse_wait,
         .now = upstream_now,
+        .pages = arena->paging.granule ? &pages : NULL,
     };
     config->reuse_pending = arena->free_mode == BFC_FREE_ORDERED;
     config->stats = &arena->stats.section->stats;
@@ -156,6 +160,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
         free(arena);
         return NULL;
     }
+    bfc_backing_choose(driver, &process->options, arena);
     bfc_pool_config_default(&config);
     bfc_options_configure(&process->options, arena->device_total, &config);
     arena = complete(arena, driver, process->options.free_mode, &config);

@@ -7,6 +7,7 @@
 #include "interpose/api/group.h"
 #include "interpose/api/open.h"
 #include "interpose/arena/upstream.h"
+#include "interpose/backing/page_calls.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/driver.h"
@@ -39,13 +40,18 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
 
 /* ---- allocating ---- */
 
-/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
+/*
+ * The pool could not serve it: whatever the driver said when it was asked to grow is the answer.
+ * That pages cannot be mapped says nothing of cudaMalloc.
+ */
 static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status status,
                                CUdeviceptr *pointer, size_t bytes) {
     if (status == BFC_NO_HOST_MEMORY)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
     static unsigned seen;
     CUresult result = bfc_upstream_take_error();
+    if (bfc_pages_take_failure() && !bfc_driver_is_fatal(result))
+        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_PAGES);
     if (result != CUDA_SUCCESS)
         return result;
     bfc_log_repeated(BFC_LOG_INFO, &seen, "the pool did not grow for %s: BFC_LIMIT leaves no room",
@@ -333,9 +339,19 @@ static void add_releasable(void *context, const struct bfc_block_info *block) {
         *releasable += block->size;
 }
 
+/* With pages also what lies in pieces: all but the pages that a block in use has a part of. */
+static uint64_t releasable_of(const struct bfc_arena *arena) {
+    struct bfc_page_stats pages;
+    uint64_t releasable = 0;
+    if (bfc_pool_page_stats(arena->pool, &pages))
+        return pages.ready;
+    bfc_pool_visit(arena->pool, add_releasable, &releasable);
+    return releasable;
+}
+
 /*
- * What the program could still get: the driver's free memory and the wholly free regions of all its
- * pools on the device, within the limit. Other cached memory does not count: it lies in pieces.
+ * What the program could still get: the driver's free memory and what all its pools on the device
+ * could give back, within the limit. Other cached memory does not count: it lies in pieces.
  */
 static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t *total_bytes) {
     uint64_t releasable = 0, reserved = 0;
@@ -344,7 +360,7 @@ static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t
         struct bfc_pool_stats stats;
         bfc_reuse_settle(one);
         bfc_pool_read_stats(one->pool, &stats);
-        bfc_pool_visit(one->pool, add_releasable, &releasable);
+        releasable += releasable_of(one);
         reserved += stats.reserved;
     }
     uint64_t others = arena->left_to_others;

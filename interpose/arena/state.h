@@ -32,8 +32,12 @@ struct bfc_arena {
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;
     struct bfc_device *on; /* the same; of host memory: what stands for the host */
-    uint64_t reserved;     /* atomic: its part of that one's, in bytes */
-    bool ended;            /* atomic: its context has ended */
+    struct bfc_paging {
+        uint64_t granule; /* least bytes of a page; 0: regions, no pages (interpose/backing/) */
+        CUmemAllocationProp properties; /* of each page */
+    } paging;                           /* constant once the pool was made */
+    uint64_t reserved;                  /* atomic: its part of that one's, in bytes */
+    bool ended;                         /* atomic: its context has ended */
     unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
     unsigned closers;      /* atomic: threads that are about to end its context */
     unsigned references;   /* atomic: the table's, and the threads' */

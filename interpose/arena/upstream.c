@@ -69,7 +69,7 @@ static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_a
 }
 
 /* What the device has left, for the segment; its context is current. */
-static void note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
+void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     size_t free_bytes, total_bytes;
     if (bfc_arena_is_host(arena) || !driver->cuMemGetInfo_v2 ||
         driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) != CUDA_SUCCESS)
@@ -114,9 +114,22 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
         *why = "the host has no memory for its record";
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    note_device_free(driver, arena);
+    bfc_upstream_note_device_free(driver, arena);
     bfc_current_leave(driver, pushed);
     return result;
+}
+
+CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, const char **why) {
+    *why = "BFC_LIMIT would be exceeded";
+    if (!bfc_device_charge(arena, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    bool enough = leaves_enough(bfc_driver(), arena, bytes);
+    *why =
+        enough ? "another job waits for memory" : "less than BFC_RESERVE would be left to others";
+    if (enough && !is_due_to_others(bfc_driver(), arena, bytes))
+        return CUDA_SUCCESS;
+    bfc_device_refund(arena, bytes);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* On an error `why` says what refused. */
@@ -150,17 +163,25 @@ static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t b
             arena->id, (unsigned long long)start, BFC_BYTES(bytes), what);
 }
 
+void bfc_upstream_note_error(CUresult result) {
+    last_error = result;
+}
+
+enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint64_t bytes,
+                                                  const char *why, CUresult result) {
+    last_error = result;
+    log_refused(arena, bytes, why, result);
+    bfc_events_add_landmark(&arena->stats, BFC_EVENT_REFUSED, 0, bytes);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
+}
+
 enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_addr *start) {
     struct bfc_arena *arena = context;
     CUdeviceptr pointer = 0;
     const char *why;
     CUresult result = reserve_region(arena, bytes, &pointer, &why);
-    if (result != CUDA_SUCCESS) {
-        last_error = result;
-        log_refused(arena, bytes, why, result);
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_REFUSED, 0, bytes);
-        return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
-    }
+    if (result != CUDA_SUCCESS)
+        return bfc_upstream_note_refused(arena, bytes, why, result);
     *start = pointer;
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, pointer, bytes);
     log_region(arena, pointer, bytes, "was reserved");
@@ -192,7 +213,7 @@ static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena
         return;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     last_release = give(driver, arena, start);
-    note_device_free(driver, arena);
+    bfc_upstream_note_device_free(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_current_leave(driver, pushed);
 }
@@ -270,8 +291,15 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
     return result;
 }
 
-/* Whether a region goes or not, its real free tells how the wait was. */
-static CUresult free_own_region(struct bfc_arena *arena) {
+/*
+ * Whether a region goes or not, its real free tells how the wait was. What unmapping pages waits
+ * for nobody says: they only make room.
+ */
+static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    if (arena->paging.granule)
+        return bfc_pool_trim(arena->pool, WAIT_BYTES)
+                   ? relaxed_in_context(driver, arena, allocate_and_free)
+                   : CUDA_ERROR_OUT_OF_MEMORY;
     last_release = CUDA_ERROR_OUT_OF_MEMORY;
     if (!bfc_pool_trim(arena->pool, 1))
         bfc_pool_trim_used(arena->pool, 1);
@@ -282,7 +310,7 @@ CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_a
     arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
     /* The device is full: then memory of ours goes. */
-    return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(arena) : result;
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(driver, arena) : result;
 }
 
 CUresult bfc_upstream_wait_weakly(const struct bfc_driver *driver, struct bfc_arena *arena) {

@@ -9,6 +9,19 @@ enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_ad
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes);
 
 /*
+ * For what grows a pool in another way (interpose/backing/). Charges its growth by so many bytes to
+ * the limit, and checks with BFC_RESERVE, its context being current; on an error `why` says what
+ * refused. bfc_upstream_note_refused: that growing failed so. bfc_upstream_note_error:
+ * the same, of what is no lack of memory. bfc_upstream_note_device_free: that
+ * what the device has left has changed.
+ */
+CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, const char **why);
+enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint64_t bytes,
+                                                  const char *why, CUresult result);
+void bfc_upstream_note_error(CUresult result);
+void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/*
  * Waits for the arena's context as the driver's own free does, whatever captures: by a free of the
  * driver's own, of device memory. Returns its error, which may be of earlier work;
  * CUDA_ERROR_OUT_OF_MEMORY: there is nothing that could be freed. The caller must be allowed to

@@ -8,6 +8,9 @@ uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total) {
     return amount->fraction > 0 ? (uint64_t)(amount->fraction * (double)total) : amount->bytes;
 }
 
+/* A page moves whole: it is a small part of a small device. */
+enum { PAGES_OF_DEVICE = 512 };
+
 static void configure_splitting(const struct bfc_options *options, uint64_t total,
                                 struct bfc_pool_config *config) {
     config->split_ratio = options->split_ratio > 0 ? options->split_ratio : 0;
@@ -24,6 +27,8 @@ void bfc_options_configure(const struct bfc_options *options, uint64_t device_to
     config->growth_max = options->growth_max;
     config->preallocate = bfc_amount_bytes(&options->preallocate, device_total);
     config->limit = bfc_amount_bytes(&options->limit, device_total);
+    config->page_slack = options->page_slack;
+    config->page_most = bfc_min(config->page_most, bfc_max(device_total / PAGES_OF_DEVICE, 1));
     config->pending_budget = options->pending_budget;
     config->gc_threshold =
         bfc_amount_bytes(&options->gc_threshold, bfc_min(config->limit, device_total));

@@ -61,6 +61,19 @@ const struct bfc_option bfc_option_table[] = {
      "Sets how many bytes BFC_GROWTH=preallocate takes from the driver at the first "
      "allocation.",
      NULL},
+    {"BFC_BACKING", BFC_OPTION_CHOICE, "malloc", "malloc, pages, auto", 0, 0, AT(backing),
+     "Sets what is behind the pool's addresses. malloc: whole regions of the driver's "
+     "cuMemAlloc. pages: memory of the driver's virtual memory management, which moves "
+     "behind other addresses where free blocks are too small, or malloc on a device "
+     "without it and unless BFC_IPC is off. auto: pages where the process has one device, and that "
+     "has them; else "
+     "malloc.",
+     NULL},
+    {"BFC_SLACK", BFC_OPTION_NUMBER, "0.03", NULL, 0, 1, AT(page_slack),
+     "With pages, the part of the most memory ever requested that may be reserved beyond "
+     "it before free pages are moved rather than new ones made; at 0 free pages are always "
+     "moved first.",
+     NULL},
     {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
      "Sets the most bytes that this process may reserve on one device; an "
      "allocation beyond it fails with out of memory. At none only the device limits "
@@ -211,9 +224,9 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  may_be_none(option) ? "none or " : "", least, most);
         break;
     case BFC_OPTION_NUMBER:
-        snprintf(text, size, "%sa number from %llu to %llu, such as 1.5",
+        snprintf(text, size, "%sa number from %llu to %llu, such as %s",
                  may_be_none(option) ? "none or " : "", (unsigned long long)option->least,
-                 (unsigned long long)option->most);
+                 (unsigned long long)option->most, option->most > 1 ? "1.5" : "0.5");
         break;
     case BFC_OPTION_SHARE:
         snprintf(text, size,

@@ -14,6 +14,7 @@
 enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
 enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
+enum bfc_backing { BFC_BACKING_MALLOC, BFC_BACKING_PAGES, BFC_BACKING_AUTO };
 enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
 
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
@@ -32,6 +33,8 @@ struct bfc_options {
     uint64_t growth_size;
     uint64_t growth_max;
     struct bfc_amount preallocate;
+    int backing;       /* enum bfc_backing */
+    double page_slack; /* a part of the most that was ever requested */
     struct bfc_amount limit;
     struct bfc_amount reserve;
     uint64_t spill;
@@ -60,7 +63,7 @@ enum bfc_option_kind {
     BFC_OPTION_FLAG,     /* 0 or 1 */
     BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
     BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary); none where that is the default */
-    BFC_OPTION_NUMBER,   /* a decimal number, or none */
+    BFC_OPTION_NUMBER,   /* a decimal number; none where that is the default */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
     BFC_OPTION_FILE,     /* a path, or none */

@@ -9,6 +9,8 @@
 
 struct pair {
     CUcontext accessor, owner;
+    CUdevice device; /* the accessor's, once access was on */
+    bool on;
     struct pair *next;
 };
 
@@ -42,7 +44,7 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     bfc_contexts_add(accessor); /* pairs mean several contexts */
     bfc_contexts_add(owner);
-    *pair = (struct pair){accessor, owner, pairs};
+    *pair = (struct pair){.accessor = accessor, .owner = owner, .next = pairs};
     pairs = pair;
     bfc_fetch_add_seq_cst(&bfc_peer_pairs, 1);
     return CUDA_SUCCESS;
@@ -53,6 +55,41 @@ CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
     CUresult result = add_pair(accessor, owner);
     pthread_mutex_unlock(&lock);
     return result;
+}
+
+void bfc_peers_turn(CUcontext accessor, CUcontext owner, CUdevice device, bool on) {
+    pthread_mutex_lock(&lock);
+    for (struct pair *pair = pairs; pair; pair = pair->next)
+        if (pair->owner == owner && pair->accessor == accessor) {
+            pair->device = device;
+            pair->on = on;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_among(CUdevice device, const CUdevice *devices, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (devices[i] == device)
+            return true;
+    return false;
+}
+
+size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEER_DEVICES_MOST]) {
+    size_t count = 0;
+    if (!bfc_peers_known())
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (const struct pair *pair = pairs; pair && count < BFC_PEER_DEVICES_MOST; pair = pair->next)
+        if (pair->owner == owner && pair->on && pair->device != own &&
+            !is_among(pair->device, devices, count))
+            devices[count++] = pair->device;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+bool bfc_peers_device_may(CUcontext owner, CUdevice device) {
+    CUdevice devices[BFC_PEER_DEVICES_MOST];
+    return is_among(device, devices, bfc_peers_devices(owner, CU_DEVICE_INVALID, devices));
 }
 
 void bfc_peers_forget(CUcontext context) {

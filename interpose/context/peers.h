@@ -31,6 +31,21 @@ static inline bool bfc_peers_known(void) {
 /* Writes those with access to `owner`'s memory; returns how many, at most BFC_PEERS_MOST. */
 size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 
+/*
+ * Which devices may use an owner's memory now: a pair also knows the accessor's device, and whether
+ * access is on. For memory that is not the context's but the device's (interpose/backing/access.h).
+ */
+#define BFC_PEER_DEVICES_MOST ((size_t)64)
+
+/* Notes that access was turned on or off; nothing happens for a pair that is not known. */
+void bfc_peers_turn(CUcontext accessor, CUcontext owner, CUdevice device, bool on);
+
+/* Writes the devices, other than `own`, each once; returns how many. */
+size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEER_DEVICES_MOST]);
+
+/* Whether any context of the device may. */
+bool bfc_peers_device_may(CUcontext owner, CUdevice device);
+
 /* Forgets a context that has ended. */
 void bfc_peers_forget(CUcontext context);
 

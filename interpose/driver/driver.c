@@ -25,6 +25,10 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
                       calls->cuCtxPushCurrent_v2 && calls->cuCtxPopCurrent_v2 &&
                       calls->cuCtxGetDevice && calls->cuCtxSynchronize &&
                       calls->cuDeviceTotalMem_v2;
+    calls->can_page = calls->cuMemAddressReserve && calls->cuMemAddressFree && calls->cuMemCreate &&
+                      calls->cuMemRelease && calls->cuMemMap && calls->cuMemUnmap &&
+                      calls->cuMemSetAccess && calls->cuMemGetAllocationGranularity &&
+                      calls->cuDeviceGetAttribute && calls->cuThreadExchangeStreamCaptureMode;
     calls->can_fence = calls->cuCtxRecordEvent && calls->cuCtxWaitEvent && calls->cuEventCreate &&
                        calls->cuEventQuery && calls->cuEventSynchronize &&
                        calls->cuThreadExchangeStreamCaptureMode;

@@ -53,6 +53,8 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuDevicePrimaryCtxReset_v2, (CUdevice))                                                      \
     X(cuCtxFromGreenCtx, (CUcontext *, CUgreenCtx))                                                \
     X(cuCtxEnablePeerAccess, (CUcontext, unsigned))                                                \
+    X(cuCtxDisablePeerAccess, (CUcontext))                                                         \
+    X(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *, void *))                       \
     X(cuStreamBeginCapture, (CUstream))                                                            \
     X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
     X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \
@@ -83,8 +85,8 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
     X(cuCtxSynchronize, (void))                                                                    \
     X(cuCtxWaitEvent, (CUcontext, CUevent))                                                        \
-    X(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))                                 \
     X(cuDeviceGetCount, (int *))                                                                   \
+    X(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))                                 \
     X(cuDeviceGetName, (char *, int, CUdevice))                                                    \
     X(cuDeviceGetUuid, (CUuuid *, CUdevice))                                                       \
     X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                                   \
@@ -92,6 +94,12 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuEventQuery, (CUevent))                                                                     \
     X(cuEventRecord, (CUevent, CUstream))                                                          \
     X(cuEventRecord_ptsz, (CUevent, CUstream))                                                     \
+    X(cuMemAddressFree, (CUdeviceptr, size_t))                                                     \
+    X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, bfc_cuda_flags))           \
+    X(cuMemGetAllocationGranularity,                                                               \
+      (size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags))                   \
+    X(cuMemRelease, (CUmemGenericAllocationHandle))                                                \
+    X(cuMemUnmap, (CUdeviceptr, size_t))                                                           \
     X(cuEventSynchronize, (CUevent))                                                               \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                             \
     X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
@@ -137,6 +145,7 @@ struct bfc_driver {
     BFC_INCIDENTAL_CALLS(FIELD)
 #undef FIELD
     bool can_pool;  /* it has every call that pooling needs */
+    bool can_page;  /* it has every call of virtual memory management (CUDA 10.2) */
     bool can_fence; /* it can record and await all work of a context (CUDA 12.5) */
 };
 

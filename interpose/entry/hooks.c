@@ -78,6 +78,11 @@ BFC_HOOK(cuPointerSetAttribute,
     return bfc_set_pointer_attribute(driver, value, attribute, pointer);
 }
 
+BFC_HOOK(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address)) {
+    BFC_FIND_DRIVER(driver, cuMemRetainAllocationHandle);
+    return bfc_retain_handle(driver, handle, address);
+}
+
 BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, cuIpcGetMemHandle);
     return bfc_export_handle(driver, handle, pointer);
@@ -214,6 +219,11 @@ BFC_HOOK(cuCtxEnablePeerAccess, (CUcontext owner, unsigned flags)) {
     BFC_FIND_DRIVER(driver, cuCtxEnablePeerAccess);
     BFC_RETRIED_WHEN_FULL(result, BFC_HERE, bfc_share_enable_peer(driver, owner, flags));
     return result;
+}
+
+BFC_HOOK(cuCtxDisablePeerAccess, (CUcontext owner)) {
+    BFC_FIND_DRIVER(driver, cuCtxDisablePeerAccess);
+    return bfc_share_disable_peer(driver, owner);
 }
 
 /* The real call that begins a capture, alone behind the gate. */

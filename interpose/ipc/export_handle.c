@@ -81,7 +81,7 @@ static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *h
  */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
-    if (span->start == span->block.region_start) {
+    if (span->start == span->block.region_start && !span->arena->paging.granule) {
         CUresult result = bfc_share_block(driver, span->arena, span->start);
         return result == CUDA_SUCCESS ? driver->cuIpcGetMemHandle(handle, span->start) : result;
     }
@@ -159,6 +159,17 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
             pointer = 0;
     }
     return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
+}
+
+/* ---- handles of pages ---- */
+
+CUresult bfc_retain_handle(const struct bfc_driver *driver, CUmemGenericAllocationHandle *handle,
+                           void *address) {
+    struct bfc_pointer span;
+    bfc_pointer_lookup((CUdeviceptr)(uintptr_t)address, &span);
+    bool ours = span.kind == BFC_POINTER_POOLED || span.kind == BFC_POINTER_GONE;
+    return driver->cuMemRetainAllocationHandle(handle,
+                                               ours ? (void *)(uintptr_t)BFC_NOWHERE : address);
 }
 
 /* ---- the end of blocks ---- */

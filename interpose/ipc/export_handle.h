@@ -22,6 +22,10 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
+/* cuMemRetainAllocationHandle: refused for pooled memory, as for all that cudaMalloc gave. */
+CUresult bfc_retain_handle(const struct bfc_driver *driver, CUmemGenericAllocationHandle *handle,
+                           void *address);
+
 extern bool bfc_has_exported_native; /* never falls */
 
 /* Whether allocations are to be the driver's own: BFC_IPC=off, and this process has exported. */

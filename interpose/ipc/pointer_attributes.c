@@ -9,6 +9,7 @@
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
+#include "pool/pages.h"
 
 /* Above all ids that a driver counts up to, and positive where a program keeps it signed. */
 #define OUR_BUFFER_IDS (UINT64_C(1) << 62)
@@ -68,8 +69,30 @@ static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *
 
 /* ---- getting attributes ---- */
 
+static bool has_pages(const struct bfc_pointer *span) {
+    return span->kind == BFC_POINTER_POOLED && span->arena->paging.granule;
+}
+
 static void put_value(void *data, uint64_t value) {
     memcpy(data, &value, sizeof value);
+}
+
+/* What the driver says of pages, and would not of what cudaMalloc gave. */
+static void answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
+                             void *data) {
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        memcpy(data, &span->arena->context, sizeof span->arena->context);
+        break;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *(unsigned char *)data = 1;
+        break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        put_value(data, 0);
+        break;
+    default:
+        break;
+    }
 }
 
 /*
@@ -79,6 +102,8 @@ static void put_value(void *data, uint64_t value) {
  */
 static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
+    if (has_pages(span))
+        answer_for_pages(span, attribute, data);
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -192,14 +217,66 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
  */
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 
+/* The driver has it for each page. So many are looked up at once. */
+enum { PAGES_AT_ONCE = 64 };
+
+struct found_pages {
+    unsigned count;
+    bfc_addr start[PAGES_AT_ONCE];
+    bfc_addr end; /* of the last */
+};
+
+static void add_page(void *context, const struct bfc_page_info *page) {
+    struct found_pages *found = context;
+    if (found->count == PAGES_AT_ONCE)
+        return;
+    found->start[found->count++] = page->start;
+    found->end = page->start + page->bytes;
+}
+
+/* For pages that stay where they are meanwhile. */
+static CUresult set_on_pages(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                             bfc_addr start, bfc_addr end, const void *value) {
+    struct found_pages found;
+    CUresult result = CUDA_SUCCESS;
+    do {
+        found.count = 0;
+        bfc_pool_visit_pages(arena->pool, start, end - start, add_page, &found);
+        for (unsigned i = 0; i < found.count && result == CUDA_SUCCESS; i++)
+            result = driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+                                                   found.start[i]);
+        start = found.end;
+    } while (found.count == PAGES_AT_ONCE && start < end && result == CUDA_SUCCESS);
+    return result;
+}
+
+/* Also those that a block had which is free: whoever has them next would be slowed down. */
+static CUresult set_on_all_pages(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                                 const void *value) {
+    bfc_pool_hold_pages(arena->pool);
+    CUresult result = set_on_pages(driver, arena, 0, UINT64_MAX, value);
+    bfc_pool_let_pages(arena->pool);
+    return result;
+}
+
+static CUresult set_at(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                       const void *value, CUdeviceptr pointer) {
+    return has_pages(span)
+               ? set_on_pages(driver, span->arena, span->start, span->start + span->size, value)
+               : driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
+}
+
 /* To clear it where it must stay set, the driver is merely asked for its answer. */
 static CUresult clear_at(const struct bfc_driver *driver, const struct bfc_pointer *span,
                          const void *value, CUdeviceptr pointer) {
     uint64_t state;
     bool stays = span->kind != BFC_POINTER_POOLED ||
                  bfc_block_attributes_sync_memops_in(span->arena, span->block.region_start);
-    return stays ? driver->cuPointerGetAttribute(&state, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer)
-                 : driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
+    if (stays)
+        return driver->cuPointerGetAttribute(&state, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
+    return has_pages(span)
+               ? set_on_all_pages(driver, span->arena, value)
+               : driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
 }
 
 /* The stored flag is set first, and set back if the call fails. */
@@ -211,8 +288,7 @@ static CUresult change_sync_memops(const struct bfc_driver *driver, const struct
     if (bfc_pointer_is_spilled(span)) /* all synchronous copies and sets of host memory wait [D] */
         return CUDA_SUCCESS;
     CUresult result =
-        on ? driver->cuPointerSetAttribute(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer)
-           : clear_at(driver, span, value, pointer);
+        on ? set_at(driver, span, value, pointer) : clear_at(driver, span, value, pointer);
     if (result != CUDA_SUCCESS && before != on)
         note_sync_memops(span, before);
     return result;
@@ -248,7 +324,10 @@ static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, uns
     if (bfc_arena_is_host(arena) || !driver->cuPointerSetAttribute ||
         driver->cuCtxPushCurrent_v2(arena->context) != CUDA_SUCCESS)
         return;
-    driver->cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, region);
+    if (arena->paging.granule)
+        set_on_all_pages(driver, arena, &on);
+    else
+        driver->cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, region);
     bfc_current_pop(driver);
 }
 

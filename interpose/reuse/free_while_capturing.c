@@ -50,6 +50,13 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
+/* The work of a fence that was drawn before the wait had been submitted by then. */
+void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
+    if (!bfc_reuse_has_peers(arena) && clear_deferred(driver, arena) == CUDA_SUCCESS)
+        bfc_pool_complete(arena->pool, drawn);
+}
+
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
     if (bfc_load_seq_cst(&arena->has_deferred) && bfc_capture_state(driver) != BFC_CAPTURE_BARRED)

@@ -31,6 +31,13 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
 /* The same; and where no fence can be recorded, waits as the driver's own free does. */
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
+/*
+ * For a thread that may free, whatever captures: waits as the driver's own free does, after which
+ * all blocks that were free before are ready, those that no fence may be asked for as well. Nothing
+ * happens where the memory to wait with is lacking, or peers may use what is free.
+ */
+void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
+
 /* Captures have ended: gives a fence to what was freed meanwhile, in all arenas. */
 void bfc_reuse_after_captures(const struct bfc_driver *driver);
 

@@ -13,6 +13,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 #include "interpose/fences/fences.h"
+#include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/settle.h"
 
 /* How long a stream is waited for that frees: it may need what this thread does next. */
@@ -25,11 +26,23 @@ static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *ar
     return freed + bfc_pool_trim(arena->pool, bytes);
 }
 
+/* Pages go only when they are ready: what unmapping waits for nobody says. */
+static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena *arena,
+                              uint64_t bytes) {
+    if (!arena->paging.granule)
+        return bfc_pool_trim_used(arena->pool, bytes);
+    if (!bfc_arena_enter(arena))
+        return 0;
+    bfc_reuse_make_all_ready(driver, arena);
+    bfc_arena_leave(arena);
+    return trim_ready(driver, arena, bytes);
+}
+
 /* While something captures there are no fences; the driver's own free waits for what is needed. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
     if (bfc_captures_exist())
-        return bfc_pool_trim_used(arena->pool, bytes);
+        return trim_captured(driver, arena, bytes);
     if (!arena->fences || !bfc_arena_enter(arena))
         return 0;
     bfc_fences_wait(arena->fences, driver, bfc_fences_last(arena->fences), UINT64_MAX, NULL);

@@ -1,6 +1,7 @@
 /* Who may use pooled memory beside its own context, and what is waited for before. */
 #include "interpose/reuse/sharing.h"
 
+#include "interpose/backing/access.h"
 #include "interpose/config/process.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
@@ -23,14 +24,46 @@ static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CU
     return result;
 }
 
+/* Access of the current context, `accessor`, is on or off: pages must be told by device. */
+static CUresult turn_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner,
+                           bool on) {
+    CUdevice device;
+    struct bfc_arena *arena = bfc_arena_of_context(owner, 0);
+    CUresult result = driver->cuCtxGetDevice(&device);
+    if (result == CUDA_SUCCESS)
+        bfc_peers_turn(accessor, owner, device, on);
+    if (result == CUDA_SUCCESS && arena)
+        result = bfc_access_change(driver, arena, device);
+    bfc_arena_drop(arena);
+    return result;
+}
+
+/* Without its pages the peer has not got what it was given: access is turned off again. */
+static CUresult give_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
+    CUresult result = turn_pages(driver, accessor, owner, true);
+    if (result != CUDA_SUCCESS && driver->cuCtxDisablePeerAccess) {
+        turn_pages(driver, accessor, owner, false);
+        driver->cuCtxDisablePeerAccess(owner);
+    }
+    return result;
+}
+
 CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags) {
     CUcontext current = NULL;
-    if (driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner) {
-        CUresult result = add_peer(driver, current, owner);
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
-    return driver->cuCtxEnablePeerAccess(owner, flags);
+    bool known = driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner;
+    CUresult result = known ? add_peer(driver, current, owner) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuCtxEnablePeerAccess(owner, flags);
+    return known && result == CUDA_SUCCESS ? give_pages(driver, current, owner) : result;
+}
+
+CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner) {
+    CUcontext current = NULL;
+    bool known = driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner;
+    CUresult result = driver->cuCtxDisablePeerAccess(owner);
+    if (known && result == CUDA_SUCCESS && bfc_process_if_made())
+        turn_pages(driver, current, owner, false);
+    return result;
 }
 
 /* The mapping's device is another one: this context may have got access to all that is there. */
@@ -45,6 +78,16 @@ static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor
     return result;
 }
 
+static CUresult turn_pages_on(const struct bfc_driver *driver, CUcontext accessor,
+                              CUdevice device) {
+    struct bfc_arena *arena = NULL;
+    CUresult result = CUDA_SUCCESS;
+    while (result == CUDA_SUCCESS && (arena = bfc_arena_next_on(device, arena)))
+        result = turn_pages(driver, accessor, arena->context, true);
+    bfc_arena_drop(arena);
+    return result;
+}
+
 CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext accessor,
                                CUdeviceptr mapped) {
     CUdevice own, device;
@@ -53,5 +96,6 @@ CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext access
             CUDA_SUCCESS ||
         device == own)
         return CUDA_SUCCESS;
-    return add_peers_on(driver, accessor, device);
+    CUresult result = add_peers_on(driver, accessor, device);
+    return result == CUDA_SUCCESS ? turn_pages_on(driver, accessor, device) : result;
 }

@@ -18,6 +18,9 @@ CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *aren
 /* The current context is to get access to the memory of `owner`: `real` does it. */
 CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags);
 
+/* The current context is to lose it. */
+CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner);
+
 /*
  * The current context, `accessor`, has mapped another process's memory, which enables peer access
  * if the memory is another device's. An error: the host has no memory, or the peers are too many.

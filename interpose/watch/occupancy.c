@@ -9,13 +9,14 @@
 #include "interpose/arena/arena.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/stats/segment.h"
+#include "pool/pages.h"
 
 /* Blocks that one refresh looks at, of all pools: some milliseconds of the helper thread. */
 #define MOST_BLOCKS 200000u
 
-/* Bytes in use and pending in each cell of the row under way. */
+/* Bytes in use, pending and without a page in each cell of the row under way. */
 struct row_sums {
-    uint64_t in_use[BFC_MAP_CELLS], pending[BFC_MAP_CELLS];
+    uint64_t in_use[BFC_MAP_CELLS], pending[BFC_MAP_CELLS], bare[BFC_MAP_CELLS];
 };
 
 /* Adds a block to each cell that it touches. */
@@ -30,10 +31,12 @@ static void add_block_to_row(const struct bfc_map_row *row, uint64_t *sums,
     }
 }
 
-/* A block is live, ready, or free under a fence (pending, deferred). */
+/* A block is live, ready, free under a fence (pending, deferred), or no memory at all. */
 static void add_to_sums(const struct bfc_map_row *row, struct row_sums *sums,
                         const struct bfc_block_info *block) {
-    if (block->live)
+    if (block->bare)
+        add_block_to_row(row, sums->bare, block);
+    else if (block->live)
         add_block_to_row(row, sums->in_use, block);
     else if (block->fence != BFC_NO_FENCE)
         add_block_to_row(row, sums->pending, block);
@@ -49,7 +52,8 @@ static void set_cells(struct bfc_map_row *row, const struct row_sums *sums) {
         uint64_t bytes = bfc_min(row->cell_bytes, row->size - i * row->cell_bytes);
         unsigned in_use = fifteenths(sums->in_use[i], bytes);
         unsigned pending = fifteenths(sums->pending[i], bytes);
-        row->cells[i] = (uint8_t)(in_use << 4 | pending);
+        row->cells[i] =
+            sums->bare[i] == bytes ? (uint8_t)BFC_MAP_BARE : (uint8_t)(in_use << 4 | pending);
     }
 }
 
@@ -72,13 +76,34 @@ static bool fill_row(struct bfc_arena *arena, struct bfc_map_row *row, uint64_t 
     return *blocks_left != 0;
 }
 
+/* Of reserved addresses far more are bare, at the end, than the map could show. */
+static uint64_t backed_size(struct bfc_arena *arena, uint64_t start, uint64_t size) {
+    struct bfc_block_info last;
+    return arena->paging.granule && bfc_pool_find(arena->pool, start + size - 1, &last) && last.bare
+               ? last.start - start
+               : size;
+}
+
+static void note_pages(struct bfc_arena *arena) {
+    struct bfc_page_stats stats;
+    struct bfc_segment_pages *pages = &arena->stats.section->pages;
+    if (!bfc_pool_page_stats(arena->pool, &stats))
+        return;
+    bfc_store_relaxed(&pages->ready, stats.ready);
+    bfc_store_relaxed(&pages->pinned, stats.pinned);
+    bfc_store_relaxed(&pages->looked_ns, bfc_wall_clock_ns());
+}
+
 static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *map,
                       unsigned *blocks_left) {
     uint64_t start = 0, size = 0;
     while (bfc_region_next(start + size, arena, &start, &size)) {
         struct bfc_map_row *row = &map->row[map->rows];
         bool room = map->rows < BFC_MAP_ROWS && *blocks_left;
-        if (room && fill_row(arena, row, start, size, blocks_left)) {
+        uint64_t shown = backed_size(arena, start, size);
+        if (!shown)
+            continue;
+        if (room && fill_row(arena, row, start, shown, blocks_left)) {
             row->pool = pool;
             map->rows++;
         } else if (!room) {
@@ -108,6 +133,7 @@ void bfc_occupancy_refresh(void) {
     map.rows = map.left_out = 0;
     while ((arena = bfc_arena_next(arena))) {
         bfc_pool_read_stats(arena->pool, &stats);
+        note_pages(arena);
         if (arena->stats.segment)
             map_arena(arena, arena->stats.section_index, &map, &blocks_left);
     }

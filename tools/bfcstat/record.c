@@ -89,6 +89,9 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_unsigned(json, "allocations", stats->allocations);
     json_unsigned(json, "hits", stats->hits);
     json_unsigned(json, "misses", stats->misses);
+    json_unsigned(json, "page_addresses", pool->pages.addresses);
+    json_unsigned(json, "page_calls", pool->pages.calls);
+    json_unsigned(json, "pages_moved", bfc_pages_moved(&pool->pages));
     json_unsigned(json, "waits", stats->waits);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "out_of_memory", stats->out_of_memory);

@@ -246,7 +246,9 @@ static void draw_device(int line, const struct bfc_segment_pool *pool) {
 
 static void put_cell(uint8_t cell) {
     unsigned used = cell >> 4, pending = cell & 15;
-    if (used)
+    if (cell == BFC_MAP_BARE)
+        put_cells(1, ' ', PLAIN);
+    else if (used)
         put_cells(1, used == 15 ? '#' : '+', USE);
     else
         put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);

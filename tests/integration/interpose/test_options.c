@@ -159,6 +159,10 @@ Test(options, numbers_shares_and_none) {
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
         cr_expect_not(set(&options, "BFC_SPLIT_RATIO", malformed[i]), "%s", malformed[i]);
     cr_expect(set(&options, "BFC_TRIM_IDLE", "0"));
+    cr_expect(set(&options, "BFC_SLACK", "0.5"));
+    cr_expect_float_eq(options.page_slack, 0.5, 1e-9);
+    cr_expect_not(set(&options, "BFC_SLACK", "none"), "none is no slack: 0 is");
+    cr_expect_not(set(&options, "BFC_SLACK", "1.5"));
     cr_expect(set(&options, "BFC_RESERVE", "0"));
     cr_expect(set(&options, "BFC_RESERVE", "0.1"));
     cr_expect_not(set(&options, "BFC_RESERVE", "none"));

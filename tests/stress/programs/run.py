@@ -2,7 +2,7 @@
 """Compares random programs preloaded with the same programs natively.
 
 usage: run.py [--seconds N] [--operations N] [--first SEED] [--count N] [--steps N] [--modes MODES]
-              [--unrefused] [--spilled] [--without SCENES] [--go-on] [--caught] LIBRARY PROGRAM [LINKED]
+              [--unrefused] [--spilled] [--pages] [--without SCENES] [--go-on] [--caught] LIBRARY PROGRAM [LINKED]
 
 For each seed PROGRAM runs natively once and with LIBRARY preloaded in each mode (sync,lazy,ordered)
 on the stand-in GPU, with a set-up (devices and their memory, how late work is done, refusals of
@@ -16,7 +16,7 @@ or seeds. BFC_STRESS_SECONDS and BFC_STRESS_OPERATIONS in the environment overri
 make it long: BFC_STRESS_OPERATIONS=100000000 is a night's work done in minutes. --without leaves
 scenes out (random_program.c has their names), to look behind a known defect, --unrefused the
 refusals; with --spilled most memory or all is host memory (BFC_SPILL), whose free does not wait
-for anything; --go-on does not stop at the first difference. With --caught, LIBRARY lacks a safeguard, and a difference must be found.
+for anything, with --pages pages are behind the pools, on one device; --go-on does not stop at the first difference. With --caught, LIBRARY lacks a safeguard, and a difference must be found.
 """
 
 import argparse
@@ -47,6 +47,8 @@ def settings_of(seed, options):
         "BFC_PENDING_BUDGET": chance.choice(["0", "1M", "16M", "256M"]),
         "BFC_GROWTH": chance.choice(["double", "double", "fixed", "exact"]),
     }
+    if options.pages:
+        settings.update(BFC_BACKING="pages", BFC_IPC="off", SIM_DEVICES="1")
     rate = chance.choice([0, 0, 50, 500, 5000])
     if rate and not options.unrefused:
         settings["SIM_FAIL"] = f"random:{seed}:{rate}"
@@ -154,6 +156,7 @@ def parse():
     parser.add_argument("--modes", default="sync,lazy,ordered")
     parser.add_argument("--unrefused", action="store_true")
     parser.add_argument("--spilled", action="store_true")
+    parser.add_argument("--pages", action="store_true")
     parser.add_argument("--without")
     parser.add_argument("--go-on", action="store_true")
     parser.add_argument("--caught", action="store_true")

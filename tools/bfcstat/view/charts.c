@@ -12,8 +12,10 @@
 
 /* --- the map --- */
 
-/* Two cells a character: # full, + partly in use, ~ pending, . free. */
+/* Two cells a character: # full, + partly in use, ~ pending, . free, - without a page. */
 static char cell_sign(uint8_t a, uint8_t b) {
+    if (a == BFC_MAP_BARE || b == BFC_MAP_BARE)
+        return a == b ? '-' : cell_sign(a == BFC_MAP_BARE ? b : a, a == BFC_MAP_BARE ? b : a);
     unsigned used = (a >> 4) + (b >> 4), pending = (a & 15) + (b & 15);
     return used >= 30 ? '#' : used ? '+' : pending ? '~' : '.';
 }
@@ -28,11 +30,19 @@ static void show_row(const struct bfc_map_row *row, FILE *stream) {
     putc('\n', stream);
 }
 
+static bool has_bare_cells(const struct bfc_map *map) {
+    for (uint64_t i = 0; i < map->rows; i++)
+        if (memchr(map->row[i].cells, (int)BFC_MAP_BARE, BFC_MAP_CELLS))
+            return true;
+    return false;
+}
+
 static void show_map(const struct bfc_job *job, FILE *stream) {
     uint64_t rows = job->map.rows, shown = rows < ROWS_SHOWN ? rows : ROWS_SHOWN;
     if (rows == 0)
         return;
-    fputs("\nmap (# in use, + partly, ~ pending, . free)\n", stream);
+    fprintf(stream, "\nmap (# in use, + partly, ~ pending, . free%s)\n",
+            has_bare_cells(&job->map) ? ", - no page" : "");
     for (uint64_t i = 0; i < shown; i++)
         show_row(&job->map.row[i], stream);
     if (rows - shown + job->map.left_out > 0)

@@ -42,6 +42,24 @@ static void put_memory(struct json_writer *json, const struct bfc_pool_stats *st
     json_unsigned(json, "peak_reserved", stats->peak_reserved);
 }
 
+static void put_pages(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    const struct bfc_segment_pages *pages = &pool->pages;
+    if (!pages->calls) {
+        json_null(json, "pages");
+        return;
+    }
+    json_object(json, "pages");
+    json_unsigned(json, "addresses", pages->addresses);
+    json_unsigned(json, "backed", pool->stats.reserved);
+    json_unsigned(json, "ready", pages->ready);
+    json_unsigned(json, "pinned", pages->pinned);
+    json_unsigned(json, "created", pages->created);
+    json_unsigned(json, "moved", bfc_pages_moved(pages));
+    json_unsigned(json, "released", pages->released);
+    json_unsigned(json, "calls", pages->calls);
+    json_object_end(json);
+}
+
 static void put_counters(struct json_writer *json, const struct bfc_pool_stats *stats) {
     json_unsigned(json, "allocations", stats->allocations);
     json_unsigned(json, "frees", stats->frees);
@@ -109,6 +127,7 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
         json_null(json, "device_free");
     json_unsigned(json, "context", pool->context_id);
     put_memory(json, &pool->stats);
+    put_pages(json, pool);
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "host_wait_ns", pool->host_wait_ns);

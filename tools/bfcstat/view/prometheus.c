@@ -50,6 +50,13 @@ static const struct family families[] = {
     {"invalid_frees_total", "counter", "Double or interior frees.", STATS(invalid_frees), 1},
     {"fence_waits_total", "counter", "Waits of the pool for device work.", STATS(waits), 1},
     {"fence_wait_seconds_total", "counter", "Time in those waits.", STATS(wait_ns), 1e-9},
+    {"page_addresses_bytes", "gauge", "Addresses reserved for pages.", FIELD(pages.addresses), 1},
+    {"pages_ready_bytes", "gauge", "Pages that could move, when the map was last refreshed.",
+     FIELD(pages.ready), 1},
+    {"pages_created_bytes_total", "counter", "Pages made.", FIELD(pages.created), 1},
+    {"pages_mapped_bytes_total", "counter", "Pages mapped, new or moved.", FIELD(pages.mapped), 1},
+    {"pages_released_bytes_total", "counter", "Pages given back.", FIELD(pages.released), 1},
+    {"page_calls_total", "counter", "Driver calls for pages.", FIELD(pages.calls), 1},
     {"host_waits_total", "counter", "Waits of the host made for frees.", FIELD(host_waits), 1},
     {"host_wait_seconds_total", "counter", "Time in those waits.", FIELD(host_wait_ns), 1e-9},
 };

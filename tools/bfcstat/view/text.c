@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "tools/bfcstat/view/view.h"
 #include "tools/text/text.h"
 
@@ -196,6 +197,34 @@ static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
     show_fragmentation(stats, stream);
 }
 
+static void show_page_state(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_pages *pages = &pool->pages;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (!pages->looked_ns)
+        return;
+    uint64_t ready = bfc_min(pages->ready, pool->stats.reserved);
+    label(stream, "");
+    fprintf(stream, "%13sready to move %s, behind blocks %s", "",
+            bfc_bytes_text(ready, a, sizeof a),
+            bfc_bytes_text(pool->stats.reserved - ready, b, sizeof b));
+    if (pages->pinned)
+        fprintf(stream, ", shown to others %s", bfc_bytes_text(pages->pinned, a, sizeof a));
+    fputc('\n', stream);
+}
+
+static void show_pages(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_pages *pages = &pool->pages;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (!pages->calls)
+        return;
+    show_amount(stream, "pages", pool->stats.reserved);
+    fprintf(stream, "   behind %s of addresses; moved so far %s in %s calls\n",
+            bfc_bytes_text(pages->addresses, a, sizeof a),
+            bfc_bytes_text(bfc_pages_moved(pages), b, sizeof b),
+            text_count(pages->calls, (char[TEXT_FIGURE]){0}, TEXT_FIGURE));
+    show_page_state(pool, stream);
+}
+
 static void show_device_free(const struct bfc_segment_pool *pool, FILE *stream) {
     if (pool->device_free_ns == 0)
         return;
@@ -285,6 +314,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
         fprintf(stream, "  it %s\n", waiter_text(job_waiter(job, index), waiting, sizeof waiting));
     }
     show_memory(&pool->stats, stream);
+    show_pages(pool, stream);
     show_device_free(pool, stream);
     show_calls(pool, stream);
 }
