@@ -9,7 +9,7 @@
 
 /* Occupies the free ones of descriptors 0 to 2 with descriptors that can be neither read nor
  * written, and opens the file above them. */
-static int open_above(int directory, const char *path, int flags, mode_t mode) {
+static int open_held(int directory, const char *path, int flags, mode_t mode) {
     int held[FIRST_OWN_DESCRIPTOR], count = 0, file = -1;
     while (count < FIRST_OWN_DESCRIPTOR && (held[count] = open("/", O_PATH | O_CLOEXEC)) >= 0 &&
            held[count] < FIRST_OWN_DESCRIPTOR)
@@ -28,12 +28,21 @@ static int open_above(int directory, const char *path, int flags, mode_t mode) {
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode) {
     for (int i = 0; i < FIRST_OWN_DESCRIPTOR; i++)
         if (fcntl(i, F_GETFD) < 0)
-            return open_above(directory, path, flags, mode);
+            return open_held(directory, path, flags, mode);
     return openat(directory, path, flags | O_CLOEXEC, mode);
 }
 
 int bfc_open(const char *path, int flags, mode_t mode) {
     return bfc_open_at(AT_FDCWD, path, flags, mode);
+}
+
+int bfc_open_above(int file) {
+    if (file < 0 || file >= FIRST_OWN_DESCRIPTOR)
+        return file;
+    int above = fcntl(file, F_DUPFD_CLOEXEC, FIRST_OWN_DESCRIPTOR), reason = errno;
+    close(file);
+    errno = reason;
+    return above;
 }
 
 DIR *bfc_open_folder_at(int directory, const char *path) {

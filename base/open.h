@@ -12,6 +12,10 @@
  */
 int bfc_open_at(int directory, const char *path, int flags, mode_t mode);
 int bfc_open(const char *path, int flags, mode_t mode);
+/* The same for a descriptor that was made in another way: one above the standard ones in its place,
+ * which is closed then. */
+int bfc_open_above(int file);
+
 DIR *bfc_open_folder_at(int directory, const char *path);
 
 #endif

@@ -55,6 +55,8 @@ static const char *fill_in(const struct bfc_driver *driver, struct bfc_arena *ar
     if (!has(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, arena->device))
         return "the device does not support it";
     arena->paging.properties = properties_on(driver, arena->device);
+    if (!driver->can_share_pages || !arena->paging.properties.requestedHandleTypes)
+        return "its memory could not be shared with other processes";
     if (!find_granule(driver, &arena->paging))
         return "the driver names no size for pages";
     if (!can_make_page(driver, &arena->paging))

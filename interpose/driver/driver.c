@@ -29,6 +29,9 @@ static void find_calls(struct bfc_driver *calls, const struct link_map *library)
                       calls->cuMemRelease && calls->cuMemMap && calls->cuMemUnmap &&
                       calls->cuMemSetAccess && calls->cuMemGetAllocationGranularity &&
                       calls->cuDeviceGetAttribute && calls->cuThreadExchangeStreamCaptureMode;
+    calls->can_share_pages = calls->can_page && calls->cuMemExportToShareableHandle &&
+                             calls->cuMemImportFromShareableHandle &&
+                             calls->cuMemGetAllocationPropertiesFromHandle;
     calls->can_fence = calls->cuCtxRecordEvent && calls->cuCtxWaitEvent && calls->cuEventCreate &&
                        calls->cuEventQuery && calls->cuEventSynchronize &&
                        calls->cuThreadExchangeStreamCaptureMode;

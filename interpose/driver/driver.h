@@ -96,8 +96,12 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuEventRecord_ptsz, (CUevent, CUstream))                                                     \
     X(cuMemAddressFree, (CUdeviceptr, size_t))                                                     \
     X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, bfc_cuda_flags))           \
+    X(cuMemExportToShareableHandle,                                                                \
+      (void *, CUmemGenericAllocationHandle, CUmemAllocationHandleType, bfc_cuda_flags))           \
     X(cuMemGetAllocationGranularity,                                                               \
       (size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags))                   \
+    X(cuMemGetAllocationPropertiesFromHandle,                                                      \
+      (CUmemAllocationProp *, CUmemGenericAllocationHandle))                                       \
     X(cuMemRelease, (CUmemGenericAllocationHandle))                                                \
     X(cuMemUnmap, (CUdeviceptr, size_t))                                                           \
     X(cuEventSynchronize, (CUevent))                                                               \
@@ -144,9 +148,10 @@ struct bfc_driver {
 #define FIELD(name, place, parameters, arguments) CUresult(*name) parameters;
     BFC_INCIDENTAL_CALLS(FIELD)
 #undef FIELD
-    bool can_pool;  /* it has every call that pooling needs */
-    bool can_page;  /* it has every call of virtual memory management (CUDA 10.2) */
-    bool can_fence; /* it can record and await all work of a context (CUDA 12.5) */
+    bool can_pool;        /* it has every call that pooling needs */
+    bool can_page;        /* it has every call of virtual memory management (CUDA 10.2) */
+    bool can_share_pages; /* and those that pass such memory to other processes */
+    bool can_fence;       /* it can record and await all work of a context (CUDA 12.5) */
 };
 
 /* The driver's functions once found, and the slow way to find them. */

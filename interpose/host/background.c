@@ -2,14 +2,46 @@
 #include "interpose/host/background.h"
 
 #include <stddef.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "interpose/host/thread.h"
+
+#define LONGEST_STOP_NS ((uint64_t)1000 * 1000 * 1000)
 
 static __thread bool is_background INITIAL_EXEC;
-static bool working, stopping; /* atomic */
+static unsigned working; /* atomic: pieces of work under way */
+static bool stopping;    /* atomic */
+static pid_t starter;    /* atomic: the process whose threads they are */
+
+/* ---- starting ---- */
+
+/*
+ * At exit, before the driver's own handlers, which were there before our threads were: waits for
+ * their last calls, but not for ever, since these may wait for work that never ends. A forked child
+ * has no such threads.
+ */
+static void stop_at_exit(void *unused) {
+    (void)unused;
+    if (bfc_load_relaxed(&starter) == getpid())
+        bfc_background_stop(LONGEST_STOP_NS);
+}
+
+/* What these threads call needs little stack; the program's address space is spared the default's.
+ */
+#define STACK_BYTES ((size_t)256 * 1024)
+
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+
+bool bfc_background_start(void *(*run)(void *), void *argument) {
+    bfc_store_relaxed(&starter, getpid());
+    __cxa_atexit(stop_at_exit, NULL, NULL);
+    return bfc_thread_start(run, argument, STACK_BYTES);
+}
+
+/* ---- working ---- */
 
 void bfc_background_enter(void) {
     is_background = true;
@@ -26,7 +58,7 @@ bool bfc_background_is_stopped(void) {
 /* Publishes `working`, then checks `stopping`; a stop does the reverse. So of a piece of work and a
  * stop that begin together, at least one sees the other. */
 bool bfc_background_begin(void) {
-    bfc_store_seq_cst(&working, true);
+    bfc_fetch_add_seq_cst(&working, 1);
     if (!bfc_background_is_stopped())
         return true;
     bfc_background_end();
@@ -34,12 +66,12 @@ bool bfc_background_begin(void) {
 }
 
 void bfc_background_end(void) {
-    bfc_store_release(&working, false);
+    bfc_fetch_sub_release(&working, 1);
 }
 
 void bfc_background_stop(uint64_t longest_ns) {
     bfc_store_seq_cst(&stopping, true);
     uint64_t start = bfc_now_ns();
-    while (bfc_load_seq_cst(&working) && bfc_now_ns() - start < longest_ns)
+    while (bfc_load_seq_cst(&working) != 0 && bfc_now_ns() - start < longest_ns)
         bfc_nap(50000);
 }

@@ -1,10 +1,9 @@
 /*
- * Whether the library's own thread may work. Once the process exits, that thread must not call the
+ * Whether the library's own threads may work. Once the process exits, these must not call the
  * driver any more, because the driver may already be shutting down.
  *
- * That thread is the helper (interpose/watch/helper.h). It encloses each piece of work that
- * may call the driver in bfc_background_begin and _end; the thread that exits calls
- * bfc_background_stop.
+ * Such a thread calls bfc_background_enter first, and encloses each piece of work that may call the
+ * driver in bfc_background_begin and _end; the thread that exits calls bfc_background_stop.
  */
 #ifndef BFC_INTERPOSE_BACKGROUND_H
 #define BFC_INTERPOSE_BACKGROUND_H
@@ -12,7 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Declares the calling thread to be the background thread. */
+/*
+ * Starts a thread of the library's own, with all signals blocked, since the program's handlers must
+ * not run there. At the process's exit its work is stopped (bfc_background_stop), before the
+ * driver's own handlers run. False: the host has no memory, or allows no thread.
+ */
+bool bfc_background_start(void *(*run)(void *), void *argument);
+
+/* Declares the calling thread to be a background thread. */
 void bfc_background_enter(void);
 
 /* In that thread, before and after work that may call the driver. False: the process exits, and the
@@ -26,7 +32,7 @@ void bfc_background_stop(uint64_t longest_ns);
 /* Whether the process is on its way out. */
 bool bfc_background_is_over(void);
 
-/* Whether the calling thread is the background thread, and was stopped. Thread-safe. */
+/* Whether the calling thread is a background thread, and was stopped. Thread-safe. */
 bool bfc_background_is_stopped(void);
 
 #endif

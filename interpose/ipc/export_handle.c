@@ -9,6 +9,8 @@
 #include "interpose/config/process.h"
 #include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
+#include "interpose/ipc/page_exports.h"
+#include "interpose/ipc/page_server.h"
 #include "interpose/ipc/pointer_attributes.h"
 #include "interpose/ipc/pointer_lookup.h"
 #include "interpose/ipc/token_table.h"
@@ -18,18 +20,49 @@ bool bfc_has_exported_native;
 
 /* ---- tokens ---- */
 
-static bool make_token(const struct bfc_pointer *span, const CUipcMemHandle *region,
-                       struct bfc_token *token) {
+/* The row's handle, or which pages it is. */
+static CUresult describe(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                         struct bfc_row *row) {
     const struct bfc_block_info *block = &span->block;
-    struct bfc_row row = {.region_size = block->region_size,
-                          .offset = block->start - block->region_start,
-                          .size = block->requested};
-    memcpy(row.handle, region, sizeof row.handle);
-    *token = (struct bfc_token){.generation = block->id};
-    if (bfc_token_table_publish(token, &row))
+    CUipcMemHandle region;
+    if (bfc_page_exports_describe(span->arena, block, row))
+        return CUDA_SUCCESS;
+    *row = (struct bfc_row){.region_size = block->region_size,
+                            .offset = block->start - block->region_start,
+                            .size = block->requested};
+    CUresult result = driver->cuIpcGetMemHandle(&region, block->region_start);
+    memcpy(row->handle, &region, result == CUDA_SUCCESS ? sizeof row->handle : 0);
+    return result;
+}
+
+/* What importers find behind the token. */
+static bool offer_pages(const struct bfc_pointer *span, const struct bfc_token *token) {
+    if (!bfc_page_exports_add(token, span->arena, &span->block))
+        return false;
+    if (bfc_page_server_start())
         return true;
-    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no room for a token: %s in /dev/shm",
+    bfc_page_exports_end(token);
+    return false;
+}
+
+static void retire_token(const struct bfc_token *token) {
+    bfc_token_table_retire(token);
+    bfc_page_exports_end(token);
+}
+
+static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
+                       struct bfc_token *token) {
+    *token = (struct bfc_token){.generation = span->block.id};
+    if (!bfc_token_table_publish(token, row)) {
+        bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no room for a token: %s in /dev/shm",
+                strerror(errno));
+        return false;
+    }
+    if (!row->pages || offer_pages(span, token))
+        return true;
+    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no thread or memory for importers of pages: %s",
             strerror(errno));
+    bfc_token_table_retire(token);
     return false;
 }
 
@@ -38,12 +71,12 @@ static bool note_token(const struct bfc_pointer *span, struct bfc_token *token) 
     struct bfc_token made = *token;
     bool noted = bfc_block_attributes_set_token(span->id, span->arena, token);
     if (!noted || memcmp(&made, token, sizeof made) != 0)
-        bfc_token_table_retire(&made);
+        retire_token(&made);
     return noted;
 }
 
 /* One token a block, since programs tell memory apart by its handle. */
-static bool find_or_make_token(const struct bfc_pointer *span, const CUipcMemHandle *region,
+static bool find_or_make_token(const struct bfc_pointer *span, struct bfc_row *row,
                                struct bfc_token *token) {
     struct bfc_block_attributes attributes;
     if (bfc_block_attributes_find(span->id, &attributes) && attributes.exported) {
@@ -51,23 +84,23 @@ static bool find_or_make_token(const struct bfc_pointer *span, const CUipcMemHan
         return true;
     }
     int before = errno;
-    bool made = make_token(span, region, token) && note_token(span, token);
+    bool made = make_token(span, row, token) && note_token(span, token);
     errno = before;
     return made;
 }
 
 static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
-    CUipcMemHandle region;
+    struct bfc_row row;
     struct bfc_token token;
     if (!handle)
         return driver->cuIpcGetMemHandle(NULL, span->start);
     CUresult result = bfc_share_block(driver, span->arena, span->start);
     if (result == CUDA_SUCCESS)
-        result = driver->cuIpcGetMemHandle(&region, span->block.region_start);
+        result = describe(driver, span, &row);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!find_or_make_token(span, &region, &token))
+    if (!find_or_make_token(span, &row, &token))
         return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(handle, &token, sizeof token);
     return CUDA_SUCCESS;
@@ -76,12 +109,14 @@ static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *h
 /* ---- without tokens ---- */
 
 /*
- * The driver's handle of a region stands for the block at its start as well, and for no other. What
- * was allocated from the pool before the first export cannot be moved.
+ * The driver's handle of a region stands for the block at its start as well, and for no other;
+ * pages have none. What was allocated from the pool before the first export cannot be moved.
  */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
-    if (span->start == span->block.region_start && !span->arena->paging.granule) {
+    struct bfc_row row;
+    if (span->start == span->block.region_start &&
+        !bfc_page_exports_describe(span->arena, &span->block, &row)) {
         CUresult result = bfc_share_block(driver, span->arena, span->start);
         return result == CUDA_SUCCESS ? driver->cuIpcGetMemHandle(handle, span->start) : result;
     }
@@ -167,7 +202,7 @@ CUresult bfc_retain_handle(const struct bfc_driver *driver, CUmemGenericAllocati
                            void *address) {
     struct bfc_pointer span;
     bfc_pointer_lookup((CUdeviceptr)(uintptr_t)address, &span);
-    bool ours = span.kind == BFC_POINTER_POOLED || span.kind == BFC_POINTER_GONE;
+    bool ours = span.kind != BFC_POINTER_FOREIGN;
     return driver->cuMemRetainAllocationHandle(handle,
                                                ours ? (void *)(uintptr_t)BFC_NOWHERE : address);
 }
@@ -192,7 +227,7 @@ void bfc_exports_kept(struct bfc_arena *arena, uint64_t id) {
 
 static void retire(const struct bfc_block_attributes *attributes) {
     if (attributes->exported)
-        bfc_token_table_retire(&attributes->token);
+        retire_token(&attributes->token);
 }
 
 void bfc_exports_freed(uint64_t id) {

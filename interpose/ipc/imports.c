@@ -8,15 +8,19 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/ipc/page_imports.h"
 #include "interpose/ipc/token_table.h"
 #include "interpose/reuse/sharing.h"
 
 /* Import ids stand apart from block ids: a process may have both. */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
-/* One region, mapped into one context. opens ≤ uses; both ≥ 1 while it is listed. */
+/* One region, or the pages of one block, mapped into one context. opens ≤ uses; both ≥ 1 while it
+ * is listed. */
 struct mapping {
-    CUipcMemHandle handle;
+    CUipcMemHandle handle; /* pages: the block's token */
+    bool has_pages;
     CUcontext context;
     CUdeviceptr base;
     uint64_t size;  /* bytes */
@@ -151,7 +155,7 @@ struct opening {
     unsigned flags;
     uint64_t table, generation;
     struct bfc_row row;
-    CUipcMemHandle region;
+    CUipcMemHandle region; /* as a mapping's handle */
 };
 
 static bool is_same_block(const struct import *import, const struct opening *opening) {
@@ -181,7 +185,7 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
     return true;
 }
 
-/* A block of a region that is mapped already, and not open itself. */
+/* A block of a region that is mapped already, and not open itself; with pages also one that is. */
 static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     bool used = false;
     pthread_mutex_lock(&all.lock);
@@ -189,7 +193,8 @@ static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     if (mapping) {
         CUdeviceptr start = mapping->base + opening->row.offset;
         const struct import *open = import_at(start);
-        used = (!open || !is_same_block(open, opening)) && add_use(mapping, opening);
+        used = (mapping->has_pages || !open || !is_same_block(open, opening)) &&
+               add_use(mapping, opening);
         if (used)
             *pointer = start;
     }
@@ -205,6 +210,7 @@ static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr b
     if (!mapping)
         return NULL;
     *mapping = (struct mapping){.handle = opening->region,
+                                .has_pages = opening->row.pages != 0,
                                 .context = opening->context,
                                 .base = base,
                                 .size = size,
@@ -266,6 +272,56 @@ static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) 
     return result;
 }
 
+/* Another thread may have mapped the block meanwhile: its mapping stands, and `import` is not
+ * needed. False: the host has no memory. */
+static bool note_pages(const struct opening *opening, const struct bfc_page_import *import,
+                       CUdeviceptr *pointer, bool *needed) {
+    pthread_mutex_lock(&all.lock);
+    struct mapping *mapping = find_mapping(opening->context, &opening->region);
+    bool mine = !mapping;
+    if (mine)
+        mapping = make_mapping(opening, import->base, import->bytes);
+    bool noted = mapping && add_use(mapping, opening);
+    *needed = mine && noted;
+    if (noted) {
+        mapping->opens += mine;
+        *pointer = mapping->base + opening->row.offset;
+    } else if (mapping && mine) {
+        forget_mapping(mapping);
+    }
+    pthread_mutex_unlock(&all.lock);
+    return noted;
+}
+
+static CUresult map_pages(const struct bfc_token *token, const struct opening *opening,
+                          CUdeviceptr *pointer) {
+    struct bfc_page_import import;
+    bool needed;
+    CUresult result = bfc_page_import(opening->driver, token, &opening->row, &import);
+    if (result != CUDA_SUCCESS)
+        return result;
+    bool noted = note_pages(opening, &import, pointer, &needed);
+    if (!needed)
+        bfc_page_import_drop(opening->driver, &import);
+    return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* As the driver opens: not in the exporter, nor while a capture bars it, which its own call says.
+ */
+static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
+                           struct opening *opening, CUdeviceptr *pointer) {
+    memcpy(&opening->region, token, sizeof *token);
+    if (opening->flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!opening->context || bfc_token_table_is_own(token))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (bfc_capture_state(opening->driver) == BFC_CAPTURE_BARRED)
+        return opening->real(pointer, *handle, opening->flags);
+    if (use_mapping(opening, pointer))
+        return CUDA_SUCCESS;
+    return map_pages(token, opening, pointer);
+}
+
 /* One line that says what is wrong with a token, and what to do about it. */
 static void complain(const struct bfc_token *token, enum bfc_table_answer answer) {
     static const char *const reasons[] = {
@@ -303,6 +359,8 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                               : CUDA_ERROR_NOT_SUPPORTED;
     if (result != CUDA_SUCCESS)
         return result;
+    if (opening.row.pages)
+        return open_pages(&token, &handle, &opening, pointer);
     if (flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS && use_mapping(&opening, pointer))
         return CUDA_SUCCESS;
     return map_region(&opening, pointer);
@@ -353,9 +411,20 @@ static void put_back(const struct closing *closing) {
                               .region = mapping->handle,
                               .table = import->table,
                               .generation = import->generation};
+    opening.row.pages = mapping->has_pages;
     opening.row.offset = import->start - mapping->base;
     opening.row.size = import->size;
     note_mapping(&opening, mapping->base, mapping->size);
+}
+
+/* After its last use. That a capture bars it the driver says for any address. */
+static CUresult unmap(const struct bfc_driver *driver, const struct mapping *mapping) {
+    struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
+    if (!mapping->has_pages)
+        return driver->cuIpcCloseMemHandle(mapping->base);
+    if (bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
+        return driver->cuIpcCloseMemHandle(BFC_NOWHERE);
+    return bfc_page_import_close(driver, &import, mapping->context);
 }
 
 CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) {
@@ -366,8 +435,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
         return driver->cuIpcCloseMemHandle(pointer);
     if (!take_import(pointer, &closing, &ours))
         return driver->cuIpcCloseMemHandle(ours ? BFC_NOWHERE : pointer);
-    CUresult result =
-        closing.closes ? driver->cuIpcCloseMemHandle(closing.mapping.base) : CUDA_SUCCESS;
+    CUresult result = closing.closes ? unmap(driver, &closing.mapping) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         put_back(&closing);
     return result;
@@ -383,7 +451,9 @@ enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported
     size_t next = behind(address);
     const struct import *import = next > 0 ? &all.imports[next - 1] : NULL;
     if (import && address - import->start < import->size) {
-        *imported = (struct bfc_imported){import->start, import->size, import->id};
+        const struct mapping *mapping = import->mapping;
+        *imported = (struct bfc_imported){import->start, import->size, import->id,
+                                          mapping->has_pages ? mapping->context : NULL};
         answer = BFC_IMPORT_OPEN;
     } else if (mapping_around(address)) {
         answer = BFC_IMPORT_GONE;
@@ -408,14 +478,25 @@ void bfc_import_set_sync_memops(uint64_t id, bool on) {
     pthread_mutex_unlock(&all.lock);
 }
 
-void bfc_imports_context_ended(CUcontext context) {
-    if (!imports_exist())
-        return;
+/* Forgets one mapping of the context; false: there is none. */
+static bool forget_one(CUcontext context, struct mapping *forgotten) {
     pthread_mutex_lock(&all.lock);
-    for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
-        next = mapping->next;
-        if (mapping->context == context)
-            forget_mapping(mapping);
+    struct mapping *mapping = all.mappings;
+    while (mapping && mapping->context != context)
+        mapping = mapping->next;
+    if (mapping) {
+        *forgotten = *mapping;
+        forget_mapping(mapping);
     }
     pthread_mutex_unlock(&all.lock);
+    return mapping;
+}
+
+/* Regions have gone with the context; pages are the device's. */
+void bfc_imports_context_ended(CUcontext context) {
+    struct mapping mapping;
+    while (imports_exist() && forget_one(context, &mapping))
+        if (mapping.has_pages)
+            bfc_page_import_drop(bfc_driver(), &(struct bfc_page_import){.base = mapping.base,
+                                                                         .bytes = mapping.size});
 }

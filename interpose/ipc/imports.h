@@ -5,6 +5,9 @@
  * again only for a block that is open already (old drivers refuse that, new ones count). Closing
  * works by the pointer that opening returned, and the driver unmaps the region after the last.
  *
+ * A block that lies in pages is mapped by itself (page_imports.h), and opened again without the
+ * driver.
+ *
  * Each function has the driver's own signature, result and thread-safety. The lock is held across
  * no driver call.
  */
@@ -29,8 +32,9 @@ enum bfc_import_answer {
 
 struct bfc_imported {
     CUdeviceptr start;
-    uint64_t size; /* as asked, in bytes */
-    uint64_t id;   /* of the import, in this process; never used again */
+    uint64_t size;      /* as asked, in bytes */
+    uint64_t id;        /* of the import, in this process; never used again */
+    CUcontext of_pages; /* of memory in pages: the context that opened it; else NULL */
 };
 
 /* Describes the imported block in which an address lies; no other answer sets it. */

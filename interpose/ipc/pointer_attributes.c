@@ -69,8 +69,11 @@ static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *
 
 /* ---- getting attributes ---- */
 
-static bool has_pages(const struct bfc_pointer *span) {
-    return span->kind == BFC_POINTER_POOLED && span->arena->paging.granule;
+/* The context in which the memory was allocated or opened; NULL: the driver knows. */
+static CUcontext context_of_pages(const struct bfc_pointer *span) {
+    if (span->kind == BFC_POINTER_IMPORTED)
+        return span->of_pages;
+    return span->arena->paging.granule ? span->arena->context : NULL;
 }
 
 static void put_value(void *data, uint64_t value) {
@@ -78,14 +81,14 @@ static void put_value(void *data, uint64_t value) {
 }
 
 /* What the driver says of pages, and would not of what cudaMalloc gave. */
-static void answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute attribute,
-                             void *data) {
+static void answer_for_pages(const struct bfc_pointer *span, CUcontext context,
+                             CUpointer_attribute attribute, void *data) {
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        memcpy(data, &span->arena->context, sizeof span->arena->context);
+        memcpy(data, &context, sizeof context);
         break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *(unsigned char *)data = 1;
+        *(unsigned char *)data = span->kind == BFC_POINTER_POOLED;
         break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         put_value(data, 0);
@@ -102,8 +105,9 @@ static void answer_for_pages(const struct bfc_pointer *span, CUpointer_attribute
  */
 static void answer_for_span(const struct bfc_pointer *span, CUpointer_attribute attribute,
                             void *data) {
-    if (has_pages(span))
-        answer_for_pages(span, attribute, data);
+    CUcontext context = context_of_pages(span);
+    if (context)
+        answer_for_pages(span, context, attribute, data);
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:

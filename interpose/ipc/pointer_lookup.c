@@ -28,6 +28,7 @@ static void describe_import(CUdeviceptr pointer, struct bfc_pointer *span) {
     span->start = imported.start;
     span->size = imported.size;
     span->id = imported.id;
+    span->of_pages = imported.of_pages;
 }
 
 void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span) {

@@ -21,6 +21,7 @@ struct bfc_pointer {
     uint64_t id;             /* of the allocation or import, in this process; never used again */
     struct bfc_arena *arena; /* pooled: whose; valid as bfc_arena_of's */
     struct bfc_block_info block; /* pooled */
+    CUcontext of_pages; /* imported pages: whose the memory would be, had it none; else NULL */
 };
 
 /* Whether it is a block of host memory (interpose/reuse/spill.h), of which the driver's own answers

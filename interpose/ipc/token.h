@@ -3,8 +3,8 @@
  * handle, which would stand for the block's whole region.
  *
  * A token names a row of the exporting process's table (interpose/ipc/token_table.h), which holds
- * the driver's handle of the region and the block's place in it, and carries a random key that is
- * stored nowhere else. Token and row are both sealed with a keyed check value (SipHash-2-4): a
+ * the driver's handle of the region and the block's place in it, and carries a random key that no
+ * file holds. Token and row are both sealed with a keyed check value (SipHash-2-4): a
  * token that was truncated or made up, or whose block was freed since, matches no row, and neither
  * does a row that was tampered with or is being written at the moment. The driver of a process
  * without us does not accept it as a handle.
@@ -34,11 +34,12 @@ _Static_assert(sizeof(struct bfc_token) == BFC_HANDLE_SIZE, "a token takes a han
 
 /* A row of the table. Sizes and offsets in bytes. */
 struct bfc_row {
-    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's, of the region */
-    uint64_t region_size;
-    uint64_t offset;      /* of the block in its region */
-    uint64_t size;        /* of the block, as the program asked for it */
-    uint64_t reserved[4]; /* zero */
+    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's, of the region; with pages zeros */
+    uint64_t region_size;            /* with pages: of all of them together */
+    uint64_t offset;                 /* of the block in its region, or in its first page */
+    uint64_t size;                   /* of the block, as the program asked for it */
+    uint64_t pages;                  /* behind the block (page_server.h); 0: it lies in a region */
+    uint64_t reserved[3];            /* zero */
     uint64_t check; /* over the token before its key, and all before this, under the token's key */
 };
 _Static_assert(sizeof(struct bfc_row) == 128, "rows do not straddle pages");

@@ -23,6 +23,8 @@
 #define NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
 #define PATH_FORMAT BFC_SHARED_FOLDER "/" NAME_FORMAT
 
+static const uint32_t first_bell = 1; /* written so that the head is there to be waited at */
+
 enum { PATH_SIZE = 128, READ_ATTEMPTS = 100 };
 #define ATTEMPT_NAP_NS 20000L
 
@@ -46,14 +48,16 @@ static bool fill_randomly(void *bytes, size_t size) {
 
 /* ---- making it ---- */
 
-/* Whether a file's name is that of a table of this user's whose process has ended, or was this one
- * before an exec. */
+/* Whether a file's name is that of a table, or of a caller's socket (page_message.h), of this
+ * user's whose exporter has ended, or was this process before an exec. */
 static bool is_left_over(const char *name, uint64_t pid_namespace) {
     unsigned user;
     unsigned long long space, number;
     int pid, end = 0;
+    /* A caller's socket has another number behind that. */
     if (sscanf(name, "bfcipc.%u.%llu.%d.%16llx%n", &user, &space, &pid, &number, &end) != 4 ||
-        name[end] != '\0' || user != getuid() || space != pid_namespace || pid <= 0)
+        (name[end] != '\0' && name[end] != '.') || user != getuid() || space != pid_namespace ||
+        pid <= 0)
         return false;
     return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
 }
@@ -78,6 +82,15 @@ static int open_own(int flags) {
     return bfc_open(path, flags | O_NOFOLLOW, 0600);
 }
 
+/* A limit on the size of files comes with a signal. */
+static bool write_quietly(int file, const void *bytes, size_t size, off_t offset) {
+    struct bfc_quiet quiet;
+    bfc_quiet_begin(&quiet);
+    ssize_t written = pwrite(file, bytes, size, offset);
+    bfc_quiet_end(&quiet);
+    return written == (ssize_t)size;
+}
+
 /* A forked child that comes here has no table; its parent's lives on. */
 static bool make(void) {
     if (table.pid == getpid())
@@ -89,7 +102,8 @@ static bool make(void) {
     table.pid = getpid();
     table.rows = table.unused_count = 0;
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
-    bool made = file >= 0 && fchmod(file, 0600) == 0; /* whatever the program's umask is */
+    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* whatever the program's umask is */
+                write_quietly(file, &first_bell, sizeof first_bell, 0);
     if (file >= 0)
         close(file);
     if (!made)
@@ -129,20 +143,20 @@ static void give_slot(uint32_t slot) {
     table.unused[table.unused_count++] = slot;
 }
 
+static off_t place_of(uint32_t slot) {
+    return BFC_TABLE_HEAD + (off_t)slot * (off_t)sizeof(struct bfc_row);
+}
+
 static bool write_row(uint32_t slot, const struct bfc_row *row) {
     int file = open_own(O_RDWR);
     if (file < 0)
         return false;
-    ssize_t written = -1;
-    struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
-    if (bfc_file_is_private(file))
-        written = pwrite(file, row, sizeof *row, (off_t)slot * (off_t)sizeof *row);
-    bfc_quiet_end(&quiet);
+    bool written =
+        bfc_file_is_private(file) && write_quietly(file, row, sizeof *row, place_of(slot));
     int error = errno;
     close(file);
     errno = error;
-    return written == (ssize_t)sizeof *row;
+    return written;
 }
 
 static bool publish_row(struct bfc_token *token, struct bfc_row *row) {
@@ -182,14 +196,43 @@ void bfc_token_table_retire(const struct bfc_token *token) {
     bfc_cancel_restore(cancel);
 }
 
+bool bfc_token_table_name(struct bfc_token *token) {
+    int cancel = bfc_cancel_disable();
+    pthread_mutex_lock(&table.lock);
+    bool exists = table.pid != 0 && table.pid == getpid();
+    token->pid_namespace = table.pid_namespace;
+    token->table = table.number;
+    token->pid = table.pid;
+    pthread_mutex_unlock(&table.lock);
+    bfc_cancel_restore(cancel);
+    return exists;
+}
+
+bool bfc_token_table_is_own(const struct bfc_token *token) {
+    struct bfc_token own;
+    return bfc_token_table_name(&own) && token->table == own.table && token->pid == own.pid &&
+           token->pid_namespace == own.pid_namespace;
+}
+
 /* ---- reading ---- */
+
+int bfc_token_table_open(const struct bfc_token *token, int flags) {
+    char path[PATH_SIZE];
+    print_path(path, token->pid_namespace, token->pid, token->table);
+    int file = bfc_open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (file < 0 || bfc_file_is_private(file))
+        return file;
+    close(file);
+    errno = EPERM;
+    return -1;
+}
 
 /* A row that matches was read whole; one that does not, and changes, is being written. */
 static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
     struct bfc_row read[2] = {0};
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         struct bfc_row *now = &read[attempt % 2];
-        ssize_t size = pread(file, now, sizeof *now, (off_t)token->slot * (off_t)sizeof *now);
+        ssize_t size = pread(file, now, sizeof *now, place_of(token->slot));
         if (size != (ssize_t)sizeof *now)
             return false;
         if (bfc_row_matches(token, now)) {
@@ -204,16 +247,12 @@ static bool read_row(int file, const struct bfc_token *token, struct bfc_row *ro
 }
 
 static enum bfc_table_answer read_table(const struct bfc_token *token, struct bfc_row *row) {
-    char path[PATH_SIZE];
     if (!bfc_token_intact(token))
         return BFC_TABLE_DAMAGED;
-    print_path(path, token->pid_namespace, token->pid, token->table);
-    int file = bfc_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    int file = bfc_token_table_open(token, O_RDONLY);
     if (file < 0)
         return errno == ENOENT ? BFC_TABLE_MISSING : BFC_TABLE_UNSAFE;
-    enum bfc_table_answer answer = BFC_TABLE_UNSAFE;
-    if (bfc_file_is_private(file))
-        answer = read_row(file, token, row) ? BFC_TABLE_FOUND : BFC_TABLE_STALE;
+    enum bfc_table_answer answer = read_row(file, token, row) ? BFC_TABLE_FOUND : BFC_TABLE_STALE;
     close(file);
     return answer;
 }

@@ -1,6 +1,6 @@
 /*
  * The table of exported blocks: a file of rows (interpose/ipc/token.h) for each process that
- * exports.
+ * exports, behind a head that is a bell (interpose/ipc/bell.h).
  *
  * It lies beside the segment in /dev/shm, mode 0600, under a random name, from the process's first
  * export to its end; files that killed processes left are swept by the next that exports. It is
@@ -23,6 +23,21 @@ bool bfc_token_table_publish(struct bfc_token *token, struct bfc_row *row);
 
 /* Wipes a row of this process's own: from now on no reader finds it. */
 void bfc_token_table_retire(const struct bfc_token *token);
+
+/* Whether the token is one of this process's own. */
+bool bfc_token_table_is_own(const struct bfc_token *token);
+
+/* Fills in of a token what names this process's table: all but slot, generation and keys. False:
+ * this process has exported nothing. */
+bool bfc_token_table_name(struct bfc_token *token);
+
+/*
+ * Opens the table of the process that made a token; `flags` as open(2)'s. -1, with errno: as
+ * BFC_TABLE_MISSING (ENOENT) and BFC_TABLE_UNSAFE. The caller disables cancellation.
+ */
+int bfc_token_table_open(const struct bfc_token *token, int flags);
+
+enum { BFC_TABLE_HEAD = 4096 }; /* bytes before the first row */
 
 enum bfc_table_answer {
     BFC_TABLE_FOUND,

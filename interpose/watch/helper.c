@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/host/background.h"
-#include "interpose/host/thread.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
@@ -19,19 +18,6 @@
 #include "interpose/watch/occupancy.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
-
-#define LONGEST_STOP_NS ((uint64_t)1000 * 1000 * 1000)
-
-/*
- * At exit, before the driver's own handlers, which were there before the helper was: waits for the
- * helper's last call, but not for ever, since that may wait for work that never ends.
- */
-static void stop_helper(void *unused) {
-    (void)unused;
-    if (!bfc_process_if_made())
-        return;
-    bfc_background_stop(LONGEST_STOP_NS);
-}
 
 /* BFC_TRIM_IDLE, in nanoseconds; UINT64_MAX: none. Set before the helper starts. */
 static uint64_t trim_idle_ns = UINT64_MAX;
@@ -182,15 +168,9 @@ static void *run_helper(void *argument) {
     return NULL;
 }
 
-extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
-
-/* What the helper calls needs little stack; the program's address space is spared the default's. */
-#define STACK_BYTES ((size_t)256 * 1024)
-
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published) {
     if (process->options.trim_idle >= 0)
         trim_idle_ns = (uint64_t)(process->options.trim_idle * 1e9);
-    __cxa_atexit(stop_helper, NULL, NULL);
-    if (!bfc_thread_start(run_helper, published, STACK_BYTES))
+    if (!bfc_background_start(run_helper, published))
         bfc_log(BFC_LOG_WARN, "no helper thread: requests to give memory back go unanswered");
 }
