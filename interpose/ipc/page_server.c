@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/open.h"
 #include "base/shared_folder.h"
-#include "interpose/config/process.h"
 #include "interpose/host/background.h"
 #include "interpose/ipc/bell.h"
 #include "interpose/ipc/page_exports.h"
@@ -30,6 +29,12 @@ static struct {
     pid_t pid; /* whose thread it is; 0: none was started */
     struct bfc_bell bell;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+enum { PATH_SIZE = sizeof BFC_SHARED_FOLDER + BFC_CALLER_NAME };
+
+static void print_path(char path[PATH_SIZE], const char name[BFC_CALLER_NAME]) {
+    snprintf(path, PATH_SIZE, BFC_SHARED_FOLDER "/%.*s", BFC_CALLER_NAME - 1, name);
+}
 
 /* ---- one importer ---- */
 
@@ -69,9 +74,9 @@ static void remove_left_over(const char *path) {
 }
 
 static void answer_caller(const char *name) {
-    char path[sizeof BFC_SHARED_FOLDER + BFC_CALLER_NAME];
+    char path[PATH_SIZE];
     struct bfc_local importer;
-    snprintf(path, sizeof path, BFC_SHARED_FOLDER "/%s", name);
+    print_path(path, name);
     if (!bfc_local_call(&importer, path)) {
         if (errno == ECONNREFUSED)
             remove_left_over(path);
@@ -137,12 +142,12 @@ bool bfc_page_server_start(void) {
 
 /* Those whom importers left that were killed. */
 __attribute__((destructor)) static void remove_callers(void) {
-    char names[CALLERS_AT_ONCE][BFC_CALLER_NAME], path[sizeof BFC_SHARED_FOLDER + BFC_CALLER_NAME];
+    char names[CALLERS_AT_ONCE][BFC_CALLER_NAME], path[PATH_SIZE];
     if (server.pid == 0 || server.pid != getpid())
         return;
     unsigned count = find_callers(names);
     for (unsigned i = 0; i < count; i++) {
-        snprintf(path, sizeof path, BFC_SHARED_FOLDER "/%s", names[i]);
+        print_path(path, names[i]);
         unlink(path);
     }
 }

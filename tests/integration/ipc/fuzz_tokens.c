@@ -154,11 +154,11 @@ static void damage_token(void) {
 }
 
 static void damage_table(void) {
-    static uint8_t whole[ROWS * sizeof(struct bfc_row) * 2], bytes[sizeof whole];
+    static uint8_t whole[BFC_TABLE_HEAD + ROWS * sizeof(struct bfc_row) * 2], bytes[sizeof whole];
     struct bfc_row row;
     size_t size = read_file(whole, sizeof whole);
     memcpy(bytes, whole, size);
-    write_file(bytes, spoil(bytes, size));
+    write_file(bytes, BFC_TABLE_HEAD + spoil(bytes + BFC_TABLE_HEAD, size - BFC_TABLE_HEAD));
     for (unsigned i = 0; i < ROWS; i++)
         if (bfc_token_table_read(&tokens[i], &row) == BFC_TABLE_FOUND)
             must(is_published(&row) && memcmp(&row, &rows[i], sizeof row) == 0,

@@ -1,9 +1,13 @@
 /* Opening and closing tokens over a made-up driver: old drivers, refusals, lies. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "interpose/config/process.h"
+#include "interpose/context/capture.h"
 #include "interpose/ipc/imports.h"
+#include "interpose/ipc/page_imports.h"
 #include "interpose/ipc/token_table.h"
 #include "interpose/reuse/sharing.h"
 
@@ -30,6 +34,52 @@ CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext access
     (void)accessor;
     (void)mapped;
     return CUDA_SUCCESS;
+}
+
+unsigned bfc_captures_under_way;
+static enum bfc_capture_state capture_state = BFC_CAPTURE_BARRED;
+
+enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
+    (void)driver;
+    return capture_state;
+}
+
+const struct bfc_driver *bfc_driver_found;
+
+const struct bfc_driver *bfc_find_driver(void) {
+    return NULL;
+}
+
+/* Pages, at another address with each import. */
+static struct {
+    unsigned mapped, ever;
+    CUresult refusal;
+} pages;
+
+CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token *token,
+                         const struct bfc_row *row, struct bfc_page_import *import) {
+    (void)driver;
+    (void)token;
+    if (pages.refusal != CUDA_SUCCESS)
+        return pages.refusal;
+    *import = (struct bfc_page_import){BASE + ((CUdeviceptr)++pages.ever << 32), row->region_size};
+    pages.mapped++;
+    return CUDA_SUCCESS;
+}
+
+CUresult bfc_page_import_close(const struct bfc_driver *driver,
+                               const struct bfc_page_import *import, CUcontext context) {
+    cr_assert_eq(import->bytes, REGION);
+    cr_assert_not_null(context);
+    if (pages.refusal == CUDA_SUCCESS)
+        bfc_page_import_drop(driver, import);
+    return pages.refusal;
+}
+
+void bfc_page_import_drop(const struct bfc_driver *driver, const struct bfc_page_import *import) {
+    (void)driver;
+    cr_assert_gt(import->base, BASE);
+    pages.mapped--;
 }
 
 /* ---- the driver: one region, opened some times ---- */
@@ -242,4 +292,110 @@ Test(imports, what_is_no_token_is_the_drivers) {
     cr_assert_eq(device.opened, 0);
     cr_assert_eq(bfc_import_open(&driver, NULL, token_at(0, 1, REGION), LAZY, fake_open),
                  CUDA_ERROR_INVALID_VALUE);
+}
+
+/* ---- pages ---- */
+
+static CUipcMemHandle token_of_pages(uint64_t offset) {
+    struct bfc_row row = {.offset = offset, .size = 100, .region_size = REGION, .pages = 2};
+    struct bfc_token token = {.generation = 7 + offset};
+    CUipcMemHandle handle;
+    cr_assert(bfc_token_table_publish(&token, &row));
+    memcpy(&handle, &token, sizeof handle);
+    return handle;
+}
+
+/* By a process that is gone, and has left its table. */
+static CUipcMemHandle foreign_token(uint64_t offset) {
+    CUipcMemHandle handle = {0};
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    if (fork() == 0) {
+        handle = token_of_pages(offset);
+        _exit(write(ends[1], &handle, sizeof handle) != sizeof handle);
+    }
+    cr_assert_eq(read(ends[0], &handle, sizeof handle), sizeof handle);
+    wait(NULL);
+    return handle;
+}
+
+Test(imports, pages_are_mapped_once_and_counted) {
+    CUipcMemHandle token = foreign_token(512);
+    CUdeviceptr first = opened(token), again = opened(token);
+    cr_assert_eq(first, again);
+    cr_assert_eq(pages.ever, 1);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(pages.mapped, 1);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(pages.mapped, 0);
+    cr_assert_neq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(opened(token), first + (UINT64_C(1) << 32));
+}
+
+Test(imports, pages_of_two_blocks_are_mapped_apart) {
+    CUdeviceptr first = opened(foreign_token(512)), second = opened(foreign_token(1024));
+    cr_assert_eq(pages.mapped, 2);
+    cr_assert_eq(closed(first), CUDA_SUCCESS);
+    cr_assert_eq(pages.mapped, 1);
+    cr_assert_eq(closed(second), CUDA_SUCCESS);
+    cr_assert_eq(pages.mapped, 0);
+}
+
+Test(imports, pages_are_told_by_the_context_that_opened_them) {
+    struct bfc_imported imported;
+    CUdeviceptr pointer = opened(foreign_token(512));
+    cr_assert_eq(bfc_imports_find(pointer, &imported), BFC_IMPORT_OPEN);
+    cr_assert_eq(imported.of_pages, current);
+    cr_assert_eq(imported.size, 100);
+    opened(token_at(512, 1000, REGION));
+    cr_assert_eq(bfc_imports_find(BASE + 512, &imported), BFC_IMPORT_OPEN);
+    cr_assert_null(imported.of_pages);
+}
+
+Test(imports, pages_go_with_their_context) {
+    CUipcMemHandle token = foreign_token(512);
+    CUdeviceptr pointer = opened(token);
+    opened(token);
+    bfc_imports_context_ended(current);
+    cr_assert_eq(pages.mapped, 0);
+    cr_assert_neq(closed(pointer), CUDA_SUCCESS);
+}
+
+Test(imports, pages_that_do_not_go_stay_open) {
+    CUdeviceptr pointer = opened(foreign_token(512));
+    pages.refusal = CUDA_ERROR_ILLEGAL_ADDRESS;
+    cr_assert_eq(closed(pointer), CUDA_ERROR_ILLEGAL_ADDRESS);
+    pages.refusal = CUDA_SUCCESS;
+    cr_assert_eq(closed(pointer), CUDA_SUCCESS);
+    cr_assert_eq(pages.mapped, 0);
+}
+
+Test(imports, pages_are_refused_as_the_driver_refuses) {
+    CUdeviceptr pointer = 0;
+    CUipcMemHandle token = foreign_token(512);
+    cr_assert_eq(bfc_import_open(&driver, &pointer, token, 0, fake_open), CUDA_ERROR_INVALID_VALUE);
+    pages.refusal = CUDA_ERROR_OUT_OF_MEMORY;
+    cr_assert_eq(open_token(token, &pointer), CUDA_ERROR_OUT_OF_MEMORY);
+    pages.refusal = CUDA_SUCCESS;
+    bfc_captures_under_way = 1;
+    device.refusal = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    cr_assert_eq(open_token(token, &pointer), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    cr_assert_eq(pointer, 0);
+    cr_assert_eq(pages.ever, 0);
+}
+
+Test(imports, pages_are_not_opened_by_their_exporter) {
+    CUdeviceptr pointer = 0;
+    cr_assert_eq(open_token(token_of_pages(512), &pointer), CUDA_ERROR_INVALID_CONTEXT);
+    cr_assert_eq(pages.ever, 0);
+}
+
+Test(imports, pages_are_not_closed_where_a_capture_bars_it) {
+    CUdeviceptr pointer = opened(foreign_token(512));
+    bfc_captures_under_way = 1;
+    device.refusal = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    cr_assert_eq(closed(pointer), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    cr_assert_eq(pages.mapped, 1);
+    bfc_captures_under_way = 0;
+    cr_assert_eq(closed(pointer), CUDA_SUCCESS);
 }
