@@ -71,22 +71,13 @@ static bool is_alone(const struct bfc_driver *driver) {
            devices == 1;
 }
 
-/* cuIpcGetMemHandle refuses pages: until tokens lead to them, who may export has regions. */
-static const char *is_unfit(const struct bfc_driver *driver, const struct bfc_options *options) {
-    if (options->ipc != BFC_IPC_OFF)
-        return "its memory could not be exported; BFC_IPC=off allows pages";
-    if (options->backing == BFC_BACKING_AUTO && !is_alone(driver))
-        return "there are several devices";
-    return NULL;
-}
-
 void bfc_backing_choose(const struct bfc_driver *driver, const struct bfc_options *options,
                         struct bfc_arena *arena) {
     static unsigned seen;
     if (options->backing == BFC_BACKING_MALLOC)
         return;
-    const char *why = is_unfit(driver, options);
-    why = why ? why : fill_in(driver, arena);
+    bool fits = options->backing != BFC_BACKING_AUTO || is_alone(driver);
+    const char *why = fits ? fill_in(driver, arena) : "there are several devices";
     if (!why)
         return;
     arena->paging.granule = 0;

@@ -65,8 +65,7 @@ const struct bfc_option bfc_option_table[] = {
      "Sets what is behind the pool's addresses. malloc: whole regions of the driver's "
      "cuMemAlloc. pages: memory of the driver's virtual memory management, which moves "
      "behind other addresses where free blocks are too small, or malloc on a device "
-     "without it and unless BFC_IPC is off. auto: pages where the process has one device, and that "
-     "has them; else "
+     "without it. auto: pages where the process has one device, and that has them; else "
      "malloc.",
      NULL},
     {"BFC_SLACK", BFC_OPTION_NUMBER, "0.03", NULL, 0, 1, AT(page_slack),

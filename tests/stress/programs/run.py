@@ -48,7 +48,7 @@ def settings_of(seed, options):
         "BFC_GROWTH": chance.choice(["double", "double", "fixed", "exact"]),
     }
     if options.pages:
-        settings.update(BFC_BACKING="pages", BFC_IPC="off", SIM_DEVICES="1")
+        settings.update(BFC_BACKING="pages", SIM_DEVICES="1")
     rate = chance.choice([0, 0, 50, 500, 5000])
     if rate and not options.unrefused:
         settings["SIM_FAIL"] = f"random:{seed}:{rate}"
