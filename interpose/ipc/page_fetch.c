@@ -2,11 +2,15 @@
 #include "interpose/ipc/page_fetch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/open.h"
 #include "base/shared_folder.h"
 #include "interpose/ipc/bell.h"
 
@@ -23,10 +27,25 @@ static bool draw(uint64_t *number) {
 
 /* ---- the call ---- */
 
+/* Whether only a process's exit status is left; false also if /proc does not say. */
+static bool is_zombie(pid_t pid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int file = bfc_open(path, O_RDONLY, 0);
+    if (file < 0)
+        return false;
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    text[size > 0 ? size : 0] = '\0';
+    const char *end = strrchr(text, ')'); /* of its name */
+    return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
+}
+
 /* An exporter in another pid namespace is not known to have ended. */
 static bool has_ended(const struct bfc_token *token) {
-    return token->pid_namespace == bfc_pid_namespace() && kill(token->pid, 0) != 0 &&
-           errno == ESRCH;
+    if (token->pid_namespace != bfc_pid_namespace())
+        return false;
+    return (kill(token->pid, 0) != 0 && errno == ESRCH) || is_zombie(token->pid);
 }
 
 /* The bell is rung every second: an exporter with many callers takes some at a time. */
@@ -67,7 +86,8 @@ enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
 static enum bfc_fetch_answer explain_silence(const struct bfc_token *token) {
     if (errno == EMFILE)
         return BFC_FETCH_FAILED;
-    return errno == ETIMEDOUT || has_ended(token) ? BFC_FETCH_SILENT : BFC_FETCH_STALE;
+    bool waited = errno == ETIMEDOUT;
+    return waited || has_ended(token) ? BFC_FETCH_SILENT : BFC_FETCH_STALE;
 }
 
 static enum bfc_fetch_answer receive(struct bfc_page_fetch *fetch,

@@ -189,6 +189,7 @@ static int be_importer(void) {
         must_be(holds(block, BYTES, 1), "its bytes");
         MUST(close_shared(block));
     }
+    return 0;
 }
 
 static void start(struct other *other, const char *part) {
@@ -230,7 +231,6 @@ static int run_importers_killed(void) {
         ;
     must_be(open_files() == before, "no descriptor is left");
     MUST(release(block));
-    must_be(!differ(handle, handle), "the exporter goes on");
     return 0;
 }
 
