@@ -69,11 +69,15 @@ static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *
 
 /* ---- getting attributes ---- */
 
+static bool has_pages(const struct bfc_pointer *span) {
+    return span->kind == BFC_POINTER_POOLED && span->arena->paging.granule;
+}
+
 /* The context in which the memory was allocated or opened; NULL: the driver knows. */
 static CUcontext context_of_pages(const struct bfc_pointer *span) {
     if (span->kind == BFC_POINTER_IMPORTED)
         return span->of_pages;
-    return span->arena->paging.granule ? span->arena->context : NULL;
+    return has_pages(span) ? span->arena->context : NULL;
 }
 
 static void put_value(void *data, uint64_t value) {
