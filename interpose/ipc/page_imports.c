@@ -205,11 +205,11 @@ static CUresult wait_for_context(const struct bfc_driver *driver) {
 static CUresult wait_and_unmap(const struct bfc_driver *driver,
                                const struct bfc_page_import *import, CUcontext context) {
     bool pushed;
-    CUresult result = bfc_enter_context(driver, context, &pushed);
+    CUresult result = bfc_current_enter(driver, context, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
     result = wait_for_context(driver);
-    bfc_leave_context(driver, pushed);
+    bfc_current_leave(driver, pushed);
     if (result == CUDA_SUCCESS)
         result = driver->cuMemUnmap(import->base, import->bytes);
     if (result == CUDA_SUCCESS)

@@ -46,7 +46,7 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
 
 const struct bfc_driver *bfc_driver_found;
 
-const struct bfc_driver *bfc_find_driver(void) {
+const struct bfc_driver *bfc_driver_find(void) {
     return NULL;
 }
 
