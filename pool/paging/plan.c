@@ -160,25 +160,17 @@ static bool decide(struct bfc_pool *pool, const struct request *request, uint64_
     return supply(pool, place, room, plan);
 }
 
-static uint64_t room_for(const struct bfc_pool *pool, const struct request *request, bool saving,
-                         uint64_t limit) {
-    return saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
-}
-
 enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                            struct page_plan *plan) {
     struct place place;
-    uint64_t limit = room_below_limit(pool), room = room_for(pool, request, saving, limit);
-    bool decided = decide(pool, request, room, limit, &place, plan);
-    if (decided && plan->moving && page_growth_settles(pool)) {
-        room = room_for(pool, request, saving, limit);
-        decided = decide(pool, request, room, limit, &place, plan);
-    }
-    if (!decided)
+    uint64_t limit = room_below_limit(pool);
+    uint64_t room = saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
+    if (!decide(pool, request, room, limit, &place, plan))
         return addresses_for(pool, request, plan);
     if (plan->making > limit)
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);
+    plan->page = page_growth_size(pool, request_size(request));
     if (!page_array_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
         !donors_take(pool))
         return PLAN_NO_HOST_MEMORY;

@@ -15,11 +15,10 @@ struct page {
     bfc_addr start; /* in a plan: where it was, until it is mapped anew */
     uint64_t bytes;
     bfc_page handle;
-    uint64_t moved_at; /* the most that was ever requested when it last moved; 0: it never did */
-    uint64_t seen_ns;  /* when a look of bfc_pool_trim_idle first found it ready... */
-    uint32_t look;     /* ...the number of its last look that did, from 1 on */
-    uint32_t pins;     /* a count */
-    bool lost;         /* mapped, without access, and not to be unmapped: its addresses are bare */
+    uint64_t seen_ns; /* when a look of bfc_pool_trim_idle first found it ready... */
+    uint32_t look;    /* ...the number of its last look that did, from 1 on */
+    uint32_t pins;    /* a count */
+    bool lost;        /* mapped, without access, and not to be unmapped: its addresses are bare */
 };
 
 /* A growing array of them. */
