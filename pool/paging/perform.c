@@ -135,21 +135,21 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
 /* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, to the end. */
 static void lose(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
-    page_table_add(&pool->paging->table, page);
+    pool->paging->lost++;
+    page_table_add(&pool->paging->table, page, 1);
 }
 
 /* Pages that have their addresses become ready. */
 static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
     struct paging *paging = pool->paging;
+    struct page *all = paging->on_hand.all;
     bool noted = bare_prepare_cuts(pool, end - first);
-    for (uint32_t i = first; i < end; i++) {
-        struct page *page = &paging->on_hand.all[i];
-        if (!noted) {
-            lose(pool, page);
-            continue;
-        }
-        page_table_add(&paging->table, page);
-        bare_back(pool, page->start, page->bytes);
+    for (uint32_t i = first; !noted && i < end; i++)
+        lose(pool, &all[i]);
+    for (uint32_t i = first, next; noted && i < end; i = next) {
+        next = donors_run(&paging->on_hand, i, end);
+        page_table_add(&paging->table, &all[i], next - i);
+        bare_back(pool, all[i].start, page_end(&all[next - 1]) - all[i].start);
     }
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
