@@ -146,9 +146,10 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     bool noted = bare_prepare_cuts(pool, end - first);
     for (uint32_t i = first; !noted && i < end; i++)
         lose(pool, &all[i]);
+    if (noted)
+        page_table_add(&paging->table, &all[first], end - first);
     for (uint32_t i = first, next; noted && i < end; i = next) {
         next = donors_run(&paging->on_hand, i, end);
-        page_table_add(&paging->table, &all[i], next - i);
         bare_back(pool, all[i].start, page_end(&all[next - 1]) - all[i].start);
     }
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;

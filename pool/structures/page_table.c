@@ -37,10 +37,17 @@ uint32_t page_table_find(const struct page_array *table, bfc_addr address) {
     return low;
 }
 
+/* From the last one on: what lies between two of them moves up as a whole. */
 void page_table_add(struct page_array *table, const struct page *pages, uint32_t count) {
-    uint32_t at = page_table_find(table, pages[0].start);
-    memmove(&table->all[at + count], &table->all[at], (table->count - at) * sizeof(struct page));
-    memcpy(&table->all[at], pages, count * sizeof(struct page));
+    struct page_array below = *table; /* what has not moved */
+    struct page *to = &table->all[table->count + count];
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t at = page_table_find(&below, pages[i].start), above = below.count - at;
+        to -= above;
+        memmove(to, &table->all[at], above * sizeof(struct page));
+        *--to = pages[i];
+        below.count = at;
+    }
     table->count += count;
 }
 

@@ -40,7 +40,7 @@ void page_array_append(struct page_array *array, const struct page *page);
 /* The first page that ends above `address`; `count` if there is none. Of a sorted array. */
 uint32_t page_table_find(const struct page_array *table, bfc_addr address);
 
-/* Adds pages, each of which begins where the last one ends, in their place; room was made. */
+/* Adds pages, which are sorted by address, in their places; room was made. */
 void page_table_add(struct page_array *table, const struct page *pages, uint32_t count);
 
 /* Removes the pages that start where these do, which are sorted by address. */
