@@ -25,10 +25,12 @@ static void take_bare(struct bfc_pool *pool, block_index b) {
         bare_unlist(pool->paging, pool->blocks, b);
 }
 
-/* The range as a block of its own, in no list; what is left of its block keeps its state. */
+/* The range, or as much of it as lies in one block, as a block of its own, in no list; what is left
+ * of its block keeps its state. */
 static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = find_holding(pool, start);
     take_bare(pool, b);
+    bytes = bfc_min(bytes, block_end(&pool->blocks[b]) - start);
     uint64_t before = start - block_start(&pool->blocks[b]);
     if (before)
         put(pool, split_front(pool, b, before >> BFC_GRANULE_BITS));
@@ -65,16 +67,22 @@ bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum
 }
 
 void bare_strip(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    block_index b = cut_out(pool, start, bytes);
     pool->stats->ready -= bytes;
     pool->stats->reserved -= bytes;
-    make_bare(pool, b);
+    for (uint64_t done = 0, size; done < bytes; done += size) {
+        block_index b = cut_out(pool, start + done, bytes - done);
+        size = block_size(&pool->blocks[b]);
+        make_bare(pool, b);
+    }
 }
 
 void bare_back(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
-    block_index b = cut_out(pool, start, bytes);
     struct bfc_pool_stats *stats = pool->stats;
     stats->reserved += bytes;
     stats->peak_reserved = bfc_max(stats->peak_reserved, stats->reserved);
-    make_ready(pool, b);
+    for (uint64_t done = 0, size; done < bytes; done += size) {
+        block_index b = cut_out(pool, start + done, bytes - done);
+        size = block_size(&pool->blocks[b]);
+        make_ready(pool, b);
+    }
 }

@@ -22,7 +22,7 @@ struct paging {
     block_index bare;          /* list of bare blocks */
     uint64_t addresses;        /* bytes reserved */
     uint64_t moving;           /* bytes of pages on their way; not in `reserved` meanwhile */
-    uint64_t regret;           /* bytes that may be made beyond the slack: pages moved to and fro */
+    uint32_t lost;             /* a count of pages */
     uint32_t looks;            /* a count, of bfc_pool_trim_idle */
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
 };

@@ -16,6 +16,9 @@ static void choose_from(struct choice *c, block_index b) {
     const struct block *at = &c->pool->blocks[b];
     struct paging *paging = c->pool->paging;
     const struct page_array *table = &paging->table;
+    uint64_t granule = paging->calls.granule;
+    if ((block_end(at) & ~(granule - 1)) < block_start(at) + granule)
+        return; /* the least page does not fit, and most often no search is needed to tell */
     uint32_t end = page_table_find(table, block_end(at)), first = end;
     while (first > 0 && table->all[first - 1].start >= block_start(at) && c->bytes < c->wanted) {
         c->bytes += table->all[first - 1].pins ? 0 : table->all[first - 1].bytes;
@@ -85,19 +88,16 @@ bool donors_take(struct bfc_pool *pool) {
     /* As many cuts again for what comes back or goes elsewhere. */
     if (!bare_prepare_cuts(pool, 2 * (uint64_t)paging->on_hand.count + 2))
         return false;
-    for (uint32_t i = 0; i < paging->on_hand.count; i++) {
-        const struct page *page = &paging->on_hand.all[i];
-        page_table_remove(&paging->table, page->start);
-        bare_strip(pool, page->start, page->bytes);
-        paging->moving += page->bytes;
+    page_array_sort(&paging->on_hand);
+    page_table_remove(&paging->table, &paging->on_hand);
+    const struct page_array *gone = &paging->on_hand;
+    for (uint32_t i = 0, end; i < gone->count; i = end) {
+        end = donors_run(gone, i, gone->count);
+        uint64_t bytes = page_end(&gone->all[end - 1]) - gone->all[i].start;
+        bare_strip(pool, gone->all[i].start, bytes);
+        paging->moving += bytes;
     }
     return true;
-}
-
-void donors_restore(struct bfc_pool *pool, const struct page *page) {
-    page_table_add(&pool->paging->table, page);
-    bare_back(pool, page->start, page->bytes);
-    pool->paging->moving -= page->bytes;
 }
 
 uint32_t donors_run(const struct page_array *on_hand, uint32_t from, uint32_t count) {

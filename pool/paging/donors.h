@@ -17,9 +17,6 @@ uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index
  * memory for that, and nothing has changed. */
 bool donors_take(struct bfc_pool *pool);
 
-/* Puts one that was taken back where it was. */
-void donors_restore(struct bfc_pool *pool, const struct page *page);
-
 /* The end of the run of pages on hand, each next to the last, that begins at `from`. */
 uint32_t donors_run(const struct page_array *on_hand, uint32_t from, uint32_t count);
 

@@ -62,11 +62,11 @@ static void release_from(struct bfc_pool *pool, uint32_t first, const struct out
 }
 
 /* All of them, or none. */
-static enum bfc_reserve_result create_pages(struct bfc_pool *pool, uint64_t bytes, uint64_t size,
+static enum bfc_reserve_result create_pages(struct bfc_pool *pool, const struct page_plan *plan,
                                             struct outcome *o) {
     enum bfc_reserve_result result = BFC_RESERVED;
-    for (; bytes && result == BFC_RESERVED; bytes -= bfc_min(bytes, size)) {
-        result = create_page(pool, bfc_min(bytes, size));
+    for (uint64_t made = 0; made < plan->making && result == BFC_RESERVED; made += plan->page) {
+        result = create_page(pool, bfc_min(plan->making - made, plan->page));
         o->creates++;
     }
     if (result != BFC_RESERVED) {
@@ -135,21 +135,22 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
 /* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, to the end. */
 static void lose(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
-    page_table_add(&pool->paging->table, page);
+    pool->paging->lost++;
+    page_table_add(&pool->paging->table, page, 1);
 }
 
 /* Pages that have their addresses become ready. */
 static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t end) {
     struct paging *paging = pool->paging;
+    struct page *all = paging->on_hand.all;
     bool noted = bare_prepare_cuts(pool, end - first);
-    for (uint32_t i = first; i < end; i++) {
-        struct page *page = &paging->on_hand.all[i];
-        if (!noted) {
-            lose(pool, page);
-            continue;
-        }
-        page_table_add(&paging->table, page);
-        bare_back(pool, page->start, page->bytes);
+    for (uint32_t i = first; !noted && i < end; i++)
+        lose(pool, &all[i]);
+    if (noted)
+        page_table_add(&paging->table, &all[first], end - first);
+    for (uint32_t i = first, next; noted && i < end; i = next) {
+        next = donors_run(&paging->on_hand, i, end);
+        bare_back(pool, all[i].start, page_end(&all[next - 1]) - all[i].start);
     }
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
 }
@@ -172,8 +173,6 @@ static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
     struct paging *paging = pool->paging;
     if (!o->done)
         return note_failure(pool, o);
-    for (uint32_t i = 0; i < o->planned; i++)
-        paging->on_hand.all[i].moved_at = pool->stats->peak_requested;
     paging->moved += plan->moving;
     paging->created += plan->making;
     if (plan->making)
@@ -183,9 +182,8 @@ static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
 
 enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan) {
     struct outcome o = {.planned = pool->paging->on_hand.count};
-    uint64_t size = page_growth_size(pool, plan->making);
     pool_leave(pool);
-    enum bfc_reserve_result result = create_pages(pool, plan->making, size, &o);
+    enum bfc_reserve_result result = create_pages(pool, plan, &o);
     if (result == BFC_RESERVED)
         place_pages(pool, plan, &o);
     pool_enter(pool);

@@ -81,9 +81,10 @@ static bool is_better(const struct place *a, const struct place *b) {
 static bool is_open(const struct bfc_pool *pool, block_index bare, enum block_zone zone) {
     const struct page_array *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
+    if (block_zone(at) != zone || !pool->paging->lost)
+        return block_zone(at) == zone;
     uint32_t first = page_table_find(table, block_start(at));
-    return block_zone(at) == zone &&
-           (first == table->count || table->all[first].start >= block_end(at));
+    return first == table->count || table->all[first].start >= block_end(at);
 }
 
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
@@ -149,36 +150,36 @@ static enum plan_result addresses_for(const struct bfc_pool *pool, const struct 
     return PLAN_NEEDS_ADDRESSES;
 }
 
-/* Decides on a place, and on the pages for it. False: no place has enough addresses. */
+/* Decides on a place, and on the pages for it: `most` new ones, if that can be. False: no place has
+ * enough addresses. */
 static bool decide(struct bfc_pool *pool, const struct request *request, uint64_t room,
-                   uint64_t limit, struct place *place, struct page_plan *plan) {
-    *place = best_place(pool, request->granules);
-    if (supply(pool, place, room, plan) && plan->making <= limit)
+                   uint64_t most, struct place *place, struct page_plan *plan) {
+    struct place best = best_place(pool, request->granules);
+    *place = best;
+    bool enough = supply(pool, place, room, plan);
+    uint64_t making = enough ? plan->making : UINT64_MAX;
+    if (making <= most)
         return true;
     /* Its neighbours' pages could not move there. */
     *place = widest_place(pool, request->granules);
+    enough = supply(pool, place, room, plan);
+    if (making == UINT64_MAX || (enough && plan->making < making))
+        return enough;
+    *place = best;
     return supply(pool, place, room, plan);
-}
-
-static uint64_t room_for(const struct bfc_pool *pool, const struct request *request, bool saving,
-                         uint64_t limit) {
-    return saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
 }
 
 enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                            struct page_plan *plan) {
     struct place place;
-    uint64_t limit = room_below_limit(pool), room = room_for(pool, request, saving, limit);
-    bool decided = decide(pool, request, room, limit, &place, plan);
-    if (decided && plan->moving && page_growth_settles(pool)) {
-        room = room_for(pool, request, saving, limit);
-        decided = decide(pool, request, room, limit, &place, plan);
-    }
-    if (!decided)
+    uint64_t limit = room_below_limit(pool);
+    uint64_t room = saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
+    if (!decide(pool, request, room, saving ? 0 : limit, &place, plan))
         return addresses_for(pool, request, plan);
     if (plan->making > limit)
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);
+    plan->page = page_growth_size(pool, request_size(request));
     if (!page_array_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
         !donors_take(pool))
         return PLAN_NO_HOST_MEMORY;

@@ -3,10 +3,11 @@
  *
  * Each step costs three calls or more, whatever its size, and what it makes in vain is lost to
  * others. So the steps are a multiple of what was requested, from BFC_GROWTH_SIZE to RAMP_TOP, and
- * beyond that a small part of what is reserved; figures in docs/pages.md.
+ * beyond that a small part of what is reserved.
  *
- * A page that moves twice while the peak stays the same does so in a loop. Calls in each round cost
- * more than memory, so the slack then rises by what moved, up to twice itself.
+ * A page that has a byte in use cannot move, so a hole between two blocks loses up to a page at
+ * each of its ends. A page is therefore at most a PAGE_PART-th of the block that it is made for:
+ * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %. Figures in docs/pages.md.
  */
 #include "pool/policy/page_growth.h"
 
@@ -18,6 +19,7 @@
 #define STEP_PART 36
 #define STEP_TOP (80 * MIB)
 #define LARGE_STEP_PART 512
+#define PAGE_PART 64
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -53,7 +55,6 @@ uint64_t page_growth_step(const struct bfc_pool *pool) {
 /* How far `reserved` may exceed the most that was ever requested. */
 static uint64_t allowance(const struct bfc_pool *pool, uint64_t most) {
     uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
-    slack += pool->paging->regret;
     bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates_pages(pool);
     return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp(pool));
 }
@@ -66,22 +67,9 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
     return down(pool, bfc_subtract_saturating(budget, stats->reserved + pool->paging->moving));
 }
 
-uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t most = bfc_max(pool->config.page_most, pool->paging->calls.granule);
-    uint64_t pieces = bytes / most + (bytes % most != 0);
-    return up(pool, bytes / bfc_max(pieces, 1));
-}
-
-bool page_growth_settles(struct bfc_pool *pool) {
-    struct paging *paging = pool->paging;
-    uint64_t most = pool->stats->peak_requested, again = 0;
-    for (uint32_t i = 0; i < paging->on_hand.count; i++)
-        if (paging->on_hand.all[i].moved_at == most)
-            again += paging->on_hand.all[i].bytes;
-    uint64_t cap = (uint64_t)((double)most * pool->config.page_slack);
-    uint64_t before = paging->regret;
-    paging->regret = bfc_max(before, bfc_min(before + again, cap));
-    return paging->regret > before;
+uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
+    uint64_t most = bfc_min(pool->config.page_most, block / PAGE_PART);
+    return bfc_max(down(pool, most), pool->paging->calls.granule);
 }
 
 void page_growth_made(struct bfc_pool *pool) {

@@ -14,12 +14,8 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes);
 /* What is made beyond what is lacking, if there is room for it, so that the next requests hit. */
 uint64_t page_growth_step(const struct bfc_pool *pool);
 
-/* The size of each page, but the last ones, of so many new bytes. */
-uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t bytes);
-
-/* Pages on hand are about to move, and did so before without a higher peak since: a loop moves them
- * to and fro. True: there is more room now, so that it can come to rest. */
-bool page_growth_settles(struct bfc_pool *pool);
+/* The size of each new page, but the last one, that is made for a block of so many bytes. */
+uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* New pages were made. */
 void page_growth_made(struct bfc_pool *pool);

@@ -37,21 +37,45 @@ uint32_t page_table_find(const struct page_array *table, bfc_addr address) {
     return low;
 }
 
-static void shift(struct page_array *table, uint32_t from, uint32_t to) {
-    memmove(&table->all[to], &table->all[from], (table->count - from) * sizeof(struct page));
+/* From the last one on: what lies between two of them moves up as a whole. */
+void page_table_add(struct page_array *table, const struct page *pages, uint32_t count) {
+    struct page_array below = *table; /* what has not moved */
+    struct page *to = &table->all[table->count + count];
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t at = page_table_find(&below, pages[i].start), above = below.count - at;
+        to -= above;
+        memmove(to, &table->all[at], above * sizeof(struct page));
+        *--to = pages[i];
+        below.count = at;
+    }
+    table->count += count;
 }
 
-void page_table_add(struct page_array *table, const struct page *page) {
-    uint32_t at = page_table_find(table, page->start);
-    shift(table, at, at + 1);
-    table->all[at] = *page;
-    table->count++;
+/* What lies between two that go moves down as a whole. */
+void page_table_remove(struct page_array *table, const struct page_array *gone) {
+    uint32_t kept = 0, from = 0;
+    for (uint32_t i = 0; i <= gone->count; i++) {
+        uint32_t to = i < gone->count ? page_table_find(table, gone->all[i].start) : table->count;
+        if (kept != from)
+            memmove(&table->all[kept], &table->all[from], (to - from) * sizeof(struct page));
+        kept += to - from;
+        from = to + 1;
+    }
+    table->count = kept;
 }
 
-void page_table_remove(struct page_array *table, bfc_addr start) {
-    uint32_t at = page_table_find(table, start);
-    if (at == table->count || table->all[at].start != start)
-        return;
-    shift(table, at + 1, at);
-    table->count--;
+/* Shell's sort (1959) with gaps of about a third: the C library's may allocate, and few are sorted
+ * but when all are trimmed. */
+void page_array_sort(struct page_array *array) {
+    struct page *all = array->all;
+    for (uint32_t gap = array->count; gap > 1;) {
+        gap = gap / 3 + 1 < gap ? gap / 3 + 1 : 1;
+        for (uint32_t i = gap; i < array->count; i++) {
+            struct page page = all[i];
+            uint32_t to = i;
+            for (; to >= gap && all[to - gap].start > page.start; to -= gap)
+                all[to] = all[to - gap];
+            all[to] = page;
+        }
+    }
 }

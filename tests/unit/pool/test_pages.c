@@ -455,11 +455,12 @@ static const char *gives_back_one(void) {
     bfc_addr middle = allocate_units(&m, 3);
     allocate_units(&m, 2);
     free_at(&m, middle);
-    bool held = bfc_pool_trim(m.pool, 1) == 3 * UNIT && m.fake.taken == 4 * UNIT;
+    bool held = bfc_pool_trim(m.pool, 1) == UNIT && m.fake.taken == 6 * UNIT;
     check(&m);
+    bfc_addr gone = middle + 2 * UNIT;
     struct bfc_block_info found;
-    held = held && bfc_pool_find(m.pool, middle, &found) && found.bare && !found.live;
-    held = held && bfc_pool_free(m.pool, middle, BFC_NO_FENCE) == BFC_INVALID_POINTER;
+    held = held && bfc_pool_find(m.pool, gone, &found) && found.bare && !found.live;
+    held = held && bfc_pool_free(m.pool, gone, BFC_NO_FENCE) == BFC_INVALID_POINTER;
     return close_case(&m, held, "a free page between two was not given back, or not as bare");
 }
 
@@ -491,10 +492,21 @@ static const char *shows_pages(void) {
     bfc_addr first = allocate_units(&m, 2), second = allocate_units(&m, 2);
     struct seen seen = {.count = 0};
     bool held = bfc_pool_visit_pages(m.pool, second, 1, see, &seen) == 1 && seen.at[0] == second;
-    held = held && bfc_pool_visit_pages(m.pool, 0, UINT64_MAX, see, &seen) == 2 &&
-           seen.at[1] == first && seen.at[2] == second;
+    held = held && bfc_pool_visit_pages(m.pool, 0, UINT64_MAX, see, &seen) == 4 &&
+           seen.at[1] == first && seen.at[3] == second;
     held = held && !bfc_pool_pin(m.pool, second, 3 * UNIT) && !bfc_pool_pin(m.pool, second, 0);
     return close_case(&m, held, "pages were not shown, or more was pinned than there is");
+}
+
+/* A page is at most a 64th of the block that it is made for, and at least a granule. */
+static const char *sizes_pages(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    struct seen seen = {.count = 0};
+    bfc_addr large = allocate_units(&m, 200), small = allocate_units(&m, 20);
+    bool held = bfc_pool_visit_pages(m.pool, large, 200 * UNIT, see, &seen) == 67;
+    held = held && bfc_pool_visit_pages(m.pool, small, 20 * UNIT, see, &seen) == 20;
+    return close_case(&m, held, "pages are not of the size that their blocks allow");
 }
 
 /* ---- the tests ---- */
@@ -544,6 +556,7 @@ static const struct {
     {"a page between two goes back", gives_back_one},
     {"idle pages go back", gives_back_idle},
     {"pages are shown", shows_pages},
+    {"pages are small against their blocks", sizes_pages},
 };
 #define CASES ((int)(sizeof cases / sizeof *cases))
 
