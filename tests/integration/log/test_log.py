@@ -75,7 +75,7 @@ def play_all():
     for variables in {"BFC_DISABLE": "1"}, {"BFC_ONLY": "other"}, {"BFC_NOT": "scenes"}:
         yield from play(SCENES, "ends", **variables)
     yield from play(SCENES, "ends", BFC_BACKING="pages")
-    yield from play(SCENES, "ends", BFC_BACKING="pages")
+    yield from play(SCENES, "ends", BFC_BACKING="pages", SIM_VIRTUAL="0")
     yield from play(SCENES, "ends", BFC_BACKING="pages", SIM_FAIL="cuMemMap@1+:801")
     yield from play(RUNTIME)
     yield from play(RUNTIME, CUDA_INJECTION64_PATH="libtool.so")
