@@ -229,7 +229,8 @@ static void draw_device(int line, const struct bfc_segment_pool *pool) {
     int ready = (int)((double)stats->ready / total * width + 0.5);
     int left = (int)((double)pool->device_free / total * width + 0.5);
     bool host = bfc_pool_is_host(pool);
-    int others = host ? 0 : (int)width - use - pending - ready - left;
+    /* What others have is known once the job has asked. */
+    int others = host || !pool->device_free_ns ? 0 : (int)width - use - pending - ready - left;
     char figure[TEXT_FIGURE];
     if (use < 0 || pending < 0 || ready < 0 || left < 0 || use + pending + ready > (int)width)
         return;
@@ -239,9 +240,7 @@ static void draw_device(int line, const struct bfc_segment_pool *pool) {
     put_cells(pending, '~', PENDING);
     put_cells(ready, '.', READY);
     put_cells(others, 'x', PLAIN);
-    put_cells(pool->device_free_ns ? (int)width - use - pending - ready - (others > 0 ? others : 0)
-                                   : 0,
-              ' ', DEVICE);
+    put_cells((int)width - use - pending - ready - (others > 0 ? others : 0), ' ', DEVICE);
 }
 
 static void put_cell(uint8_t cell) {
