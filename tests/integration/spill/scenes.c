@@ -3,6 +3,7 @@
  * MiB (of two, where a scene needs them). Each scene checks what it sees; the first thing that is
  * wrong ends it with a line and status 1.
  */
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "tests/conformance/pointers.h"
@@ -303,6 +304,43 @@ static void long_free(void) {
     CHECK(comes_down_to(0));
 }
 
+static void give_up(int number) {
+    static const char text[] = "a call waits for work that it has nothing to do with\n";
+    (void)number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) >= 0)
+        _exit(1);
+}
+
+/* Work of another stream goes on, and the driver's free waits for it (SIM_HOST_FREE_WAITS=1): who
+ * frees or allocates does not. */
+static void unrelated_work(void) {
+    void *blocks[MOST], *other;
+    size_t count;
+    CUstream stream = new_stream(), busy = new_stream();
+    void *block = new_spilled(blocks, &count), *second = new_block(block_bytes);
+    signal(SIGALRM, give_up);
+    hold_stream(busy);
+    alarm(20);
+    for (int i = 0; i < 8; i++) {
+        MUST(release_async(block, stream));
+        MUST(DRIVER(cuStreamSynchronize)(stream));
+        block = new_block(block_bytes / 4);
+    }
+    MUST(release_async(second, stream));
+    MUST(allocate(&other, block_bytes));
+    MUST(release_async(block, stream));
+    if (!mode_is("sync"))
+        MUST(release(other));
+    MUST(allocate(&block, block_bytes / 2));
+    let_go();
+    alarm(0);
+    MUST(synchronize());
+    if (mode_is("sync"))
+        MUST(release(other));
+    MUST(release(block));
+    CHECK(comes_down_to(0));
+}
+
 /* In the order of a stream. */
 static void async_free(void) {
     void *blocks[MOST];
@@ -573,6 +611,7 @@ static const struct {
     {"busy_free", busy_free},
     {"long_free", long_free},
     {"async_free", async_free},
+    {"unrelated_work", unrelated_work},
     {"captures", captures},
     {"barred", barred},
     {"ready_beside_capture", ready_beside_capture},
