@@ -9,11 +9,14 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/host_left.h"
 #include "interpose/arena/host_memory.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/settle.h"
 
@@ -55,14 +58,27 @@ static bool is_free(void) {
     struct bfc_arena *arena = NULL;
     bool found = false;
     while (!found && (arena = bfc_arena_next_host(arena)))
-        found = has_free(arena);
+        found = bfc_host_left_is_there() || has_free(arena);
     bfc_arena_drop(arena);
     return found;
+}
+
+/* Of contexts that have ended; it is asked for in one that lives. */
+static void collect_left(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bool pushed;
+    if (!bfc_host_left_is_there() || !bfc_arena_enter(arena))
+        return;
+    if (bfc_current_enter(driver, arena->context, &pushed) == CUDA_SUCCESS) {
+        bfc_host_left_collect(driver);
+        bfc_current_leave(driver, pushed);
+    }
+    bfc_arena_leave(arena);
 }
 
 static void give_back(void) {
     struct bfc_arena *arena = NULL;
     while (!bfc_captures_exist() && (arena = bfc_arena_next_host(arena))) {
+        collect_left(bfc_driver(), arena);
         bfc_reuse_settle(arena);
         bfc_pool_trim(arena->pool, UINT64_MAX);
     }

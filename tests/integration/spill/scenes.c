@@ -428,6 +428,20 @@ static void context_end(void) {
         MUST(reset_device());
         CHECK(release(block) != CUDA_SUCCESS);
     }
+    CHECK(pinned() <= 3 * block_bytes);
+}
+
+/* What a context had spilled goes with it, where another one is current then. BFC_SPILL=20M. */
+static void other_context_end(void) {
+    CUcontext context;
+    for (int round = 0; round < 3; round++) {
+        void *blocks[MOST];
+        size_t count;
+        MUST(CREATE_CONTEXT(&context, 0));
+        CHECK(is_spilled(new_spilled(blocks, &count)) && is_spilled(new_block(block_bytes)));
+        MUST(DRIVER(cuCtxDestroy)(context));
+        CHECK(pinned() == 0);
+    }
 }
 
 /* Another device's work on a spilled block, held up; device 0 is current. */
@@ -616,6 +630,7 @@ static const struct {
     {"barred", barred},
     {"ready_beside_capture", ready_beside_capture},
     {"context_end", context_end},
+    {"other_context_end", other_context_end},
     {"peers", peers},
     {"peers_and_capture", peers_and_capture},
     {"forks", forks},

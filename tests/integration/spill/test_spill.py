@@ -100,6 +100,7 @@ class Spill(unittest.TestCase):
 
     def test_contexts_and_devices(self):
         self.plays("context_end", BFC_SPILL="20M")
+        self.plays("other_context_end", BFC_SPILL="20M")
         self.plays("peers", SIM_DEVICES="2")
         self.plays("peers_and_capture", SIM_DEVICES="2", BFC_PENDING_BUDGET="0")
 
