@@ -150,15 +150,16 @@ bool bfc_spill_may_serve(size_t bytes) {
 #define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 500000L
 
-/* Whether host memory has gone back. */
-static bool wait_for_giver(const struct bfc_device *host, uint64_t until_ns) {
-    uint64_t before = bfc_load_relaxed(&host->reserved);
+/* Whether host memory has gone back since so much was reserved. */
+static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
+    bool waited = false;
     wake_giver();
     while (bfc_load_relaxed(&host->reserved) >= before) {
         if (!bfc_load_seq_cst(&is_giving) && !is_free())
-            return bfc_load_relaxed(&host->reserved) < before;
+            return waited || bfc_load_relaxed(&host->reserved) < before;
         if (bfc_captures_exist() || bfc_now_ns() >= until_ns)
             return false;
+        waited = true;
         bfc_nap(NAP_NS);
     }
     return true;
@@ -168,11 +169,13 @@ static bool wait_for_giver(const struct bfc_device *host, uint64_t until_ns) {
 static CUresult allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                          enum bfc_reuse_how how, CUdeviceptr *pointer) {
     enum bfc_status status;
-    uint64_t until = bfc_now_ns() + LONGEST_WAIT_NS;
-    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
-    while (result != CUDA_SUCCESS && status == BFC_OUT_OF_MEMORY &&
-           wait_for_giver(arena->on, until))
+    uint64_t until = bfc_now_ns() + LONGEST_WAIT_NS, before;
+    CUresult result;
+    do {
+        before = bfc_load_relaxed(&arena->on->reserved);
         result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
+    } while (result != CUDA_SUCCESS && status == BFC_OUT_OF_MEMORY &&
+             wait_for_giver(arena->on, before, until));
     return result;
 }
 
