@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -228,12 +229,30 @@ static bool must_end(const struct bfc_want *want) {
            bfc_load_acquire(&want->arena->ended) || !bfc_process_if_made();
 }
 
-/* False: a signal handler of the program's has run. */
+static bool interrupts(int number, const sigset_t *blocked) {
+    struct sigaction action;
+    return sigismember(blocked, number) == 0 && sigaction(number, NULL, &action) == 0 &&
+           action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+           !(action.sa_flags & SA_RESTART);
+}
+
+/* A futex with a timeout ends whatever the handler asked for, and nothing tells which one ran. */
+static bool signals_may_interrupt(void) {
+    sigset_t blocked;
+    if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+        return true;
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (interrupts(number, &blocked))
+            return true;
+    return false;
+}
+
+/* False: a signal handler of the program's has run that may not restart system calls. */
 static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) {
     uint64_t look = wait->turn.is_next ? NEXT_LOOK_NS : LATER_LOOK_NS;
     struct timespec time = bfc_timespec(bfc_min(look, wait->until_ns - now));
     return syscall(SYS_futex, &wait->slot->wake, FUTEX_WAIT, seen, &time, NULL, 0) == 0 ||
-           errno != EINTR;
+           errno != EINTR || !signals_may_interrupt();
 }
 
 static bool wait_in_queue(struct wait *wait) {

@@ -194,6 +194,17 @@ class LastResort(unittest.TestCase):
         self.assertEqual(job.until_ready(), ["2"])
         self.assertRegex(job.said(), r"  waited +[0-9.]+ s, until a signal came\n")
 
+    def test_a_signal_that_restarts_calls_does_not(self):
+        holder = self.holder(160)
+        job = self.start("restarter", "alloc", 200, BFC_WAIT="90")
+        job.until_waiting(1)
+        for _ in range(100):
+            job.process.send_signal(signal.SIGUSR1)
+            time.sleep(0.005)
+        job.until_waiting(1)
+        holder.go_on()
+        self.assertEqual(job.results(), ["0"])
+
     def test_it_can_be_switched_off(self):
         self.holder(160)
         job = self.start("alloc", 200, "wait", BFC_WAIT="90", BFC_LAST_RESORT="pool,contexts,jobs")

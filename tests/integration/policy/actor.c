@@ -8,6 +8,7 @@
  *   loop N        N blocks of 64 KiB, each freed at once
  *   folder PATH   becomes the working folder
  *   handler       SIGUSR1 is handled, and restarts no system call
+ *   restarter     SIGUSR1 is handled, and restarts system calls
  *   wait          prints "ready" and waits for a line on standard input
  */
 #include <signal.h>
@@ -83,6 +84,9 @@ int main(int argc, char **argv) {
             loop(atol(argv[++i]));
         else if (strcmp(argv[i], "handler") == 0)
             sigaction(SIGUSR1, &(struct sigaction){.sa_handler = ignore}, NULL);
+        else if (strcmp(argv[i], "restarter") == 0)
+            sigaction(SIGUSR1, &(struct sigaction){.sa_handler = ignore, .sa_flags = SA_RESTART},
+                      NULL);
         else if (strcmp(argv[i], "sleep") == 0 && i + 1 < argc)
             usleep((useconds_t)atol(argv[++i]) * 1000);
         else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)
