@@ -51,6 +51,7 @@ struct wait {
     struct bfc_waiter *slot;
     uint64_t until_ns, announced_ns;
     struct bfc_turn turn;
+    bool aside; /* BFC_LIMIT is in its way */
     size_t jobs, waiters;
     struct bfc_other_job job[MOST_JOBS];
     struct bfc_waiting all[MOST_WAITERS];
@@ -133,6 +134,22 @@ static uint64_t free_on_device(const struct bfc_want *want) {
         want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
         return 0;
     return bfc_subtract_saturating(free_bytes, want->arena->left_to_others);
+}
+
+/* What stands in its way is BFC_LIMIT, which other threads of this process have come to: then it is
+ * not there for others, which are served, but keeps its place. */
+static bool steps_aside(struct wait *wait) {
+    bool aside = bfc_want_limit_lacks(wait->want), was = wait->aside;
+    wait->aside = aside;
+    if (!aside)
+        return false;
+    wait->turn = (struct bfc_turn){0};
+    bfc_store_relaxed(&wait->slot->seen_ns, 0);
+    if (!was) {
+        bfc_waiters_wake(wait->published);
+        bfc_other_jobs_wake();
+    }
+    return true;
 }
 
 static void look_at_queue(struct wait *wait) {
@@ -262,7 +279,8 @@ static bool wait_in_queue(struct wait *wait) {
         want->waited = BFC_WAIT_ENDED;
         if (must_end(want))
             return false;
-        look_at_queue(wait);
+        if (!steps_aside(wait))
+            look_at_queue(wait);
         if (wait->turn.is_next)
             announce_to_all(wait);
         if (try_again(wait))

@@ -231,6 +231,18 @@ class LastResort(unittest.TestCase):
                 later.until_waiting()
             waiter.go_on()
 
+    def test_who_has_come_to_its_own_limit_is_passed_over(self):
+        holder = self.holder(160)
+        limited = self.start("beside", 150, "wait", "alloc", 60, "wait", BFC_LIMIT="200M", BFC_WAIT="3600")
+        self.assertEqual(limited.until_ready(), [])
+        limited.until_waiting(1)
+        limited.go_on()
+        self.assertEqual(limited.until_ready(), ["0"])
+        job = self.start("alloc", 120, BFC_WAIT="20")
+        job.until_waiting()
+        holder.go_on()
+        self.assertEqual(job.results(), ["0"])
+
     def test_a_dead_or_stopped_waiter_loses_its_turn(self):
         for number in (signal.SIGKILL, signal.SIGSTOP):
             with self.subTest(number=number):
