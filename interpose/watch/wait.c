@@ -51,7 +51,8 @@ struct wait {
     struct bfc_waiter *slot;
     uint64_t until_ns, announced_ns;
     struct bfc_turn turn;
-    bool aside; /* BFC_LIMIT is in its way */
+    bool aside;    /* BFC_LIMIT is in its way */
+    bool saw_jobs; /* others of the user were on the device meanwhile */
     size_t jobs, waiters;
     struct bfc_other_job job[MOST_JOBS];
     struct bfc_waiting all[MOST_WAITERS];
@@ -159,6 +160,7 @@ static void look_at_queue(struct wait *wait) {
     wait->waiters = 0;
     size_t own = add_own_waiters(wait, now);
     wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
+    wait->saw_jobs |= wait->jobs > 0;
     uint64_t reach = free_on_device(wait->want);
     for (size_t i = 0; i < wait->jobs; i++) {
         size_t before = wait->waiters;
@@ -231,14 +233,40 @@ static void log_begun(const struct bfc_want *want, double seconds) {
             (int)want->arena->device, seconds, BFC_BYTES(want->bytes));
 }
 
-/* What others hold, by the driver's count, is enough: else a wait is in vain from the start. */
-static bool others_hold_enough(const struct bfc_want *want) {
+/* By the driver's count; with what this process has past its pools, which nothing tells apart. */
+static uint64_t held_by_others(const struct bfc_want *want) {
     size_t free_bytes, total;
     if (!want->driver->cuMemGetInfo_v2 ||
         want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
-        return false;
+        return 0;
     uint64_t own = bfc_load_relaxed(&want->arena->on->reserved);
-    return bfc_want_device_lacks(want) <= bfc_subtract_saturating(total, free_bytes + own);
+    return bfc_subtract_saturating(total, free_bytes + own);
+}
+
+/* Of each device: what others held when a wait ended in vain in which no other job was seen; 0:
+ * there was none. It may be this process's own: it is not waited for again until it changes. */
+enum { MOST_DEVICES = 64 };
+static uint64_t in_vain[MOST_DEVICES]; /* atomic */
+
+static uint64_t *vain_on(const struct bfc_want *want) {
+    return &in_vain[(unsigned)want->arena->device % MOST_DEVICES];
+}
+
+static bool was_in_vain(const struct bfc_want *want, uint64_t held) {
+    struct bfc_other_job job;
+    return held && bfc_load_relaxed(vain_on(want)) == held &&
+           bfc_other_jobs_on(want->arena->stats.section->device_uuid, &job, 1) == 0;
+}
+
+static void note_in_vain(const struct wait *wait) {
+    if (wait->want->waited == BFC_WAIT_TIME && !wait->saw_jobs)
+        bfc_store_relaxed(vain_on(wait->want), held_by_others(wait->want));
+}
+
+/* What others hold is enough, and not known to stay: else a wait is in vain from the start. */
+static bool others_hold_enough(const struct bfc_want *want) {
+    uint64_t held = held_by_others(want);
+    return held && bfc_want_device_lacks(want) <= held && !was_in_vain(want, held);
 }
 
 static bool must_end(const struct bfc_want *want) {
@@ -308,6 +336,8 @@ static bool wait_with(struct wait *wait, double seconds) {
     enter_queue(wait, began);
     bool served = wait_in_queue(wait);
     leave_queue(wait);
+    if (!served)
+        note_in_vain(wait);
     wait->want->waited_ns = bfc_kernel_now_ns() - began;
     return served;
 }

@@ -218,6 +218,14 @@ class LastResort(unittest.TestCase):
                 job = self.start(*actions, BFC_WAIT="3600", **settings)
                 self.assertEqual(job.results(), ["0", "2"])
 
+    def test_waits_once_for_its_own_memory(self):
+        """Past its pool, so that it looks like that of others."""
+        job = self.start("alloc", 160, "alloc", 150, "alloc", 150, "alloc", 120, "wait",
+                         BFC_WAIT="0.3", BFC_BYPASS_ABOVE="155M")
+        self.assertEqual(job.until_ready(), ["0", "2", "2", "2"])
+        self.assertEqual(job.pool()["last_resorts"]["wait"]["saved"], 0)
+        self.assertEqual([e["kind"] for e in job.shown()["landmarks"]].count("waited"), 1)
+
     def test_first_come_first_served(self):
         holder = self.holder(200)
         waiters = []
