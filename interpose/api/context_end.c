@@ -3,6 +3,7 @@
 
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
+#include "interpose/arena/host_left.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/backing/page_calls.h"
@@ -90,9 +91,10 @@ struct ending {
     CUcontext context;
     struct bfc_arena *arena; /* NULL: it has none */
     struct bfc_arena *host;  /* the same */
+    struct bfc_host_left *left;
 };
 
-static struct ending close_context(CUcontext context) {
+static struct ending close_context(const struct bfc_driver *driver, CUcontext context) {
     struct ending ending = {.context = context};
     if (!context)
         return ending;
@@ -100,11 +102,21 @@ static struct ending close_context(CUcontext context) {
         bfc_arena_close(ending.arena);
     if ((ending.host = bfc_arena_host_of_context(context, 0)))
         bfc_arena_close(ending.host);
+    ending.left = bfc_host_left_note(driver, ending.host);
     suspend_context(context);
     return ending;
 }
 
+/* Before the arena ends, which counts what it has as gone. */
+static void conclude_left(const struct ending *ending, bool ended) {
+    if (ended && ending->left)
+        bfc_host_left_add(ending->host, ending->left);
+    else
+        bfc_host_left_forget(ending->left);
+}
+
 static void conclude_end(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
+    conclude_left(ending, ended);
     if (ended && ending->context)
         forget_context(driver, ending->context, ending->arena ? ending->arena->id : 0);
     else if (ending->context)
@@ -115,12 +127,13 @@ static void conclude_end(const struct bfc_driver *driver, const struct ending *e
         bfc_arena_reopen(ending->host);
     bfc_arena_drop(ending->arena);
     bfc_arena_drop(ending->host);
+    bfc_host_left_collect(driver);
 }
 
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
                              CUresult (*real)(CUcontext)) {
     bool serves = bfc_process_if_made();
-    struct ending ending = serves ? close_context(context) : (struct ending){0};
+    struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
     if (serves)
         conclude_end(driver, &ending, result == CUDA_SUCCESS);
@@ -159,7 +172,7 @@ static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bo
     bool serves = bfc_process_if_made();
     struct ending ending = {0};
     if (serves)
-        ending = close_context(bfc_primary_context(driver, device));
+        ending = close_context(driver, bfc_primary_context(driver, device));
     CUresult result = real(device);
     bool ended = result == CUDA_SUCCESS && (always || !primary_is_active(driver, device));
     if (serves && !ending.context)

@@ -41,12 +41,21 @@ bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes) {
     return true;
 }
 
-/* What an ended arena had was given back at once: what comes later is part of that. */
-void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
+static uint64_t take_from_arena(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t before = bfc_load_relaxed(&arena->reserved), taken;
     do
         taken = bytes < before ? bytes : before;
     while (!bfc_compare_exchange_relaxed(&arena->reserved, &before, before - taken));
+    return taken;
+}
+
+/* What an ended arena had was given back at once: what comes later is part of that. */
+void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
+    uint64_t taken = take_from_arena(arena, bytes);
     if (taken)
         bfc_fetch_sub_relaxed(&arena->on->reserved, taken);
+}
+
+void bfc_device_leave(struct bfc_arena *arena, uint64_t bytes) {
+    take_from_arena(arena, bytes);
 }

@@ -16,4 +16,7 @@ bool bfc_device_charge(struct bfc_arena *arena, uint64_t bytes);
 /* So many bytes of the arena's are no longer reserved; at most all. */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes);
 
+/* They are the arena's no longer, but still reserved. */
+void bfc_device_leave(struct bfc_arena *arena, uint64_t bytes);
+
 #endif

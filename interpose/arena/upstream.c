@@ -227,10 +227,16 @@ static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t byt
 /*
  * Possibly from another thread than the context's: the helper, or one that lacks memory in another
  * context. Once the context has ended, so has its memory; and a process that exits needs none back.
+ * Host memory goes in a thread of ours alone: its free may wait for all work of the context, where
+ * the program's call would not.
  */
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     bool kept = false;
+    if (bfc_arena_is_host(arena) && !bfc_background_is_current()) {
+        bfc_store_seq_cst(&arena->has_deferred, true);
+        return false;
+    }
     bfc_region_remove(start, arena);
     bool back = !bfc_background_is_stopped() && bfc_arena_await(arena);
     if (back) {

@@ -25,7 +25,7 @@ static pid_t starter;    /* atomic: the process whose threads they are */
  */
 static void stop_at_exit(void *unused) {
     (void)unused;
-    if (bfc_load_relaxed(&starter) == getpid())
+    if (bfc_load_relaxed(&starter) == getpid() && !bfc_background_is_over())
         bfc_background_stop(LONGEST_STOP_NS);
 }
 
@@ -45,6 +45,10 @@ bool bfc_background_start(void *(*run)(void *), void *argument) {
 
 void bfc_background_enter(void) {
     is_background = true;
+}
+
+bool bfc_background_is_current(void) {
+    return is_background;
 }
 
 bool bfc_background_is_over(void) {

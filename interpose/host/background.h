@@ -29,6 +29,9 @@ void bfc_background_end(void);
 /* Forbids further work, and waits `longest_ns` at most for work under way. Thread-safe. */
 void bfc_background_stop(uint64_t longest_ns);
 
+/* Whether the calling thread is a background thread. */
+bool bfc_background_is_current(void);
+
 /* Whether the process is on its way out. */
 bool bfc_background_is_over(void);
 

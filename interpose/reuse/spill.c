@@ -8,55 +8,17 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/host_left.h"
 #include "interpose/arena/host_memory.h"
 #include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
+#include "interpose/host/background.h"
 #include "interpose/reuse/settle.h"
-
-/* ---- allocating ---- */
-
-static void log_impossible(const struct bfc_arena *home) {
-    static bool logged;
-    if (!bfc_exchange_relaxed(&logged, true))
-        bfc_log(BFC_LOG_INFO, "device %d: it cannot map host memory, so BFC_SPILL has no effect",
-                (int)home->device);
-}
-
-static struct bfc_arena *make_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
-    if (!bfc_host_memory_can_be_had(driver, home->device)) {
-        log_impossible(home);
-        return NULL;
-    }
-    struct bfc_arena *arena = home->make_host(driver, home);
-    return arena ? bfc_arena_publish(arena, home->id) : NULL;
-}
-
-static struct bfc_arena *find_or_make(const struct bfc_driver *driver, struct bfc_arena *home) {
-    struct bfc_arena *arena = bfc_arena_host_of_context(home->context, home->id);
-    if (!arena)
-        arena = make_arena(driver, home);
-    return arena ? bfc_arena_set_last(arena) : NULL;
-}
-
-bool bfc_spill_may_serve(size_t bytes) {
-    const struct bfc_process *process = bfc_process_if_made();
-    return process && bytes <= process->options.spill;
-}
-
-struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc_arena *home,
-                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer) {
-    enum bfc_status status;
-    struct bfc_arena *arena = bfc_spill_may_serve(bytes) ? find_or_make(driver, home) : NULL;
-    CUresult result = arena ? bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status)
-                            : CUDA_ERROR_OUT_OF_MEMORY;
-    if (result != CUDA_SUCCESS) {
-        bfc_upstream_note_fatal(result);
-        return NULL;
-    }
-    bfc_upstream_take_error(); /* of the device, which refused before */
-    return arena;
-}
 
 /* ---- giving back ---- */
 
@@ -76,41 +38,156 @@ static bool has_free(const struct bfc_arena *arena) {
     return found;
 }
 
-static void give_back_ready(struct bfc_arena *arena) {
-    if (bfc_captures_exist())
-        return;
-    bfc_reuse_settle(arena);
-    bfc_pool_trim(arena->pool, UINT64_MAX);
-}
+static uint32_t freed; /* atomic, a futex: rises when there is something to look for */
+static bool is_giving; /* atomic: the thread may be in the driver to give memory back */
 
-/* By a request for nothing: so a helper that is about to sleep does not. */
-static void wake_helper(const struct bfc_arena *arena) {
-    struct bfc_segment_header *segment = arena->stats.segment;
+static void wake_giver(void) {
     int before = errno;
-    if (!segment)
-        return;
-    bfc_fetch_add_release(&segment->request, 1);
-    syscall(SYS_futex, &segment->request, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    bfc_fetch_add_release(&freed, 1);
+    syscall(SYS_futex, &freed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     errno = before;
 }
 
 void bfc_spill_freed(struct bfc_arena *arena) {
-    give_back_ready(arena);
     if (has_free(arena))
-        wake_helper(arena);
+        wake_giver();
 }
 
-bool bfc_spill_is_free(void) {
+/* Whether host memory is free that has yet to go back. */
+static bool is_free(void) {
     struct bfc_arena *arena = NULL;
     bool found = false;
     while (!found && (arena = bfc_arena_next_host(arena)))
-        found = has_free(arena);
+        found = bfc_host_left_is_there() || has_free(arena);
     bfc_arena_drop(arena);
     return found;
 }
 
-void bfc_spill_give_back(void) {
+/* Of contexts that have ended; it is asked for in one that lives. */
+static void collect_left(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bool pushed;
+    if (!bfc_host_left_is_there() || !bfc_arena_enter(arena))
+        return;
+    if (bfc_current_enter(driver, arena->context, &pushed) == CUDA_SUCCESS) {
+        bfc_host_left_collect(driver);
+        bfc_current_leave(driver, pushed);
+    }
+    bfc_arena_leave(arena);
+}
+
+static void give_back(void) {
     struct bfc_arena *arena = NULL;
-    while ((arena = bfc_arena_next_host(arena)))
-        give_back_ready(arena);
+    while (!bfc_captures_exist() && (arena = bfc_arena_next_host(arena))) {
+        collect_left(bfc_driver(), arena);
+        bfc_reuse_settle(arena);
+        bfc_pool_trim(arena->pool, UINT64_MAX);
+    }
+    bfc_arena_drop(arena);
+}
+
+static void look(void) {
+    if (!bfc_background_begin())
+        return;
+    bfc_store_seq_cst(&is_giving, true);
+    give_back();
+    bfc_store_seq_cst(&is_giving, false);
+    bfc_background_end();
+}
+
+/* How soon host memory goes back that was freed before its work was complete. */
+#define NS_A_LOOK ((uint64_t)20 * 1000 * 1000)
+
+static void *run_giver(void *unused) {
+    const struct timespec soon = bfc_timespec(NS_A_LOOK);
+    bfc_background_enter();
+    for (uint32_t seen = 0;; seen = bfc_load_acquire(&freed)) {
+        bool waits = is_free();
+        syscall(SYS_futex, &freed, FUTEX_WAIT_PRIVATE, seen, waits ? &soon : NULL, NULL, 0);
+        look();
+    }
+    return unused;
+}
+
+static void start_giver(void) {
+    static bool started;
+    if (!bfc_exchange_acq_rel(&started, true) && !bfc_background_start(run_giver, NULL))
+        bfc_log(BFC_LOG_WARN, "no thread gives host memory back: what was spilled stays pinned");
+}
+
+/* ---- allocating ---- */
+
+static void log_impossible(const struct bfc_arena *home) {
+    static bool logged;
+    if (!bfc_exchange_relaxed(&logged, true))
+        bfc_log(BFC_LOG_INFO, "device %d: it cannot map host memory, so BFC_SPILL has no effect",
+                (int)home->device);
+}
+
+static struct bfc_arena *make_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
+    if (!bfc_host_memory_can_be_had(driver, home->device)) {
+        log_impossible(home);
+        return NULL;
+    }
+    start_giver();
+    struct bfc_arena *arena = home->make_host(driver, home);
+    return arena ? bfc_arena_publish(arena, home->id) : NULL;
+}
+
+static struct bfc_arena *find_or_make(const struct bfc_driver *driver, struct bfc_arena *home) {
+    struct bfc_arena *arena = bfc_arena_host_of_context(home->context, home->id);
+    if (!arena)
+        arena = make_arena(driver, home);
+    return arena ? bfc_arena_set_last(arena) : NULL;
+}
+
+bool bfc_spill_may_serve(size_t bytes) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process && bytes <= process->options.spill;
+}
+
+/* How long an allocation waits for what was freed before it: the driver's call may take for ever.
+ */
+#define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+#define NAP_NS 500000L
+
+/* Whether host memory has gone back since so much was reserved. */
+static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
+    bool waited = false;
+    wake_giver();
+    while (bfc_load_relaxed(&host->reserved) >= before) {
+        if (!bfc_load_seq_cst(&is_giving) && !is_free())
+            return waited || bfc_load_relaxed(&host->reserved) < before;
+        if (bfc_captures_exist() || bfc_now_ns() >= until_ns)
+            return false;
+        waited = true;
+        bfc_nap(NAP_NS);
+    }
+    return true;
+}
+
+/* The pool itself may not give back what it has free (upstream.c). */
+static CUresult allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
+                         enum bfc_reuse_how how, CUdeviceptr *pointer) {
+    enum bfc_status status;
+    uint64_t until = bfc_now_ns() + LONGEST_WAIT_NS, before;
+    CUresult result;
+    do {
+        before = bfc_load_relaxed(&arena->on->reserved);
+        result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
+    } while (result != CUDA_SUCCESS && status == BFC_OUT_OF_MEMORY &&
+             wait_for_giver(arena->on, before, until));
+    return result;
+}
+
+struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc_arena *home,
+                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer) {
+    struct bfc_arena *arena = bfc_spill_may_serve(bytes) ? find_or_make(driver, home) : NULL;
+    CUresult result =
+        arena ? allocate(driver, arena, bytes, how, pointer) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) {
+        bfc_upstream_note_fatal(result);
+        return NULL;
+    }
+    bfc_upstream_take_error(); /* of the device, which refused before */
+    return arena;
 }

@@ -7,8 +7,9 @@
  *
  * - It is used only after the device has refused, and all its pools together take at most
  * BFC_SPILL.
- * - What is free and ready goes back to the host at once, by the free or soon after it by the
- * helper thread; the next allocation asks the device again.
+ * - What is free and ready goes back to the host soon, by a thread that is there for nothing else:
+ *   the driver's call may wait for all work of the context, as long as it lasts. The next
+ *   allocation asks the device again.
  * - Giving host memory back need not wait for anything, unlike a free of device memory. So nothing
  *   goes back before its fence is complete, however much memory is lacking.
  * - No pending block is handed out: in mode ordered such an arena is lazy.
@@ -31,15 +32,7 @@ bool bfc_spill_may_serve(size_t bytes);
 struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc_arena *home,
                                      size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer);
 
-/*
- * After a free: what is ready goes back to the host, unless something captures. What is not is left
- * to the helper thread, which is woken.
- */
+/* After a free: what is ready, or will be, is left to a thread of the library's, which is woken. */
 void bfc_spill_freed(struct bfc_arena *arena);
-
-/* For the helper thread: whether host memory is free that has yet to go back; and gives back what
- * is ready by now. */
-bool bfc_spill_is_free(void);
-void bfc_spill_give_back(void);
 
 #endif

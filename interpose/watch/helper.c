@@ -12,7 +12,6 @@
 #include "base/numbers.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/occupancy.h"
@@ -34,13 +33,9 @@ static uint64_t ns_a_look(void) {
 
 /* While somebody waits for what is freed, to see when that is over. */
 #define AWAITED_NS_A_LOOK ((uint64_t)250 * 1000 * 1000)
-/* How soon host memory goes back that was freed before its work was complete. */
-#define SPILL_NS_A_LOOK ((uint64_t)20 * 1000 * 1000)
 
 /* UINT64_MAX: there is nothing to look for. */
 static uint64_t ns_to_next_look(void) {
-    if (bfc_spill_is_free())
-        return SPILL_NS_A_LOOK;
     uint64_t ns = trim_idle_ns != UINT64_MAX ? ns_a_look() : UINT64_MAX;
     return bfc_frees_are_awaited ? bfc_min(ns, AWAITED_NS_A_LOOK) : ns;
 }
@@ -49,13 +44,6 @@ static void futex_wait(uint32_t *word, uint32_t expected) {
     uint64_t ns = ns_to_next_look();
     struct timespec time = bfc_timespec(ns);
     syscall(SYS_futex, word, FUTEX_WAIT, expected, ns != UINT64_MAX ? &time : NULL, NULL, 0);
-}
-
-static void give_host_memory_back(void) {
-    if (!bfc_spill_is_free() || !bfc_background_begin())
-        return;
-    bfc_spill_give_back();
-    bfc_background_end();
 }
 
 static void trim_idle(void) {
@@ -163,7 +151,6 @@ static void *run_helper(void *argument) {
         serve_requests(published);
         serve_waiters(published);
         trim_idle();
-        give_host_memory_back();
     }
     return NULL;
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -50,6 +51,8 @@ struct wait {
     struct bfc_waiter *slot;
     uint64_t until_ns, announced_ns;
     struct bfc_turn turn;
+    bool aside;    /* BFC_LIMIT is in its way */
+    bool saw_jobs; /* others of the user were on the device meanwhile */
     size_t jobs, waiters;
     struct bfc_other_job job[MOST_JOBS];
     struct bfc_waiting all[MOST_WAITERS];
@@ -134,6 +137,22 @@ static uint64_t free_on_device(const struct bfc_want *want) {
     return bfc_subtract_saturating(free_bytes, want->arena->left_to_others);
 }
 
+/* What stands in its way is BFC_LIMIT, which other threads of this process have come to: then it is
+ * not there for others, which are served, but keeps its place. */
+static bool steps_aside(struct wait *wait) {
+    bool aside = bfc_want_limit_lacks(wait->want), was = wait->aside;
+    wait->aside = aside;
+    if (!aside)
+        return false;
+    wait->turn = (struct bfc_turn){0};
+    bfc_store_relaxed(&wait->slot->seen_ns, 0);
+    if (!was) {
+        bfc_waiters_wake(wait->published);
+        bfc_other_jobs_wake();
+    }
+    return true;
+}
+
 static void look_at_queue(struct wait *wait) {
     const struct bfc_arena *arena = wait->want->arena;
     uint64_t now = bfc_kernel_now_ns();
@@ -141,6 +160,7 @@ static void look_at_queue(struct wait *wait) {
     wait->waiters = 0;
     size_t own = add_own_waiters(wait, now);
     wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
+    wait->saw_jobs |= wait->jobs > 0;
     uint64_t reach = free_on_device(wait->want);
     for (size_t i = 0; i < wait->jobs; i++) {
         size_t before = wait->waiters;
@@ -213,14 +233,40 @@ static void log_begun(const struct bfc_want *want, double seconds) {
             (int)want->arena->device, seconds, BFC_BYTES(want->bytes));
 }
 
-/* What others hold, by the driver's count, is enough: else a wait is in vain from the start. */
-static bool others_hold_enough(const struct bfc_want *want) {
+/* By the driver's count; with what this process has past its pools, which nothing tells apart. */
+static uint64_t held_by_others(const struct bfc_want *want) {
     size_t free_bytes, total;
     if (!want->driver->cuMemGetInfo_v2 ||
         want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
-        return false;
+        return 0;
     uint64_t own = bfc_load_relaxed(&want->arena->on->reserved);
-    return bfc_want_device_lacks(want) <= bfc_subtract_saturating(total, free_bytes + own);
+    return bfc_subtract_saturating(total, free_bytes + own);
+}
+
+/* Of each device: what others held when a wait ended in vain in which no other job was seen; 0:
+ * there was none. It may be this process's own: it is not waited for again until it changes. */
+enum { MOST_DEVICES = 64 };
+static uint64_t in_vain[MOST_DEVICES]; /* atomic */
+
+static uint64_t *vain_on(const struct bfc_want *want) {
+    return &in_vain[(unsigned)want->arena->device % MOST_DEVICES];
+}
+
+static bool was_in_vain(const struct bfc_want *want, uint64_t held) {
+    struct bfc_other_job job;
+    return held && bfc_load_relaxed(vain_on(want)) == held &&
+           bfc_other_jobs_on(want->arena->stats.section->device_uuid, &job, 1) == 0;
+}
+
+static void note_in_vain(const struct wait *wait) {
+    if (wait->want->waited == BFC_WAIT_TIME && !wait->saw_jobs)
+        bfc_store_relaxed(vain_on(wait->want), held_by_others(wait->want));
+}
+
+/* What others hold is enough, and not known to stay: else a wait is in vain from the start. */
+static bool others_hold_enough(const struct bfc_want *want) {
+    uint64_t held = held_by_others(want);
+    return held && bfc_want_device_lacks(want) <= held && !was_in_vain(want, held);
 }
 
 static bool must_end(const struct bfc_want *want) {
@@ -228,12 +274,30 @@ static bool must_end(const struct bfc_want *want) {
            bfc_load_acquire(&want->arena->ended) || !bfc_process_if_made();
 }
 
-/* False: a signal handler of the program's has run. */
+static bool interrupts(int number, const sigset_t *blocked) {
+    struct sigaction action;
+    return sigismember(blocked, number) == 0 && sigaction(number, NULL, &action) == 0 &&
+           action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+           !(action.sa_flags & SA_RESTART);
+}
+
+/* A futex with a timeout ends whatever the handler asked for, and nothing tells which one ran. */
+static bool signals_may_interrupt(void) {
+    sigset_t blocked;
+    if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+        return true;
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (interrupts(number, &blocked))
+            return true;
+    return false;
+}
+
+/* False: a signal handler of the program's has run that may not restart system calls. */
 static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) {
     uint64_t look = wait->turn.is_next ? NEXT_LOOK_NS : LATER_LOOK_NS;
     struct timespec time = bfc_timespec(bfc_min(look, wait->until_ns - now));
     return syscall(SYS_futex, &wait->slot->wake, FUTEX_WAIT, seen, &time, NULL, 0) == 0 ||
-           errno != EINTR;
+           errno != EINTR || !signals_may_interrupt();
 }
 
 static bool wait_in_queue(struct wait *wait) {
@@ -243,7 +307,8 @@ static bool wait_in_queue(struct wait *wait) {
         want->waited = BFC_WAIT_ENDED;
         if (must_end(want))
             return false;
-        look_at_queue(wait);
+        if (!steps_aside(wait))
+            look_at_queue(wait);
         if (wait->turn.is_next)
             announce_to_all(wait);
         if (try_again(wait))
@@ -271,6 +336,8 @@ static bool wait_with(struct wait *wait, double seconds) {
     enter_queue(wait, began);
     bool served = wait_in_queue(wait);
     leave_queue(wait);
+    if (!served)
+        note_in_vain(wait);
     wait->want->waited_ns = bfc_kernel_now_ns() - began;
     return served;
 }

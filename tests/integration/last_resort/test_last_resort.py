@@ -194,6 +194,17 @@ class LastResort(unittest.TestCase):
         self.assertEqual(job.until_ready(), ["2"])
         self.assertRegex(job.said(), r"  waited +[0-9.]+ s, until a signal came\n")
 
+    def test_a_signal_that_restarts_calls_does_not(self):
+        holder = self.holder(160)
+        job = self.start("restarter", "alloc", 200, BFC_WAIT="90")
+        job.until_waiting(1)
+        for _ in range(100):
+            job.process.send_signal(signal.SIGUSR1)
+            time.sleep(0.005)
+        job.until_waiting(1)
+        holder.go_on()
+        self.assertEqual(job.results(), ["0"])
+
     def test_it_can_be_switched_off(self):
         self.holder(160)
         job = self.start("alloc", 200, "wait", BFC_WAIT="90", BFC_LAST_RESORT="pool,contexts,jobs")
@@ -207,6 +218,14 @@ class LastResort(unittest.TestCase):
                 job = self.start(*actions, BFC_WAIT="3600", **settings)
                 self.assertEqual(job.results(), ["0", "2"])
 
+    def test_waits_once_for_its_own_memory(self):
+        """Past its pool, so that it looks like that of others."""
+        job = self.start("alloc", 160, "alloc", 150, "alloc", 150, "alloc", 120, "wait",
+                         BFC_WAIT="0.3", BFC_BYPASS_ABOVE="155M")
+        self.assertEqual(job.until_ready(), ["0", "2", "2", "2"])
+        self.assertEqual(job.pool()["last_resorts"]["wait"]["saved"], 0)
+        self.assertEqual([e["kind"] for e in job.shown()["landmarks"]].count("waited"), 1)
+
     def test_first_come_first_served(self):
         holder = self.holder(200)
         waiters = []
@@ -219,6 +238,18 @@ class LastResort(unittest.TestCase):
             for later in waiters[i + 1:]:
                 later.until_waiting()
             waiter.go_on()
+
+    def test_who_has_come_to_its_own_limit_is_passed_over(self):
+        holder = self.holder(160)
+        limited = self.start("beside", 150, "wait", "alloc", 60, "wait", BFC_LIMIT="200M", BFC_WAIT="3600")
+        self.assertEqual(limited.until_ready(), [])
+        limited.until_waiting(1)
+        limited.go_on()
+        self.assertEqual(limited.until_ready(), ["0"])
+        job = self.start("alloc", 120, BFC_WAIT="20")
+        job.until_waiting()
+        holder.go_on()
+        self.assertEqual(job.results(), ["0"])
 
     def test_a_dead_or_stopped_waiter_loses_its_turn(self):
         for number in (signal.SIGKILL, signal.SIGSTOP):

@@ -2,14 +2,17 @@
  * A process of a test: does what its arguments say, one after another, and prints what came of it.
  *
  *   alloc MIB     one block, kept                  free      the block that was allocated last
+ *   beside MIB    one block in another thread, which nobody waits for
  *   try MIB       the same, up to ten times until it succeeds: on a busy machine a neighbour may
  *                 answer later than it is waited for
  *   mib N         prints free memory in MiB        sleep MS
  *   loop N        N blocks of 64 KiB, each freed at once
  *   folder PATH   becomes the working folder
  *   handler       SIGUSR1 is handled, and restarts no system call
+ *   restarter     SIGUSR1 is handled, and restarts system calls
  *   wait          prints "ready" and waits for a line on standard input
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -35,6 +38,19 @@ static bool allocate(const char *mib) {
     printf("alloc %s %d %lld\n", mib, (int)result, now_us() - began);
     count += result == CUDA_SUCCESS;
     return result == CUDA_SUCCESS;
+}
+
+static void *allocate_there(void *mib) {
+    CUdeviceptr block;
+    use_primary(0);
+    CHECK(cuMemAlloc(&block, (size_t)atol(mib) << 20));
+    return NULL;
+}
+
+static void allocate_beside(char *mib) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, allocate_there, mib) == 0 ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_UNKNOWN);
 }
 
 static void try_to_allocate(const char *mib) {
@@ -73,6 +89,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "alloc") == 0 && i + 1 < argc)
             allocate(argv[++i]);
+        else if (strcmp(argv[i], "beside") == 0 && i + 1 < argc)
+            allocate_beside(argv[++i]);
         else if (strcmp(argv[i], "try") == 0 && i + 1 < argc)
             try_to_allocate(argv[++i]);
         else if (strcmp(argv[i], "free") == 0)
@@ -83,6 +101,9 @@ int main(int argc, char **argv) {
             loop(atol(argv[++i]));
         else if (strcmp(argv[i], "handler") == 0)
             sigaction(SIGUSR1, &(struct sigaction){.sa_handler = ignore}, NULL);
+        else if (strcmp(argv[i], "restarter") == 0)
+            sigaction(SIGUSR1, &(struct sigaction){.sa_handler = ignore, .sa_flags = SA_RESTART},
+                      NULL);
         else if (strcmp(argv[i], "sleep") == 0 && i + 1 < argc)
             usleep((useconds_t)atol(argv[++i]) * 1000);
         else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)

@@ -3,6 +3,7 @@
  * MiB (of two, where a scene needs them). Each scene checks what it sees; the first thing that is
  * wrong ends it with a line and status 1.
  */
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "tests/conformance/pointers.h"
@@ -303,6 +304,43 @@ static void long_free(void) {
     CHECK(comes_down_to(0));
 }
 
+static void give_up(int number) {
+    static const char text[] = "a call waits for work that it has nothing to do with\n";
+    (void)number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) >= 0)
+        _exit(1);
+}
+
+/* Work of another stream goes on, and the driver's free waits for it (SIM_HOST_FREE_WAITS=1): who
+ * frees or allocates does not. */
+static void unrelated_work(void) {
+    void *blocks[MOST], *other;
+    size_t count;
+    CUstream stream = new_stream(), busy = new_stream();
+    void *block = new_spilled(blocks, &count), *second = new_block(block_bytes);
+    signal(SIGALRM, give_up);
+    hold_stream(busy);
+    alarm(20);
+    for (int i = 0; i < 8; i++) {
+        MUST(release_async(block, stream));
+        MUST(DRIVER(cuStreamSynchronize)(stream));
+        block = new_block(block_bytes / 4);
+    }
+    MUST(release_async(second, stream));
+    MUST(allocate(&other, block_bytes));
+    MUST(release_async(block, stream));
+    if (!mode_is("sync"))
+        MUST(release(other));
+    MUST(allocate(&block, block_bytes / 2));
+    let_go();
+    alarm(0);
+    MUST(synchronize());
+    if (mode_is("sync"))
+        MUST(release(other));
+    MUST(release(block));
+    CHECK(comes_down_to(0));
+}
+
 /* In the order of a stream. */
 static void async_free(void) {
     void *blocks[MOST];
@@ -389,6 +427,20 @@ static void context_end(void) {
         CHECK(is_spilled(other) && count_of("cuMemHostAlloc") == before + 2);
         MUST(reset_device());
         CHECK(release(block) != CUDA_SUCCESS);
+    }
+    CHECK(pinned() <= 3 * block_bytes);
+}
+
+/* What a context had spilled goes with it, where another one is current then. BFC_SPILL=20M. */
+static void other_context_end(void) {
+    CUcontext context;
+    for (int round = 0; round < 3; round++) {
+        void *blocks[MOST];
+        size_t count;
+        MUST(CREATE_CONTEXT(&context, 0));
+        CHECK(is_spilled(new_spilled(blocks, &count)) && is_spilled(new_block(block_bytes)));
+        MUST(DRIVER(cuCtxDestroy)(context));
+        CHECK(pinned() == 0);
     }
 }
 
@@ -573,10 +625,12 @@ static const struct {
     {"busy_free", busy_free},
     {"long_free", long_free},
     {"async_free", async_free},
+    {"unrelated_work", unrelated_work},
     {"captures", captures},
     {"barred", barred},
     {"ready_beside_capture", ready_beside_capture},
     {"context_end", context_end},
+    {"other_context_end", other_context_end},
     {"peers", peers},
     {"peers_and_capture", peers_and_capture},
     {"forks", forks},

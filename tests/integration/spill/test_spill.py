@@ -89,6 +89,10 @@ class Spill(unittest.TestCase):
         self.plays("long_free")
         self.plays("async_free")
 
+    def test_no_call_waits_for_unrelated_work(self):
+        for stats in "1", "0":
+            self.plays("unrelated_work", SIM_HOST_FREE_WAITS="1", BFC_STATS=stats)
+
     def test_captures(self):
         self.plays("captures")
         self.plays("ready_beside_capture", BFC_LIMIT="32M", BFC_PENDING_BUDGET="0")
@@ -96,6 +100,7 @@ class Spill(unittest.TestCase):
 
     def test_contexts_and_devices(self):
         self.plays("context_end", BFC_SPILL="20M")
+        self.plays("other_context_end", BFC_SPILL="20M")
         self.plays("peers", SIM_DEVICES="2")
         self.plays("peers_and_capture", SIM_DEVICES="2", BFC_PENDING_BUDGET="0")
 

@@ -1,0 +1,120 @@
+/* Host memory of contexts that have ended: a list. */
+#include "interpose/arena/host_left.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/atomic.h"
+#include "interpose/arena/device.h"
+#include "interpose/arena/host_memory.h"
+#include "interpose/arena/region_map.h"
+#include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
+
+struct bfc_host_left {
+    struct bfc_host_left *next;
+    uint64_t start, bytes;
+    uint64_t id; /* the driver's; 0: it did not tell */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct bfc_host_left *left; /* guarded by the lock; read atomically */
+
+/* ---- at the end of a context ---- */
+
+static CUresult ask_id(const struct bfc_driver *driver, uint64_t start, uint64_t *id) {
+    unsigned long long told = 0;
+    CUresult result = driver->cuPointerGetAttribute
+                          ? driver->cuPointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                                          (CUdeviceptr)start)
+                          : CUDA_ERROR_NOT_SUPPORTED;
+    *id = result == CUDA_SUCCESS ? told : 0;
+    return result;
+}
+
+struct bfc_host_left *bfc_host_left_note(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    struct bfc_host_left *noted = NULL, *one;
+    uint64_t start, bytes;
+    bool pushed;
+    if (!arena || bfc_current_enter(driver, arena->context, &pushed) != CUDA_SUCCESS)
+        return NULL;
+    for (uint64_t from = 0; bfc_region_next(from, arena, &start, &bytes); from = start + bytes) {
+        if (!(one = malloc(sizeof *one)))
+            break;
+        *one = (struct bfc_host_left){.next = noted, .start = start, .bytes = bytes};
+        ask_id(driver, start, &one->id);
+        noted = one;
+    }
+    bfc_current_leave(driver, pushed);
+    return noted;
+}
+
+static void append(struct bfc_host_left *list) {
+    struct bfc_host_left **end = &list;
+    while (*end)
+        end = &(*end)->next;
+    pthread_mutex_lock(&lock);
+    *end = left;
+    bfc_store_release(&left, list);
+    pthread_mutex_unlock(&lock);
+}
+
+/* From now on nobody takes the addresses for ours: the driver may give them to others. */
+void bfc_host_left_add(struct bfc_arena *arena, struct bfc_host_left *noted) {
+    for (struct bfc_host_left *one = noted; one; one = one->next) {
+        bfc_region_remove(one->start, arena);
+        bfc_device_leave(arena, one->bytes);
+    }
+    append(noted);
+}
+
+void bfc_host_left_forget(struct bfc_host_left *noted) {
+    while (noted) {
+        struct bfc_host_left *next = noted->next;
+        free(noted);
+        noted = next;
+    }
+}
+
+/* ---- afterwards ---- */
+
+/* Where the driver has another allocation by now, ours has gone. */
+static bool has_gone(const struct bfc_driver *driver, const struct bfc_host_left *one) {
+    uint64_t id;
+    CUresult result = ask_id(driver, one->start, &id);
+    if (result != CUDA_SUCCESS || id != one->id)
+        return result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && one->id);
+    return bfc_host_memory_give(driver, (CUdeviceptr)one->start) == CUDA_SUCCESS;
+}
+
+static struct bfc_host_left *take_all(void) {
+    pthread_mutex_lock(&lock);
+    struct bfc_host_left *all = left;
+    bfc_store_release(&left, NULL);
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+void bfc_host_left_collect(const struct bfc_driver *driver) {
+    if (!bfc_host_left_is_there() || bfc_captures_exist())
+        return;
+    struct bfc_device *host = bfc_device_find(BFC_DEVICE_HOST);
+    struct bfc_host_left *all = take_all(), *kept = NULL, *next;
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    for (struct bfc_host_left *one = all; one; one = next) {
+        next = one->next;
+        if (has_gone(driver, one)) {
+            bfc_fetch_sub_relaxed(&host->reserved, one->bytes);
+            free(one);
+        } else {
+            one->next = kept;
+            kept = one;
+        }
+    }
+    bfc_capture_restore(driver, mode);
+    append(kept);
+}
+
+bool bfc_host_left_is_there(void) {
+    return bfc_load_acquire(&left);
+}
