@@ -265,8 +265,8 @@ static void note_in_vain(const struct wait *wait) {
 
 /* What others hold is enough, and not known to stay: else a wait is in vain from the start. */
 static bool others_hold_enough(const struct bfc_want *want) {
-    uint64_t held = held_by_others(want);
-    return held && bfc_want_device_lacks(want) <= held && !was_in_vain(want, held);
+    uint64_t lacks = bfc_want_device_lacks(want), held = held_by_others(want);
+    return lacks == 0 || (lacks <= held && !was_in_vain(want, held));
 }
 
 static bool must_end(const struct bfc_want *want) {
@@ -274,17 +274,25 @@ static bool must_end(const struct bfc_want *want) {
            bfc_load_acquire(&want->arena->ended) || !bfc_process_if_made();
 }
 
+/* As the kernel lays it out; asked by itself, since a program may have a sigaction of its own. */
+struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
 static bool interrupts(int number, const sigset_t *blocked) {
-    struct sigaction action;
-    return sigismember(blocked, number) == 0 && sigaction(number, NULL, &action) == 0 &&
-           action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-           !(action.sa_flags & SA_RESTART);
+    struct kernel_action action;
+    return sigismember(blocked, number) == 0 &&
+           syscall(SYS_rt_sigaction, number, NULL, &action, sizeof action.mask) == 0 &&
+           action.handler != SIG_DFL && action.handler != SIG_IGN && !(action.flags & SA_RESTART);
 }
 
 /* A futex with a timeout ends whatever the handler asked for, and nothing tells which one ran. */
 static bool signals_may_interrupt(void) {
     sigset_t blocked;
-    if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux the thread's own */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
         if (interrupts(number, &blocked))
