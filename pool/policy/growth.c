@@ -47,10 +47,16 @@ static uint64_t bfc_growth(const struct bfc_pool *pool, uint64_t size) {
                                                           : policy_round_to(step, POLICY_PAGE);
 }
 
+/* Not beyond what a block may have: a pool that is trimmed takes regions without end. */
+static void double_step(struct bfc_pool *pool) {
+    if (pool->step < LARGEST_BLOCK)
+        pool->step *= 2;
+}
+
 static uint64_t tf_growth(struct bfc_pool *pool, uint64_t size) {
     pool->step_raised = pool->step < size;
-    while (pool->step < size)
-        pool->step *= 2;
+    while (pool->step < bfc_min(size, LARGEST_BLOCK))
+        double_step(pool);
     return pool->step;
 }
 
@@ -119,5 +125,5 @@ void growth_reserved(struct bfc_pool *pool, uint64_t size) {
     if (pool->config.policy == BFC_POLICY_BFC)
         raise_step(pool, size);
     else if (pool->config.policy == BFC_POLICY_TF && !pool->step_raised)
-        pool->step *= 2;
+        double_step(pool);
 }

@@ -140,6 +140,15 @@ Test(policy, an_over_limit_request_fails_harmlessly) {
     cr_assert_null(bfc_pool_check(pool));
 }
 
+/* Its step doubles with each region, and must not come to 0. */
+Test(policy, tf_takes_regions_without_end) {
+    open_pool(BFC_POLICY_TF);
+    for (int regions = 0; regions < 200; regions++) {
+        give(get(2 * MIB));
+        cr_assert_gt(bfc_pool_trim(pool, UINT64_MAX), 0);
+    }
+}
+
 Test(policy, tf_gives_back_all_idle_regions) {
     static bfc_addr blocks[128];
     config.growth_size = 4 * MIB;
