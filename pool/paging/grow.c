@@ -59,9 +59,9 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
 
 /* ---- growing ---- */
 
-/* Makes room for the request, `*at` being a part of it; `*pages`: with pages that came there. */
-static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bfc_addr *at,
-                                 bool *pages) {
+/* Makes room for the request, `*at` being a part of it. */
+static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request,
+                                 bfc_addr *at) {
     bool saving = false;
     for (;;) {
         struct page_plan plan;
@@ -76,7 +76,6 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
             return BFC_NO_HOST_MEMORY;
         case PLAN_MADE:
             *at = plan.at;
-            *pages = plan.moving || plan.making;
             status = perform_plan(pool, &plan);
             if (status != BFC_OUT_OF_MEMORY || saving)
                 return status;
@@ -96,24 +95,18 @@ static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *re
            block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
-/* A place that needs no pages and yet is not taken is another thread's, or one that the policy does
- * not take; after so many of them there is none. */
-#define MOST_EMPTY_PLANS 16
-
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
+    bool taken;
     take_turn(pool);
-    bool taken = take_any(pool, request);
-    unsigned empty = 0;
     *status = BFC_OK;
-    /* More than once round only if other threads took what there was room for. */
-    while (!taken && *status == BFC_OK) {
+    /* More than once round only if other threads took what there was room for, or freed enough
+     * while the lock was dropped: then no pages were lacking, and what they freed is taken. */
+    while (!(taken = take_any(pool, request))) {
         bfc_addr at = 0;
-        bool pages = false;
-        *status = make_room(pool, request, &at, &pages);
+        *status = make_room(pool, request, &at);
         taken = *status == BFC_OK && take_at(pool, at, request);
-        empty += !pages;
-        if (!taken && *status == BFC_OK && empty > MOST_EMPTY_PLANS)
-            *status = BFC_OUT_OF_MEMORY;
+        if (taken || *status != BFC_OK)
+            break;
     }
     pthread_mutex_unlock(&pool->growth_turn);
     return taken;
