@@ -87,14 +87,20 @@ SIM_PAIR(cuEventRecord, cuEventRecord_ptsz, SIM_CURRENT, (CUevent event, CUstrea
 SIM_PAIR(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, SIM_CURRENT,
          (CUevent event, CUstream stream, unsigned flags), record(event, stream, flags, per_thread))
 
-static CUresult record_context(CUcontext handle, CUevent event_handle) {
-    struct CUctx_st *context = handle != NULL ? handle : sim_current_handle();
-    struct CUevent_st *event = sim_event_of(event_handle);
-    sim_counts.records++;
-    if (context == NULL || !sim_context_known(context)) {
+// The context that a call names, NULL being the current one.
+static CUresult named_context(CUcontext handle, struct CUctx_st **context) {
+    *context = handle != NULL ? handle : sim_current_handle();
+    if (*context == NULL || !sim_context_known(*context)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CUresult result = sim_context_error(context);
+    return sim_context_error(*context);
+}
+
+static CUresult record_context(CUcontext handle, CUevent event_handle) {
+    struct CUctx_st *context;
+    struct CUevent_st *event = sim_event_of(event_handle);
+    sim_counts.records++;
+    CUresult result = named_context(handle, &context);
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -166,13 +172,10 @@ SIM_PAIR(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, SIM_CURRENT,
          stream_waits(stream, event, flags, per_thread))
 
 static CUresult context_waits(CUcontext handle, CUevent event_handle) {
-    struct CUctx_st *context = handle != NULL ? handle : sim_current_handle();
+    struct CUctx_st *context;
     struct CUevent_st *event = sim_event_of(event_handle);
     sim_counts.device_waits++;
-    if (context == NULL || !sim_context_known(context)) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    CUresult result = sim_context_error(context);
+    CUresult result = named_context(handle, &context);
     if (result != CUDA_SUCCESS) {
         return result;
     }

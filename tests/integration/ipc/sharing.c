@@ -218,6 +218,17 @@ static int run_file(void) {
 
 /* ---- those who are not to get in ---- */
 
+/* A block of ones for an importer, which does the looking. */
+static int export_until_end_of(struct other *importer) {
+    use_device(0);
+    char *block = filled_block(BYTES, 1);
+    share_handle handle = shared(block);
+    give(importer, &handle, sizeof handle);
+    int status = end_of(importer);
+    MUST(release(block));
+    return status;
+}
+
 static int import_damaged(const struct other *exporter) {
     use_device(0);
     share_handle handle = taken(exporter), damaged;
@@ -246,13 +257,7 @@ static int run_damaged(void) {
     struct other other;
     if (fork_other(&other))
         return import_damaged(&other);
-    use_device(0);
-    char *block = filled_block(BYTES, 1);
-    share_handle handle = shared(block);
-    give(&other, &handle, sizeof handle);
-    int status = end_of(&other);
-    MUST(release(block));
-    return status;
+    return export_until_end_of(&other);
 }
 
 /* A child that opens a token after it has changed something about itself. */
@@ -266,13 +271,7 @@ static int run_apart(bool (*change)(void)) {
         must_refuse(handle, "one from elsewhere is refused");
         return 0;
     }
-    use_device(0);
-    char *block = filled_block(BYTES, 1);
-    share_handle handle = shared(block);
-    give(&other, &handle, sizeof handle);
-    int status = end_of(&other);
-    MUST(release(block));
-    return status;
+    return export_until_end_of(&other);
 }
 
 static bool become_nobody(void) {
