@@ -15,6 +15,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/host_memory.h"
+#include "interpose/arena/leaving.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
@@ -237,6 +238,8 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
         bfc_store_seq_cst(&arena->has_deferred, true);
         return false;
     }
+    struct bfc_leaving leaving = {.start = start, .bytes = bytes};
+    bfc_leaving_begin(&leaving);
     bfc_region_remove(start, arena);
     bool back = !bfc_background_is_stopped() && bfc_arena_await(arena);
     if (back) {
@@ -244,6 +247,7 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
         kept = is_kept(last_release) && keep_region(arena, start, bytes);
         bfc_arena_leave(arena);
     }
+    bfc_leaving_end(&leaving);
     if (kept)
         return false;
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);

@@ -1,6 +1,7 @@
 /* What a pointer points into. */
 #include "interpose/ipc/pointer_lookup.h"
 
+#include "interpose/arena/leaving.h"
 #include "interpose/config/process.h"
 #include "interpose/ipc/imports.h"
 
@@ -31,13 +32,31 @@ static void describe_import(CUdeviceptr pointer, struct bfc_pointer *span) {
     span->of_pages = imported.of_pages;
 }
 
+/* Unless the driver has it back by now, and perhaps gave the addresses to somebody else. */
+static bool is_leaving(CUdeviceptr pointer) {
+    uint64_t start, bytes;
+    CUdeviceptr driver_start = 0;
+    size_t driver_bytes = 0;
+    return bfc_leaving_find(pointer, &start, &bytes) && bfc_driver()->cuMemGetAddressRange_v2 &&
+           bfc_driver()->cuMemGetAddressRange_v2(&driver_start, &driver_bytes, pointer) ==
+               CUDA_SUCCESS &&
+           driver_start == start && driver_bytes == bytes;
+}
+
+static void describe_other(CUdeviceptr pointer, struct bfc_pointer *span) {
+    describe_import(pointer, span);
+    if (span->kind == BFC_POINTER_FOREIGN && is_leaving(pointer))
+        span->kind = BFC_POINTER_GONE;
+}
+
 void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span) {
-    struct bfc_arena *arena = bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
+    bool made = bfc_process_if_made();
+    struct bfc_arena *arena = made ? bfc_arena_of(pointer) : NULL;
     span->kind = BFC_POINTER_FOREIGN;
     if (arena)
         describe_block(arena, pointer, span);
-    else
-        describe_import(pointer, span);
+    else if (made)
+        describe_other(pointer, span);
 }
 
 CUresult bfc_pointer_refuse_spilled(const char *call) {

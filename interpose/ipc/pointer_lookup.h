@@ -34,7 +34,7 @@ static inline bool bfc_pointer_is_spilled(const struct bfc_pointer *span) {
  * so. */
 CUresult bfc_pointer_refuse_spilled(const char *call);
 
-/* O(log regions); no driver call. Thread-safe. */
+/* O(log regions). Asks the driver only while it takes the region back. Thread-safe. */
 void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span);
 
 #endif

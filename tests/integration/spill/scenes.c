@@ -341,6 +341,27 @@ static void unrelated_work(void) {
     CHECK(comes_down_to(0));
 }
 
+/* The driver takes its time to have it back (SIM_LATENCY): what the program has freed is gone all
+ * the same. */
+static void freed_long_since(void) {
+    void *blocks[MOST];
+    size_t count, bytes;
+    CUdeviceptr start;
+    CUstream stream = new_stream();
+    char *block = new_spilled(blocks, &count);
+    MUST(release_async(block, stream));
+    MUST(DRIVER(cuStreamSynchronize)(stream));
+    for (int i = 0; i < 100; i++) {
+        struct told told;
+        CHECK(DRIVER(cuMemGetAddressRange)(&start, &bytes, address(block + MIB)) != CUDA_SUCCESS);
+        CHECK(ask(&told.id, CU_POINTER_ATTRIBUTE_BUFFER_ID, block) == CUDA_ERROR_INVALID_VALUE);
+        MUST(ask_all(&told, block));
+        CHECK(told.context == NULL && told.host_pointer == NULL);
+        usleep(500);
+    }
+    CHECK(comes_down_to(0));
+}
+
 /* In the order of a stream. */
 static void async_free(void) {
     void *blocks[MOST];
@@ -626,6 +647,7 @@ static const struct {
     {"long_free", long_free},
     {"async_free", async_free},
     {"unrelated_work", unrelated_work},
+    {"freed_long_since", freed_long_since},
     {"captures", captures},
     {"barred", barred},
     {"ready_beside_capture", ready_beside_capture},

@@ -93,6 +93,9 @@ class Spill(unittest.TestCase):
         for stats in "1", "0":
             self.plays("unrelated_work", SIM_HOST_FREE_WAITS="1", BFC_STATS=stats)
 
+    def test_what_goes_back_is_gone(self):
+        self.plays("freed_long_since", SIM_LATENCY="cuMemFreeHost:60000")
+
     def test_captures(self):
         self.plays("captures")
         self.plays("ready_beside_capture", BFC_LIMIT="32M", BFC_PENDING_BUDGET="0")
