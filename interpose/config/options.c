@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "interpose/config/distance.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
@@ -403,14 +404,36 @@ static void complain_malformed(struct complaint *complaint, const struct bfc_opt
     complaint->complain(complaint->context, complaint->line);
 }
 
+/* The known name that was meant: up to three letters off, and at most a third of its own. */
+static const char *find_nearest(const char *name) {
+    const char *nearest = NULL;
+    unsigned least = 4;
+    for (size_t i = 0; i < bfc_option_count; i++) {
+        unsigned away = bfc_name_distance(name, bfc_option_table[i].name);
+        if (away < least && 3 * away <= strlen(bfc_option_table[i].name)) {
+            least = away;
+            nearest = bfc_option_table[i].name;
+        }
+    }
+    return nearest;
+}
+
 static void complain_unknown(struct complaint *complaint, const char *name, const char *value) {
-    size_t used =
-        (size_t)snprintf(complaint->line, sizeof complaint->line,
-                         "bfcpreload: %.64s=%.64s: no such variable; known are", name, value);
+    const char *nearest = find_nearest(name);
+    size_t used = (size_t)snprintf(complaint->line, sizeof complaint->line,
+                                   "bfcpreload: %.64s=%.64s: no such variable%s%s%s; known are",
+                                   name, value, nearest ? "; did you mean " : "",
+                                   nearest ? nearest : "", nearest ? "?" : "");
     for (size_t i = 0; i < bfc_option_count && used < sizeof complaint->line; i++)
         used += (size_t)snprintf(complaint->line + used, sizeof complaint->line - used, " %s",
                                  bfc_option_table[i].name);
     complaint->complain(complaint->context, complaint->line);
+}
+
+/* What scripts and tests of ours read. */
+static bool is_of_our_builds(const char *name) {
+    return strcmp(name, "BFC_BUILD") == 0 || strcmp(name, "BFC_REFUSALS") == 0 ||
+           strncmp(name, "BFC_TEST_", 9) == 0 || strncmp(name, "BFC_STRESS_", 11) == 0;
 }
 
 /*
@@ -425,7 +448,7 @@ static bool read_variable(struct bfc_options *options, const char *variable, boo
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(equals - variable), variable);
     const struct bfc_option *option = bfc_option_find(name);
-    if (former != (option && is_former_name(option, name)))
+    if (former != (option && is_former_name(option, name)) || is_of_our_builds(name))
         return true;
     if (option && bfc_option_set(options, option, equals + 1))
         return true;

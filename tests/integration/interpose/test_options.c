@@ -102,8 +102,30 @@ Test(options, complaints_name_variable_value_and_what_is_accepted) {
     cr_expect(options.disable);
     cr_expect(
         strstr(said, "BFC_GROWTH=huge is not accepted: expected one of double, fixed, exact"));
-    cr_expect(strstr(said, "BFC_FRE=sync: no such variable"));
+    cr_expect(strstr(said, "BFC_FRE=sync: no such variable; did you mean BFC_FREE?; known are"));
     cr_expect(strstr(said, "BFC_FREE"));
+}
+
+Test(options, names_the_variable_that_was_meant) {
+    static char *const environment[] = {"BFC_LIMT=1G", "BFC_GROWTHSIZE=1M", "BFC_POLCIY=tf",
+                                        "BFC_BANANA=1", NULL};
+    struct bfc_options options;
+    char said[8192] = "";
+    bfc_options_init(&options);
+    cr_expect_eq(bfc_options_read(&options, environment, collect, said), 4);
+    cr_expect(strstr(said, "BFC_LIMT=1G: no such variable; did you mean BFC_LIMIT?; known"));
+    cr_expect(strstr(said, "BFC_GROWTHSIZE=1M: no such variable; did you mean BFC_GROWTH_SIZE?"));
+    cr_expect(strstr(said, "BFC_POLCIY=tf: no such variable; did you mean BFC_POLICY?"));
+    cr_expect(strstr(said, "BFC_BANANA=1: no such variable; known are"));
+}
+
+Test(options, variables_of_our_builds_are_no_mistakes) {
+    static char *const environment[] = {"BFC_BUILD=x", "BFC_TEST_PROGRAMS=9", "BFC_STRESS_SECONDS=3",
+                                        "BFC_REFUSALS=all", NULL};
+    struct bfc_options options;
+    char said[4096] = "";
+    bfc_options_init(&options);
+    cr_expect_eq(bfc_options_read(&options, environment, collect, said), 0, "%s", said);
 }
 
 Test(options, former_names) {
