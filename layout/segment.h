@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 6u
+#define BFC_SEGMENT_VERSION 7u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -195,6 +195,17 @@ static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {
     return pages->mapped > pages->created ? pages->mapped - pages->created : 0;
 }
 
+/*
+ * Fragmentation, measured when the map is refreshed: how much of the ready memory lies in free
+ * blocks too small for the largest allocation among the last BFC_EVENTS events. Each word is right
+ * by itself. Where there was no allocation among them, what was measured for earlier ones stays the
+ * size asked about.
+ */
+struct bfc_segment_fit {
+    uint64_t request;   /* bytes of that allocation; 0: not measured yet */
+    uint64_t too_small; /* bytes: ready, but in blocks that could not serve it */
+};
+
 struct bfc_segment_pool {
     uint64_t state;          /* enum bfc_pool_state */
     uint64_t memory;         /* enum bfc_memory */
@@ -215,6 +226,7 @@ struct bfc_segment_pool {
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
     struct bfc_segment_pages pages;
+    struct bfc_segment_fit fit;
 };
 
 /* All waits for the context that were made for frees. */
@@ -384,7 +396,7 @@ struct bfc_segment_header {
     (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 +
+                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

@@ -259,6 +259,12 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 
 /*
+ * Bytes that are ready but lie in free blocks too small for a request of `bytes`: what
+ * fragmentation keeps from it. O(free blocks that are large enough) under the lock.
+ */
+uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes);
+
+/*
  * Looks for a violated invariant. Returns NULL, or a sentence (static storage) that names it.
  * O(blocks) under the lock: for tests and debugging.
  */

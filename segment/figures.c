@@ -42,13 +42,13 @@ uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats) {
     return bfc_add_saturating(bfc_add_saturating(stats->ready, stats->pending), stats->deferred);
 }
 
-double bfc_pool_fragmentation(const struct bfc_pool_stats *stats) {
-    uint64_t cached = bfc_pool_cached(stats);
-    if (cached == 0 || stats->largest_free >= cached)
+double bfc_pool_fragmentation(const struct bfc_segment_pool *pool) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    if (stats->in_use == 0 || stats->ready == 0)
         return 0;
-    if (stats->largest_free == 0)
+    if (pool->fit.request == 0)
         return -1;
-    return (double)(cached - stats->largest_free) / (double)cached;
+    return (double)bfc_min(pool->fit.too_small, stats->ready) / (double)stats->ready;
 }
 
 double bfc_pool_hit_rate(const struct bfc_pool_stats *stats) {

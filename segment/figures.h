@@ -34,10 +34,12 @@ bool bfc_pool_is_host(const struct bfc_segment_pool *pool);
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
 
 /*
- * The share of the cached bytes outside the largest free block, 0 to 1; 0 when none is cached.
- * Negative when the job has not measured its largest free block yet.
+ * The share of the ready bytes that cannot serve the largest request the job made lately, since
+ * they lie in smaller blocks: 0 to 1 (M. Gorman, A. Whitcroft, "The what, the why and the where to
+ * of anti-fragmentation", 2006: the unusable free space index). 0 when nothing is ready, or nothing
+ * in use, so that all of it could go back to the device. Negative when the job has not measured it.
  */
-double bfc_pool_fragmentation(const struct bfc_pool_stats *stats);
+double bfc_pool_fragmentation(const struct bfc_segment_pool *pool);
 
 /* The share of allocations that did not ask the device, 0 to 1; negative when there were none. */
 double bfc_pool_hit_rate(const struct bfc_pool_stats *stats);

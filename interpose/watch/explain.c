@@ -20,6 +20,7 @@
 #include "interpose/host/quiet.h"
 #include "interpose/host/scratch.h"
 #include "interpose/stats/segment.h"
+#include "interpose/watch/fragmentation.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"
 #include "segment/other_jobs.h"
@@ -355,9 +356,10 @@ static void add_own(struct text *text, const struct picture *p) {
     add_text(text, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
              BYTES(stats->in_use), BYTES(p->cached), BYTES(stats->ready), BYTES(stats->pending),
              BYTES(stats->deferred));
-    add_text(
-        text, "  largest free %s; fragmentation keeps %s of the cached memory from one block\n",
-        BYTES(stats->largest_free), BYTES(bfc_subtract_saturating(p->cached, stats->largest_free)));
+    add_text(text, "  largest free %s%s\n", BYTES(stats->largest_free),
+             p->cached >= p->want->bytes
+                 ? ": what is cached would suffice in one piece, but fragmentation keeps it apart"
+                 : "");
     add_host_memory(text);
     add_map(text, p->want->arena->pool, stats->reserved);
 }
@@ -443,9 +445,12 @@ static void add_pool(struct text *text, const struct bfc_segment_pool *section) 
              (unsigned long long)stats->frees);
     add_text(text, "    most in use %s (asked for %s), most reserved %s\n",
              BYTES(stats->peak_in_use), BYTES(stats->peak_requested), BYTES(stats->peak_reserved));
-    add_text(text, "    now %s in use, %s cached, %.1f %% of it outside the largest free block\n",
-             BYTES(stats->in_use), BYTES(cached),
-             cached > stats->largest_free ? percent(cached - stats->largest_free, cached) : 0);
+    add_text(text, "    now %s in use, %s cached", BYTES(stats->in_use), BYTES(cached));
+    double fragmentation = bfc_pool_fragmentation(section);
+    if (fragmentation > 0)
+        add_text(text, "; %.1f %% of the ready memory in pieces too small for %s",
+                 100 * fragmentation, BYTES(section->fit.request));
+    add_text(text, "\n");
     if (stats->out_of_memory || stats->retries)
         add_text(text, "    %llu out of memory, %llu saved by giving memory back\n",
                  (unsigned long long)stats->out_of_memory, (unsigned long long)stats->retries);
@@ -474,6 +479,7 @@ static void add_pools(struct text *text) {
     const struct bfc_segment_header *published = bfc_segment_published();
     struct bfc_pool_stats stats;
     struct bfc_arena *arena = NULL;
+    bfc_fragmentation_measure();
     while ((arena = bfc_arena_next(arena))) {
         bfc_pool_read_stats(arena->pool, &stats); /* brings largest_free up to date */
         if (!arena->stats.segment)

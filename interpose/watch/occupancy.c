@@ -9,6 +9,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/stats/segment.h"
+#include "interpose/watch/fragmentation.h"
 #include "pool/pages.h"
 
 /* Blocks that one refresh looks at, of all pools: some milliseconds of the helper thread. */
@@ -137,6 +138,7 @@ void bfc_occupancy_refresh(void) {
         if (arena->stats.segment)
             map_arena(arena, arena->stats.section_index, &map, &blocks_left);
     }
+    bfc_fragmentation_measure();
     map.refreshed_ns = bfc_wall_clock_ns();
     publish_map((struct bfc_map *)(void *)((char *)header + BFC_SEGMENT_MAP_OFFSET), &map);
 }

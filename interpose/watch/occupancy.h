@@ -8,7 +8,7 @@
 #ifndef BFC_INTERPOSE_OCCUPANCY_H
 #define BFC_INTERPOSE_OCCUPANCY_H
 
-/* Brings the map and each pool's largest_free up to date. */
+/* Brings the map, each pool's largest_free and its fragmentation up to date. */
 void bfc_occupancy_refresh(void);
 
 #endif

@@ -100,6 +100,48 @@ static uint64_t largest_free(const struct bfc_pool *pool) {
     return largest;
 }
 
+/* Of one bin, whose blocks may be smaller than its first. */
+static uint64_t enough_in_bin(const struct bfc_pool *pool, unsigned bin, uint64_t bytes) {
+    const struct block *blocks = pool->blocks;
+    uint64_t sum = 0;
+    for (block_index b = (block_index)pool->ready.heads[bin]; b; b = blocks[b].after)
+        if (block_size(&blocks[b]) >= bytes)
+            sum += block_size(&blocks[b]);
+    return sum;
+}
+
+static uint64_t enough_in_order(const struct bfc_pool *pool, uint64_t granules) {
+    const struct block *blocks = pool->blocks;
+    uint64_t sum = 0;
+    for (int zone = 0; zone < ZONE_COUNT; zone++)
+        for (block_index b =
+                 sorted_find(pool->ready.root, blocks, (enum block_zone)zone, granules);
+             b; b = sorted_next(pool->ready.root, blocks, b))
+            sum += block_size(&blocks[b]);
+    return sum;
+}
+
+/* Bytes of ready blocks that have at least so many. */
+static uint64_t ready_from(const struct bfc_pool *pool, uint64_t bytes) {
+    const struct bins *bins = &pool->ready;
+    uint64_t granules = bytes / BFC_GRANULE + (bytes % BFC_GRANULE != 0), sum = 0;
+    if (granules > UINT32_MAX)
+        return 0;
+    if (bins->is_sorted)
+        return enough_in_order(pool, granules);
+    for (unsigned bin = bins_next(bins, bin_of(granules)); bin < BIN_COUNT;
+         bin = bins_next(bins, bin + 1))
+        sum += enough_in_bin(pool, bin, bytes);
+    return sum;
+}
+
+uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes) {
+    pool_enter(pool);
+    uint64_t below = pool->stats->ready - ready_from(pool, bytes);
+    pool_leave(pool);
+    return below;
+}
+
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);

@@ -26,7 +26,7 @@ class Words(unittest.TestCase):
         for words in (
             r"^bfcpreload: out of memory: 192 MiB asked for on device 0 \(Simulated GPU\)$",
             r"^  this process .* reserved: .* in use, .* cached \(ready .*, pending .*, deferred .*\)$",
-            r"^  largest free .*; fragmentation keeps .* of the cached memory from one block$",
+            r"^  largest free [0-9.]+ [KMG]?i?B(: what is cached would suffice in one piece, but fragmentation keeps it apart)?$",
             r"^  map +[#+~.]{64}  \(",
             r"^  refused by +the device: 1\.00 GiB in all, .* free by the driver$",
             r"^  try +BFC_GROWTH_SIZE=",

@@ -46,6 +46,7 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     pool->lanes[0].host_waits = 99;
     pool->lanes[1].host_waits = 1;
     pool->host_wait_ns = 2500000;
+    pool->fit = (struct bfc_segment_fit){.request = 8 * MIB, .too_small = 15 * MIB};
     pool->stats = (struct bfc_pool_stats){
         .reserved = 100 * MIB,
         .in_use = 60 * MIB,

@@ -118,19 +118,22 @@ Test(reader, derives_histograms) {
 }
 
 Test(reader, derives_figures) {
-    struct bfc_pool_stats *stats = &segment.pools[0].stats;
+    struct bfc_segment_pool *pool = &segment.pools[0];
+    struct bfc_pool_stats *stats = &pool->stats;
     cr_expect(bfc_pool_cached(stats) == UINT64_C(40) << 20);
-    cr_expect(bfc_pool_fragmentation(stats) == 0.25);
+    cr_expect(bfc_pool_fragmentation(pool) == 0.5); /* of 30 MiB that are ready, 15 */
     cr_expect(bfc_pool_hit_rate(stats) == 1997.0 / 2000);
-    stats->largest_free = 0; /* not looked for yet */
-    cr_expect(bfc_pool_fragmentation(stats) < 0);
-    stats->largest_free = UINT64_MAX; /* out of date: still no nonsense */
-    cr_expect(bfc_pool_fragmentation(stats) == 0);
+    pool->fit.too_small = UINT64_MAX; /* out of date: still no nonsense */
+    cr_expect(bfc_pool_fragmentation(pool) == 1);
+    pool->fit.request = 0; /* not measured yet */
+    cr_expect(bfc_pool_fragmentation(pool) < 0);
+    stats->in_use = 0; /* all of it could go back to the device */
+    cr_expect(bfc_pool_fragmentation(pool) == 0);
     stats->ready = UINT64_MAX;
     cr_expect(bfc_pool_cached(stats) == UINT64_MAX);
     *stats = (struct bfc_pool_stats){0};
     cr_expect(bfc_pool_hit_rate(stats) < 0);
-    cr_expect(bfc_pool_fragmentation(stats) == 0);
+    cr_expect(bfc_pool_fragmentation(pool) == 0);
 }
 
 Test(reader, finds_configured_values) {

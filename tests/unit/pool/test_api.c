@@ -413,6 +413,37 @@ Test(pool, counts_in_memory_of_the_caller) {
     cr_assert_eq(stats().sequence % 2, 0);
 }
 
+/* Ready blocks of 1 and 4 MiB, kept apart by live ones, with each way to keep them in order. */
+static void check_what_is_too_small(enum bfc_policy policy) {
+    config.policy = policy;
+    config.growth = BFC_GROWTH_PREALLOCATE;
+    config.preallocate = 64 * MIB;
+    open_pool();
+    struct bfc_block_info small = get(MIB), a = get(MIB), large = get(4 * MIB), b = get(MIB);
+    struct bfc_block_info rest = get(stats().ready);
+    give(small, BFC_NO_FENCE);
+    give(large, BFC_NO_FENCE);
+    cr_assert_eq(stats().ready, 5 * MIB);
+    cr_expect_eq(bfc_pool_ready_below(pool, 1), 0);
+    cr_expect_eq(bfc_pool_ready_below(pool, MIB), 0);
+    cr_expect_eq(bfc_pool_ready_below(pool, MIB + 1), MIB);
+    cr_expect_eq(bfc_pool_ready_below(pool, 4 * MIB), MIB);
+    cr_expect_eq(bfc_pool_ready_below(pool, 4 * MIB + 1), 5 * MIB);
+    cr_expect_eq(bfc_pool_ready_below(pool, UINT64_MAX), 5 * MIB);
+    give(a, BFC_NO_FENCE);
+    cr_expect_eq(bfc_pool_ready_below(pool, 6 * MIB), 0);
+    give(b, BFC_NO_FENCE);
+    give(rest, BFC_NO_FENCE);
+}
+
+Test(pool, tells_what_is_too_small_for_a_request) {
+    check_what_is_too_small(BFC_POLICY_BFC);
+}
+
+Test(pool, tells_what_is_too_small_in_an_exact_order) {
+    check_what_is_too_small(BFC_POLICY_TF);
+}
+
 Test(pool, holds_a_region_of_two_tebibytes) {
     const uint64_t tib = MIB << 20;
     fake.capacity = 4 * tib;

@@ -18,14 +18,8 @@ static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
     json_string(json, "device_uuid", text);
 }
 
-static void put_share(struct json_writer *json, const char *key, double share) {
-    if (share < 0)
-        json_null(json, key);
-    else
-        json_number(json, key, share);
-}
-
-static void put_memory(struct json_writer *json, const struct bfc_pool_stats *stats) {
+static void put_memory(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    const struct bfc_pool_stats *stats = &pool->stats;
     json_unsigned(json, "in_use", stats->in_use);
     json_unsigned(json, "requested", stats->requested);
     json_unsigned(json, "cached", bfc_pool_cached(stats));
@@ -34,7 +28,7 @@ static void put_memory(struct json_writer *json, const struct bfc_pool_stats *st
     json_unsigned(json, "deferred", stats->deferred);
     json_unsigned(json, "reserved", stats->reserved);
     json_unsigned(json, "largest_free", stats->largest_free);
-    put_share(json, "fragmentation", bfc_pool_fragmentation(stats));
+    put_fit(json, pool);
     json_unsigned(json, "regions", stats->regions);
     json_unsigned(json, "blocks", stats->blocks);
     json_unsigned(json, "peak_in_use", stats->peak_in_use);
@@ -126,7 +120,7 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     else
         json_null(json, "device_free");
     json_unsigned(json, "context", pool->context_id);
-    put_memory(json, &pool->stats);
+    put_memory(json, pool);
     put_pages(json, pool);
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);

@@ -3,6 +3,19 @@
 
 #include "tools/bfcstat/view/view.h"
 
+void put_share(struct json_writer *json, const char *key, double share) {
+    if (share < 0)
+        json_null(json, key);
+    else
+        json_number(json, key, share);
+}
+
+void put_fit(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    put_share(json, "fragmentation", bfc_pool_fragmentation(pool));
+    json_unsigned(json, "largest_request", pool->fit.request);
+    json_unsigned(json, "too_small", pool->fit.too_small);
+}
+
 static void put_sizes(struct json_writer *json, const struct bfc_segment_pool *pool) {
     uint64_t sizes[BFC_SIZE_BINS];
     bfc_pool_sizes(pool, sizes);

@@ -9,6 +9,11 @@
 #include "tools/job/reader.h"
 #include "tools/text/json_writer.h"
 
+/* A share from 0 to 1; negative: null. */
+void put_share(struct json_writer *json, const char *key, double share);
+
+/* Fragmentation, and what it was measured for. */
+void put_fit(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_histograms(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_rank(struct json_writer *json, const struct bfc_segment_header *header);
 void put_map(struct json_writer *json, const struct bfc_job *job);

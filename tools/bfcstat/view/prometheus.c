@@ -31,6 +31,10 @@ static const struct family families[] = {
      1},
     {"reserved_bytes", "gauge", "Memory taken from the device.", STATS(reserved), 1},
     {"largest_free_bytes", "gauge", "Largest free block in the cache.", STATS(largest_free), 1},
+    {"largest_request_bytes", "gauge", "Largest allocation among the last 4,096 events.",
+     FIELD(fit.request), 1},
+    {"ready_too_small_bytes", "gauge", "Ready memory in blocks too small for that allocation.",
+     FIELD(fit.too_small), 1},
     {"peak_in_use_bytes", "gauge", "The most that was ever in use.", STATS(peak_in_use), 1},
     {"peak_reserved_bytes", "gauge", "The most that was ever reserved.", STATS(peak_reserved), 1},
     {"device_memory_bytes", "gauge", "Memory of the device.", FIELD(device_total), 1},
@@ -212,6 +216,9 @@ static void put_coverage(FILE *stream, const struct findings *findings) {
 void show_jobs_prometheus(const struct findings *findings, FILE *stream) {
     put_head(stream, "jobs", "gauge", "Jobs that run with bfcpreload.");
     fprintf(stream, "bfcpreload_jobs %zu\n", findings->job_count);
+    put_head(stream, "jobs_refused", "gauge",
+             "Jobs beside them that could not be read: other users', or of another version.");
+    fprintf(stream, "bfcpreload_jobs_refused %zu\n", findings->refused_count);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
         put_family(stream, findings, &families[i], false);
     for (size_t i = 0; i < sizeof spilled / sizeof spilled[0]; i++)

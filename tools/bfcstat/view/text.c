@@ -99,7 +99,7 @@ void show_jobs_text(const struct findings *findings, size_t width, FILE *stream)
                                         "LIMIT", "HIT RATE", "WAITS",  "OOM",    "COMMAND"};
     struct text_table table = {.columns = sizeof heads / sizeof heads[0], .right = 0x1FF};
     if (findings->job_count == 0) {
-        fputs("no jobs\n", stream);
+        fputs(findings->refused_count ? "no jobs that could be read\n" : "no jobs\n", stream);
         return;
     }
     int failed = text_table_add(&table, heads);
@@ -167,19 +167,24 @@ static void show_peak(FILE *stream, uint64_t bytes) {
     fprintf(stream, "   (most %s)", bfc_bytes_text(bytes, figure, sizeof figure));
 }
 
-static void show_fragmentation(const struct bfc_pool_stats *stats, FILE *stream) {
-    double share = bfc_pool_fragmentation(stats);
+static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream) {
+    double share = bfc_pool_fragmentation(pool);
     char figure[TEXT_FIGURE];
     label(stream, "fragmentation");
     fprintf(stream, "%10s", text_share(share, figure, sizeof figure));
     if (share < 0)
-        fputs("   the job has not measured its largest free block yet\n", stream);
+        fputs("   the job has not measured it yet", stream);
+    else if (pool->stats.in_use == 0)
+        fputs("   nothing is in use", stream);
     else
-        fprintf(stream, "   of the cached bytes lie outside the largest free block, %s\n",
-                bfc_bytes_text(stats->largest_free, figure, sizeof figure));
+        fprintf(stream, "   of the ready bytes cannot serve %s, the largest request lately",
+                bfc_bytes_text(pool->fit.request, figure, sizeof figure));
+    fprintf(stream, "; largest free %s\n",
+            bfc_bytes_text(pool->stats.largest_free, figure, sizeof figure));
 }
 
-static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
+static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
     show_amount(stream, "in use", stats->in_use);
     show_peak(stream, stats->peak_in_use);
@@ -194,7 +199,7 @@ static void show_memory(const struct bfc_pool_stats *stats, FILE *stream) {
     show_amount(stream, "reserved", stats->reserved);
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s regions\n", text_count(stats->regions, a, sizeof a));
-    show_fragmentation(stats, stream);
+    show_fragmentation(pool, stream);
 }
 
 static void show_page_state(const struct bfc_segment_pool *pool, FILE *stream) {
@@ -313,7 +318,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
         char waiting[WAITER_TEXT];
         fprintf(stream, "  it %s\n", waiter_text(job_waiter(job, index), waiting, sizeof waiting));
     }
-    show_memory(&pool->stats, stream);
+    show_memory(pool, stream);
     show_pages(pool, stream);
     show_device_free(pool, stream);
     show_calls(pool, stream);
