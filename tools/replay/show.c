@@ -96,6 +96,24 @@ unsigned show_best(const struct shown *shown, unsigned count) {
     return best;
 }
 
+/* A setting with which allocations fail is none to recommend. */
+static void show_advice(const struct shown *best, FILE *stream) {
+    const struct bfc_options *options = &best->settings.options;
+    const struct result *r = &best->result;
+    if (r->failed == 0)
+        fprintf(stream,
+                "best: BFC_POLICY=%s BFC_GROWTH=%s (none failed, then least reserved, then fewest "
+                "device calls)\n",
+                policies[options->policy], growths[options->growth]);
+    else
+        fprintf(stream,
+                "none to recommend: with each of them allocations fail, with BFC_POLICY=%s "
+                "BFC_GROWTH=%s the fewest (%" PRIu64 " of %" PRIu64
+                "); it needs a larger --memory or limit\n",
+                policies[options->policy], growths[options->growth], r->failed,
+                r->pairs + r->failed);
+}
+
 void show_table(const struct shown *shown, unsigned count, FILE *stream) {
     char live[32], reserved[32];
     fprintf(stream, "%-8s %-12s %16s %16s %7s %8s %10s %8s %7s\n", "policy", "growth", "most live",
@@ -108,11 +126,7 @@ void show_table(const struct shown *shown, unsigned count, FILE *stream) {
                 mib(r->peak_reserved, reserved), r->waste * 100, r->device_calls,
                 modelled_ms(&shown[i]), r->ns_per_pair, r->failed);
     }
-    const struct bfc_options *best = &shown[show_best(shown, count)].settings.options;
-    fprintf(stream,
-            "best: BFC_POLICY=%s BFC_GROWTH=%s (fewest failed, then least reserved, then fewest "
-            "device calls)\n",
-            policies[best->policy], growths[best->growth]);
+    show_advice(&shown[show_best(shown, count)], stream);
 }
 
 /* ---- the events file ---- */

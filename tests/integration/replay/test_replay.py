@@ -140,6 +140,16 @@ class Figures(unittest.TestCase):
                     with self.subTest(trace=name, policy=policy):
                         self.assertEqual(self.check(os.path.join(TRACES, name), "--policy", policy)["failed"], 0)
 
+    def test_compare_recommends_nothing_that_fails(self):
+        with open(self.path, "w") as file:
+            file.write("id,lower,upper,size\na,0,10,50000000\nb,1,9,60000000\n")
+        table = run(self.path, "--compare", "--memory=100M").stdout
+        self.assertNotIn("best:", table)
+        self.assertRegex(table, r"\nnone to recommend: .* \(1 of 2\); it needs a larger --memory or limit\n$")
+
+    def test_version(self):
+        self.assertRegex(run("--version").stdout, r"^bfcreplay \d+\.\d+\.\d+ \(trace layout \d+\)\n$")
+
     def test_compare_names_the_best(self):
         make_trace(self.path, 3)
         lines = run(self.path, "--compare", "--json").stdout.splitlines()
