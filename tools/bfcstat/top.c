@@ -3,7 +3,7 @@
  * device, and its map or its histograms.
  *
  * Reads all segments once an interval; rates are differences between two readings. Keys are those
- * of htop where it has them. With fewer than 80 columns and 24 lines it shows less.
+ * of htop where it has them. With fewer than 110 columns, or 24 lines, it shows less.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
@@ -52,6 +53,7 @@ static struct {
     enum lower lower;
     enum order order;
     bool paused, help, over;
+    int32_t asked; /* the job that `t` asks about; 0: none */
     double interval, last_look;
     char message[128];
 } top;
@@ -139,6 +141,23 @@ static void put_rule(int line, const char *text) {
     attroff(A_REVERSE);
 }
 
+/* A row of figures. In a narrow terminal those go that `bfcstat PID` shows as well, so that the
+ * command can be told. */
+#define WIDE 110
+
+static const char *columns_text(const char *pid, const char *device, const char *in_use,
+                                const char *cached, const char *reserved, const char *hit_rate,
+                                const char *allocations, const char *waits, const char *failures,
+                                const char *command, char *text, size_t size) {
+    if (COLS >= WIDE)
+        snprintf(text, size, "%7s %3s %8s %8s %8s %7s %8s %7s %3s  %s", pid, device, in_use, cached,
+                 reserved, hit_rate, allocations, waits, failures, command);
+    else
+        snprintf(text, size, "%7s %3s %8s %8s %8s %3s  %s", pid, device, in_use, cached,
+                 allocations, failures, command);
+    return text;
+}
+
 static void draw_head(void) {
     char text[256], clock[16];
     time_t now = time(NULL);
@@ -149,29 +168,36 @@ static void draw_head(void) {
              top.findings.job_count, top.findings.job_count == 1 ? "" : "s", top.interval,
              top.paused ? " (paused)" : "", order_names[top.order]);
     mvprintw(0, 0, "%.*s", COLS, text);
-    snprintf(text, sizeof text, "%7s %3s %9s %9s %9s %7s %8s %7s %3s  %s", "PID", "DEV", "IN USE",
-             "CACHED", "RESERVED", "HIT", "ALLOC/s", "WAIT/s", "OOM", "COMMAND");
-    put_rule(1, text);
+    put_rule(1, columns_text("PID", "DEV", "IN USE", "CACHED", "RESERVED", "HIT", "ALLOC/s",
+                             "WAIT/s", "OOM", "COMMAND", text, sizeof text));
+}
+
+static const char *command_text(const struct row *row, char *text, size_t size) {
+    const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
+    char waiting[WAITER_TEXT], rank[24] = "", command[256];
+    if (row->job->header.rank >= 0)
+        snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
+    snprintf(text, size, "%s%s%s%s", waiter_text(waiter, waiting, sizeof waiting),
+             waiter ? ": " : "", rank,
+             text_printable(row->job->header.command, command, sizeof command));
+    return text;
 }
 
 static void draw_row(int line, const struct row *row, bool selected) {
     const struct bfc_pool_stats *stats = &row->pool->stats;
-    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], command[256],
-        rank[24] = "", device[24], text[512], waiting[WAITER_TEXT];
-    const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE], d[TEXT_FIGURE], pid[16], device[24],
+        allocations[24], waits[24], failures[24], command[512], text[1024];
+    snprintf(pid, sizeof pid, "%" PRId32, row->job->header.pid);
     snprintf(device, sizeof device, "%" PRId64 "%s", row->pool->device,
              bfc_pool_is_host(row->pool) ? "h" : "");
-    if (row->job->header.rank >= 0)
-        snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
-    snprintf(text, sizeof text,
-             "%7" PRId32 " %3s %9s %9s %9s %7s %8.0f %7.0f %3" PRIu64 "  %s%s%s%.200s",
-             row->job->header.pid, device, bfc_bytes_text(stats->in_use, a, sizeof a),
-             bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
-             bfc_bytes_text(stats->reserved, c, sizeof c),
-             text_share(bfc_pool_hit_rate(stats), d, sizeof d), row->track->allocations_rate,
-             row->track->waits_rate, stats->out_of_memory,
-             waiter_text(waiter, waiting, sizeof waiting), waiter ? ": " : "", rank,
-             text_printable(row->job->header.command, command, sizeof command));
+    snprintf(allocations, sizeof allocations, "%.0f", row->track->allocations_rate);
+    snprintf(waits, sizeof waits, "%.0f", row->track->waits_rate);
+    snprintf(failures, sizeof failures, "%" PRIu64, stats->out_of_memory);
+    columns_text(pid, device, bfc_bytes_text(stats->in_use, a, sizeof a),
+                 bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
+                 bfc_bytes_text(stats->reserved, c, sizeof c),
+                 text_share(bfc_pool_hit_rate(stats), d, sizeof d), allocations, waits, failures,
+                 command_text(row, command, sizeof command), text, sizeof text);
     attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
     mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);
     attrset(A_NORMAL);
@@ -294,7 +320,7 @@ static void draw_help(void) {
         "up, down, j, k   select a job",
         "tab, m, h        map or histograms of the selected job",
         "s, >             sort by the next column",
-        "t                have the selected job give cached memory back",
+        "t                have the selected job give cached memory back; it asks first",
         "+, -             refresh less or more often",
         "space            pause",
         "?, F1            show or hide this help",
@@ -307,6 +333,24 @@ static void draw_help(void) {
         mvprintw(i + 3, 2, "%.*s", COLS - 2, lines[i]);
 }
 
+/* Which pool it is, and what fragmentation keeps from it. */
+static void draw_name(int line, const struct row *row) {
+    char name[96], text[320], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    const struct bfc_segment_pool *pool = row->pool;
+    double fragmentation = bfc_pool_fragmentation(pool);
+    int used = snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s",
+                        row->job->header.pid, pool->device,
+                        bfc_pool_is_host(pool) ? "host memory in place of " : "",
+                        text_printable(pool->device_name, name, sizeof name));
+    if (fragmentation >= 0 && pool->stats.in_use)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 "; %s of ready cannot serve %s, largest free %s",
+                 text_share(fragmentation, a, sizeof a),
+                 bfc_bytes_text(pool->fit.request, b, sizeof b),
+                 bfc_bytes_text(pool->stats.largest_free, c, sizeof c));
+    put_rule(line, text);
+}
+
 static void draw(void) {
     erase();
     draw_head();
@@ -317,12 +361,7 @@ static void draw(void) {
         int line = draw_rows(2, most > 0 ? most : 1);
         if (top.row_count && line + 4 < LINES) {
             const struct row *row = &top.rows[top.selected];
-            char name[96], text[160];
-            snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s",
-                     row->job->header.pid, row->pool->device,
-                     bfc_pool_is_host(row->pool) ? "host memory in place of " : "",
-                     text_printable(row->pool->device_name, name, sizeof name));
-            put_rule(line++, text);
+            draw_name(line++, row);
             draw_sparkline(line++, row->track);
             draw_device(line++, row->pool);
             if (top.lower == SHOW_MAP)
@@ -338,12 +377,30 @@ static void draw(void) {
 
 /* --- keys --- */
 
-static void trim_selected(int directory) {
-    char reason[512], figure[TEXT_FIGURE];
-    uint64_t released = 0;
+static const struct bfc_job *find_row_job(int32_t pid) {
+    for (size_t i = 0; i < top.row_count; i++)
+        if (top.rows[i].job->header.pid == pid)
+            return top.rows[i].job;
+    return NULL;
+}
+
+static void ask_to_trim(void) {
+    char figure[TEXT_FIGURE];
     if (!top.row_count)
         return;
     const struct bfc_job *job = top.rows[top.selected].job;
+    top.asked = job->header.pid;
+    snprintf(top.message, sizeof top.message,
+             " have %" PRId32 " give back what it caches, %s? y: yes, any other key: no", top.asked,
+             bfc_bytes_text(job_totals(job).cached, figure, sizeof figure));
+}
+
+static void trim_job(int directory, int32_t pid) {
+    char reason[512], figure[TEXT_FIGURE];
+    uint64_t released = 0;
+    const struct bfc_job *job = find_row_job(pid);
+    if (!job)
+        return;
     if (bfc_segment_trim(directory, &job->name, UINT64_MAX, 2000, &released, reason,
                          sizeof reason) == BFC_ASK_DONE)
         snprintf(top.message, sizeof top.message, " %" PRId32 " gave back %s", job->header.pid,
@@ -368,7 +425,14 @@ static void change_interval(double factor) {
 }
 
 static void take_key(int key, int directory) {
+    int32_t asked = top.asked;
     top.message[0] = '\0';
+    top.asked = 0;
+    if (asked) {
+        if (key == 'y' || key == 'Y')
+            trim_job(directory, asked);
+        return;
+    }
     switch (key) {
     case 'q':
     case KEY_F(10):
@@ -398,7 +462,7 @@ static void take_key(int key, int directory) {
         top.order = (enum order)((top.order + 1) % ORDERS);
         break;
     case 't':
-        trim_selected(directory);
+        ask_to_trim();
         break;
     case '+':
         change_interval(2);
@@ -444,6 +508,10 @@ static void run(int directory) {
 }
 
 int run_top(const struct request *request, int directory) {
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        fputs("bfcstat: top needs a terminal for its keys and its picture\n", stderr);
+        return REFUSED;
+    }
     top.interval = request->interval > 0 ? request->interval : 1;
     setlocale(LC_CTYPE, "");
     SCREEN *screen = newterm(NULL, stdout, stdin);
