@@ -19,6 +19,7 @@ struct request {
     const char *output;        /* -o: record, report */
     uint64_t bytes;            /* trim: how much */
     double interval, duration; /* seconds: record, top */
+    bool events;               /* record: all calls, too */
 };
 
 /*
@@ -39,10 +40,17 @@ void free_findings(struct findings *findings);
 int find_target(int directory, const char *folder, const char *target,
                 struct bfc_segment_name *name);
 
+/* Whether the text is a PID or a segment's name. */
+bool is_target(const char *text);
+
+/* Writes one sample of the target with the events that its segment holds; returns the exit status.
+ */
+int record_once(const struct request *request, int directory, FILE *file);
+
 /* The commands; each returns the exit status. */
 int run_trim(const struct request *request, int directory);
 int run_record(const struct request *request, int directory);
-int run_report(const struct request *request);
+int run_report(const struct request *request, int directory);
 int run_top(const struct request *request, int directory);
 
 #endif

@@ -164,6 +164,11 @@ static int parse_pid(const char *text) {
     return valid && value <= INT32_MAX ? (int)value : -1;
 }
 
+bool is_target(const char *text) {
+    struct bfc_segment_name name;
+    return parse_pid(text) > 0 || bfc_segment_name_parse(text, &name);
+}
+
 int find_target(int directory, const char *folder, const char *target,
                 struct bfc_segment_name *name) {
     int pid = parse_pid(target);

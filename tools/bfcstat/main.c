@@ -23,28 +23,34 @@ static const char usage[] =
     "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
     "       bfcstat top [--interval=SECONDS]\n"
     "       bfcstat trim [--bytes=SIZE] PID\n"
-    "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] PID\n"
-    "       bfcstat report FILE -o PAGE.html\n"
+    "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
+    "       bfcstat report FILE|PID -o PAGE.html\n"
     "\n"
     "Without a PID it prints a table of the jobs that run with bfcpreload, a row for each device "
     "that\n"
     "they use; with one, that job's devices, memory, counters, coverage and configuration.\n"
     "top shows all jobs live; trim has a job give cached memory back; record writes samples of a "
     "job\n"
-    "to a file until it ends or ^C; report makes one web page of such a file.\n"
+    "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
+    "is\n"
+    "now, with its last 4,096 events. -o - writes to standard output.\n"
     "\n"
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
     "  --prometheus        print all jobs in Prometheus's text format\n"
     "  --bytes=SIZE        how much to request, with K, M, G, T (default: all that is cached)\n"
     "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
     "  --duration=SECONDS  length of a recording (default: as long as the job runs)\n"
+    "  --events            record: every allocation and free as well, not only those before an out "
+    "of\n"
+    "                      memory (some 50 bytes each)\n"
     "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
     "                      /proc/PID/root" BFC_SHARED_FOLDER " looks into a container\n"
     "  --help, --version\n"
     "\n"
     "Segments that dead processes of this user left behind are removed.\n"
     "docs/glossary.md defines the terms (ready, pending, deferred, region, ...).\n"
-    "Exit status: 0 shown, 1 no such job or refused, 2 wrong usage, 3 the job has ended.\n";
+    "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
+    "others,\n              2 wrong usage, 3 the job has ended.\n";
 
 /* More removed segments than that are only counted. */
 #define SWEPT_SHOWN 4
@@ -79,8 +85,9 @@ static int list_jobs(const struct request *request, int directory) {
     else
         show_jobs_text(&findings, terminal_width(), stdout);
     report_odd_segments(&findings);
+    bool none_shown = findings.job_count == 0 && findings.refused_count > 0;
     free_findings(&findings);
-    return SHOWN;
+    return none_shown ? REFUSED : SHOWN;
 }
 
 static int show_segment(const struct request *request, int directory,
@@ -148,6 +155,9 @@ static int take_option(int option, struct request *request) {
         return parse_seconds(optarg, &request->duration)
                    ? SHOWN
                    : complain("--duration takes seconds, at least 0.01");
+    case 'e':
+        request->events = true;
+        return SHOWN;
     case 'h':
         fputs(usage, stdout);
         exit(SHOWN);
@@ -169,6 +179,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"bytes", required_argument, NULL, 'b'},
         {"interval", required_argument, NULL, 'i'},
         {"duration", required_argument, NULL, 't'},
+        {"events", no_argument, NULL, 'e'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -186,11 +197,6 @@ struct command {
     bool needs_target, needs_output;
 };
 
-static int report_command(const struct request *request, int directory) {
-    (void)directory;
-    return run_report(request);
-}
-
 #ifndef BFC_TOP
 int run_top(const struct request *request, int directory) {
     (void)request;
@@ -204,7 +210,7 @@ static const struct command commands[] = {
     {"top", run_top, false, false},
     {"trim", run_trim, true, false},
     {"record", run_record, true, true},
-    {"report", report_command, true, true},
+    {"report", run_report, true, true},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */

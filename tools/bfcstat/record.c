@@ -2,7 +2,7 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `events` (those before an out of memory) and `end`. If the recorder was killed, the last
+ * `sizes`, `events` (those before an out of memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last
  * lines are missing; the rest is valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
@@ -14,12 +14,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/view/json_detail.h"
+#include "tools/report/calls.h"
 #include "tools/text/text.h"
 
-#define RECORDING_FORMAT 1
+#define RECORDING_FORMAT 2
 #define EVENTS_BEFORE_FAILURE 256u
+#define FAILURES_A_SAMPLE 8
 
 /* Large parts are written less often. */
 #define MAP_SECONDS 0.5
@@ -32,6 +35,10 @@ struct recording {
     uint64_t start_ns; /* of the monotonic clock */
     double next_map, next_sizes;
     uint64_t next_landmark; /* the first landmark that is not written yet */
+    uint64_t seen[BFC_EVENTS]; /* by slot: the stamp of the last event that is written */
+    uint64_t lost;             /* events that were overwritten before they were seen, at most */
+    uint64_t created_ns;    /* when the job's clock began */
+    bool events;            /* write all of them */
     unsigned long samples;
 };
 
@@ -44,6 +51,11 @@ static double seconds_since(uint64_t start_ns) {
     return (double)(bfc_now_ns() - start_ns) / 1e9;
 }
 
+/* Now by the clock of the job's events. */
+static uint64_t job_us(const struct recording *recording) {
+    return bfc_subtract_saturating(bfc_wall_clock_ns(), recording->created_ns) / 1000;
+}
+
 /* --- lines --- */
 
 static struct json_writer begin_line(const struct recording *recording, const char *type,
@@ -53,6 +65,7 @@ static struct json_writer begin_line(const struct recording *recording, const ch
     json_object(&json, NULL);
     json_string(&json, "type", type);
     json_number(&json, "seconds", seconds);
+    json_unsigned(&json, "us", job_us(recording));
     return json;
 }
 
@@ -86,6 +99,7 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_unsigned(json, "peak_in_use", stats->peak_in_use);
     json_unsigned(json, "peak_reserved", stats->peak_reserved);
     json_unsigned(json, "largest_free", stats->largest_free);
+    put_fit(json, pool);
     json_unsigned(json, "allocations", stats->allocations);
     json_unsigned(json, "hits", stats->hits);
     json_unsigned(json, "misses", stats->misses);
@@ -98,28 +112,85 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_object_end(json);
 }
 
-/* Writes the landmarks that are in no line yet. Returns whether one is a failed allocation. */
-static bool put_new_landmarks(struct json_writer *json, struct recording *recording,
-                              const struct bfc_job *job) {
+/* The first landmark that is in no line yet. */
+static size_t first_new_landmark(const struct recording *recording, const struct bfc_job *job) {
     size_t first = 0;
-    bool failed = false;
     while (first < job->landmark_count && job->landmarks[first].stamp <= recording->next_landmark)
         first++;
-    for (size_t i = first; i < job->landmark_count; i++)
-        failed |= bfc_event_kind_of(job->landmarks[i].what) == BFC_EVENT_OUT_OF_MEMORY;
-    put_events(json, "landmarks", job->landmarks + first, job->landmark_count - first);
-    if (first < job->landmark_count)
-        recording->next_landmark = job->landmarks[job->landmark_count - 1].stamp;
-    return failed;
+    return first;
 }
 
+/* An event's place among all events, by what it says; the number of events: it is not there. */
+static size_t find_event(const struct bfc_job *job, const struct bfc_event *landmark) {
+    size_t i = job->event_count;
+    while (i > 0 && (job->events[i - 1].what != landmark->what ||
+                     job->events[i - 1].bytes != landmark->bytes ||
+                     job->events[i - 1].address != landmark->address))
+        i--;
+    return i > 0 ? i - 1 : job->event_count;
+}
+
+/* The events before a failed allocation, and it itself; none where they were overwritten. */
 static void write_events(const struct recording *recording, const struct bfc_job *job,
-                         double seconds) {
-    size_t count = job->event_count;
-    size_t first = count > EVENTS_BEFORE_FAILURE ? count - EVENTS_BEFORE_FAILURE : 0;
+                         const struct bfc_event *failure, double seconds) {
+    size_t at = find_event(job, failure);
+    bool missed = at == job->event_count;
+    size_t first = missed || at < EVENTS_BEFORE_FAILURE ? 0 : at - EVENTS_BEFORE_FAILURE;
     struct json_writer json = begin_line(recording, "events", seconds);
-    put_events(&json, "events", job->events + first, count - first);
+    put_events(&json, "of", failure, 1);
+    json_boolean(&json, "missed", missed);
+    put_events(&json, "events", job->events + first, missed ? 0 : at + 1 - first);
     json_object_end(&json);
+}
+
+/* Returns whether an allocation failed since the last sample. */
+static bool write_failures(const struct recording *recording, const struct bfc_job *job,
+                           size_t first, double seconds) {
+    unsigned failures = 0;
+    for (size_t i = first; i < job->landmark_count; i++)
+        if (bfc_event_kind_of(job->landmarks[i].what) == BFC_EVENT_OUT_OF_MEMORY &&
+            failures++ < FAILURES_A_SAMPLE)
+            write_events(recording, job, &job->landmarks[i], seconds);
+    return failures > 0;
+}
+
+/* The letter of an event in lines of calls; 0: it is not in them. */
+static char call_kind(enum bfc_event_kind kind) {
+    static const char letters[BFC_EVENT_KINDS] = {
+        [BFC_EVENT_ALLOCATE] = 'a', [BFC_EVENT_FREE] = 'f',          [BFC_EVENT_GROW] = 'g',
+        [BFC_EVENT_RELEASE] = 'r',  [BFC_EVENT_OUT_OF_MEMORY] = 'o', [BFC_EVENT_BEGIN] = 'b',
+        [BFC_EVENT_END] = 'e',
+    };
+    return letters[kind];
+}
+
+/* Rounds of the ring that went by unseen in the event's slot; notes it as seen. */
+static uint64_t note_seen(struct recording *recording, const struct bfc_event *event) {
+    uint64_t *seen = &recording->seen[(event->stamp - 1) % BFC_EVENTS];
+    uint64_t rounds = *seen ? (event->stamp - *seen) / BFC_EVENTS - 1 : 0;
+    *seen = event->stamp;
+    return rounds;
+}
+
+/* All events that are in no line yet. A thread fills the slots that it has drawn when it comes to
+ * it, so each slot is compared with what was last seen there. */
+static void write_calls(struct recording *recording, const struct bfc_job *job) {
+    struct report_calls calls = {.file = recording->file};
+    for (size_t i = 0; i < job->event_count; i++) {
+        const struct bfc_event *event = &job->events[i];
+        char kind = call_kind(bfc_event_kind_of(event->what));
+        if (recording->seen[(event->stamp - 1) % BFC_EVENTS] == event->stamp)
+            continue;
+        recording->lost += note_seen(recording, event);
+        if (!kind)
+            continue;
+        report_put_call(&calls, &(struct report_call){.kind = kind,
+                                                      .at = bfc_event_us(event->what),
+                                                      .pool = bfc_event_pool(event->what),
+                                                      .address = event->address,
+                                                      .bytes = event->bytes});
+    }
+    report_end_calls(&calls, recording->lost);
 }
 
 static void write_map(const struct recording *recording, const struct bfc_job *job,
@@ -153,11 +224,15 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         if (job->pools[i].state == BFC_POOL_ACTIVE)
             put_sample(&json, job, i);
     json_array_end(&json);
-    bool failed = put_new_landmarks(&json, recording, job);
+    size_t first = first_new_landmark(recording, job);
+    put_events(&json, "landmarks", job->landmarks + first, job->landmark_count - first);
     json_object_end(&json);
+    bool failed = write_failures(recording, job, first, seconds);
+    if (first < job->landmark_count)
+        recording->next_landmark = job->landmarks[job->landmark_count - 1].stamp;
+    if (recording->events)
+        write_calls(recording, job);
     recording->samples++;
-    if (failed)
-        write_events(recording, job, seconds);
     if (failed || seconds >= recording->next_map) {
         write_map(recording, job, seconds);
         recording->next_map = seconds + MAP_SECONDS;
@@ -218,43 +293,68 @@ static const char *sample_until_end(struct recording *recording, const struct re
     }
 }
 
+static struct recording *begin_recording(FILE *file, bool events, const struct bfc_job *job) {
+    static struct recording recording;
+    recording = (struct recording){.file = file,
+                                  .start_ns = bfc_now_ns(),
+                                  .created_ns = job->header.created_ns,
+                                  .events = events};
+    write_start(&recording, job);
+    return &recording;
+}
+
 static int record(const struct request *request, int directory, const struct bfc_segment_name *name,
                   struct bfc_job *job) {
-    struct recording recording = {.file = fopen(request->output, "we"), .start_ns = bfc_now_ns()};
     struct sigaction action = {.sa_handler = on_signal};
-    if (!recording.file) {
+    FILE *file = fopen(request->output, "we");
+    if (!file) {
         fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
         return REFUSED;
     }
+    struct recording *recording = begin_recording(file, request->events, job);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    write_start(&recording, job);
-    const char *reason = sample_until_end(&recording, request, directory, name, job);
+    const char *reason = sample_until_end(recording, request, directory, name, job);
     if (reason)
-        write_end(&recording, job, reason);
-    bool failed = !reason || ferror(recording.file);
-    failed |= fclose(recording.file) != 0;
+        write_end(recording, job, reason);
+    bool failed = !reason || ferror(recording->file);
+    failed |= fclose(recording->file) != 0;
     if (isatty(STDERR_FILENO))
         fputc('\n', stderr);
     if (failed) {
         fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
         return REFUSED;
     }
-    printf("%lu samples of process %d in %s (%s)\n", recording.samples, name->pid, request->output,
+    printf("%lu samples of process %d in %s (%s)\n", recording->samples, name->pid, request->output,
            reason);
     return SHOWN;
+}
+
+static int find_job(const struct request *request, int directory, struct bfc_segment_name *name,
+                    struct bfc_job *job) {
+    char reason[512];
+    int status = find_target(directory, request->directory, request->target, name);
+    if (status != SHOWN || read_job(directory, name, job, reason, sizeof reason) == BFC_READ_OK)
+        return status;
+    fprintf(stderr, "bfcstat: %s\n", reason);
+    return REFUSED;
 }
 
 int run_record(const struct request *request, int directory) {
     static struct bfc_job job;
     struct bfc_segment_name name;
-    char reason[512];
-    int status = find_target(directory, request->directory, request->target, &name);
+    int status = find_job(request, directory, &name, &job);
+    return status == SHOWN ? record(request, directory, &name, &job) : status;
+}
+
+int record_once(const struct request *request, int directory, FILE *file) {
+    static struct bfc_job job;
+    struct bfc_segment_name name;
+    int status = find_job(request, directory, &name, &job);
     if (status != SHOWN)
         return status;
-    if (read_job(directory, &name, &job, reason, sizeof reason) != BFC_READ_OK) {
-        fprintf(stderr, "bfcstat: %s\n", reason);
-        return REFUSED;
-    }
-    return record(request, directory, &name, &job);
+    struct recording *recording = begin_recording(file, true, &job);
+    write_sample(recording, &job);
+    write_end(recording, &job, "once");
+    return SHOWN;
 }

@@ -1,66 +1,22 @@
 /*
- * bfcstat report: one self-contained web page of a recording.
- *
- * The page is report.html with the recording's lines in its middle; a script in the page draws
- * them. Every '<' in a line is written as \u003c, which is the same in JSON, so nothing in a
- * recording can end the script element that holds it.
+ * bfcstat report: one self-contained web page of a recording, or of a job as it is now: its last
+ * events, its memory and its map.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "report_page.h"
 #include "tools/bfcstat/bfcstat.h"
-
-static const char placeholder[] = "@RECORDING@";
+#include "tools/report/page.h"
 
 static int complain(const char *name, const char *what) {
     fprintf(stderr, "bfcstat: %s: %s\n", name, what);
     return REFUSED;
 }
 
-static void put_line(FILE *page, const char *line) {
-    for (; *line; line++)
-        if (*line == '<')
-            fputs("\\u003c", page);
-        else
-            putc(*line, page);
-}
-
-/* A whole line is an object; the last one of a killed recorder may be cut off. */
-static bool is_whole(const char *line, size_t length) {
-    return length > 2 && line[0] == '{' && line[length - 1] == '\n' && line[length - 2] == '}';
-}
-
-/*
- * Copies the complete lines; returns how many were incomplete, or -1 if the file is no recording.
- */
-static long copy_lines(FILE *recording, FILE *page) {
-    char *line = NULL;
-    size_t room = 0;
-    long left_out = 0;
-    bool first = true;
-    ssize_t length;
-    while ((length = getline(&line, &room, recording)) > 0) {
-        if (first && strncmp(line, "{\"type\":\"start\"", 15) != 0) {
-            left_out = -1;
-            break;
-        }
-        first = false;
-        if (is_whole(line, (size_t)length))
-            put_line(page, line);
-        else
-            left_out++;
-    }
-    free(line);
-    return first ? -1 : left_out;
-}
-
 static int write_page(const struct request *request, FILE *recording, FILE *page) {
-    const char *middle = strstr(report_page, placeholder);
-    fwrite(report_page, 1, (size_t)(middle - report_page), page);
-    long left_out = copy_lines(recording, page);
-    fputs(middle + sizeof placeholder - 1, page);
+    report_begin(page);
+    long left_out = report_copy(recording, page);
+    report_end(page);
     if (left_out < 0)
         return complain(request->target, "not a recording: bfcstat record makes them");
     if (left_out > 0)
@@ -69,20 +25,45 @@ static int write_page(const struct request *request, FILE *recording, FILE *page
     return SHOWN;
 }
 
-int run_report(const struct request *request) {
-    FILE *recording = fopen(request->target, "re");
-    if (!recording)
-        return complain(request->target, strerror(errno));
-    FILE *page = fopen(request->output, "we");
-    if (!page) {
-        fclose(recording);
+static int write_output(const struct request *request, FILE *recording) {
+    bool to_stdout = strcmp(request->output, "-") == 0;
+    FILE *page = to_stdout ? stdout : fopen(request->output, "we");
+    if (!page)
         return complain(request->output, strerror(errno));
-    }
     int status = write_page(request, recording, page);
-    bool failed = ferror(page);
-    failed |= fclose(page) != 0;
-    fclose(recording);
-    if (status != SHOWN)
+    bool failed = fflush(page) != 0 || ferror(page);
+    int reason = errno;
+    if (!to_stdout)
+        failed |= fclose(page) != 0;
+    if (status != SHOWN && !to_stdout)
         remove(request->output);
-    return failed ? complain(request->output, strerror(errno)) : status;
+    return failed ? complain(request->output, strerror(reason)) : status;
+}
+
+/* A number is a PID, unless there is a file of that name. */
+static FILE *open_recording(const struct request *request, int directory, int *status) {
+    FILE *recording = fopen(request->target, "re");
+    int reason = errno;
+    if (recording || !is_target(request->target)) {
+        *status = recording ? SHOWN : complain(request->target, strerror(reason));
+        return recording;
+    }
+    recording = tmpfile();
+    if (!recording) {
+        *status = complain("a temporary file", strerror(errno));
+        return NULL;
+    }
+    *status = record_once(request, directory, recording);
+    rewind(recording);
+    return recording;
+}
+
+int run_report(const struct request *request, int directory) {
+    int status;
+    FILE *recording = open_recording(request, directory, &status);
+    if (status == SHOWN)
+        status = write_output(request, recording);
+    if (recording)
+        fclose(recording);
+    return status;
 }

@@ -106,7 +106,7 @@ class Bfcstat(unittest.TestCase):
             r"requested +59\.0 MiB",
             r"cached +40\.0 MiB +ready 30\.0 MiB, pending 8\.00 MiB, deferred 2\.00 MiB",
             r"reserved +100 MiB .* in 3 regions",
-            r"fragmentation +25\.0 %",
+            r"fragmentation +50\.0 % +of the ready bytes cannot serve 8\.00 MiB, the largest request lately; largest free 30\.0 MiB\n",
             r"hit rate +99\.9 % +1,997 hits, 3 misses",
             r"host waits +1,000 .* 2\.50 ms",
             r"4 to reserve \(1 refused\), 0 to release",
@@ -129,7 +129,8 @@ class Bfcstat(unittest.TestCase):
         self.assertEqual(shown["coverage"]["bypassed_bytes"]["managed"], 3 << 20)
         (pool,) = shown["pools"]
         self.assertEqual(pool["device_uuid"], "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f")
-        self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.25, 0.9985))
+        self.assertEqual((pool["fragmentation"], pool["hit_rate"]), (0.5, 0.9985))
+        self.assertEqual((pool["largest_request"], pool["too_small"]), (8 << 20, 15 << 20))
         self.assertEqual(pool["cached"], pool["ready"] + pool["pending"] + pool["deferred"])
         self.assertTrue(pool["consistent"])
         self.assertEqual(json.loads(self.shown("--json"))["jobs"][0]["pid"], job.pid)
@@ -225,6 +226,28 @@ class Bfcstat(unittest.TestCase):
         self.assertRegex(text, r'bfcpreload_last_resorts_saved_total\{.*rung="jobs"\} 3\n')
         self.assertRegex(text, r"bfcpreload_waiting_bytes\{.*\} 3436183552\n")
 
+    def test_jobs_that_cannot_be_read_are_never_no_jobs(self):
+        """As another user's are: with status 0 the answer 0 would be false."""
+        job = self.start()
+        hidden = f"bfcpreload.{os.getuid() + 1}.7.{job.pid}"
+        os.rename(self.segment(job), os.path.join(self.folder, hidden))
+        listing, metrics = self.bfcstat(), self.bfcstat("--prometheus")
+        for result in (listing, metrics):
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(hidden, result.stderr)
+        self.assertEqual(listing.stdout, "no jobs that could be read\n")
+        self.assertIn("bfcpreload_jobs 0\n", metrics.stdout)
+        self.assertIn("bfcpreload_jobs_refused 1\n", metrics.stdout)
+        self.start()
+        metrics = self.bfcstat("--prometheus")
+        self.assertEqual(metrics.returncode, 0)  # what is shown is true
+        self.assertIn("bfcpreload_jobs_refused 1\n", metrics.stdout)
+
+    def test_top_without_a_terminal_says_so(self):
+        result = self.bfcstat("top")  # with nothing to read, and nowhere to draw
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("needs a terminal", result.stderr)
+
     def test_trim_of_a_job_that_does_not_answer(self):
         job = self.start()
         self.assertIn("does not answer", self.refusal("trim", str(job.pid)))
@@ -236,7 +259,7 @@ class Bfcstat(unittest.TestCase):
         self.damage(job, 8, b"\x63\0\0\0")
         self.assertIn("layout version 99", self.refusal(str(job.pid)))
         listing = self.bfcstat("--json")
-        self.assertEqual(listing.returncode, 0)
+        self.assertEqual(listing.returncode, 1)  # no job is shown, yet there is one
         (refused,) = json.loads(listing.stdout)["refused"]
         self.assertIn("layout version 99", refused["reason"])
         self.assertEqual(refused["segment"], os.path.basename(self.segment(job)))

@@ -8,6 +8,7 @@
 void events_free(struct events *events) {
     free(events->list);
     free(events->allocations);
+    free(events->refusals);
     *events = (struct events){0};
 }
 
@@ -15,6 +16,14 @@ static bool make_room(struct events *events, size_t most, size_t allocations) {
     events->list = malloc((most + 1) * sizeof *events->list);
     events->allocations = malloc((allocations + 1) * sizeof *events->allocations);
     return events->list && events->allocations;
+}
+
+static bool collect_refusals(struct events *events, const struct trace *trace) {
+    size_t count = 0;
+    for (size_t i = 0; i < trace->count; i++)
+        count += trace->records[i].op == BFC_TRACE_OUT_OF_MEMORY;
+    events->refusals = malloc((count + 1) * sizeof *events->refusals);
+    return events->refusals;
 }
 
 static void add_allocation(struct events *events, struct allocation allocation) {
@@ -86,6 +95,9 @@ static bool add_record(struct events *events, const struct trace *trace, size_t 
                                                    .device = record->device});
         return true;
     }
+    if (record->op == BFC_TRACE_OUT_OF_MEMORY)
+        events->refusals[events->refusals_count++] =
+            (struct refusal){record->bytes, events->count, record->device};
     if (record->op != BFC_TRACE_FREE)
         return true;
     if (!known) {
@@ -105,7 +117,8 @@ bool events_from_trace(struct events *events, const struct trace *trace, struct 
     struct serials serials = {NULL, 0};
     *events = (struct events){0};
     bool good = collect_serials(&serials, trace, error);
-    if (good && !make_room(events, trace->count, serials.count))
+    if (good &&
+        !(make_room(events, trace->count, serials.count) && collect_refusals(events, trace)))
         good = plan_fail_memory(error);
     for (size_t i = 0; good && i < trace->count; i++)
         good = add_record(events, trace, i, &serials, error);

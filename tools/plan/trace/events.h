@@ -26,9 +26,18 @@ struct allocation {
     uint32_t device;
 };
 
+/* An allocation that failed when the trace was recorded. */
+struct refusal {
+    uint64_t bytes;
+    uint32_t event; /* the one that came next */
+    uint32_t device;
+};
+
 struct events {
     struct event *list;
     struct allocation *allocations; /* in order of birth */
+    struct refusal *refusals;
+    uint32_t refusals_count;
     uint32_t count;
     uint32_t allocations_count;
     uint32_t unknown_frees; /* of allocations that the trace does not have: left out */

@@ -1,0 +1,20 @@
+/* Lines of calls. */
+#include "tools/report/calls.h"
+
+#include <inttypes.h>
+
+enum { ON_A_LINE = 4096 };
+
+void report_put_call(struct report_calls *calls, const struct report_call *call) {
+    if (calls->on_line == ON_A_LINE)
+        report_end_calls(calls, 0);
+    fputs(calls->on_line++ ? "," : "{\"type\":\"calls\",\"calls\":[", calls->file);
+    fprintf(calls->file, "[\"%c\",%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", call->kind,
+            call->at, call->pool, call->address, call->bytes, call->name);
+}
+
+void report_end_calls(struct report_calls *calls, uint64_t lost) {
+    if (calls->on_line)
+        fprintf(calls->file, "],\"lost\":%" PRIu64 "}\n", lost);
+    calls->on_line = 0;
+}
