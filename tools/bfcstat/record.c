@@ -2,8 +2,8 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `events` (those before an out of memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last
- * lines are missing; the rest is valid. docs/bfcstat.md has the keys.
+ * `sizes`, `events` (those before an out of memory), `calls` (all, if wanted) and `end`. If the
+ * recorder was killed, the last lines are missing; the rest is valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,6 @@
 #include "tools/report/calls.h"
 #include "tools/text/text.h"
 
-#define RECORDING_FORMAT 2
 #define EVENTS_BEFORE_FAILURE 256u
 #define FAILURES_A_SAMPLE 8
 
@@ -34,11 +33,11 @@ struct recording {
     FILE *file;
     uint64_t start_ns; /* of the monotonic clock */
     double next_map, next_sizes;
-    uint64_t next_landmark; /* the first landmark that is not written yet */
+    uint64_t next_landmark;    /* the first landmark that is not written yet */
     uint64_t seen[BFC_EVENTS]; /* by slot: the stamp of the last event that is written */
     uint64_t lost;             /* events that were overwritten before they were seen, at most */
-    uint64_t created_ns;    /* when the job's clock began */
-    bool events;            /* write all of them */
+    uint64_t created_ns;       /* when the job's clock began */
+    bool events;               /* write all of them */
     unsigned long samples;
 };
 
@@ -71,7 +70,7 @@ static struct json_writer begin_line(const struct recording *recording, const ch
 
 static void write_start(const struct recording *recording, const struct bfc_job *job) {
     struct json_writer json = begin_line(recording, "start", 0);
-    json_unsigned(&json, "format", RECORDING_FORMAT);
+    json_unsigned(&json, "format", REPORT_FORMAT);
     json_signed(&json, "pid", job->header.pid);
     json_string(&json, "command", job->header.command);
     json_string(&json, "library", job->header.library);
@@ -296,9 +295,9 @@ static const char *sample_until_end(struct recording *recording, const struct re
 static struct recording *begin_recording(FILE *file, bool events, const struct bfc_job *job) {
     static struct recording recording;
     recording = (struct recording){.file = file,
-                                  .start_ns = bfc_now_ns(),
-                                  .created_ns = job->header.created_ns,
-                                  .events = events};
+                                   .start_ns = bfc_now_ns(),
+                                   .created_ns = job->header.created_ns,
+                                   .events = events};
     write_start(&recording, job);
     return &recording;
 }

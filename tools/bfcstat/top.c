@@ -338,10 +338,10 @@ static void draw_name(int line, const struct row *row) {
     char name[96], text[320], a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
     const struct bfc_segment_pool *pool = row->pool;
     double fragmentation = bfc_pool_fragmentation(pool);
-    int used = snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s",
-                        row->job->header.pid, pool->device,
-                        bfc_pool_is_host(pool) ? "host memory in place of " : "",
-                        text_printable(pool->device_name, name, sizeof name));
+    int used =
+        snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s", row->job->header.pid,
+                 pool->device, bfc_pool_is_host(pool) ? "host memory in place of " : "",
+                 text_printable(pool->device_name, name, sizeof name));
     if (fragmentation >= 0 && pool->stats.in_use)
         snprintf(text + used, sizeof text - (size_t)used,
                  "; %s of ready cannot serve %s, largest free %s",

@@ -64,6 +64,7 @@ enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *
     log_add(device->log, (struct log_entry){.op = LOG_RESERVE,
                                             .address = *start,
                                             .bytes = bytes,
+                                            .device = device->number,
                                             .call = device->call,
                                             .region = device->region_count});
     return BFC_RESERVED;
@@ -77,6 +78,7 @@ bool device_release(void *context, bfc_addr start, uint64_t bytes) {
     log_add(device->log, (struct log_entry){.op = LOG_RELEASE,
                                             .address = start,
                                             .bytes = bytes,
+                                            .device = device->number,
                                             .call = device->call,
                                             .region = device_region_of(device, start)});
     return true;

@@ -18,7 +18,9 @@ enum log_op { LOG_RESERVE, LOG_RELEASE, LOG_ALLOCATE, LOG_FREE, LOG_FAIL };
 
 struct log_entry {
     uint64_t address;
-    uint64_t bytes;      /* as asked for; of regions, as taken */
+    uint64_t bytes; /* as asked for; of regions, as taken */
+    uint64_t size;  /* of blocks that are allocated: as taken */
+    uint32_t device;
     uint32_t call;       /* of the input, counted from 0 */
     uint32_t allocation; /* its number in the input; not of regions */
     uint32_t region;     /* from 1; 0: none */
@@ -41,6 +43,7 @@ struct device_region {
 enum device_op { OP_RESERVE, OP_CREATE, OP_MAP, OP_ALLOW, OP_UNMAP, OP_RELEASE, DEVICE_OPS };
 
 struct device {
+    uint32_t number;
     uint64_t capacity; /* bytes */
     uint64_t taken;
     bfc_addr next;

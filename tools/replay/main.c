@@ -25,6 +25,11 @@ static const char help[] =
     "release\n"
     "                   (a region), allocate, free, fail (a block; bytes as asked for)\n"
     "  --plot OUT.svg   regions and blocks over time and address\n"
+    "  --report OUT.html  one web page, offline: every block at its address and in its time, the "
+    "peak\n"
+    "                   and who held it, each out of memory with why and the calls before it; '-' "
+    "is\n"
+    "                   standard output, in place of the figures\n"
     "  --memory SIZE    what the device has; K, M, G, T are binary (default: no end, and "
     "fractions\n"
     "                   are of 80G)\n"
@@ -49,7 +54,7 @@ static const char help[] =
 enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
 struct arguments {
-    const char *trace, *events, *plot;
+    const char *trace, *events, *plot, *report;
     bool compare, json, policy_given, growth_given;
     struct settings settings;
 };
@@ -115,6 +120,11 @@ static int take_plot(struct arguments *a, const char *value) {
     return GOOD;
 }
 
+static int take_report(struct arguments *a, const char *value) {
+    a->report = value;
+    return GOOD;
+}
+
 static int take_memory(struct arguments *a, const char *value) {
     if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.memory) && a->settings.memory > 0)
         return GOOD;
@@ -171,7 +181,7 @@ static const struct valued {
     {"--set", take_set},         {"--events", take_events}, {"--plot", take_plot},
     {"--memory", take_memory},   {"--lag", take_lag},       {"--device-us", take_device_us},
     {"--backing", take_backing}, {"--slack", take_slack},   {"--page", take_page},
-    {"--repeat", take_repeat}};
+    {"--repeat", take_repeat},   {"--report", take_report}};
 
 static const struct valued *find_valued(const char *argument, const char **value) {
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
@@ -208,15 +218,20 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
     return option->take(a, value ? value : argv[++*i]);
 }
 
+/* The option that wants all that happened; NULL: none. */
+static const char *wants_log(const struct arguments *a) {
+    return a->events ? "events" : a->plot ? "plot" : a->report ? "report" : NULL;
+}
+
 static int check(const struct arguments *a) {
     if (!a->trace)
         return misuse("no TRACE");
-    if (a->compare && (a->events || a->plot))
-        return misuse("--%s is of one policy and growth: not with --compare",
-                      a->events ? "events" : "plot");
-    if ((a->settings.paged || a->settings.repeats > 1) && (a->events || a->plot))
+    const char *wanted = wants_log(a);
+    if (a->compare && wanted)
+        return misuse("--%s is of one policy and growth: not with --compare", wanted);
+    if ((a->settings.paged || a->settings.repeats > 1) && wanted)
         return misuse("--%s is of one pass over regions: not with --backing=pages or --repeat",
-                      a->events ? "events" : "plot");
+                      wanted);
     return GOOD;
 }
 
@@ -255,14 +270,16 @@ static int run_one(const struct arguments *a, const struct input *input) {
     struct shown shown = {.settings = a->settings};
     struct log log = {0};
     struct plan_error error;
-    bool wants_log = a->events || a->plot;
-    bool good = replay(input, &a->settings, wants_log ? &log : NULL, &shown.result, &error) &&
+    const struct report_paths paths = {a->trace, a->report};
+    bool good = replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
                 (!a->events || show_events(input, &log, a->events, &error)) &&
-                (!a->plot || show_plot(input, &log, a->plot, &error));
+                (!a->plot || show_plot(input, &log, a->plot, &error)) &&
+                (!a->report || show_report(input, &a->settings, &log, &paths, &error));
     log_free(&log);
     if (!good)
         return fail(&error);
-    (a->json ? show_json : show_text)(&shown, stdout);
+    if (!a->report || strcmp(a->report, "-") != 0)
+        (a->json ? show_json : show_text)(&shown, stdout);
     return GOOD;
 }
 

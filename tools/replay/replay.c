@@ -35,7 +35,8 @@ static uint64_t capacity_of(const struct settings *settings) {
 static bool open_device(struct player *p, uint32_t i) {
     const struct settings *settings = p->settings;
     struct bfc_pool_config config;
-    p->devices[i] = (struct device){.capacity = capacity_of(settings),
+    p->devices[i] = (struct device){.number = i,
+                                    .capacity = capacity_of(settings),
                                     .lag = settings->lag,
                                     .reserved = &p->reserved,
                                     .peak = &p->peak_reserved,
@@ -81,31 +82,32 @@ static bool bypasses(const struct player *p, uint64_t bytes) {
 }
 
 static bool allocate_past(struct device *device, struct bfc_pool *pool, uint64_t bytes,
-                          bfc_addr *start) {
-    if (device_reserve(device, bytes, start) == BFC_RESERVED)
+                          struct bfc_block_info *block) {
+    block->size = bytes;
+    if (device_reserve(device, bytes, &block->start) == BFC_RESERVED)
         return true;
-    return bfc_pool_trim(pool, UINT64_MAX) && device_reserve(device, bytes, start) == BFC_RESERVED;
+    return bfc_pool_trim(pool, UINT64_MAX) &&
+           device_reserve(device, bytes, &block->start) == BFC_RESERVED;
 }
 
 static bool allocate_from(const struct player *p, uint32_t device, uint64_t bytes,
-                          bfc_addr *start) {
-    struct bfc_block_info block;
+                          struct bfc_block_info *block) {
     unsigned flags = p->settings->options.free_mode == BFC_FREE_ORDERED ? BFC_ALLOCATE_PENDING : 0;
     if (bypasses(p, bytes))
-        return allocate_past(&p->devices[device], p->pools[device], bytes, start);
-    if (bfc_pool_allocate(p->pools[device], bytes, flags, &block) != BFC_OK)
-        return false;
-    *start = block.start;
-    return true;
+        return allocate_past(&p->devices[device], p->pools[device], bytes, block);
+    return bfc_pool_allocate(p->pools[device], bytes, flags, block) == BFC_OK;
 }
 
-static void note(struct player *p, enum log_op op, uint32_t allocation, bfc_addr address) {
+static void note(struct player *p, enum log_op op, uint32_t allocation, bfc_addr address,
+                 uint64_t size) {
     const struct allocation *a = &p->input->events.allocations[allocation];
     const struct device *device = &p->devices[a->device];
     log_add(p->log,
             (struct log_entry){.op = op,
                                .address = address,
                                .bytes = a->bytes,
+                               .size = size,
+                               .device = a->device,
                                .call = device->call,
                                .allocation = allocation,
                                .region = op == LOG_FAIL ? 0 : device_region_of(device, address)});
@@ -113,23 +115,23 @@ static void note(struct player *p, enum log_op op, uint32_t allocation, bfc_addr
 
 static void allocate(struct player *p, uint32_t allocation) {
     const struct allocation *a = &p->input->events.allocations[allocation];
-    bfc_addr start = 0;
+    struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
     if (a->bytes == 0)
         return; /* the driver refuses it, and nothing happens */
-    if (!allocate_from(p, a->device, a->bytes, &start)) {
+    if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)
-            note(p, LOG_FAIL, allocation, 0);
+            note(p, LOG_FAIL, allocation, 0, 0);
         return;
     }
-    p->held[allocation] = start;
+    p->held[allocation] = block.start;
     p->pairs++;
     p->live += a->bytes;
     if (p->live > p->result->peak_live)
         p->result->peak_live = p->live;
     if (p->log)
-        note(p, LOG_ALLOCATE, allocation, start);
+        note(p, LOG_ALLOCATE, allocation, block.start, block.size);
 }
 
 static void release(struct player *p, uint32_t allocation) {
@@ -141,7 +143,7 @@ static void release(struct player *p, uint32_t allocation) {
     p->held[allocation] = NOT_HELD;
     p->live -= a->bytes;
     if (p->log)
-        note(p, LOG_FREE, allocation, start);
+        note(p, LOG_FREE, allocation, start, 0);
     if (bypasses(p, a->bytes)) {
         device_release(device, start, a->bytes);
         return;

@@ -1,4 +1,4 @@
-/* What a replay came to: table, JSON, events file, picture. */
+/* What a replay came to: table, JSON, events file, picture, report. */
 #ifndef BFC_REPLAY_SHOW_H
 #define BFC_REPLAY_SHOW_H
 
@@ -28,5 +28,12 @@ bool show_events(const struct input *input, const struct log *log, const char *p
 /* Regions and blocks over time (calls) and address, as SVG. */
 bool show_plot(const struct input *input, const struct log *log, const char *path,
                struct plan_error *error);
+
+/* One web page: every block at its address and in its time, the peak, what failed and why. */
+struct report_paths {
+    const char *trace, *page;
+};
+bool show_report(const struct input *input, const struct settings *settings, const struct log *log,
+                 const struct report_paths *paths, struct plan_error *error);
 
 #endif

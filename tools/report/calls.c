@@ -9,8 +9,11 @@ void report_put_call(struct report_calls *calls, const struct report_call *call)
     if (calls->on_line == ON_A_LINE)
         report_end_calls(calls, 0);
     fputs(calls->on_line++ ? "," : "{\"type\":\"calls\",\"calls\":[", calls->file);
-    fprintf(calls->file, "[\"%c\",%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", call->kind,
-            call->at, call->pool, call->address, call->bytes, call->name);
+    fprintf(calls->file, "[\"%c\",%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64, call->kind, call->at,
+            call->pool, call->address, call->bytes);
+    if (call->name || call->size)
+        fprintf(calls->file, ",%" PRIu64 ",%" PRIu64, call->name, call->size);
+    putc(']', calls->file);
 }
 
 void report_end_calls(struct report_calls *calls, uint64_t lost) {

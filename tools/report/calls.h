@@ -8,13 +8,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Of the lines; what an older page could not read raises it. */
+#define REPORT_FORMAT 2
+
 struct report_call {
-    char kind;        /* a allocate, f free, g grow, r release, o out of memory, b begin, e end */
+    char kind;        /* a allocate, f free, g grow, r release, o out of memory, b begin, e end;
+                         O: out of memory when a trace was recorded */
     uint64_t at;      /* microseconds since the first allocation; of a trace: the call's number */
     unsigned pool;    /* index of the section; of a trace: the device */
     uint64_t address; /* of the block or region */
     uint64_t bytes;   /* asked for, or of the region; of a free: 0 */
     uint64_t name;    /* of a trace's allocation: its number in the trace */
+    uint64_t size;    /* of a block: bytes taken, padding included; 0: not known */
 };
 
 struct report_calls {

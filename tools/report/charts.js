@@ -1,1 +1,105 @@
+/* Words for numbers, and charts over one time axis. */
+const element = (name, attributes, ...children) => {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+};
+const bytes = n => {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (n >= 1023.5 && unit < 4) { n /= 1024; unit++; }
+  return (unit && n < 9.995 ? n.toFixed(2) : unit && n < 99.95 ? n.toFixed(1) : n.toFixed(0)) + " " + units[unit];
+};
+/* Of a tick, which is a power of two, or a few of them. */
+const tick = n => bytes(n).replace(/\.0+ /, " ").replace(/(\.\d)0 /, "$1 ");
+const count = n => n.toLocaleString("en");
+const duration = ns => ns < 1e3 ? ns + " ns" : ns < 1e6 ? +(ns / 1e3).toPrecision(3) + " us" : ns < 1e9 ?
+  +(ns / 1e6).toPrecision(3) + " ms" : +(ns / 1e9).toPrecision(3) + " s";
+const share = x => x === null || x === undefined || x < 0 ? "not measured" : (100 * x).toFixed(1) + " %";
+/* A moment, and a stretch, by the recording's clock. */
+const when = at => byCalls ? "call " + count(at) : (at / 1e6).toFixed(6) + " s";
+const stretch = length => !isFinite(length) ? "to the end" : byCalls ? count(length) + " calls" : duration(length * 1e3);
+const hex = address => "0x" + address.toString(16);
 
+const css = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const POWERS = Array.from({length: 50}, (_, i) => 2 ** i);
+const DECADES = Array.from({length: 16}, (_, i) => [1, 2, 5].map(n => n * 10 ** i)).flat();
+const toAxis = at => byCalls ? at : at / 1e6, fromAxis = x => byCalls ? x : x * 1e6;
+const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.documentElement.clientWidth - 32));
+
+/* Charts share what is shown of the time, and the moment. */
+const view = {charts: [], from: 0, to: 1, moment: 0, onMoment: () => {}};
+const wholeTime = () => [toAxis(firstAt), Math.max(toAxis(lastAt), toAxis(firstAt) + (byCalls ? 1 : 1e-6))];
+const showTime = (from, to) => {
+  const [least, most] = wholeTime(), narrowest = byCalls ? 4 : 1e-5;
+  const width = Math.min(Math.max(to - from, narrowest), most - least);
+  view.from = Math.min(Math.max(from, least), most - width);
+  view.to = view.from + width;
+  for (const chart of view.charts) chart.setScale("x", {min: view.from, max: view.to});
+};
+const zoom = (factor, around) => showTime(around - (around - view.from) * factor, around + (view.to - around) * factor);
+const setMoment = at => {
+  view.moment = Math.min(Math.max(at, firstAt), lastAt);
+  view.onMoment();
+  for (const chart of view.charts) chart.redraw(false);
+};
+
+const verticals = (failures) => chart => {
+  const {ctx, bbox} = chart;
+  const line = (x, colour, dash) => {
+    const at = chart.valToPos(x, "x", true);
+    if (at < bbox.left || at > bbox.left + bbox.width) return;
+    ctx.beginPath(); ctx.setLineDash(dash); ctx.strokeStyle = colour; ctx.lineWidth = devicePixelRatio;
+    ctx.moveTo(at, bbox.top); ctx.lineTo(at, bbox.top + bbox.height); ctx.stroke();
+  };
+  ctx.save();
+  for (const failure of failures.slice(0, 2000)) line(toAxis(failure.at), css("bad"), [4, 3]);
+  line(toAxis(view.moment), css("text"), []);
+  ctx.restore();
+};
+
+const onWheel = (chart, event) => {
+  const x = chart.posToVal(event.offsetX, "x");
+  event.preventDefault();
+  if (event.shiftKey) {
+    const by = (view.to - view.from) * Math.sign(event.deltaY || event.deltaX) / 10;
+    showTime(view.from + by, view.to + by);
+  } else zoom(event.deltaY < 0 ? 0.8 : 1.25, x);
+};
+
+/* `more`: series and scales of uPlot beside the time; drawn: hooks that draw over the plot. */
+const addChart = (body, label, data, series, {height = 260, failures = [], draw = [], y, legend = true, onlyX = true}) => {
+  const holder = element("div", {class: "chart", tabindex: "0", role: "img", "aria-label": label});
+  body.append(holder);
+  const axis = {stroke: () => css("faint"), grid: {stroke: () => css("line"), width: 1}, ticks: {stroke: () => css("line"), width: 1}};
+  const chart = new uPlot({
+    width: CHART_WIDTH(), height, padding: [8, 30, 0, 0],
+    series: [{label: byCalls ? "call" : "seconds", value: (u, v) => v === null ? "–" : byCalls ? count(v) : v.toFixed(6)}, ...series],
+    scales: {x: {time: false, range: () => [view.from, view.to]}, y},
+    axes: [{...axis, space: 90, incrs: byCalls ? DECADES : DECADES.map(n => n / 1e6),
+            label: byCalls ? "calls" : "seconds since the first CUDA allocation", labelSize: 20, labelFont: "12px system-ui", font: "11px system-ui",
+            values: (u, ticks) => ticks.map(t => byCalls ? count(t) : String(+t.toFixed(6)))},
+           {...axis, size: 78, incrs: POWERS, space: 34, font: "11px system-ui", values: (u, ticks) => ticks.map(tick)}],
+    legend: {show: legend, live: true},
+    cursor: {drag: {x: true, y: !onlyX, uni: onlyX ? null : 20, setScale: false}, sync: {key: "time", scales: ["x", null]}, points: {show: false}},
+    hooks: {draw: [...draw, verticals(failures)],
+      setSelect: [u => {
+        const {left, top, width, height: tall} = u.select;
+        if (width > 4) showTime(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
+        if (!onlyX && tall > 4 && u.onBand) u.onBand(u.posToVal(top + tall, "y"), u.posToVal(top, "y"));
+        if (width > 0 || tall > 0) u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+      }]},
+  }, data, holder);
+  chart.over.addEventListener("wheel", event => onWheel(chart, event), {passive: false});
+  chart.over.addEventListener("dblclick", () => { if (chart.onBand) chart.onBand(); showTime(...wholeTime()); });
+  let pressed = null;
+  chart.over.addEventListener("mousedown", event => { pressed = event.clientX; });
+  chart.over.addEventListener("click", event => {
+    if (Math.abs(event.clientX - pressed) < 4) setMoment(fromAxis(chart.posToVal(chart.cursor.left, "x")));
+    holder.focus({preventScroll: true});
+  });
+  holder.addEventListener("keydown", onKey);
+  view.charts.push(chart);
+  return chart;
+};
