@@ -409,6 +409,8 @@ const show = number => {
   showSizes(number, pool);
   showLandmarks(number);
   main.append(element("h2", {}, "Configuration in force"), element("pre", {}, start.configuration));
+  const asked = /^#at=([0-9.]+)$/.exec(location.hash); /* a call, or seconds */
+  if (asked) view.moment = Math.min(Math.max(fromAxis(+asked[1]), firstAt), lastAt);
   view.onMoment();
 };
 

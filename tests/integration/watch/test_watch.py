@@ -110,6 +110,19 @@ class Watch(unittest.TestCase):
         self.assertNotIn("</script><b>", text)
         self.assertNotRegex(text, r"(src|href)=")  # nothing from elsewhere
         self.look_at(page)
+        self.assertEqual(bfcstat("report", self.path("run.jsonl"), "-o", "-").stdout, text)
+
+    def test_report_of_a_job_as_it_is(self):
+        job = self.start("20", "10", "pause")
+        said = bfcstat("report", str(job.pid), "-o", "-")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        lines = said.stdout.partition('id="recording">\n')[2].partition("</script>")[0].splitlines()
+        kinds = [json.loads(line)["type"] for line in lines if line]
+        self.assertEqual((kinds[0], kinds[-1], kinds.count("sample"), kinds.count("calls")), ("start", "end", 1, 1))
+        (calls,) = (json.loads(line)["calls"] for line in lines if '"type":"calls"' in line)
+        (pool,) = json.loads(bfcstat("--json", str(job.pid)).stdout)["pools"]
+        self.assertEqual([c[0] for c in calls].count("a"), pool["allocations"])
+        self.assertEqual(bfcstat("report", "999999999", "-o", "-").returncode, 1)
 
     def look_at(self, page):
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -119,12 +132,13 @@ class Watch(unittest.TestCase):
             [browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
              "--virtual-time-budget=3000", "--dump-dom", f"file://{page}"],
             capture_output=True, text=True, timeout=120)
-        for heading in ("Memory over time", "Fragmentation", "Address map over time",
+        drawn = shown.stdout[:shown.stdout.find('<script type="text/plain"')]
+        for heading in ("Memory over time", "Fragmentation", "Address space at the moment",
                         "Requested sizes", "Configuration in force"):
-            self.assertIn(f"<h2>{heading}</h2>", shown.stdout)
-        self.assertNotIn("Infinity", shown.stdout)
-        self.assertNotIn("NaN", shown.stdout)
-        self.assertIn("<td>all requested</td>", shown.stdout)  # the trim, whose address is none
+            self.assertIn(f"<h2>{heading}</h2>", drawn)
+        self.assertNotIn("Infinity", drawn)
+        self.assertNotIn("NaN", drawn)
+        self.assertIn('<td class="t">all requested</td>', drawn)  # the trim, whose address is none
 
     def test_record_ends_well(self):
         job = self.start("1000000", "10", BFC_FREE="lazy")
@@ -178,6 +192,8 @@ class Watch(unittest.TestCase):
             press("", r"[0-9.]+ MiB [#+~.]{20}")
             self.assertTrue(all(len(line) <= 80 for line in screen().splitlines()))
             press("h", r"to allocate: half within .*\n +[0-9.]+ [KM]iB +[0-9,]+ \*")
+            press("t", rf"have {job.pid} give back what it caches, [0-9.]+ [KM]?i?B\? y: yes")
+            press("n", "[?] help")  # nothing was trimmed
             press("?", "select a job")
             press("?", "to allocate")
             press("Space", r"\(paused\)")

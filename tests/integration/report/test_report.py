@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The report's page in a browser: its numbers are the trace's, the recording's, the job's.
+
+Needs BFCREPLAY, BFCSTAT, LIBRARY and SIM_DIR in the environment. Without chromium the page is made and not
+looked at."""
+
+import csv
+import html
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BFCREPLAY, BFCSTAT, LIBRARY, SIM_DIR = (os.environ[n] for n in "BFCREPLAY BFCSTAT LIBRARY SIM_DIR".split())
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+MIB = 1 << 20
+
+
+def run(*arguments, **more):
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **more)
+    if done.returncode:
+        raise AssertionError(f"{arguments}: {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+class Page:
+    """A page as a browser has drawn it."""
+
+    def __init__(self, folder, path, moment=None):
+        self.text = run(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu",
+                        f"--user-data-dir={folder}/profile", "--window-size=1240,2000", "--virtual-time-budget=3000",
+                        "--dump-dom", f"file://{path}" + ("" if moment is None else f"#at={moment}"))
+        self.text = self.text[:self.text.find('<script type="text/plain"')]  # what was drawn, not what from
+
+    def figure(self, name):
+        return int(re.search(rf'data-key="{name}" data-value="(\d+)"', self.text)[1])
+
+    def drawn(self, what):
+        return float(re.search(rf'data-{what}="([0-9.]+)"', self.text)[1])
+
+    def words(self):
+        return html.unescape(re.sub("<[^>]*>", " ", self.text))
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bfc report ")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.trace, self.page = (os.path.join(self.folder, name) for name in ("trace.csv", "page.html"))
+
+    def write(self, rows):
+        with open(self.trace, "w", encoding="utf-8") as file:
+            file.write("id,lower,upper,size\n" + "".join(f"r{i},{a},{b},{n}\n" for i, (a, b, n) in enumerate(rows)))
+
+    def replay(self, *arguments):
+        return json.loads(run(BFCREPLAY, self.trace, "--json", "--report", self.page, *arguments))
+
+    def look(self, moment=None):
+        if not BROWSER:
+            self.skipTest("chromium is not installed: the page is not looked at")
+        page = Page(self.folder, self.page, moment)
+        for trouble in ("NaN", "Infinity", "undefined"):
+            self.assertNotIn(trouble, page.words())
+        return page
+
+    def test_numbers_are_the_trace_s(self):
+        draw = random.Random(4)
+        self.write([(at := draw.randrange(2000), at + draw.randrange(1, 300), draw.randrange(1, 1 << draw.randrange(10, 25)))
+                    for _ in range(500)])
+        events = os.path.join(self.folder, "events.csv")
+        figures = self.replay("--memory=80M", "--growth=exact", "--events", events)
+        self.assertGreater(figures["failed"], 0)
+        page = self.look()
+        self.assertEqual(page.figure("most live"), figures["peak_live"])
+        self.assertEqual(page.figure("most reserved"), figures["peak_reserved"])
+        self.assertEqual(page.figure("allocations"), figures["pairs"])
+        self.assertEqual(page.figure("out of memory"), figures["failed"])
+        self.assertIn(f"({figures['peak_live']:,} bytes) asked for by live blocks at call", page.words())
+        with open(events, newline="", encoding="utf-8") as file:
+            lost = next(row for row in csv.DictReader(file) if row["op"] == "fail")
+        self.assertIn(f"out of memory row {lost['id'][1:]}", page.words())
+
+    def test_fill_is_true_and_nothing_is_left_out(self):
+        """400 regions, each half free in holes of 256 KiB."""
+        blocks = 400 * 8
+        self.write([(i, 10000 + i if i % 2 else 5000 + i, 256 << 10) for i in range(blocks)])
+        figures = self.replay("--growth=fixed", "--set", "BFC_GROWTH_SIZE=2M", "--set", "BFC_GROWTH_MAX=2M")
+        self.assertEqual(figures["peak_reserved"], 800 * MIB)
+        half_freed = blocks + blocks // 2
+        page = self.look(half_freed - 1)
+        self.assertEqual((page.drawn("used"), page.drawn("total")), (400 * MIB, 800 * MIB))
+        self.assertRegex(page.words(), r"400 regions, 800 MiB; in use 400 MiB, 50\.0 %; 1,600 free pieces, the largest 256 KiB; fragmentation 0\.0 %")
+
+    def test_the_page_stands_alone(self):
+        self.write([(0, 5, 1000), (1, 3, 2000)])
+        self.replay()
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotRegex(text, r"(src|href)=|@import|url\(")
+        self.assertEqual(run(BFCREPLAY, self.trace, "--report", "-"), text)
+
+    def record_failure(self):
+        """The lines of a recording, at intervals of 0.25 s, of a job one of whose allocations fails."""
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="1G", BFC_LOG="off")
+        job = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "job.py")],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.addCleanup(lambda: (job.communicate(timeout=30)))
+        self.assertEqual(job.stdout.readline(), "ready\n")
+        path = os.path.join(self.folder, "run.jsonl")
+        recorder = subprocess.Popen([BFCSTAT, "record", str(job.pid), "-o", path, "--duration=2"], stdout=subprocess.DEVNULL)
+        while not os.path.exists(path) or open(path, encoding="utf-8").read().count('"sample"') < 2:
+            time.sleep(0.05)
+        job.stdin.write("fail\n")
+        job.stdin.flush()
+        size = int(job.stdout.readline())
+        self.assertEqual(recorder.wait(), 0)
+        run(BFCSTAT, "report", path, "-o", self.page)
+        with open(path, encoding="utf-8") as file:
+            return size, [json.loads(line) for line in file]
+
+    def test_calls_before_a_failure_in_the_middle_of_a_recording(self):
+        size, lines = self.record_failure()
+        (failure,) = (line for line in lines if line["type"] == "events")
+        *calls, last = failure["events"]
+        (landmark,) = failure["of"]
+        self.assertEqual((failure["missed"], last["kind"], last["bytes"]), (False, "out_of_memory", 900 * MIB))
+        self.assertEqual((landmark["us"], landmark["bytes"]), (last["us"], last["bytes"]))
+        self.assertEqual(len(calls), 256)
+        own = [e for e in calls if e["kind"] in ("allocate", "free")]
+        self.assertEqual([e["bytes"] for e in own if e["kind"] == "allocate"][-100:], list(range(size - 99, size + 1)))
+        samples = [line for line in lines if line["type"] == "sample"]
+        self.assertLess(samples[0]["us"], last["us"])  # one clock
+        self.assertLess(last["us"], samples[-1]["us"])
+        page = self.look()
+        peak = samples[-1]["pools"][0]["peak_in_use"]
+        self.assertEqual((page.figure("most in use"), page.figure("out of memory")), (peak, 1))
+        self.assertIn(f"{last['us'] / 1e6:.6f} s: 900 MiB asked for", page.words())
+        self.assertIn("The 256 calls before it, the last first:", page.words())
+        self.assertNotIn("(before the recording) 900 MiB", page.words())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
