@@ -27,8 +27,7 @@ static void note_event(struct requests *requests, uint64_t what, uint64_t bytes)
 /* Events that are being written, or are of an earlier round, are left out. */
 static void read_events(struct requests *requests, const struct bfc_segment_header *header) {
     const struct bfc_event *ring =
-        (const struct bfc_event *)(const void *)((const char *)header +
-                                                 BFC_SEGMENT_EVENTS_OFFSET);
+        (const struct bfc_event *)(const void *)((const char *)header + BFC_SEGMENT_EVENTS_OFFSET);
     uint64_t end = bfc_load_relaxed(&header->next_event);
     for (uint64_t number = end > BFC_EVENTS ? end - BFC_EVENTS : 0; number < end; number++) {
         const struct bfc_event *event = &ring[number % BFC_EVENTS];

@@ -114,8 +114,7 @@ static uint64_t enough_in_order(const struct bfc_pool *pool, uint64_t granules) 
     const struct block *blocks = pool->blocks;
     uint64_t sum = 0;
     for (int zone = 0; zone < ZONE_COUNT; zone++)
-        for (block_index b =
-                 sorted_find(pool->ready.root, blocks, (enum block_zone)zone, granules);
+        for (block_index b = sorted_find(pool->ready.root, blocks, (enum block_zone)zone, granules);
              b; b = sorted_next(pool->ready.root, blocks, b))
             sum += block_size(&blocks[b]);
     return sum;

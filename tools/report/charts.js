@@ -41,6 +41,8 @@ const showTime = (from, to) => {
 const zoom = (factor, around) => showTime(around - (around - view.from) * factor, around + (view.to - around) * factor);
 const setMoment = at => {
   view.moment = Math.min(Math.max(at, firstAt), lastAt);
+  const x = toAxis(view.moment), width = view.to - view.from;
+  if (x < view.from || x > view.to) showTime(x - width / 2, x + width / 2);
   view.onMoment();
   for (const chart of view.charts) chart.redraw(false);
 };

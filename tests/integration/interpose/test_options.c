@@ -120,8 +120,8 @@ Test(options, names_the_variable_that_was_meant) {
 }
 
 Test(options, variables_of_our_builds_are_no_mistakes) {
-    static char *const environment[] = {"BFC_BUILD=x", "BFC_TEST_PROGRAMS=9", "BFC_STRESS_SECONDS=3",
-                                        "BFC_REFUSALS=all", NULL};
+    static char *const environment[] = {"BFC_BUILD=x", "BFC_TEST_PROGRAMS=9",
+                                        "BFC_STRESS_SECONDS=3", "BFC_REFUSALS=all", NULL};
     struct bfc_options options;
     char said[4096] = "";
     bfc_options_init(&options);

@@ -53,11 +53,12 @@ def build_library(session, version):
 
 def build_bfcstat(session, version):
     """Without `top`, which needs ncurses."""
-    folder = os.path.join(ROOT, "tools/bfcstat")
-    session.run([sys.executable, os.path.join(folder, "embed.py"), "report_page",
-                 os.path.join(folder, "report.html"), os.path.join(session.work, "report_page.h")], 60)
-    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/text/*.c", "tools/job/*.c",
-                    "segment/*.c", "base/*.c")
+    folder = os.path.join(ROOT, "tools/report")
+    parts = ("page.css", "model.js", "charts.js", "views.js", "uplot/uPlot.iife.min.js", "uplot/uPlot.min.css")
+    session.run([sys.executable, os.path.join(folder, "embed.py"), os.path.join(folder, "page.html"),
+                 os.path.join(session.work, "report_page.h"), *(os.path.join(folder, part) for part in parts)], 60)
+    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/report/*.c", "tools/text/*.c",
+                    "tools/job/*.c", "segment/*.c", "base/*.c")
     made, error = objects(session, [path for path in paths if not path.endswith("/top.c")],
                           f'-DBFC_VERSION="{version}"', "-I" + session.work)
     if error:
