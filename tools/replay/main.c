@@ -30,6 +30,10 @@ static const char help[] =
     "                   and who held it, each out of memory with why and the calls before it; '-' "
     "is\n"
     "                   standard output, in place of the figures\n"
+    "  --snapshot OUT.pickle\n"
+    "                   PyTorch's memory snapshot, which its viewers read\n"
+    "  --chrome-trace OUT.json\n"
+    "                   live and reserved bytes as counters, for Perfetto and chrome://tracing\n"
     "  --memory SIZE    what the device has; K, M, G, T are binary (default: no end, and "
     "fractions\n"
     "                   are of 80G)\n"
@@ -54,7 +58,7 @@ static const char help[] =
 enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
 struct arguments {
-    const char *trace, *events, *plot, *report;
+    const char *trace, *events, *plot, *report, *snapshot, *chrome_trace;
     bool compare, json, policy_given, growth_given;
     struct settings settings;
 };
@@ -125,6 +129,16 @@ static int take_report(struct arguments *a, const char *value) {
     return GOOD;
 }
 
+static int take_snapshot(struct arguments *a, const char *value) {
+    a->snapshot = value;
+    return GOOD;
+}
+
+static int take_chrome_trace(struct arguments *a, const char *value) {
+    a->chrome_trace = value;
+    return GOOD;
+}
+
 static int take_memory(struct arguments *a, const char *value) {
     if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.memory) && a->settings.memory > 0)
         return GOOD;
@@ -176,12 +190,14 @@ static int take_repeat(struct arguments *a, const char *value) {
 static const struct valued {
     const char *name;
     int (*take)(struct arguments *a, const char *value);
-} valued[] = {
-    {"--policy", take_policy},   {"--growth", take_growth}, {"--free", take_free},
-    {"--set", take_set},         {"--events", take_events}, {"--plot", take_plot},
-    {"--memory", take_memory},   {"--lag", take_lag},       {"--device-us", take_device_us},
-    {"--backing", take_backing}, {"--slack", take_slack},   {"--page", take_page},
-    {"--repeat", take_repeat},   {"--report", take_report}};
+} valued[] = {{"--policy", take_policy},       {"--growth", take_growth},
+              {"--free", take_free},           {"--set", take_set},
+              {"--events", take_events},       {"--plot", take_plot},
+              {"--memory", take_memory},       {"--lag", take_lag},
+              {"--device-us", take_device_us}, {"--backing", take_backing},
+              {"--slack", take_slack},         {"--page", take_page},
+              {"--repeat", take_repeat},       {"--report", take_report},
+              {"--snapshot", take_snapshot},   {"--chrome-trace", take_chrome_trace}};
 
 static const struct valued *find_valued(const char *argument, const char **value) {
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
@@ -220,7 +236,12 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
 
 /* The option that wants all that happened; NULL: none. */
 static const char *wants_log(const struct arguments *a) {
-    return a->events ? "events" : a->plot ? "plot" : a->report ? "report" : NULL;
+    return a->events         ? "events"
+           : a->plot         ? "plot"
+           : a->report       ? "report"
+           : a->snapshot     ? "snapshot"
+           : a->chrome_trace ? "chrome-trace"
+                             : NULL;
 }
 
 static int check(const struct arguments *a) {
@@ -270,11 +291,13 @@ static int run_one(const struct arguments *a, const struct input *input) {
     struct shown shown = {.settings = a->settings};
     struct log log = {0};
     struct plan_error error;
-    const struct report_paths paths = {a->trace, a->report};
+    const struct replay_paths paths = {a->trace, a->report, a->snapshot, a->chrome_trace};
     bool good = replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
                 (!a->events || show_events(input, &log, a->events, &error)) &&
                 (!a->plot || show_plot(input, &log, a->plot, &error)) &&
-                (!a->report || show_report(input, &a->settings, &log, &paths, &error));
+                (!a->report || show_report(input, &a->settings, &log, &paths, &error)) &&
+                (!a->snapshot || show_snapshot(input, &a->settings, &log, &paths, &error)) &&
+                (!a->chrome_trace || show_chrome_trace(input, &log, &paths, &error));
     log_free(&log);
     if (!good)
         return fail(&error);

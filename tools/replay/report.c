@@ -69,10 +69,10 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
 }
 
 bool show_report(const struct input *input, const struct settings *settings, const struct log *log,
-                 const struct report_paths *paths, struct plan_error *error) {
+                 const struct replay_paths *paths, struct plan_error *error) {
     struct file_writer writer;
-    bool to_stdout = strcmp(paths->page, "-") == 0;
-    if (!to_stdout && !file_open(&writer, paths->page, error))
+    bool to_stdout = strcmp(paths->report, "-") == 0;
+    if (!to_stdout && !file_open(&writer, paths->report, error))
         return false;
     FILE *stream = to_stdout ? stdout : writer.stream;
     report_begin(stream);

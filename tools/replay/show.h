@@ -30,10 +30,20 @@ bool show_plot(const struct input *input, const struct log *log, const char *pat
                struct plan_error *error);
 
 /* One web page: every block at its address and in its time, the peak, what failed and why. */
-struct report_paths {
-    const char *trace, *page;
+struct replay_paths {
+    const char *trace; /* what was replayed */
+    const char *report, *snapshot, *chrome_trace;
 };
 bool show_report(const struct input *input, const struct settings *settings, const struct log *log,
-                 const struct report_paths *paths, struct plan_error *error);
+                 const struct replay_paths *paths, struct plan_error *error);
+
+/* PyTorch's memory snapshot: a pickle that its viewers read. */
+bool show_snapshot(const struct input *input, const struct settings *settings,
+                   const struct log *log, const struct replay_paths *paths,
+                   struct plan_error *error);
+
+/* Chrome's trace events, for Perfetto: live and reserved bytes as counters, failures. */
+bool show_chrome_trace(const struct input *input, const struct log *log,
+                       const struct replay_paths *paths, struct plan_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -139,6 +140,36 @@ class Figures(unittest.TestCase):
                 for policy in POLICIES:
                     with self.subTest(trace=name, policy=policy):
                         self.assertEqual(self.check(os.path.join(TRACES, name), "--policy", policy)["failed"], 0)
+
+    def test_snapshot_and_chrome_trace(self):
+        """What PyTorch's viewers count on: blocks without a gap, names of actions; figures as elsewhere."""
+        make_trace(self.path, 7)
+        with open(self.path, "a") as file:
+            file.write("kept,990,100000,5000000\n")
+        snapshot, chrome = (os.path.join(self.folder.name, name) for name in ("s.pickle", "c.json"))
+        checked = self.check(self.path, "--memory=100M", "--growth=exact", "--snapshot", snapshot, "--chrome-trace", chrome)
+        with open(snapshot, "rb") as file:
+            shown = pickle.load(file)
+        for segment in shown["segments"]:
+            self.assertEqual(sum(block["size"] for block in segment["blocks"]), segment["total_size"])
+            at = segment["address"]
+            for block in segment["blocks"]:
+                self.assertEqual(block["address"], at)
+                at += block["size"]
+            active = [block for block in segment["blocks"] if block["state"] == "active_allocated"]
+            self.assertEqual(sum(block["requested_size"] for block in active), segment["requested_size"])
+        actions = [entry["action"] for entry in shown["device_traces"][0]]
+        live = peak = 0
+        for entry in shown["device_traces"][0]:
+            live += {"alloc": 1, "free_completed": -1}.get(entry["action"], 0) * entry["size"]
+            peak = max(peak, live)
+        self.assertEqual((peak, actions.count("oom")), (checked["peak_live"], checked["failed"]))
+        self.assertEqual(live, sum(segment["requested_size"] for segment in shown["segments"]))
+        with open(chrome) as file:
+            events = json.load(file)["traceEvents"]
+        counters = [event["args"] for event in events if event["ph"] == "C"]
+        self.assertEqual(max(c["live"] for c in counters), checked["peak_live"])
+        self.assertEqual(max(c["reserved"] for c in counters), checked["peak_reserved"])
 
     def test_compare_recommends_nothing_that_fails(self):
         with open(self.path, "w") as file:

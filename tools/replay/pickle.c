@@ -1,0 +1,139 @@
+/* The codes of a pickle. */
+#include "tools/replay/pickle.h"
+
+#include <string.h>
+
+enum {
+    MARK = '(',
+    STOP = '.',
+    EMPTY_DICT = '}',
+    SET_ITEMS = 'u',
+    EMPTY_LIST = ']',
+    APPENDS = 'e',
+    INT1 = 'K',
+    INT2 = 'M',
+    INT4 = 'J',
+    GET = 'h',
+    PROTOCOL = 0x80,
+    PAIR = 0x86,
+    FALSE_VALUE = 0x89,
+    LONG = 0x8a,
+    SHORT_TEXT = 0x8c,
+    MEMOIZE = 0x94,
+    PART = 1000 /* items of a list that go out at once */
+};
+
+static void put(struct pickle *pickle, int code) {
+    putc(code, pickle->file);
+}
+
+static void put_bytes(struct pickle *pickle, uint64_t number, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        put(pickle, (int)(number >> 8 * i & 255));
+}
+
+void pickle_begin(struct pickle *pickle, FILE *file) {
+    *pickle = (struct pickle){.file = file};
+    put(pickle, PROTOCOL);
+    put(pickle, 4);
+}
+
+void pickle_end(struct pickle *pickle) {
+    put(pickle, STOP);
+}
+
+void pickle_dict(struct pickle *pickle) {
+    put(pickle, EMPTY_DICT);
+    put(pickle, MARK);
+}
+
+void pickle_dict_end(struct pickle *pickle) {
+    put(pickle, SET_ITEMS);
+}
+
+struct pickle_list pickle_list(struct pickle *pickle) {
+    put(pickle, EMPTY_LIST);
+    return (struct pickle_list){0};
+}
+
+void pickle_item(struct pickle *pickle, struct pickle_list *list) {
+    if (list->items && list->items % PART == 0)
+        put(pickle, APPENDS);
+    if (list->items % PART == 0)
+        put(pickle, MARK);
+    list->items++;
+}
+
+void pickle_list_end(struct pickle *pickle, const struct pickle_list *list) {
+    if (list->items)
+        put(pickle, APPENDS);
+}
+
+void pickle_text(struct pickle *pickle, const char *text) {
+    size_t length = strnlen(text, 255);
+    put(pickle, SHORT_TEXT);
+    put(pickle, (int)length);
+    for (size_t i = 0; i < length; i++)
+        put(pickle, (unsigned char)text[i] < 128 ? text[i] : '?');
+}
+
+void pickle_word(struct pickle *pickle, const char *word) {
+    for (unsigned i = 0; i < pickle->count; i++)
+        if (pickle->words[i] == word) {
+            put(pickle, GET);
+            put(pickle, (int)i);
+            return;
+        }
+    pickle_text(pickle, word);
+    if (pickle->count < PICKLE_WORDS) {
+        put(pickle, MEMOIZE);
+        pickle->words[pickle->count++] = word;
+    }
+}
+
+/* The sign is in the last byte, so a number with its top bit set has one more. */
+static void put_long(struct pickle *pickle, uint64_t number) {
+    unsigned count = 1;
+    while (number >> (8 * count - 1))
+        count++;
+    put(pickle, LONG);
+    put(pickle, (int)count);
+    put_bytes(pickle, number, count);
+}
+
+void pickle_number(struct pickle *pickle, uint64_t number) {
+    if (number > INT32_MAX) {
+        put_long(pickle, number);
+        return;
+    }
+    unsigned count = number < 256 ? 1 : number < 65536 ? 2 : 4;
+    put(pickle, count == 1 ? INT1 : count == 2 ? INT2 : INT4);
+    put_bytes(pickle, number, count);
+}
+
+void pickle_put_word(struct pickle *pickle, const char *key, const char *word) {
+    pickle_word(pickle, key);
+    pickle_word(pickle, word);
+}
+
+void pickle_put_text(struct pickle *pickle, const char *key, const char *text) {
+    pickle_word(pickle, key);
+    pickle_text(pickle, text);
+}
+
+void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number) {
+    pickle_word(pickle, key);
+    pickle_number(pickle, number);
+}
+
+void pickle_put_false(struct pickle *pickle, const char *key) {
+    pickle_word(pickle, key);
+    put(pickle, FALSE_VALUE);
+}
+
+void pickle_put_pair(struct pickle *pickle, const char *key, uint64_t a, uint64_t b) {
+    pickle_word(pickle, key);
+    pickle_number(pickle, a);
+    pickle_number(pickle, b);
+    put(pickle, PAIR);
+}
