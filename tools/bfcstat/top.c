@@ -279,19 +279,46 @@ static void put_cell(uint8_t cell) {
         put_cells(1, pending ? '~' : '.', pending ? PENDING : READY);
 }
 
+/* Several cells in the place of one: full, or without a page, only if they all are. */
+static uint8_t merge_cells(const uint8_t *cells, unsigned count) {
+    unsigned used = 0, pending = 0, bare = 0, full = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bare += cells[i] == BFC_MAP_BARE;
+        full += cells[i] != BFC_MAP_BARE && cells[i] >> 4 == 15;
+        used += cells[i] != BFC_MAP_BARE && cells[i] >> 4;
+        pending += cells[i] != BFC_MAP_BARE && cells[i] & 15;
+    }
+    if (bare == count)
+        return BFC_MAP_BARE;
+    return (uint8_t)((full == count ? 15u : used > 0) << 4 | (pending > 0));
+}
+
+static void draw_region(int line, const struct bfc_map_row *region) {
+    unsigned cells = bfc_map_row_cells(region);
+    unsigned width = COLS > 20 ? (unsigned)COLS - 20 : 1;
+    char size[TEXT_FIGURE];
+    width = width < cells ? width : cells;
+    mvprintw(line, 0, "%16s ", bfc_bytes_text(region->size, size, sizeof size));
+    for (unsigned column = 0; column < width; column++) {
+        unsigned first = column * cells / width, next = (column + 1) * cells / width;
+        put_cell(merge_cells(region->cells + first, next - first));
+    }
+}
+
+/* What there is no room for is counted. */
 static void draw_map(int line, const struct row *row) {
     const struct bfc_map *map = &row->job->map;
-    int width = COLS - 20 < (int)BFC_MAP_CELLS ? COLS - 20 : (int)BFC_MAP_CELLS;
-    char size[TEXT_FIGURE];
-    for (uint64_t i = 0; i < map->rows && line < LINES - 1; i++) {
-        const struct bfc_map_row *region = &map->row[i];
-        int cells = (int)bfc_map_row_cells(region);
-        if (region->pool != row->index)
+    uint64_t hidden = map->left_out;
+    for (uint64_t i = 0; i < map->rows; i++) {
+        if (map->row[i].pool != row->index)
             continue;
-        mvprintw(line++, 0, "%16s ", bfc_bytes_text(region->size, size, sizeof size));
-        for (int column = 0; column < width && column < cells; column++)
-            put_cell(region->cells[cells > width ? column * cells / width : column]);
+        if (line < LINES - 2)
+            draw_region(line++, &map->row[i]);
+        else
+            hidden++;
     }
+    if (hidden && line < LINES - 1)
+        mvprintw(line, 0, "%16s and %" PRIu64 " more regions", "", hidden);
 }
 
 static void draw_histograms(int line, const struct row *row) {

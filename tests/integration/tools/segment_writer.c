@@ -115,6 +115,8 @@ static void fill_events(union test_segment *segment) {
               1 << 30, 64 * MIB);
     put_event(segment->landmarks, &segment->header.next_landmark, BFC_LANDMARKS,
               BFC_EVENT_OUT_OF_MEMORY, 0, 4096 * MIB);
+    put_event(segment->landmarks, &segment->header.next_landmark, BFC_LANDMARKS, BFC_EVENT_WAITED,
+              7000000, 64 * MIB);
     while (*next < BFC_EVENTS + 10)
         put_event(segment->events, next, BFC_EVENTS,
                   *next % 2 ? BFC_EVENT_FREE : BFC_EVENT_ALLOCATE, 1 << 30, *next % 2 ? 0 : 65536);

@@ -87,8 +87,14 @@ static void show_latency(const char *name, const uint64_t *bins, FILE *stream) {
 
 /* --- landmarks --- */
 
+/* The address of some kinds is a time. */
+static bool is_timed(enum bfc_event_kind kind) {
+    return kind == BFC_EVENT_SAVED_CONTEXTS || kind == BFC_EVENT_SAVED_JOBS ||
+           kind == BFC_EVENT_WAITED || kind == BFC_EVENT_SPILLED;
+}
+
 static void show_landmark(const struct bfc_event *event, FILE *stream) {
-    char age[TEXT_FIGURE], bytes[TEXT_FIGURE];
+    char age[TEXT_FIGURE], bytes[TEXT_FIGURE], took[TEXT_FIGURE];
     enum bfc_event_kind kind = bfc_event_kind_of(event->what);
     uint64_t us = bfc_event_us(event->what);
     fprintf(stream, "  %12s  %-14s",
@@ -96,7 +102,9 @@ static void show_landmark(const struct bfc_event *event, FILE *stream) {
             bfc_event_kind_name(kind));
     if (event->bytes || kind == BFC_EVENT_TRIM)
         fprintf(stream, " %9s", bfc_bytes_text(event->bytes, bytes, sizeof bytes));
-    if (event->address && kind != BFC_EVENT_TRIM)
+    if (is_timed(kind))
+        fprintf(stream, "  after %s", text_duration(event->address, took, sizeof took));
+    else if (event->address && kind != BFC_EVENT_TRIM)
         fprintf(stream, "  at %#" PRIx64, event->address);
     putc('\n', stream);
 }
