@@ -51,8 +51,9 @@ const take = (pool, [kind, at, , address, bytes, name, size]) => {
     pool.frees++;
     if (i < 0) pool.unknownFrees++; else { bytes = pool.blocks.bytes[i]; live -= bytes; }
   }
-  if (kind === "g" && address) { pool.regions.begin(at, address, bytes, bytes, 0); reserved += bytes; }
-  if (kind === "r" && address && pool.regions.finish(at, address) >= 0) reserved -= bytes;
+  /* Without an address it is a page, which moves. */
+  if (kind === "g") { if (address) pool.regions.begin(at, address, bytes, bytes, 0); reserved += bytes; }
+  if (kind === "r") { if (address) pool.regions.finish(at, address); reserved -= bytes; }
   pool.calls.push({kind, at, address, bytes, name});
   if (kind === "o" || kind === "O") pool.failures.push({at, bytes, recorded: kind === "O", call: pool.calls.length - 1});
   step(pool, live, reserved, at);

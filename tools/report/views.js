@@ -15,6 +15,9 @@ let shown = 0; /* the pool */
 
 /* ---- the memory chart ---- */
 
+/* What calls cannot tell: the sizes of blocks that are older than the first call seen. */
+const unknownWords = pool => pool.unknownFrees ? ` ${count(pool.unknownFrees)} blocks that were allocated before the first call seen here, and freed since, are not in it.` : "";
+
 const samplesData = seen => [
   seen.map(p => toAxis(p.at)), seen.map(p => p.reserved), seen.map(p => p.in_use + p.pending + p.deferred),
   seen.map(p => p.in_use), seen.map(p => p.requested)];
@@ -35,7 +38,7 @@ const curve = (label, colour) => ({...area(label, colour), fill: undefined, widt
 const showMemory = (pool, failures) => {
   const bySamples = (pool.samples?.length ?? 0) > 1;
   const body = section("Memory over time", bySamples ? "By samples: what lay between two of them shows in the peaks above alone. Dashed: an allocation failed."
-    : "Exact: after every call. Dashed: an allocation failed.");
+    : `Exact: after every call. Dashed: an allocation failed.${unknownWords(pool)}`);
   const data = bySamples ? samplesData(pool.samples) : callsData(pool);
   if (!data[0].length) { body.append("Nothing was recorded."); return; }
   const most = data[1].reduce((a, b) => Math.max(a, b), 1);
@@ -164,7 +167,7 @@ const showBlocks = (number, pool, failures) => {
   const body = section("Every block", `${count(pool.blocks.count)} blocks, each from its allocation to its free, at its address; ` +
     `regions one above another in the order of their addresses, ${bytes(place.height)} in all, as high as they are large. ` +
     "What is smaller than a pixel is added up, never left out. Grey: reserved, not in use." +
-    (base ? ` Not drawn: ${bytes(base)} that were allocated before the first call seen here.` : "") +
+    (base ? ` Not drawn: ${bytes(base)} that were allocated before the first call seen here and are still held.` : "") + unknownWords(pool) +
     (outside ? ` Not drawn: ${count(outside)} blocks in regions that are not known.` : "") +
     (lostCalls ? ` Up to ${count(lostCalls)} events were overwritten before they were seen.` : "") + (byCalls ? "" : " Calls are in order; those between two ticks of the kernel's clock, some 4 ms, are drawn evenly apart.") + " Call stacks are not recorded.");
   const band = {range: [0, place.height]};
@@ -418,12 +421,13 @@ const nameOf = number => {
   const sample = poolOf(number).samples?.[0];
   return sample ? `device ${sample.device}: ${sample.device_name}${sample.memory === "host" ? ", host memory (BFC_SPILL)" : ""}, ${bytes(sample.device_total)}` : `device ${number}`;
 };
+const setting = name => (new RegExp(`^${name}=(.*)$`, "m").exec(start.configuration) || ["", "?"])[1];
 document.title = "bfcpreload: " + start.command;
 document.getElementById("title").textContent = start.command;
 document.getElementById("about").textContent = [
   start.pid ? "process " + start.pid : "", typeof start.rank === "number" ? `rank ${start.rank} of ${start.ranks ?? "?"}` : "", start.job ? "job " + start.job : "",
   "bfcpreload " + start.library, byCalls ? `a trace, replayed: ${count(end?.at ?? 0)} calls; the clock counts calls` :
-  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? "" : `${count(samples.length)} sample${samples.length === 1 ? "" : "s"}, from ${when(begun)} to ${when(lastAt)}`,
+  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${count(samples.length)} sample${samples.length === 1 ? "" : "s"}, from ${when(begun)} to ${when(lastAt)}`,
   end ? "" : "the recording is incomplete"].filter(Boolean).join(" · ");
 const numbers = [...pools.keys()].filter(number => number !== ALL_POOLS).sort((a, b) => a - b);
 if (numbers.length > 1) {
@@ -433,4 +437,12 @@ if (numbers.length > 1) {
 } else if (numbers.length) document.getElementById("choice").textContent = nameOf(numbers[0]);
 if (numbers.length) show(numbers[0]);
 else main.append(element("p", {}, "No pool: no allocation was served from one during the recording."));
+/* Two reports side by side: this page and the one that is chosen. */
+document.getElementById("other").addEventListener("change", async event => {
+  const [own, other] = [element("iframe", {class: "half"}), element("iframe", {class: "half"})];
+  own.src = location.href;
+  other.srcdoc = await event.target.files[0].text();
+  document.body.replaceChildren(own, other);
+  document.body.classList.add("halves");
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (numbers.length) show(shown); });
