@@ -14,6 +14,7 @@ const bytes = n => {
 /* Of a tick, which is a power of two, or a few of them. */
 const tick = n => bytes(n).replace(/\.0+ /, " ").replace(/(\.\d)0 /, "$1 ");
 const count = n => n.toLocaleString("en");
+const many = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 const duration = ns => ns < 1e3 ? ns + " ns" : ns < 1e6 ? +(ns / 1e3).toPrecision(3) + " us" : ns < 1e9 ?
   +(ns / 1e6).toPrecision(3) + " ms" : +(ns / 1e9).toPrecision(3) + " s";
 const share = x => x === null || x === undefined || x < 0 ? "not measured" : (100 * x).toFixed(1) + " %";

@@ -164,7 +164,7 @@ const showBlocks = (number, pool, failures) => {
   }
   const place = layoutOf(number, pool), {from, to, size, address} = pool.blocks, low = address.map(place.offset);
   const outside = low.filter(offset => offset < 0).length, base = baseOf(pool).live;
-  const body = section("Every block", `${count(pool.blocks.count)} blocks, each from its allocation to its free, at its address; ` +
+  const body = section("Every block", `${many(pool.blocks.count, "block")}, each from its allocation to its free, at its address; ` +
     `regions one above another in the order of their addresses, ${bytes(place.height)} in all, as high as they are large. ` +
     "What is smaller than a pixel is added up, never left out. Grey: reserved, not in use." +
     (base ? ` Not drawn: ${bytes(base)} that were allocated before the first call seen here and are still held.` : "") + unknownWords(pool) +
@@ -231,12 +231,12 @@ const drawSpace = (canvas, grid) => {
 
 const spaceWords = (number, pool, space) => {
   const total = sum(space.regions.map(region => region.size)), used = sum(space.pieces.map(piece => piece.size * piece.used));
-  const words = [`${count(space.regions.length)} regions, ${bytes(total)}; in use ${bytes(used)}, ${share(total ? used / total : 0)}`];
+  const words = [`${many(space.regions.length, "region")}, ${bytes(total)}; in use ${bytes(used)}, ${share(total ? used / total : 0)}`];
   if (space.leftOut) words.push(`${count(space.leftOut)} more regions of the job are not in the map and not drawn`);
   if (space.exact) {
     const holes = holesOf(space), free = sum(holes), largest = holes.reduce((a, b) => Math.max(a, b), 0), request = largestRequest(pool, view.moment);
     const tooSmall = space.pieces.length ? sum(holes.filter(hole => hole < request)) : 0;
-    words.push(`${count(holes.length)} free pieces, the largest ${bytes(largest)}`,
+    words.push(`${many(holes.length, "free piece")}, the largest ${bytes(largest)}`,
       `fragmentation ${share(free ? tooSmall / free : 0)}: of the free bytes, those in pieces that cannot serve ${bytes(request)}, the largest request of the last 4,096 calls`);
   } else words.push(`by the map of ${when(space.at)}, whose cells tell fifteenths, rounded up`);
   return words.join("; ") + ".";
@@ -249,7 +249,7 @@ const holders = (pool, moment, most) => {
     cell(pool.blocks.to[i] === Infinity ? "not freed" : "for " + stretch(pool.blocks.to[i] - pool.blocks.from[i]), ""), cell(hex(pool.blocks.address[i]), "")));
   const rest = live.slice(most);
   const all = table([["size"], ["bytes"], ["which", "t"], ["since", "t"], ["life", "t"], ["address", "t"]], rows);
-  return [all, element("p", {class: "faint"}, rest.length ? `and ${count(rest.length)} more blocks: ${bytes(sum(rest.map(i => pool.blocks.bytes[i])))}` : "")];
+  return [all, element("p", {class: "faint"}, rest.length ? `and ${many(rest.length, "more block")}: ${bytes(sum(rest.map(i => pool.blocks.bytes[i])))}` : "")];
 };
 
 const showSpace = (number, pool) => {
@@ -331,7 +331,7 @@ const showFailures = (number, pool, failures) => {
     const rows = callsBefore(pool, failure), details = element("details", i < 2 ? {open: ""} : {});
     details.append(element("summary", {class: "bad"}, `${when(failure.at)}: ${bytes(failure.bytes)} asked for`),
       element("p", {}, byCalls ? whyInReplay(pool, failure) : whyInJob(pool, failure)));
-    if (rows.length) details.append(element("p", {class: "faint"}, `The ${rows.length - 1} calls before it, the last first:`), callsTable(rows.slice(-21).reverse()));
+    if (rows.length) details.append(element("p", {class: "faint"}, `The ${many(rows.length - 1, "call")} before it, the last first:`), callsTable(rows.slice(-21).reverse()));
     if (rows.length > 21) details.append(element("details", {}, element("summary", {}, `${rows.length - 21} earlier ones`), callsTable(rows.slice(0, -21).reverse())));
     body.append(details);
   });
@@ -427,7 +427,7 @@ document.getElementById("title").textContent = start.command;
 document.getElementById("about").textContent = [
   start.pid ? "process " + start.pid : "", typeof start.rank === "number" ? `rank ${start.rank} of ${start.ranks ?? "?"}` : "", start.job ? "job " + start.job : "",
   "bfcpreload " + start.library, byCalls ? `a trace, replayed: ${count(end?.at ?? 0)} calls; the clock counts calls` :
-  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${count(samples.length)} sample${samples.length === 1 ? "" : "s"}, from ${when(begun)} to ${when(lastAt)}`,
+  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${many(samples.length, "sample")}, from ${when(begun)} to ${when(lastAt)}`,
   end ? "" : "the recording is incomplete"].filter(Boolean).join(" · ");
 const numbers = [...pools.keys()].filter(number => number !== ALL_POOLS).sort((a, b) => a - b);
 if (numbers.length > 1) {

@@ -107,10 +107,11 @@ class Report(unittest.TestCase):
 
     def record_failure(self):
         """The lines of a recording, at intervals of 0.25 s, of a job one of whose allocations fails."""
-        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="1G", BFC_LOG="off")
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="1G", BFC_LOG="off",
+                           BFC_RECORD=os.path.join(self.folder, "job.trace"))
         job = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "job.py")],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        self.addCleanup(lambda: (job.communicate(timeout=30)))
+        self.addCleanup(job.communicate)
         self.assertEqual(job.stdout.readline(), "ready\n")
         path = os.path.join(self.folder, "run.jsonl")
         recorder = subprocess.Popen([BFCSTAT, "record", str(job.pid), "-o", path, "--duration=2"], stdout=subprocess.DEVNULL)
@@ -121,6 +122,7 @@ class Report(unittest.TestCase):
         size = int(job.stdout.readline())
         self.assertEqual(recorder.wait(), 0)
         run(BFCSTAT, "report", path, "-o", self.page)
+        job.communicate()
         with open(path, encoding="utf-8") as file:
             return size, [json.loads(line) for line in file]
 
@@ -137,6 +139,8 @@ class Report(unittest.TestCase):
         samples = [line for line in lines if line["type"] == "sample"]
         self.assertLess(samples[0]["us"], last["us"])  # one clock
         self.assertLess(last["us"], samples[-1]["us"])
+        traced = run(BFCREPLAY, os.path.join(self.folder, "job.trace"), "--report", "-")
+        self.assertEqual([int(n) for n in re.findall(r'\["O",\d+,0,0,(\d+)\]', traced)], [900 * MIB])
         page = self.look()
         peak = samples[-1]["pools"][0]["peak_in_use"]
         self.assertEqual((page.figure("most in use"), page.figure("out of memory")), (peak, 1))

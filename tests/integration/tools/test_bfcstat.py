@@ -80,7 +80,7 @@ class Bfcstat(unittest.TestCase):
     def test_no_jobs(self):
         self.assertEqual(self.shown(), "no jobs\n")
         self.assertEqual(
-            json.loads(self.shown("--json")), {"format": 1, "jobs": [], "refused": [], "swept": []}
+            json.loads(self.shown("--json")), {"format": 2, "jobs": [], "refused": [], "swept": []}
         )
 
     def test_table(self):
@@ -121,7 +121,7 @@ class Bfcstat(unittest.TestCase):
     def test_json_of_one_job(self):
         job = self.start("--owner")
         shown = json.loads(self.shown("--json", str(job.pid)))
-        self.assertEqual(shown["format"], 1)
+        self.assertEqual(shown["format"], 2)
         self.assertEqual((shown["pid"], shown["state"]), (job.pid, "running"))
         self.assertEqual(shown["command"], "made-up --job")
         self.assertEqual(shown["configuration"], {"BFC_FREE": "sync", "BFC_LIMIT": "none"})

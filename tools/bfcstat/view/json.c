@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define JSON_FORMAT 1
+#define JSON_FORMAT 2 /* 2: `fragmentation` means another share */
 
 /* As nvidia-smi writes it: groups of 4, 2, 2, 2 and 6 bytes. */
 static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
