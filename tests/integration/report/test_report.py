@@ -11,6 +11,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,17 @@ class Report(unittest.TestCase):
         self.assertNotRegex(text, r"(src|href)=|@import|url\(")
         self.assertEqual(run(BFCREPLAY, self.trace, "--report", "-"), text)
 
+    @staticmethod
+    def samples(path):
+        if not os.path.exists(path):
+            return 0
+        with open(path, encoding="utf-8") as file:
+            return file.read().count('"type":"sample"')
+
+    def wait_for_samples(self, path, wanted):
+        while self.samples(path) < wanted:
+            time.sleep(0.05)
+
     def record_failure(self):
         """The lines of a recording, at intervals of 0.25 s, of a job one of whose allocations fails."""
         environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="1G", BFC_LOG="off",
@@ -114,12 +126,13 @@ class Report(unittest.TestCase):
         self.addCleanup(job.communicate)
         self.assertEqual(job.stdout.readline(), "ready\n")
         path = os.path.join(self.folder, "run.jsonl")
-        recorder = subprocess.Popen([BFCSTAT, "record", str(job.pid), "-o", path, "--duration=2"], stdout=subprocess.DEVNULL)
-        while not os.path.exists(path) or open(path, encoding="utf-8").read().count('"sample"') < 2:
-            time.sleep(0.05)
+        recorder = subprocess.Popen([BFCSTAT, "record", str(job.pid), "-o", path], stdout=subprocess.DEVNULL)
+        self.wait_for_samples(path, 2)
         job.stdin.write("fail\n")
         job.stdin.flush()
         size = int(job.stdout.readline())
+        self.wait_for_samples(path, self.samples(path) + 2)
+        recorder.send_signal(signal.SIGINT)
         self.assertEqual(recorder.wait(), 0)
         run(BFCSTAT, "report", path, "-o", self.page)
         job.communicate()
