@@ -176,6 +176,7 @@ class Bfcstat(unittest.TestCase):
         self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",pid_namespace="\d+",command="made-up --job",'
                          r'rank="3",job_name="made-up.1",device="0",context="7"\} 62914560\n')
         self.assertIn('bfcpreload_host_wait_seconds_total{', text)
+        self.assertRegex(text, r'bfcpreload_fragmentation_ratio\{.*device="0",context="7"\} 0\.5\n')
         if not shutil.which("promtool"):
             self.skipTest("promtool is not installed")
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,

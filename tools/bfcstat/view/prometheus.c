@@ -196,6 +196,21 @@ static void put_waiting(FILE *stream, const struct findings *findings) {
                 put_waiting_pool(stream, &findings->jobs[i], k);
 }
 
+/* Where it was measured. */
+static void put_fragmentation(FILE *stream, const struct findings *findings) {
+    put_head(stream, "fragmentation_ratio", "gauge",
+             "Share of the ready memory in blocks too small for the largest request lately.");
+    for (size_t i = 0; i < findings->job_count; i++)
+        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++) {
+            const struct bfc_segment_pool *pool = &findings->jobs[i].pools[k];
+            if (pool->state != BFC_POOL_ACTIVE || bfc_pool_fragmentation(pool) < 0)
+                continue;
+            fputs("bfcpreload_fragmentation_ratio", stream);
+            put_pool_labels(stream, &findings->jobs[i], pool);
+            fprintf(stream, "} %.6g\n", bfc_pool_fragmentation(pool));
+        }
+}
+
 static void put_coverage(FILE *stream, const struct findings *findings) {
     put_head(stream, "forwarded_allocations_total", "counter",
              "Allocations that went to the driver, by reason.");
@@ -225,5 +240,6 @@ void show_jobs_prometheus(const struct findings *findings, FILE *stream) {
         put_family(stream, findings, &spilled[i], true);
     put_last_resorts(stream, findings);
     put_waiting(stream, findings);
+    put_fragmentation(stream, findings);
     put_coverage(stream, findings);
 }
