@@ -71,7 +71,8 @@ const onWheel = (chart, event) => {
   } else zoom(event.deltaY < 0 ? 0.8 : 1.25, x);
 };
 
-/* `more`: series and scales of uPlot beside the time; drawn: hooks that draw over the plot. */
+/* A chart of uPlot over the common time: `series` and `y` are its own, `draw` what else is drawn, `failures` become dashed
+   lines. With `onlyX` false dragging also zooms the height, by the chart's onBand. */
 const addChart = (body, label, data, series, {height = 260, failures = [], draw = [], y, legend = true, onlyX = true}) => {
   const holder = element("div", {class: "chart", tabindex: "0", role: "img", "aria-label": label});
   body.append(holder);
