@@ -1,6 +1,7 @@
 /* Whether a pool is backed by pages, and of what kind these are. */
 #include "interpose/backing/support.h"
 
+#include "interpose/backing/insist.h"
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "pool/pool.h"
@@ -41,7 +42,7 @@ static bool can_make_page(const struct bfc_driver *driver, const struct bfc_pagi
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
     if (result == CUDA_SUCCESS)
-        driver->cuMemRelease(page);
+        bfc_insist_release(driver, page);
     bfc_capture_restore(driver, mode);
     return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
 }

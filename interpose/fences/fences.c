@@ -487,6 +487,13 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
     return complete;
 }
 
+bool bfc_fences_are_polled(struct bfc_fences *fences) {
+    lock_fences(fences);
+    bool polled = fences->looking != 0;
+    unlock_fences(fences);
+    return polled;
+}
+
 /* ---- waiting ---- */
 
 /* Waits for the events; if the driver cannot wait now, naps and returns CUDA_ERROR_NOT_READY. */
