@@ -377,18 +377,33 @@ static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t
         *total_bytes = arena->limit;
 }
 
+enum { READINGS = 8 };
+
+/* Where another thread gave something back or took it between the driver's answer and the pools',
+ * they do not go together, and are read again, a few times at most. */
+static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                                 size_t *free_bytes, size_t *total_bytes) {
+    CUresult result = CUDA_SUCCESS;
+    bool moved = true;
+    for (int i = 0; i < READINGS && moved && result == CUDA_SUCCESS; i++) {
+        uint64_t reserved = bfc_load_acquire(&arena->on->reserved);
+        result = driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+        if (result == CUDA_SUCCESS)
+            add_cached(arena, free_bytes, total_bytes);
+        moved = bfc_load_acquire(&arena->on->reserved) != reserved;
+    }
+    return result;
+}
+
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
-    size_t device_free, device_total;
+    size_t device_free = 0, device_total = 0;
     const struct bfc_process *process = bfc_process_if_made();
     enum bfc_forward_reason reason;
-    if (!process || !process->active || !driver->can_pool)
+    struct bfc_arena *arena = NULL;
+    if (process && process->active && driver->can_pool)
+        arena = bfc_current_arena(driver, &reason);
+    if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS)
         return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
-    CUresult result = driver->cuMemGetInfo_v2(&device_free, &device_total);
-    if (result != CUDA_SUCCESS)
-        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
-    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
-    if (arena)
-        add_cached(arena, &device_free, &device_total);
     if (free_bytes)
         *free_bytes = device_free;
     if (total_bytes)
