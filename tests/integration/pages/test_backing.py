@@ -17,8 +17,8 @@ OLD_CALLS = ("cuMemAddressReserve", "cuMemImportFromShareableHandle")
 def run(folder=os.path.dirname(LIBCUDA), library=None, **variables):
     """Standard output, the lines about the backing, and how often each call was made."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as stats:
-        environment = dict(os.environ, SIM_MEMORY="1G", SIM_DEVICES="1", LD_LIBRARY_PATH=folder,
-                           SIM_STATS=stats.name, BFC_LOG="info", **variables)
+        environment = {**os.environ, "SIM_MEMORY": "1G", "SIM_DEVICES": "1", "LD_LIBRARY_PATH": folder,
+                       "SIM_STATS": stats.name, "BFC_LOG": "info", **variables}
         environment.pop("LD_PRELOAD", None)
         if library:
             environment["LD_PRELOAD"] = library
