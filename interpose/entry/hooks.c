@@ -102,8 +102,8 @@ BFC_HOOK(cuMemSetAccess,
     return result;
 }
 
-BFC_HOOK(cuMemGetAccess, (bfc_cuda_flags * flags, const CUmemLocation *location,
-                          CUdeviceptr pointer)) {
+BFC_HOOK(cuMemGetAccess,
+         (bfc_cuda_flags * flags, const CUmemLocation *location, CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, cuMemGetAccess);
     return driver->cuMemGetAccess(flags, location, bfc_mappable(pointer, 0));
 }

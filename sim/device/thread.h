@@ -19,7 +19,7 @@ struct sim_thread {
     struct CUctx_st *running; // whose work this thread is doing
     // Whose access that work has at the moment, if not its own device's; NULL otherwise.
     const struct sim_device *reaching;
-    struct CUctx_st *used;    // current when the call under way was entered
+    struct CUctx_st *used; // current when the call under way was entered
 };
 
 struct sim_thread *sim_self(void);

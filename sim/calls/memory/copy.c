@@ -29,9 +29,9 @@ struct copy {
     struct sim_place to, from;
     struct sim_extent extent;
     const struct sim_device *to_device, *from_device; // of peer copies: each reaches its own side
-    unsigned value; // sets: what, and of how many bytes
-    size_t element; // 0: a copy
-    char *staged;   // pageable bytes, taken at the call
+    unsigned value;                                   // sets: what, and of how many bytes
+    size_t element;                                   // 0: a copy
+    char *staged;                                     // pageable bytes, taken at the call
 };
 
 static size_t span_of(const struct sim_place *place, const struct sim_extent *extent) {
@@ -308,8 +308,8 @@ SIM_PAIR(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, SIM_CURRENT,
 
 // Between devices of one process addresses say all, but for whose access counts.
 static CUresult copy_between(uintptr_t to, CUcontext to_context, uintptr_t from,
-                             CUcontext from_context, size_t bytes, CUstream stream,
-                             bool per_thread, enum sim_wait wait) {
+                             CUcontext from_context, size_t bytes, CUstream stream, bool per_thread,
+                             enum sim_wait wait) {
     if (!sim_context_known(to_context) || !sim_context_known(from_context)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }

@@ -1,6 +1,6 @@
 /*
- * What is told to be free while the library's own thread looks at freed blocks and gives memory back
- * (BFC_TRIM_IDLE): as natively, all that was freed.
+ * What is told to be free while the library's own thread looks at freed blocks and gives memory
+ * back (BFC_TRIM_IDLE): as natively, all that was freed.
  */
 #include "tests/conformance/gpu.h"
 

@@ -1,6 +1,6 @@
 /*
- * A device is full, what the pool only caches goes back, and the first page of it cannot be unmapped
- * (SIM_FAIL): BFC_LIMIT holds afterwards as before. Preloaded alone.
+ * A device is full, what the pool only caches goes back, and the first page of it cannot be
+ * unmapped (SIM_FAIL): BFC_LIMIT holds afterwards as before. Preloaded alone.
  */
 #include "tests/conformance/gpu.h"
 

@@ -1,6 +1,6 @@
 /*
- * What a program is told of its memory, and what it may do with it by calls that are for other kinds
- * of memory: as natively, whatever is behind the addresses (BFC_BACKING=pages).
+ * What a program is told of its memory, and what it may do with it by calls that are for other
+ * kinds of memory: as natively, whatever is behind the addresses (BFC_BACKING=pages).
  */
 #include "tests/conformance/gpu.h"
 
@@ -11,11 +11,12 @@ static const size_t large = 40 * MIB + 5000;
 static const struct question {
     const char *name;
     CUpointer_attribute attribute;
-    size_t size;  /* of the answer, in bytes */
-    bool is_place; /* an address, to be told from the block's start */
+    size_t size;    /* of the answer, in bytes */
+    bool is_place;  /* an address, to be told from the block's start */
     bool is_secret; /* a number that differs from run to run */
 } questions[] = {
-#define ASK(name, ...) {#name, CU_POINTER_ATTRIBUTE_##name, __VA_ARGS__}
+#define ASK(name, ...)                                                                             \
+    { #name, CU_POINTER_ATTRIBUTE_##name, __VA_ARGS__ }
     ASK(CONTEXT, sizeof(CUcontext), false, true),
     ASK(MEMORY_TYPE, sizeof(unsigned), false, false),
     ASK(DEVICE_POINTER, sizeof(CUdeviceptr), true, false),
