@@ -515,10 +515,7 @@ static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc
 }
 
 static bool is_pending(struct bfc_fences *fences) {
-    lock_fences(fences);
-    bool pending = fences->first < fences->next;
-    unlock_fences(fences);
-    return pending;
+    return complete_fence(fences) < bfc_fences_last(fences);
 }
 
 /*
