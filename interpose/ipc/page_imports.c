@@ -122,8 +122,10 @@ static CUresult allow(const struct bfc_driver *driver, const struct pages *pages
         {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
          .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
     };
-    return driver->cuMemSetAccess(import->base, import->bytes, access,
-                                  properties.location.id == device ? 1 : 2);
+    result = driver->cuMemSetAccess(import->base, import->bytes, access,
+                                    properties.location.id == device ? 1 : 2);
+    /* Of devices without peer access; this is what is documented of opening. */
+    return result == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_MAP_FAILED : result;
 }
 
 static CUresult map_pages(const struct bfc_driver *driver, const struct pages *pages,
