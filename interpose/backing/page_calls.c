@@ -169,15 +169,29 @@ static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *p
         return bfc_upstream_note_refused(arena, bytes, why, result);
     *page = handle;
     bfc_add_fetch_relaxed(&arena->stats.section->pages.created, bytes);
-    bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, 0, bytes);
+    arena->untold_pages += bytes;
     return BFC_RESERVED;
+}
+
+/* A step of growth is one event, however many pages it is made of. */
+static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
+    if (arena->untold_pages)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start, arena->untold_pages);
+    arena->untold_pages = 0;
+}
+
+static void tell_release(struct bfc_arena *arena, uint64_t bytes) {
+    if (arena->untold_pages >= bytes)
+        arena->untold_pages -= bytes; /* a step that failed */
+    else
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes);
 }
 
 static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
                          uint64_t bytes) {
     note(arena, "cuMemRelease", bytes, bfc_insist_release(driver, page));
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
-    bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes);
+    tell_release(arena, bytes);
     bfc_device_refund(arena, bytes);
 }
 
@@ -224,6 +238,8 @@ static bool allow(void *context, bfc_addr start, uint64_t bytes) {
     bool done =
         note(arena, "cuMemSetAccess", bytes, bfc_access_allow(visit.driver, arena, start, bytes));
     leave(&visit);
+    if (done)
+        tell_growth(arena, start);
     return done;
 }
 
