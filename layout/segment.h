@@ -285,7 +285,7 @@ enum bfc_event_kind {
     BFC_EVENT_NONE,
     BFC_EVENT_ALLOCATE,      /* address, bytes as asked for */
     BFC_EVENT_FREE,          /* address; bytes: 0 */
-    BFC_EVENT_GROW,          /* a region was taken from the device: address, bytes */
+    BFC_EVENT_GROW,          /* a region, or a step of pages, was taken: address, bytes */
     BFC_EVENT_REFUSED,       /* the device refused to give: bytes */
     BFC_EVENT_RELEASE,       /* a region went back to the device: address, bytes */
     BFC_EVENT_OUT_OF_MEMORY, /* an allocation failed: bytes as asked for */

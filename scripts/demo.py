@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The running part of scripts/demo: demo.py BUILD [ITERATIONS].
+"""The running part of scripts/demo: demo.py BUILD [ITERATIONS] [VARIABLE=VALUE...].
 
-Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, inspects
+Runs tests/integration/demo's programs natively and preloaded in each mode of BFC_FREE, with the variables
+that are named and no others of the library's, inspects
 the preloaded ones with bfcstat while they run, compares the results, and prints a table of what was saved and one line
 of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
 those in `sync`, once warm, made no driver allocation and no driver free; and, over the stand-in GPU, the C
@@ -95,7 +96,7 @@ def compile_for(build, library):
 class Place:
     """Where the programs run: the device, their environment, and the messages about it."""
 
-    def __init__(self, build):
+    def __init__(self, build, variables):
         self.build = build
         self.library = os.path.join(build, "interpose", "libbfcpreload.so")
         if re.search(r"[\s:$]", self.library):
@@ -115,6 +116,7 @@ class Place:
             self.changes = {}
         paths = [folder, os.environ.get("LD_LIBRARY_PATH", "")]
         self.changes["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+        self.changes.update(variables)
 
     def environment(self, mode=None, more=None):
         """Of a native run, or of a preloaded one in a mode of BFC_FREE; with some variables more."""
@@ -393,9 +395,12 @@ def keys_of(program, native, modes):
 
 
 def main(arguments):
+    variables = dict(a.split("=", 1) for a in arguments if re.match("BFC_[A-Z_]+=", a))
+    arguments = [a for a in arguments if not re.match("BFC_[A-Z_]+=", a)]
     if not 1 <= len(arguments) <= 2 or not all(a.isdigit() and int(a) for a in arguments[1:]):
-        fail("usage: demo.py BUILD [ITERATIONS]; ITERATIONS is a number above 0")
-    place = Place(os.path.abspath(arguments[0]))
+        fail("usage: demo.py BUILD [ITERATIONS] [VARIABLE=VALUE...]; ITERATIONS is a number above 0, and the "
+             "variables are bfcpreload's, such as BFC_BACKING=pages")
+    place = Place(os.path.abspath(arguments[0]), variables)
     iterations = int(arguments[1]) if len(arguments) > 1 else 300
     announce(place)
     script = os.path.join(ROOT, "tests", "integration", "demo", "train.py")

@@ -38,6 +38,11 @@ bool bfc_pool_is_host(const struct bfc_segment_pool *pool) {
     return pool->memory == BFC_MEMORY_HOST;
 }
 
+uint64_t bfc_pool_driver_calls(const struct bfc_segment_pool *pool) {
+    return pool->pages.calls ? pool->pages.calls
+                             : pool->stats.reserve_calls + pool->stats.release_calls;
+}
+
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats) {
     return bfc_add_saturating(bfc_add_saturating(stats->ready, stats->pending), stats->deferred);
 }

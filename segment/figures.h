@@ -30,6 +30,10 @@ struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum b
 /* Whether the pool hands out host memory in place of device memory (BFC_SPILL). */
 bool bfc_pool_is_host(const struct bfc_segment_pool *pool);
 
+/* Calls by which the pool took memory from the device and gave it back: of virtual memory
+ * management with BFC_BACKING=pages. */
+uint64_t bfc_pool_driver_calls(const struct bfc_segment_pool *pool);
+
 /* Bytes free in the pool's regions: ready, pending and deferred. Saturates. */
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
 

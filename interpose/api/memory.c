@@ -40,22 +40,26 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
 
 /* ---- allocating ---- */
 
-/*
- * The pool could not serve it: whatever the driver said when it was asked to grow is the answer.
- * That pages cannot be mapped says nothing of cudaMalloc.
- */
-static CUresult answer_failure(const struct bfc_driver *driver, enum bfc_status status,
-                               CUdeviceptr *pointer, size_t bytes) {
-    if (status == BFC_NO_HOST_MEMORY)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_HOST_MEMORY);
+/* That pages cannot be made, moved or mapped says nothing of cudaMalloc. */
+static bool is_of_pages(const struct bfc_want *want, CUresult result) {
+    bool lacks_addresses = bfc_pages_take_lack_of_addresses();
+    return want->arena->paging.granule && !bfc_driver_is_fatal(result) &&
+           (lacks_addresses || want->status == BFC_UPSTREAM_FAILED);
+}
+
+/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
+static CUresult answer_failure(const struct bfc_want *want) {
     static unsigned seen;
+    if (want->status == BFC_NO_HOST_MEMORY)
+        return forward_allocation(want->driver, want->pointer, want->bytes,
+                                  BFC_FORWARD_NO_HOST_MEMORY);
     CUresult result = bfc_upstream_take_error();
-    if (bfc_pages_take_failure() && !bfc_driver_is_fatal(result))
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_NO_PAGES);
+    if (is_of_pages(want, result))
+        return forward_allocation(want->driver, want->pointer, want->bytes, BFC_FORWARD_NO_PAGES);
     if (result != CUDA_SUCCESS)
         return result;
     bfc_log_repeated(BFC_LOG_INFO, &seen, "the pool did not grow for %s: BFC_LIMIT leaves no room",
-                     BFC_BYTES(bytes));
+                     BFC_BYTES(want->bytes));
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -83,7 +87,7 @@ static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
 static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
     CUresult result = bfc_last_resort(want);
     if (want->status != BFC_OK)
-        result = answer_failure(want->driver, want->status, want->pointer, want->bytes);
+        result = answer_failure(want);
     return conclude_allocation(want, result, start);
 }
 
@@ -373,18 +377,33 @@ static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t
         *total_bytes = arena->limit;
 }
 
+enum { READINGS = 8 };
+
+/* Where another thread gave something back or took it between the driver's answer and the pools',
+ * they do not go together, and are read again, a few times at most. */
+static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                                 size_t *free_bytes, size_t *total_bytes) {
+    CUresult result = CUDA_SUCCESS;
+    bool moved = true;
+    for (int i = 0; i < READINGS && moved && result == CUDA_SUCCESS; i++) {
+        uint64_t reserved = bfc_load_acquire(&arena->on->reserved);
+        result = driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+        if (result == CUDA_SUCCESS)
+            add_cached(arena, free_bytes, total_bytes);
+        moved = bfc_load_acquire(&arena->on->reserved) != reserved;
+    }
+    return result;
+}
+
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
-    size_t device_free, device_total;
+    size_t device_free = 0, device_total = 0;
     const struct bfc_process *process = bfc_process_if_made();
     enum bfc_forward_reason reason;
-    if (!process || !process->active || !driver->can_pool)
+    struct bfc_arena *arena = NULL;
+    if (process && process->active && driver->can_pool)
+        arena = bfc_current_arena(driver, &reason);
+    if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS)
         return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
-    CUresult result = driver->cuMemGetInfo_v2(&device_free, &device_total);
-    if (result != CUDA_SUCCESS)
-        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
-    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
-    if (arena)
-        add_cached(arena, &device_free, &device_total);
     if (free_bytes)
         *free_bytes = device_free;
     if (total_bytes)

@@ -18,7 +18,7 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_LOOK = 16 };
-enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for queries in it */
+enum { LONGEST_WAIT_NS = 1000000000 }; /* for another thread's queries */
 #define NAP_NS 20000L
 
 struct stream_free {
@@ -335,8 +335,10 @@ static bool look_at_queues(const struct bfc_driver *driver, struct bfc_arena *ar
     return found;
 }
 
-static bool begin_looking(struct bfc_stream_frees *frees) {
+/* False: there is nothing to look at, or, `busy`, another thread looks. */
+static bool begin_looking(struct bfc_stream_frees *frees, bool *busy) {
     pthread_mutex_lock(&frees->lock);
+    *busy = frees->queues && frees->looking;
     bool begun = frees->queues && !frees->looking;
     if (begun)
         frees->looking = true;
@@ -350,14 +352,27 @@ static void end_looking(struct bfc_stream_frees *frees) {
     pthread_mutex_unlock(&frees->lock);
 }
 
-bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    if (!begin_looking(arena->stream_frees))
+static bool look(const struct bfc_driver *driver, struct bfc_arena *arena, bool *busy) {
+    if (!begin_looking(arena->stream_frees, busy))
         return false;
     CUstreamCaptureMode mode = bfc_capture_relax(driver);
     bool found = look_at_queues(driver, arena);
     bfc_capture_restore(driver, mode);
     end_looking(arena->stream_frees);
     return found;
+}
+
+bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    bool busy;
+    return look(driver, arena, &busy);
+}
+
+void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    uint64_t start = bfc_now_ns();
+    bool busy;
+    while (look(driver, arena, &busy) || (busy && bfc_now_ns() - start < LONGEST_WAIT_NS))
+        if (busy)
+            bfc_nap(NAP_NS);
 }
 
 static bool is_any(struct bfc_stream_frees *frees) {

@@ -44,6 +44,9 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
  */
 bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena);
 
+/* The same until nothing more is found, another thread's look included. */
+void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
+
 /* Blocks until some are ready, nothing is awaited, or the time has passed. True: some were. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);

@@ -15,6 +15,7 @@
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/backing/access.h"
+#include "interpose/backing/insist.h"
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
@@ -77,11 +78,11 @@ static void leave(const struct visit *visit) {
     bfc_arena_leave(visit->arena);
 }
 
-static __thread bool failed INITIAL_EXEC;
+static __thread bool lacks_addresses INITIAL_EXEC;
 
-bool bfc_pages_take_failure(void) {
-    bool before = failed;
-    failed = false;
+bool bfc_pages_take_lack_of_addresses(void) {
+    bool before = lacks_addresses;
+    lacks_addresses = false;
     return before;
 }
 
@@ -97,7 +98,6 @@ static bool note(const struct bfc_arena *arena, const char *call, uint64_t bytes
     bfc_add_fetch_relaxed(&arena->stats.section->pages.calls, 1);
     if (result == CUDA_SUCCESS)
         return true;
-    failed = true;
     log_failed(arena, call, bytes, result);
     return false;
 }
@@ -112,8 +112,9 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
         return BFC_FAILED;
     CUresult result = visit.driver->cuMemAddressReserve(&pointer, bytes, 0, 0, 0);
     bool done = note(arena, "cuMemAddressReserve", bytes, result);
+    lacks_addresses = !done;
     if (done && !bfc_region_add(pointer, bytes, arena)) {
-        visit.driver->cuMemAddressFree(pointer, bytes);
+        bfc_insist_free_addresses(visit.driver, pointer, bytes);
         done = false;
     }
     leave(&visit);
@@ -132,7 +133,7 @@ static void unreserve(void *context, bfc_addr start, uint64_t bytes) {
     bfc_region_remove(start, arena);
     if (!enter_if_alive(&visit, arena))
         return;
-    note(arena, "cuMemAddressFree", bytes, visit.driver->cuMemAddressFree(start, bytes));
+    note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(visit.driver, start, bytes));
     leave(&visit);
     bfc_fetch_sub_relaxed(&arena->stats.section->pages.addresses, bytes);
 }
@@ -160,30 +161,37 @@ static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *p
     CUmemGenericAllocationHandle handle = 0;
     const char *why = "its context cannot be entered";
     CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-    failed = false;
     if (enter(&visit, arena)) {
         result = create_charged(arena, bytes, &handle, &why);
-        failed = result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY;
         leave(&visit);
     }
     if (result != CUDA_SUCCESS)
         return bfc_upstream_note_refused(arena, bytes, why, result);
     *page = handle;
     bfc_add_fetch_relaxed(&arena->stats.section->pages.created, bytes);
-    bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, 0, bytes);
+    arena->untold_pages += bytes;
     return BFC_RESERVED;
 }
 
-/* What is given back is asked for again if it is refused: nobody would ask later. */
-enum { TRIES = 8 };
+/* A step of growth is one event, however many pages it is made of. */
+static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
+    if (arena->untold_pages)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start, arena->untold_pages);
+    arena->untold_pages = 0;
+}
+
+static void tell_release(struct bfc_arena *arena, uint64_t bytes) {
+    if (arena->untold_pages >= bytes)
+        arena->untold_pages -= bytes; /* a step that failed */
+    else
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes);
+}
 
 static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
                          uint64_t bytes) {
-    bool done = false;
-    for (int i = 0; i < TRIES && !done; i++)
-        done = note(arena, "cuMemRelease", bytes, driver->cuMemRelease(page));
+    note(arena, "cuMemRelease", bytes, bfc_insist_release(driver, page));
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
-    bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes);
+    tell_release(arena, bytes);
     bfc_device_refund(arena, bytes);
 }
 
@@ -230,6 +238,8 @@ static bool allow(void *context, bfc_addr start, uint64_t bytes) {
     bool done =
         note(arena, "cuMemSetAccess", bytes, bfc_access_allow(visit.driver, arena, start, bytes));
     leave(&visit);
+    if (done)
+        tell_growth(arena, start);
     return done;
 }
 
@@ -266,10 +276,7 @@ static void add_found(void *context, const struct bfc_page_info *page) {
 
 static void give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                            const struct bfc_page_info *page) {
-    bool done = false;
-    for (int i = 0; i < TRIES && !done; i++)
-        done = note(arena, "cuMemUnmap", page->bytes, driver->cuMemUnmap(page->start, page->bytes));
-    if (done)
+    if (note(arena, "cuMemUnmap", page->bytes, bfc_insist_unmap(driver, page->start, page->bytes)))
         release_page(driver, arena, page->page, page->bytes);
 }
 
@@ -296,7 +303,7 @@ void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     give_pages_back(driver, arena);
     while (bfc_region_next(start + bytes, arena, &start, &bytes))
-        note(arena, "cuMemAddressFree", bytes, driver->cuMemAddressFree(start, bytes));
+        note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(driver, start, bytes));
     bfc_capture_restore(driver, mode);
     bfc_pool_let_pages(arena->pool);
 }

@@ -16,10 +16,10 @@
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
 
 /*
- * Whether the last allocation that failed in this thread failed for a call of virtual memory
- * management, and not for a lack of memory; it is then forgotten.
+ * Whether addresses were what this thread's last allocation lacked, which to the pool is as if
+ * memory were lacking; it is then forgotten.
  */
-bool bfc_pages_take_failure(void);
+bool bfc_pages_take_lack_of_addresses(void);
 
 /*
  * The arena's context has ended, and nobody enters it any more: unmaps and gives back all of its

@@ -1,6 +1,7 @@
 /* Whether a pool is backed by pages, and of what kind these are. */
 #include "interpose/backing/support.h"
 
+#include "interpose/backing/insist.h"
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "pool/pool.h"
@@ -34,14 +35,25 @@ static bool find_granule(const struct bfc_driver *driver, struct bfc_paging *pag
 
 /* ---- trying it ---- */
 
+static CUresult try_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {
+    CUmemGenericAllocationHandle page;
+    CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
+    return result == CUDA_SUCCESS ? bfc_insist_release(driver, page) : result;
+}
+
+static CUresult try_addresses(const struct bfc_driver *driver, const struct bfc_paging *paging) {
+    CUdeviceptr start;
+    CUresult result = driver->cuMemAddressReserve(&start, paging->granule, 0, 0, 0);
+    return result == CUDA_SUCCESS ? bfc_insist_free_addresses(driver, start, paging->granule)
+                                  : result;
+}
+
 /* A lack of memory says nothing of pages. Nothing is mapped: unmapping might wait for the device.
  */
-static bool can_make_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {
-    CUmemGenericAllocationHandle page;
+static bool works(CUresult (*try)(const struct bfc_driver *, const struct bfc_paging *),
+                  const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
-    if (result == CUDA_SUCCESS)
-        driver->cuMemRelease(page);
+    CUresult result = try(driver, paging);
     bfc_capture_restore(driver, mode);
     return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -59,8 +71,10 @@ static const char *fill_in(const struct bfc_driver *driver, struct bfc_arena *ar
         return "its memory could not be shared with other processes";
     if (!find_granule(driver, &arena->paging))
         return "the driver names no size for pages";
-    if (!can_make_page(driver, &arena->paging))
+    if (!works(try_page, driver, &arena->paging))
         return "the driver refused to make a page";
+    if (!works(try_addresses, driver, &arena->paging))
+        return "the driver refused addresses";
     return NULL;
 }
 

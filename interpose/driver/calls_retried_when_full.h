@@ -188,13 +188,6 @@
     X(cuMemImportFromShareableHandle, BFC_ANYWHERE,                                                \
       (CUmemGenericAllocationHandle * out, void *handle, CUmemAllocationHandleType type),          \
       (out, handle, type))                                                                         \
-    X(cuMemMap, BFC_ANYWHERE,                                                                      \
-      (CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,      \
-       unsigned long long flags),                                                                  \
-      (pointer, bytes, offset, memory, flags))                                                     \
-    X(cuMemSetAccess, BFC_ANYWHERE,                                                                \
-      (CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count),            \
-      (pointer, bytes, access, count))                                                             \
     X(cuMemHostRegister, BFC_HERE, (void *memory, size_t bytes, unsigned flags),                   \
       (memory, bytes, flags))                                                                      \
     X(cuMemHostRegister_v2, BFC_HERE, (void *memory, size_t bytes, unsigned flags),                \
@@ -222,10 +215,6 @@
       (CUmemGenericAllocationHandle object, size_t at, CUmemGenericAllocationHandle memory,        \
        size_t offset, size_t bytes, unsigned long long flags),                                     \
       (object, at, memory, offset, bytes, flags))                                                  \
-    X(cuMulticastBindAddr, BFC_ANYWHERE,                                                           \
-      (CUmemGenericAllocationHandle object, size_t at, CUdeviceptr pointer, size_t bytes,          \
-       unsigned long long flags),                                                                  \
-      (object, at, pointer, bytes, flags))                                                         \
     X(cuTexObjectCreate, BFC_HERE,                                                                 \
       (CUtexObject * out, const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how,            \
        const CUDA_RESOURCE_VIEW_DESC *view),                                                       \

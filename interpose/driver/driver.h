@@ -55,6 +55,13 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxEnablePeerAccess, (CUcontext, unsigned))                                                \
     X(cuCtxDisablePeerAccess, (CUcontext))                                                         \
     X(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *, void *))                       \
+    X(cuMemMap, (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, bfc_cuda_flags))       \
+    X(cuMemSetAccess, (CUdeviceptr, size_t, const CUmemAccessDesc *, size_t))                      \
+    X(cuMemGetAccess, (bfc_cuda_flags *, const CUmemLocation *, CUdeviceptr))                      \
+    X(cuMemUnmap, (CUdeviceptr, size_t))                                                           \
+    X(cuMemAddressFree, (CUdeviceptr, size_t))                                                     \
+    X(cuMulticastBindAddr,                                                                         \
+      (CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t, bfc_cuda_flags))                 \
     X(cuStreamBeginCapture, (CUstream))                                                            \
     X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
     X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \
@@ -94,7 +101,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuEventQuery, (CUevent))                                                                     \
     X(cuEventRecord, (CUevent, CUstream))                                                          \
     X(cuEventRecord_ptsz, (CUevent, CUstream))                                                     \
-    X(cuMemAddressFree, (CUdeviceptr, size_t))                                                     \
     X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, bfc_cuda_flags))           \
     X(cuMemExportToShareableHandle,                                                                \
       (void *, CUmemGenericAllocationHandle, CUmemAllocationHandleType, bfc_cuda_flags))           \
@@ -103,7 +109,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemGetAllocationPropertiesFromHandle,                                                      \
       (CUmemAllocationProp *, CUmemGenericAllocationHandle))                                       \
     X(cuMemRelease, (CUmemGenericAllocationHandle))                                                \
-    X(cuMemUnmap, (CUdeviceptr, size_t))                                                           \
     X(cuEventSynchronize, (CUevent))                                                               \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                             \
     X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \

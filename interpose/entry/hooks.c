@@ -80,7 +80,51 @@ BFC_HOOK(cuPointerSetAttribute,
 
 BFC_HOOK(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address)) {
     BFC_FIND_DRIVER(driver, cuMemRetainAllocationHandle);
-    return bfc_retain_handle(driver, handle, address);
+    CUdeviceptr pointer = bfc_mappable((CUdeviceptr)(uintptr_t)address, 0);
+    return driver->cuMemRetainAllocationHandle(handle, (void *)(uintptr_t)pointer);
+}
+
+BFC_HOOK(cuMemMap, (CUdeviceptr pointer, size_t bytes, size_t offset,
+                    CUmemGenericAllocationHandle memory, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuMemMap);
+    pointer = bfc_mappable(pointer, bytes);
+    BFC_RETRIED_WHEN_FULL(result, BFC_ANYWHERE,
+                          driver->cuMemMap(pointer, bytes, offset, memory, flags));
+    return result;
+}
+
+BFC_HOOK(cuMemSetAccess,
+         (CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count)) {
+    BFC_FIND_DRIVER(driver, cuMemSetAccess);
+    pointer = bfc_mappable(pointer, bytes);
+    BFC_RETRIED_WHEN_FULL(result, BFC_ANYWHERE,
+                          driver->cuMemSetAccess(pointer, bytes, access, count));
+    return result;
+}
+
+BFC_HOOK(cuMemGetAccess,
+         (bfc_cuda_flags * flags, const CUmemLocation *location, CUdeviceptr pointer)) {
+    BFC_FIND_DRIVER(driver, cuMemGetAccess);
+    return driver->cuMemGetAccess(flags, location, bfc_mappable(pointer, 0));
+}
+
+BFC_HOOK(cuMemUnmap, (CUdeviceptr pointer, size_t bytes)) {
+    BFC_FIND_DRIVER(driver, cuMemUnmap);
+    return driver->cuMemUnmap(bfc_mappable(pointer, bytes), bytes);
+}
+
+BFC_HOOK(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes)) {
+    BFC_FIND_DRIVER(driver, cuMemAddressFree);
+    return driver->cuMemAddressFree(bfc_mappable(pointer, bytes), bytes);
+}
+
+BFC_HOOK(cuMulticastBindAddr, (CUmemGenericAllocationHandle object, size_t at, CUdeviceptr pointer,
+                               size_t bytes, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuMulticastBindAddr);
+    pointer = bfc_mappable(pointer, bytes);
+    BFC_RETRIED_WHEN_FULL(result, BFC_ANYWHERE,
+                          driver->cuMulticastBindAddr(object, at, pointer, bytes, flags));
+    return result;
 }
 
 BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {

@@ -487,6 +487,13 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
     return complete;
 }
 
+bool bfc_fences_are_polled(struct bfc_fences *fences) {
+    lock_fences(fences);
+    bool polled = fences->looking != 0;
+    unlock_fences(fences);
+    return polled;
+}
+
 /* ---- waiting ---- */
 
 /* Waits for the events; if the driver cannot wait now, naps and returns CUDA_ERROR_NOT_READY. */
@@ -508,10 +515,7 @@ static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc
 }
 
 static bool is_pending(struct bfc_fences *fences) {
-    lock_fences(fences);
-    bool pending = fences->first < fences->next;
-    unlock_fences(fences);
-    return pending;
+    return complete_fence(fences) < bfc_fences_last(fences);
 }
 
 /*

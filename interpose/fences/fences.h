@@ -38,6 +38,9 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
  */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
+/* Whether a thread is polling: what it is asking about is not known as complete to others yet. */
+bool bfc_fences_are_polled(struct bfc_fences *fences);
+
 /*
  * Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the
  * highest fence known to be complete; `error`, if not NULL, gets the driver's error.

@@ -196,15 +196,18 @@ CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdevic
     return driver->cuMemGetHandleForAddressRange(handle, pointer, size, type, flags);
 }
 
-/* ---- handles of pages ---- */
+/* ---- the program's own pages ---- */
 
-CUresult bfc_retain_handle(const struct bfc_driver *driver, CUmemGenericAllocationHandle *handle,
-                           void *address) {
+static bool is_foreign(CUdeviceptr pointer) {
     struct bfc_pointer span;
-    bfc_pointer_lookup((CUdeviceptr)(uintptr_t)address, &span);
-    bool ours = span.kind != BFC_POINTER_FOREIGN;
-    return driver->cuMemRetainAllocationHandle(handle,
-                                               ours ? (void *)(uintptr_t)BFC_NOWHERE : address);
+    bfc_pointer_lookup(pointer, &span);
+    return span.kind == BFC_POINTER_FOREIGN;
+}
+
+/* What lies between is the program's if both ends are, or the range is not one that is mapped. */
+CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes) {
+    bool foreign = is_foreign(pointer) && (bytes == 0 || is_foreign(pointer + bytes - 1));
+    return foreign ? pointer : BFC_NOWHERE;
 }
 
 /* ---- the end of blocks ---- */

@@ -24,9 +24,13 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 
-/* cuMemRetainAllocationHandle: refused for pooled memory, as for all that cudaMalloc gave. */
-CUresult bfc_retain_handle(const struct bfc_driver *driver, CUmemGenericAllocationHandle *handle,
-                           void *address);
+/*
+ * For the program's own calls of virtual memory management: the address, or, if a part of the range
+ * is pooled or imported, one for which the driver refuses every such call, as it does for all that
+ * cudaMalloc gave. Behind ours there may be pages, which the program must not get hold of, unmap or
+ * map over.
+ */
+CUdeviceptr bfc_mappable(CUdeviceptr pointer, size_t bytes);
 
 extern bool bfc_has_exported_native; /* never falls */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "interpose/backing/insist.h"
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
@@ -91,8 +92,8 @@ static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_toke
 /* Takes the first `count` pages from behind the addresses, and gives these back. */
 static void unmap_pages(const struct bfc_driver *driver, const struct bfc_page_import *import,
                         uint64_t mapped) {
-    if (mapped == 0 || driver->cuMemUnmap(import->base, mapped) == CUDA_SUCCESS)
-        driver->cuMemAddressFree(import->base, import->bytes);
+    if (mapped == 0 || bfc_insist_unmap(driver, import->base, mapped) == CUDA_SUCCESS)
+        bfc_insist_free_addresses(driver, import->base, import->bytes);
 }
 
 static CUresult map_each(const struct bfc_driver *driver, const struct pages *pages,
@@ -121,8 +122,10 @@ static CUresult allow(const struct bfc_driver *driver, const struct pages *pages
         {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
          .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
     };
-    return driver->cuMemSetAccess(import->base, import->bytes, access,
-                                  properties.location.id == device ? 1 : 2);
+    result = driver->cuMemSetAccess(import->base, import->bytes, access,
+                                    properties.location.id == device ? 1 : 2);
+    /* Of devices without peer access; this is what is documented of opening. */
+    return result == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_MAP_FAILED : result;
 }
 
 static CUresult map_pages(const struct bfc_driver *driver, const struct pages *pages,
@@ -158,7 +161,7 @@ static CUresult import_into(const struct bfc_driver *driver, const struct bfc_to
         result = add_up_to(pages, import->bytes) ? map_pages(driver, pages, import)
                                                  : CUDA_ERROR_INVALID_HANDLE;
     for (uint64_t i = 0; i < pages->count; i++)
-        driver->cuMemRelease(pages->handles[i]);
+        bfc_insist_release(driver, pages->handles[i]);
     bfc_capture_restore(driver, mode);
     return result;
 }
@@ -213,7 +216,7 @@ static CUresult wait_and_unmap(const struct bfc_driver *driver,
     if (result == CUDA_SUCCESS)
         result = driver->cuMemUnmap(import->base, import->bytes);
     if (result == CUDA_SUCCESS)
-        driver->cuMemAddressFree(import->base, import->bytes);
+        bfc_insist_free_addresses(driver, import->base, import->bytes);
     return result;
 }
 

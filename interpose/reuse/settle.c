@@ -1,6 +1,7 @@
 /* What the pool asks (struct bfc_upstream): which fences are complete, and waits for them. */
 #include "interpose/reuse/settle.h"
 
+#include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/reuse/free_fence.h"
@@ -35,17 +36,30 @@ bfc_fence bfc_reuse_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     return complete;
 }
 
-/* A look settles a bounded number: it is repeated as long as it finds more. */
-void bfc_reuse_settle(struct bfc_arena *arena) {
+enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
+
+/* A look settles a bounded number: it is repeated as long as it finds more, or another thread's has
+ * not ended, without which it may have found less than is complete. */
+static bfc_fence poll_all(struct bfc_arena *arena) {
     bfc_fence complete = BFC_NO_FENCE, before;
-    if (!bfc_arena_enter(arena))
-        return;
-    while (bfc_stream_frees_poll(bfc_driver(), arena))
-        ;
+    uint64_t start = bfc_now_ns();
+    bool polled;
     do {
         before = complete;
         complete = bfc_reuse_poll(arena);
-    } while (complete > before);
+        polled = arena->fences && bfc_fences_are_polled(arena->fences) &&
+                 bfc_now_ns() - start < LONGEST_WAIT_NS;
+        if (polled)
+            bfc_nap(NAP_NS);
+    } while (complete > before || polled);
+    return complete;
+}
+
+void bfc_reuse_settle(struct bfc_arena *arena) {
+    if (!bfc_arena_enter(arena))
+        return;
+    bfc_stream_frees_settle(bfc_driver(), arena);
+    bfc_fence complete = poll_all(arena);
     bfc_arena_leave(arena);
     bfc_pool_complete(arena->pool, complete);
 }

@@ -21,6 +21,7 @@
 #include "interpose/host/scratch.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/fragmentation.h"
+#include "pool/pages.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"
 #include "segment/other_jobs.h"
@@ -153,6 +154,7 @@ struct picture {
     const struct bfc_want *want;
     struct bfc_pool_stats stats;
     uint64_t cached;                    /* in the pool */
+    struct bfc_page_stats pages;        /* of a pool with pages, whose addresses are not 0 */
     uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
     uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
     uint64_t jobs_in_use, jobs_cached;  /* of other preloaded jobs of the user */
@@ -289,11 +291,15 @@ static bool try_reserve(struct text *text, const struct picture *p) {
     return true;
 }
 
-/* Gaps and what could still be taken, were they one piece. */
+static bool has_pages(const struct picture *p) {
+    return p->pages.addresses > 0;
+}
+
+/* Gaps and what could still be taken, were they one piece: as pages are. */
 static bool try_growth(struct text *text, const struct picture *p) {
     uint64_t room = bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
                             bfc_subtract_saturating(limit_of(p), p->own_reserved));
-    if (!p->cached || bfc_add_saturating(p->cached, room) < p->want->bytes)
+    if (has_pages(p) || !p->cached || bfc_add_saturating(p->cached, room) < p->want->bytes)
         return false;
     add_text(
         text,
@@ -348,6 +354,22 @@ static void add_advice(struct text *text, const struct picture *p) {
                  BYTES(p->own_in_use));
 }
 
+/* What keeps cached memory from one block. */
+static void add_pieces(struct text *text, const struct picture *p) {
+    if (has_pages(p))
+        add_text(text,
+                 "  pages        %s cached in whole ones, for any block; %s in such as have a byte "
+                 "in use or still waited for%s\n",
+                 BYTES(p->pages.ready), BYTES(bfc_subtract_saturating(p->cached, p->pages.ready)),
+                 p->pages.pinned ? ", or were shared" : "");
+    else
+        add_text(
+            text, "  largest free %s%s\n", BYTES(p->stats.largest_free),
+            p->cached >= p->want->bytes
+                ? ": what is cached would suffice in one piece, but fragmentation keeps it apart"
+                : "");
+}
+
 static void add_own(struct text *text, const struct picture *p) {
     const struct bfc_pool_stats *stats = &p->stats;
     add_text(text, "  this process %s reserved", BYTES(stats->reserved));
@@ -356,10 +378,7 @@ static void add_own(struct text *text, const struct picture *p) {
     add_text(text, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
              BYTES(stats->in_use), BYTES(p->cached), BYTES(stats->ready), BYTES(stats->pending),
              BYTES(stats->deferred));
-    add_text(text, "  largest free %s%s\n", BYTES(stats->largest_free),
-             p->cached >= p->want->bytes
-                 ? ": what is cached would suffice in one piece, but fragmentation keeps it apart"
-                 : "");
+    add_pieces(text, p);
     add_host_memory(text);
     add_map(text, p->want->arena->pool, stats->reserved);
 }
@@ -379,6 +398,7 @@ static void add_out_of_memory(struct text *text, const struct bfc_want *want) {
     picture.device_free = device_free;
     picture.device_total = device_total;
     picture.cached = bfc_pool_cached(&picture.stats);
+    bfc_pool_page_stats(want->arena->pool, &picture.pages);
     add_head(text, want);
     add_own(text, &picture);
     add_siblings(text, &picture);
@@ -435,7 +455,7 @@ static void add_pool(struct text *text, const struct bfc_segment_pool *section) 
     }
     const struct bfc_pool_stats *stats = &section->stats;
     uint64_t cached = bfc_pool_cached(stats), calls = stats->allocations + stats->frees;
-    uint64_t driver_calls = stats->reserve_calls + stats->release_calls;
+    uint64_t driver_calls = bfc_pool_driver_calls(section);
     uint64_t waits = bfc_host_waits(section) + stats->waits;
     add_text(text, "  device %lld: %llu allocations, %llu frees; hit rate %.1f %%\n",
              (long long)section->device, (unsigned long long)stats->allocations,

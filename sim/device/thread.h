@@ -17,7 +17,9 @@ struct sim_thread {
     CUstreamCaptureMode mode; // how captures of others bar this thread
     unsigned long long id;    // 0 until a capture asks
     struct CUctx_st *running; // whose work this thread is doing
-    struct CUctx_st *used;    // current when the call under way was entered
+    // Whose access that work has at the moment, if not its own device's; NULL otherwise.
+    const struct sim_device *reaching;
+    struct CUctx_st *used; // current when the call under way was entered
 };
 
 struct sim_thread *sim_self(void);

@@ -146,8 +146,11 @@ CUmemAccess_flags sim_mapping_access(const struct sim_mapping *mapping,
 }
 
 static unsigned wanted(void) {
-    const struct CUctx_st *running = sim_self()->running;
-    return running == NULL ? ~0u : 1u << running->device->ordinal;
+    const struct sim_thread *self = sim_self();
+    if (self->reaching != NULL) {
+        return 1u << self->reaching->ordinal;
+    }
+    return self->running == NULL ? ~0u : 1u << self->running->device->ordinal;
 }
 
 static bool reachable(const struct sim_mapping *mapping) {

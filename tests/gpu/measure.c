@@ -2,59 +2,18 @@
 // waiting, recording and allocating cost, which calls wait, what forbidden calls return, how
 // pitched rows are laid out, what the driver does with a handle that is not its own.
 //
-// One line of JSON for each figure on standard output: {"name": ..., "value" or "values": ...}.
-// Times are the median of many, in nanoseconds. Each section runs in a process of its own, so that
-// it does not affect the others.
+// Times are the median of many. Each section runs in a process of its own, so that it does not
+// affect the others.
 //
 // usage: measure KERNELS_PTX SECTION | measure --list
-#include <cuda.h>
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "interpose/ipc/token.h"
+#include "tests/gpu/measuring.h"
 
-enum { TIMES = 401, SPIN_US = 50000 };
-
-static CUcontext context;
-static CUfunction spin;
-
-// ---- small tools ----
-
-static void must(CUresult result, const char *what) {
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "%s: error %d\n", what, (int)result);
-        exit(1);
-    }
-}
-#define MUST(call) must(call, #call)
-
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int compare(const void *one, const void *other) {
-    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-    return a < b ? -1 : a > b;
-}
-
-static uint64_t median(uint64_t *values, size_t count) {
-    qsort(values, count, sizeof *values, compare);
-    return values[count / 2];
-}
-
-static void say(const char *name, const char *detail, long long value) {
-    printf("{\"name\": \"%s%s%s\", \"value\": %lld}\n", name, *detail ? ", " : "", detail, value);
-    fflush(stdout);
-}
+enum { TIMES = 401 };
 
 // The median time of `call`, evaluated in this function.
 #define MEDIAN(call)                                                                               \
@@ -67,18 +26,6 @@ static void say(const char *name, const char *detail, long long value) {
         }                                                                                          \
         (long long)median(took_, TIMES);                                                           \
     })
-
-static void start_spin(CUstream stream) {
-    uint64_t microseconds = SPIN_US;
-    void *arguments[] = {&microseconds};
-    MUST(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
-}
-
-static CUstream new_stream(void) {
-    CUstream stream;
-    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    return stream;
-}
 
 // ---- calls that newer drivers have ----
 
@@ -99,17 +46,8 @@ static void need_fences(void) {
 }
 
 static void begin(const char *kernels) {
-    CUmodule module;
     find_newer(dlopen("libcuda.so.1", RTLD_NOW));
-    MUST(cuInit(0));
-    MUST(cuDevicePrimaryCtxRetain(&context, 0));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuModuleLoad(&module, kernels));
-    MUST(cuModuleGetFunction(&spin, module, "spin"));
-    CUstream stream = new_stream();
-    start_spin(stream); // loads the kernel
-    MUST(cuStreamSynchronize(stream));
-    MUST(cuStreamDestroy(stream));
+    begin_with(kernels);
 }
 
 // ---- what waiting and recording cost ----

@@ -142,8 +142,8 @@ class BeforeItBegins(Runs):
 class Parts(Runs):
 
     def test_from_nothing(self):
-        """Builds by itself; measures; every road; the demo, a tool and some of the conformance cases."""
-        parts = ["build", "measure", "roads", "demo", "tools", "conformance", "stress"]
+        """Builds by itself; measures; pages; every road; the demo, a tool and some of the conformance cases."""
+        parts = ["build", "measure", "pages", "roads", "demo", "tools", "conformance", "stress"]
         run = self.run_it("--only", ",".join(parts), "--cases", "01,15,41")
         results = self.results()
         self.assertEqual((run.returncode, results["failures"], results["surprises"]), (0, [], []), run)
@@ -166,6 +166,7 @@ class Parts(Runs):
                      "code during a capture, relaxed, cuMemFree(victim)",
                      "cudaMalloc + cudaFree, 64 KiB, ordered"):
             self.assertIn(name, measured)
+        self.check_pages(parts["pages"])
         roads = {name: value for name, value in parts["roads"].items() if value != "built"}
         self.assertEqual(len(roads), 25)
         for name, value in roads.items():
@@ -177,6 +178,18 @@ class Parts(Runs):
         self.assertRegex(parts["stress"]["random programs"], "^seeds .* [0-9]+ runs, [0-9]+ operations in [0-9]+ s, no difference$")
         self.assertEqual(set(parts["tools"].values()) - {"skipped"} or {"ok, 200 pooled"},
                          {"ok, 200 pooled"})
+
+    def check_pages(self, pages):
+        calls = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
+                 "cuMemAddressFree")
+        for size in 2, 8, 32, 128, 512:
+            for call in calls:
+                for how in "", " beside a kernel of 50 ms", " by another thread, beside a kernel of 50 ms":
+                    self.assertGreater(pages[f"{call}{how}, ns, {size} MiB"], 0)
+        name = "cuMemUnmap of a page that a kernel uses, "
+        self.assertEqual((pages[name + "code"], pages[name + "the kernel's code"]), (0, 700))
+        self.assertEqual(pages["demo"], "ok")
+        self.assertEqual([pages[f"case{n}-driver"] for n in ("01", "15", "41")], ["ok"] * 3)
 
     def test_tools(self):
         """Each is found in the toolkit and gets the right arguments. One that does not work natively is no

@@ -11,6 +11,7 @@
 #include "sim/calls/memory/place.h"
 #include "sim/device/contexts.h"
 #include "sim/device/devices.h"
+#include "sim/device/thread.h"
 #include "sim/memory/allocate.h"
 #include "sim/memory/ranges.h"
 #include "sim/memory/reach.h"
@@ -27,9 +28,10 @@ struct copy {
     struct sim_work work;
     struct sim_place to, from;
     struct sim_extent extent;
-    unsigned value; // sets: what, and of how many bytes
-    size_t element; // 0: a copy
-    char *staged;   // pageable bytes, taken at the call
+    const struct sim_device *to_device, *from_device; // of peer copies: each reaches its own side
+    unsigned value;                                   // sets: what, and of how many bytes
+    size_t element;                                   // 0: a copy
+    char *staged;                                     // pageable bytes, taken at the call
 };
 
 static size_t span_of(const struct sim_place *place, const struct sim_extent *extent) {
@@ -65,16 +67,29 @@ static void do_rows(const struct copy *copy, char *to, const char *from) {
     }
 }
 
+static char *reach_to(const struct copy *copy) {
+    size_t span = span_of(&copy->to, &copy->extent);
+    sim_self()->reaching = copy->to_device;
+    bool barred = sim_virtual_at(copy->to.start) && !sim_virtual_writable(copy->to.start, span);
+    char *to = barred ? NULL : sim_reach(copy->to.start, span);
+    sim_self()->reaching = NULL;
+    return to;
+}
+
+static char *reach_from(const struct copy *copy) {
+    sim_self()->reaching = copy->from_device;
+    char *from = sim_reach(copy->from.start, span_of(&copy->from, &copy->extent));
+    sim_self()->reaching = NULL;
+    return from;
+}
+
 static CUresult run(struct sim_work *work) {
     struct copy *copy = (struct copy *)work;
     sim_lock_take();
-    size_t span = span_of(&copy->to, &copy->extent);
-    bool barred = sim_virtual_at(copy->to.start) && !sim_virtual_writable(copy->to.start, span);
-    char *to = barred ? NULL : sim_reach(copy->to.start, span);
+    char *to = reach_to(copy);
     const char *from = copy->staged != NULL ? copy->staged
-                       : copy->element != 0
-                           ? to
-                           : sim_reach(copy->from.start, span_of(&copy->from, &copy->extent));
+                       : copy->element != 0 ? to
+                                            : reach_from(copy);
     sim_lock_give();
     if (to == NULL || from == NULL) {
         return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -291,19 +306,29 @@ SIM_PAIR(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, SIM_CURRENT,
          (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
          copy_line(to, from, bytes, stream, per_thread, SIM_LATER))
 
-// Between devices of one process addresses say all.
+// Between devices of one process addresses say all, but for whose access counts.
+static CUresult copy_between(uintptr_t to, CUcontext to_context, uintptr_t from,
+                             CUcontext from_context, size_t bytes, CUstream stream, bool per_thread,
+                             enum sim_wait wait) {
+    if (!sim_context_known(to_context) || !sim_context_known(from_context)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    struct copy copy = {.to = {.start = to},
+                        .from = {.start = from},
+                        .extent = {.width = bytes, .height = 1, .depth = 1},
+                        .to_device = to_context->device,
+                        .from_device = from_context->device};
+    return issue(&copy, stream, per_thread, wait);
+}
+
 SIM_PAIR(cuMemcpyPeer, cuMemcpyPeer_ptds, SIM_CURRENT,
          (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
           size_t bytes),
-         !sim_context_known(to_context) || !sim_context_known(from_context)
-             ? CUDA_ERROR_INVALID_CONTEXT
-             : copy_line(to, from, bytes, NULL, per_thread, SIM_WAIT))
+         copy_between(to, to_context, from, from_context, bytes, NULL, per_thread, SIM_WAIT))
 SIM_PAIR(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, SIM_CURRENT,
          (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
           size_t bytes, CUstream stream),
-         !sim_context_known(to_context) || !sim_context_known(from_context)
-             ? CUDA_ERROR_INVALID_CONTEXT
-             : copy_line(to, from, bytes, stream, per_thread, SIM_LATER))
+         copy_between(to, to_context, from, from_context, bytes, stream, per_thread, SIM_LATER))
 
 // ---- the API: sets ----
 

@@ -33,6 +33,13 @@ class Words(unittest.TestCase):
         ):
             self.assertRegex(result.stderr, re.compile(words, re.MULTILINE))
 
+    def test_with_pages_pieces_are_no_cause(self):
+        said = run(BFC_BACKING="pages").stderr
+        self.assertRegex(said, r"\n  pages +128 MiB cached in whole ones, for any block; 0 B in such as have a byte ")
+        self.assertRegex(said, r"\n  try +a smaller problem: 896 MiB are in use here")
+        for words in "BFC_GROWTH", "largest free", "fragmentation":
+            self.assertNotIn(words, said)
+
     def test_names_the_rank(self):
         said = run(OMPI_COMM_WORLD_RANK="3", OMPI_COMM_WORLD_SIZE="8", BFC_SUMMARY="1").stderr
         self.assertEqual(len(re.findall(r"^  rank +3 of 8\b", said, re.MULTILINE)), 2, said)
@@ -56,6 +63,11 @@ class Words(unittest.TestCase):
     def test_log_off_is_silent(self):
         result = run(BFC_LOG="off", BFC_SUMMARY="1")
         self.assertEqual((result.stdout, result.stderr), ("2\n2\n2\n", ""))
+
+    def test_summary_counts_all_calls_for_pages(self):
+        """Making a page, mapping it, access to it, and for all of them addresses."""
+        text = run(BFC_SUMMARY="1", BFC_BACKING="pages").stderr
+        self.assertGreater(int(re.search(r"driver calls (\d+) instead", text)[1]), 2 * 512)
 
     def check_summary(self, **variables):
         text = run(BFC_SUMMARY="1", **variables).stderr

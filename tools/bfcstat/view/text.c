@@ -255,9 +255,10 @@ static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
             text_duration(pool->stats.wait_ns, figure, sizeof figure));
 }
 
-static void show_driver(const struct bfc_pool_stats *stats, FILE *stream) {
+static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_pool_stats *stats = &pool->stats;
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
-    show_count(stream, "driver calls", stats->reserve_calls + stats->release_calls);
+    show_count(stream, "driver calls", bfc_pool_driver_calls(pool));
     fprintf(stream, "   %s to reserve (%s refused)", text_count(stats->reserve_calls, a, sizeof a),
             text_count(stats->refusals, b, sizeof b));
     fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
@@ -293,7 +294,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
             text_count(stats->misses, b, sizeof b));
     show_waits(pool, stream);
-    show_driver(stats, stream);
+    show_driver(pool, stream);
     show_count(stream, "out of memory", stats->out_of_memory);
     fprintf(stream, "   and %s saved by giving memory back\n",
             text_count(stats->retries, a, sizeof a));

@@ -1,5 +1,6 @@
 """The conformance programs, built against the machine's own CUDA; natively and in each mode."""
 
+import collections
 import os
 import re
 
@@ -11,20 +12,37 @@ SCRIPTS = os.path.join(ROOT, "tests/conformance")
 # These look at how much of the device is free, or take all of it.
 ALONE = {"14", "15", "16", "17", "35"}
 
+Where = collections.namedtuple("Where", "session part log folder variables")
+
 
 def run(session):
+    check(session, "conformance", ["shared", "static", "driver"])
+
+
+def check(session, part, routes, **variables):
+    """By these routes, the preloaded runs with these variables."""
     folder = os.path.join(session.work, "conformance")
+    build(session, part, folder)
+    todo = [row for row in programs(session, folder) if row[1] in routes]
+    with open(session.results.path(part + ".log"), "w", encoding="utf-8") as log:
+        where = Where(session, part, log, folder, variables)
+        at_once([(case, where, *row) for row in todo if row[0] not in ALONE], session.workers())
+        for row in todo:
+            if row[0] in ALONE:
+                case(where, *row)
+
+
+def build(session, part, folder):
+    """Once for all parts."""
+    if os.path.exists(folder + "/built"):
+        return
     status, out, error = session.run([SCRIPTS + "/build", folder, session.toolkit.home, *session.cases], 240,
                                      LIBCUDA=session.driver()[0])
     if status:
-        session.surprise("conformance", "build", f"exit status {status}: {out}{error}")
-    todo = list(programs(session, folder))
-    with open(session.results.path("conformance.log"), "w", encoding="utf-8") as log:
-        at_once([(case, session, log, folder, *row) for row in todo if row[0] not in ALONE],
-                session.workers())
-        for row in todo:
-            if row[0] in ALONE:
-                case(session, log, folder, *row)
+        session.surprise(part, "build", f"exit status {status}: {out}{error}")
+        return
+    with open(folder + "/built", "w", encoding="utf-8"):
+        pass
 
 
 def programs(session, folder):
@@ -44,34 +62,35 @@ def expected_output(number, route):
     return by_driver if route == "driver" and os.path.exists(by_driver) else path + ".txt"
 
 
-def case(session, log, folder, number, route, modes):
+def case(where, number, route, modes):
     """One program, natively and in each mode; see `run --modes`."""
     name = f"case{number}-{route}"
     try:
-        status, out, error = session.run(
-            [SCRIPTS + "/run", "--modes", f"{folder}/{name}", expected_output(number, route),
-             session.library, *modes.split(",")], 150,
-            CONFORMANCE_SECONDS="30", CUDA_MODULE_LOADING="EAGER")  # not beside a kernel that waits
+        status, out, error = where.session.run(
+            [SCRIPTS + "/run", "--modes", f"{where.folder}/{name}", expected_output(number, route),
+             where.session.library, *modes.split(",")], 150,
+            CONFORMANCE_SECONDS="30", CUDA_MODULE_LOADING="EAGER",  # not beside a kernel that waits
+            **where.variables)
     except OutOfTime:
-        session.skip_for_time("conformance", name)
+        where.session.skip_for_time(where.part, name)
         return
-    log.write(f"== {name}: exit status {status}\n{out}{error}\n")
-    log.flush()
-    judge(session, name, modes.split(","), status, out, error)
+    where.log.write(f"== {name}: exit status {status}\n{out}{error}\n")
+    where.log.flush()
+    judge(where.session, where.part, name, modes.split(","), status, out, error)
 
 
-def judge(session, name, modes, status, out, error):
+def judge(session, part, name, modes, status, out, error):
     verdicts = dict(re.findall(r"^(\w+): (.*)$", out, re.MULTILINE))
     native = verdicts.get("native", "")
     if status == 77:
-        return session.skip("conformance", name, native)
+        return session.skip(part, name, native)
     if native.startswith("cut off"):
-        return session.surprise("conformance", name, "natively " + native)
+        return session.surprise(part, name, "natively " + native)
     if status == 124:
-        return session.fail("conformance", name, out + error)
+        return session.fail(part, name, out + error)
     if native != "ok":
-        session.surprise("conformance", name, "natively not as expected: " + out)
+        session.surprise(part, name, "natively not as expected: " + out)
     if any(verdicts.get(mode) != "ok" for mode in modes):
-        return session.fail("conformance", name, "preloaded not as natively: " + out)
-    return session.note("conformance", name, "ok" if status == 0 else
+        return session.fail(part, name, "preloaded not as natively: " + out)
+    return session.note(part, name, "ok" if status == 0 else
                         "preloaded as natively; natively see surprises")

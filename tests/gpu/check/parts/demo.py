@@ -10,19 +10,24 @@ PROGRAMS = "tests/integration/demo"
 
 
 def run(session):
+    check(session, "demo")
+
+
+def check(session, part, **variables):
     build = session.built or lay_out(session, os.path.join(session.work, "demo"))
-    status, out, error = session.run([sys.executable, os.path.join(ROOT, "scripts/demo.py"), build], 120)
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    status, out, error = session.run([sys.executable, os.path.join(ROOT, "scripts/demo.py"), build, *settings], 120)
     try:
         figures = json.loads(out.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        session.fail("demo", "demo", f"exit status {status}: {out}{error}")
+        session.fail(part, "demo", f"exit status {status}: {out}{error}")
         return
     for name, figure in figures.items():
-        session.note("demo", name, figure)
+        session.note(part, name, figure)
     if status:
-        session.fail("demo", "demo", error)
+        session.fail(part, "demo", error)
     else:
-        session.note("demo", "demo", "ok")
+        session.note(part, "demo", "ok")
 
 
 def lay_out(session, build):

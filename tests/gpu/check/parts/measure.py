@@ -9,25 +9,30 @@ from ..toolkit import ROOT
 
 
 def run(session):
-    program = session.compile("measure", "measure", sources(
-        "tests/gpu/measure.c", "interpose/ipc/token.c", "interpose/host/siphash.c"), *session.driver(), "-ldl")
-    sections = session.run([program, "--list"]) if program else (0, "", "")
-    if sections[0]:
-        session.surprise("measure", "measure", sections[2])
-    for section in sections[1].splitlines():
-        measure_section(session, program, section)
+    measure_program(session, "measure", "measure", sources(
+        "tests/gpu/measure.c", "interpose/ipc/token.c", "interpose/host/siphash.c"), "-ldl")
     measure_pairs(session)
 
 
-def measure_section(session, program, section):
+def measure_program(session, part, name, code, *flags):
+    """Notes what each section of a program prints."""
+    program = session.compile(part, name, code, *session.driver(), *flags)
+    sections = session.run([program, "--list"]) if program else (0, "", "")
+    if sections[0]:
+        session.surprise(part, name, sections[2])
+    for section in sections[1].splitlines():
+        measure_section(session, part, program, section)
+
+
+def measure_section(session, part, program, section):
     kernels = os.path.join(ROOT, "sim/kernels.ptx")
     status, out, error = session.run([program, kernels, section], 15, CUDA_MODULE_LOADING="EAGER")
     for line in out.splitlines():
         with contextlib.suppress(ValueError):  # of one that was cut off
             figure = json.loads(line)
-            session.note("measure", figure["name"], figure.get("value", figure.get("values")))
+            session.note(part, figure["name"], figure.get("value", figure.get("values")))
     if status:
-        session.surprise("measure", section, f"exit status {status}: {error}")
+        session.surprise(part, section, f"exit status {status}: {error}")
 
 
 def measure_pairs(session):

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Where a device or driver has no pages, BFC_BACKING=pages and auto act as malloc: the program's output
+is the same, memory is pooled all the same, and one line at BFC_LOG=info says why.
+test_backing.py LIBRARY PROGRAM LIBCUDA"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LIBRARY, PROGRAM, LIBCUDA = sys.argv[1:4]
+OLD_CALLS = ("cuMemAddressReserve", "cuMemImportFromShareableHandle")
+
+
+def run(folder=os.path.dirname(LIBCUDA), library=None, **variables):
+    """Standard output, the lines about the backing, and how often each call was made."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as stats:
+        environment = {**os.environ, "SIM_MEMORY": "1G", "SIM_DEVICES": "1", "LD_LIBRARY_PATH": folder,
+                       "SIM_STATS": stats.name, "BFC_LOG": "info", **variables}
+        environment.pop("LD_PRELOAD", None)
+        if library:
+            environment["LD_PRELOAD"] = library
+        done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, timeout=60, check=True)
+        calls = json.loads(stats.read().splitlines()[-1])["calls"]
+    return done.stdout, [line for line in done.stderr.splitlines() if "BFC_BACKING" in line], calls
+
+
+def old_driver(folder, lacking):
+    """The stand-in without one entry point: the name is another one, of the same length."""
+    with open(LIBCUDA, "rb") as whole:
+        code = whole.read()
+    name = b"\0" + lacking.encode() + b"\0"
+    assert name in code, lacking
+    with open(os.path.join(folder, "libcuda.so.1"), "wb") as made:
+        made.write(code.replace(name, b"\0x" + name[2:]))
+
+
+class Backing(unittest.TestCase):
+    def check(self, why, folder=os.path.dirname(LIBCUDA), backings=("pages", "auto"), **variables):
+        native = run(folder, **variables)
+        for backing in backings:
+            with self.subTest(backing=backing, why=why):
+                out, said, calls = run(folder, LIBRARY, BFC_BACKING=backing, **variables)
+                self.assertEqual(said, [f"bfcpreload: device 0: BFC_BACKING={backing} acts as malloc: {why}"])
+                self.assertEqual(out, native[0])
+                self.assertLess(calls["cuMemAlloc_v2"], native[2]["cuMemAlloc_v2"] / 10)
+                self.assertEqual(calls.get("cuMemMap", 0), 0)
+
+    def test_with_pages_nothing_is_said(self):
+        for backing in "pages", "auto":
+            _, said, calls = run(library=LIBRARY, BFC_BACKING=backing)
+            self.assertEqual(said, [])
+            self.assertGreater(calls["cuMemMap"], 0)
+
+    def test_no_virtual_memory_management(self):
+        self.check("the device does not support it", SIM_VIRTUAL="0")
+
+    def test_old_drivers(self):
+        whys = "the driver has no calls for it", "its memory could not be shared with other processes"
+        for lacking, why in zip(OLD_CALLS, whys):
+            with tempfile.TemporaryDirectory() as folder:
+                old_driver(folder, lacking)
+                self.check(why, folder)
+
+    def test_parts_of_devices_whose_driver_refuses_what_the_attribute_promises(self):
+        """MIG and vGPU, say."""
+        for call, why in (("cuMemCreate", "the driver refused to make a page"),
+                          ("cuMemGetAllocationGranularity", "the driver names no size for pages"),
+                          ("cuMemAddressReserve", "the driver refused addresses")):
+            self.check(why, SIM_FAIL=call + "@1+:801")
+
+    def test_auto_with_several_devices(self):
+        self.check("there are several devices", backings=("auto",), SIM_DEVICES="2", SIM_PEERS="0")
+        self.check("there are several devices", backings=("auto",), SIM_DEVICES="2")
+
+    def test_a_driver_that_maps_nothing_serves_each_allocation_itself(self):
+        native = run()
+        for call in "cuMemMap", "cuMemSetAccess":
+            out, _, calls = run(library=LIBRARY, BFC_BACKING="pages", SIM_FAIL=call + "@1+:801")
+            self.assertEqual(out, native[0])
+            self.assertEqual(calls["cuMemRelease"], calls["cuMemCreate"])
+            self.assertEqual(calls.get("cuMemUnmap", 0), calls["cuMemMap"] if call == "cuMemSetAccess" else 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
