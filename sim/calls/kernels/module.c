@@ -4,6 +4,7 @@
 
 #include "sim/base/handle.h"
 #include "sim/border/border.h"
+#include "sim/calls/kernels/image_file.h"
 #include "sim/calls/kernels/ptx.h"
 #include "sim/device/context.h"
 #include "sim/device/devices.h"
@@ -12,7 +13,6 @@
 #include "sim/memory/reach.h"
 #include "sim/order/wait.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,29 +53,8 @@ struct CUctx_st *sim_module_context(const struct CUmod_st *module) {
     return module->context;
 }
 
-static char *file_text(const char *path) {
-    FILE *file = path != NULL ? fopen(path, "re") : NULL;
-    char *text = NULL;
-    size_t size = 0, room = 0;
-    if (file == NULL) {
-        return NULL;
-    }
-    do {
-        room = room == 0 ? 65536 : room * 2;
-        char *grown = realloc(text, room);
-        if (grown == NULL) {
-            break;
-        }
-        text = grown;
-        size += fread(text + size, 1, room - 1 - size, file);
-        text[size] = '\0';
-    } while (size == room - 1);
-    fclose(file);
-    return text;
-}
-
 static CUresult load_file(CUmodule *out, const char *path) {
-    char *text = file_text(path);
+    char *text = sim_image_file(path);
     CUresult result = text == NULL ? CUDA_ERROR_FILE_NOT_FOUND : load(out, text);
     free(text);
     return result;
@@ -222,7 +201,7 @@ SIM_CALL(cuLibraryLoadData, SIM_READY | SIM_UNSAFE,
              : load_library(library, image))
 
 static CUresult load_library_file(CUlibrary *out, const char *path) {
-    char *text = file_text(path);
+    char *text = sim_image_file(path);
     CUresult result = text == NULL ? CUDA_ERROR_FILE_NOT_FOUND : load_library(out, text);
     free(text);
     return result;
