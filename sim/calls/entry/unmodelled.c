@@ -7,11 +7,13 @@
 
 enum { NOT_SUPPORTED = 801 };
 
+// The answer lies on the stack, so that the function begins with a frame (sim/meson.build: why).
 #define SIM_UNMODELLED(symbol)                                                                     \
     __attribute__((visibility("default"))) int symbol(void);                                       \
     int symbol(void) {                                                                             \
         static struct sim_call call = {.name = #symbol, .unmodelled = true};                       \
+        volatile int answer = NOT_SUPPORTED;                                                       \
         sim_stats_count(&call);                                                                    \
-        return NOT_SUPPORTED;                                                                      \
+        return answer;                                                                             \
     }
 #include "sim/calls/entry/unmodelled.inc"
