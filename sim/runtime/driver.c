@@ -57,24 +57,6 @@ static void load(void) {
     }
 }
 
-// The stand-in driver counts it; over another one it is only refused.
-int rt_unmodelled(const char *name);
-int rt_unmodelled(const char *name) {
-    union {
-        void *pointer;
-        void (*function)(const char *);
-    } note = {NULL};
-    cudaError_t loaded = rt_load();
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (library != NULL) {
-        note.pointer = dlsym(library, "sim_unmodelled_call");
-    }
-    if (note.pointer != NULL) {
-        note.function(name);
-    }
-    return (int)rt_end(loaded != cudaSuccess ? loaded : cudaErrorNotSupported);
-}
-
 cudaError_t rt_load(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);

@@ -137,3 +137,19 @@ RT_PAIR(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz,
 RT_PAIR(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
         (const cudaLaunchConfig_t *config, const void *host, void **parameters),
         launch(config, host, parameters, pt))
+
+// What code compiled by newer nvccs calls.
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
+                               size_t shared, cudaStream_t stream);
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
+                                    size_t shared, cudaStream_t stream);
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
+                               size_t shared, cudaStream_t stream) {
+    return cudaLaunchKernel(kernel, grid, block, parameters, shared, stream);
+}
+
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
+                                    size_t shared, cudaStream_t stream) {
+    return cudaLaunchKernel_ptsz(kernel, grid, block, parameters, shared, stream);
+}

@@ -12,10 +12,6 @@
 
 char __cudaInitModule(void **handle);
 cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *host);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
-                               size_t shared, cudaStream_t stream);
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
-                                    size_t shared, cudaStream_t stream);
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
@@ -194,14 +190,4 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 char __cudaInitModule(void **handle) {
     (void)handle;
     return 0;
-}
-
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
-                               size_t shared, cudaStream_t stream) {
-    return cudaLaunchKernel(kernel, grid, block, parameters, shared, stream);
-}
-
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **parameters,
-                                    size_t shared, cudaStream_t stream) {
-    return cudaLaunchKernel_ptsz(kernel, grid, block, parameters, shared, stream);
 }

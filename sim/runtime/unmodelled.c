@@ -2,7 +2,7 @@
 // in SIM_STATS, answering cudaErrorNotSupported. This file does without CUDA's headers, whose
 // prototypes these definitions ignore on purpose.
 
-int rt_unmodelled(const char *name); // in driver.c
+int rt_unmodelled(const char *name); // in refuse.c
 
 #define RT_UNMODELLED(name)                                                                        \
     int name(void);                                                                                \
