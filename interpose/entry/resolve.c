@@ -180,6 +180,38 @@ static void note_hook(const char *name) {
         bfc_roads_note(hook->symbol, BFC_ROAD_DLSYM);
 }
 
+/* ---- libraries that patch code ---- */
+
+/*
+ * UCX's libucm writes jumps into the code of the functions that it looks up, to hear of memory that
+ * comes and goes. It is to hear of the driver's, which is what the pool takes and gives back:
+ * blocks come and go within.
+ */
+static bool patches_code(const void *caller) {
+    const struct link_map *object = bfc_object_of(caller);
+    const char *slash = object ? strrchr(object->l_name, '/') : NULL;
+    const char *file = slash ? slash + 1 : object ? object->l_name : "";
+    return strncmp(file, "libucm", strlen("libucm")) == 0;
+}
+
+/* The driver's own function, where the look-up would find its hook; NULL: it would not. */
+static void *driver_own(void *handle, const char *name, const void *caller) {
+    const struct bfc_hook *hook = bfc_hook_of_symbol(name);
+    return hook && finds(handle, name, caller, hook->replacement)
+               ? bfc_hook_real(bfc_driver(), hook)
+               : NULL;
+}
+
+static void *resolve_driver(void *handle, const char *name, const void *caller) {
+    bfc_bind_loaded_driver(); /* from here on a loaded driver's names lead to the hooks */
+    if (!bfc_driver_found)
+        return NULL;
+    if (patches_code(caller))
+        return driver_own(handle, name, caller);
+    note_hook(name);
+    return NULL;
+}
+
 void *bfc_resolve(void *handle, const char **name, const char **version, const void *caller,
                   void *own_dlsym) {
     if (*version && strcmp(*name, "dlsym") == 0)
@@ -187,14 +219,10 @@ void *bfc_resolve(void *handle, const char **name, const char **version, const v
     if (strcmp(*name, "cuGetExportTable") == 0) /* as CUPTI does, once it is wanted */
         bfc_runtime_watched();
     enum bfc_runtime_call call = runtime_call_of(*name);
-    if (call == BFC_RUNTIME_CALL_COUNT) {
-        if (is_driver_name(*name)) {
-            bfc_bind_loaded_driver(); /* from here on a loaded driver's names lead to the hooks */
-            if (bfc_driver_found)
-                note_hook(*name);
-        }
+    if (call == BFC_RUNTIME_CALL_COUNT)
+        return is_driver_name(*name) ? resolve_driver(handle, *name, caller) : NULL;
+    if (!*version && patches_code(caller))
         return NULL;
-    }
     return *version ? resolve_versioned(handle, name, version, call, caller)
                     : resolve_without_version(handle, call, caller);
 }

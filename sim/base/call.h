@@ -14,6 +14,7 @@ struct sim_call {
     size_t need;      // bytes
     const int *codes; // that it may be refused with at random; NULL: none
     bool known;
+    bool unmodelled; // it only answers that it is not supported
 };
 
 #endif

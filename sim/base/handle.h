@@ -17,6 +17,8 @@ enum sim_handle {
     SIM_GREEN,
     SIM_ARRAY,
     SIM_CHUNK,
+    SIM_OBJECT,
+    SIM_LINK,
 };
 bool sim_handle_add(const void *pointer, enum sim_handle kind);
 void sim_handle_remove(const void *pointer);

@@ -61,6 +61,18 @@ static bool number(const char *name, unsigned long long least, unsigned long lon
     return true;
 }
 
+static bool skips_kernels(void) {
+    const char *value = getenv("SIM_KERNELS");
+    if (value == NULL || *value == '\0' || strcmp(value, "refuse") == 0) {
+        return false;
+    }
+    if (strcmp(value, "skip") != 0) {
+        sim_complain("SIM_KERNELS", value, "refuse or skip");
+        return false;
+    }
+    return true;
+}
+
 void sim_options_read(void) {
     static bool done;
     unsigned long long value = 0;
@@ -98,6 +110,7 @@ void sim_options_read(void) {
     if (number("SIM_HOST_FREE_WAITS", 0, 1, false, &value)) {
         sim_options.host_free_waits = value != 0;
     }
+    sim_options.skips_kernels = skips_kernels();
     sim_options.stats = getenv("SIM_STATS");
     sim_options.latency = getenv("SIM_LATENCY");
     sim_options.fail = getenv("SIM_FAIL");

@@ -18,6 +18,7 @@ struct sim_options {
     bool mapping;         // devices have virtual memory management
     bool maps_host;       // the devices reach pinned host memory
     bool host_free_waits; // cuMemFreeHost waits for the context
+    bool skips_kernels;   // code that is not known is launched, takes time and does nothing
     const char *latency;
     const char *fail;
     const char *needs;

@@ -53,12 +53,12 @@ static CUresult bars(struct sim_call *call, unsigned needs) {
     if (sim_self()->in_callback && !(needs & SIM_IN_CALLBACK)) {
         return CUDA_ERROR_NOT_PERMITTED;
     }
-    if (needs & SIM_CURRENT) {
+    if (needs & (SIM_CURRENT | SIM_STICKY)) {
         struct CUctx_st *context = sim_current();
-        if (context == NULL) {
+        if (context == NULL && (needs & SIM_CURRENT)) {
             return CUDA_ERROR_INVALID_CONTEXT;
         }
-        result = sim_context_error(context);
+        result = context != NULL ? sim_context_error(context) : CUDA_SUCCESS;
         if (result != CUDA_SUCCESS) {
             return result;
         }

@@ -13,6 +13,7 @@ enum sim_needs {
     SIM_UNSAFE = 4,       // barred while a capture that forbids unsafe calls is under way
     SIM_UNCOUNTED = 8,    // not part of the total: look-ups and what libcudart asks privately
     SIM_IN_CALLBACK = 16, // allowed in a host function
+    SIM_STICKY = 64,      // needs no context; of a current one the sticky error is the answer
     SIM_MAPPING = 32,     // a call of virtual memory management, which devices may lack
 };
 

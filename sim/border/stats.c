@@ -30,6 +30,47 @@ void sim_stats_introduce(struct sim_call *call) {
     }
 }
 
+void sim_stats_count(struct sim_call *call) {
+    sim_lock_take();
+    sim_options_read();
+    sim_stats_introduce(call);
+    call->count++;
+    sim_lock_give();
+}
+
+static struct sim_call *unmodelled_named(const char *name) {
+    struct sim_call *call = calls;
+    while (call != NULL && !(call->unmodelled && strcmp(call->name, name) == 0)) {
+        call = call->next;
+    }
+    return call;
+}
+
+// The runtime may be unloaded, so its names are copied.
+static struct sim_call *unmodelled_new(const char *name) {
+    struct sim_call *call = calloc(1, sizeof *call);
+    char *copy = strdup(name);
+    if (call == NULL || copy == NULL) {
+        free(call);
+        free(copy);
+        return NULL;
+    }
+    *call = (struct sim_call){.name = copy, .unmodelled = true};
+    sim_stats_introduce(call);
+    return call;
+}
+
+void sim_unmodelled_call(const char *name) {
+    sim_lock_take();
+    sim_options_read();
+    struct sim_call *call = unmodelled_named(name);
+    call = call != NULL ? call : unmodelled_new(name);
+    if (call != NULL) {
+        call->count++;
+    }
+    sim_lock_give();
+}
+
 static unsigned long long count_of(const char *name) {
     for (struct sim_call *call = calls; call != NULL; call = call->next) {
         if (strcmp(call->name, name) == 0) {
@@ -54,18 +95,30 @@ unsigned long long sim_call_count(const char *name) {
     return count;
 }
 
+static void print_calls(FILE *file, const char *key, bool unmodelled) {
+    const char *between = "";
+    fprintf(file, "\"%s\": {", key);
+    for (const struct sim_call *call = calls; call != NULL; call = call->next) {
+        if (call->unmodelled == unmodelled) {
+            fprintf(file, "%s\"%s\": %llu", between, call->name, call->count);
+            between = ", ";
+        }
+    }
+    fputs("}", file);
+}
+
 static void print_stats(FILE *file) {
     fprintf(file,
             "{\"pid\": %ld, \"total\": %llu, \"cuMemAlloc\": %llu, \"cuMemFree\": %llu, "
             "\"cuCtxSynchronize\": %llu, \"event_records\": %llu, \"device_waits\": %llu, "
-            "\"waits\": %llu, \"blocked_waits\": %llu, \"calls\": {",
+            "\"waits\": %llu, \"blocked_waits\": %llu, ",
             (long)getpid(), sim_counts.total, count_of("cuMemAlloc_v2"), count_of("cuMemFree_v2"),
             count_of("cuCtxSynchronize") + count_of("cuCtxSynchronize_v2"), sim_counts.records,
             sim_counts.device_waits, sim_counts.waits, sim_counts.blocked_waits);
-    for (struct sim_call *call = calls; call != NULL; call = call->next) {
-        fprintf(file, "\"%s\": %llu%s", call->name, call->count, call->next ? ", " : "");
-    }
-    fputs("}}\n", file);
+    print_calls(file, "calls", false);
+    fputs(", ", file);
+    print_calls(file, "unmodelled", true);
+    fputs("}\n", file);
 }
 
 void sim_stats_write(void) {

@@ -50,10 +50,14 @@ static uint64_t hash_of(const char *text) {
     return hash;
 }
 
-static uint64_t number;
+static uint64_t number; // of the file that is shared; 0: none is
 
-uint64_t sim_share_number(void) {
-    return number;
+void sim_share_uuid(int ordinal, unsigned char *uuid) {
+    memcpy(uuid, "simulated-gpu-0", 16);
+    uuid[14] = (unsigned char)('0' + ordinal);
+    for (size_t i = 0; i < sizeof number; i++) {
+        uuid[i] ^= (unsigned char)(number >> 8 * i);
+    }
 }
 
 bool sim_share_open(const char *path) {

@@ -8,8 +8,8 @@
 
 struct sim_device;
 
-// Of the file that is shared, the same in all its processes; 0: none is.
-uint64_t sim_share_number(void);
+// A device's UUID, 16 bytes: the same in all processes that share it, and in no others.
+void sim_share_uuid(int ordinal, unsigned char *uuid);
 
 // `take` says whether that many pages more are there, and notes them; `give` comes before they are
 // given back.

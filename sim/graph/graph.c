@@ -66,6 +66,7 @@ void sim_graph_drop(struct CUgraph_st *graph) {
         graph->first = node->next;
         sim_node_drop(node);
     }
+    sim_objects_drop(&graph->objects);
     sim_handle_remove(graph);
     free(graph);
 }
@@ -96,7 +97,7 @@ static bool clone_node(struct CUgraph_st *to, struct CUgraphNode_st *from) {
 // Edges may point to later-made nodes, so they are copied when all twins exist.
 struct CUgraph_st *sim_graph_clone(struct CUgraph_st *graph) {
     struct CUgraph_st *copy = sim_graph_new();
-    bool good = copy != NULL;
+    bool good = copy != NULL && sim_objects_copy(&copy->objects, &graph->objects);
     for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next) {
         n->twin = n; // no copy yet; clone_node only asks whether one will be
     }

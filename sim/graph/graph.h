@@ -4,6 +4,7 @@
 
 #include "sim/base/work.h"
 #include "sim/graph/nodes.h"
+#include "sim/graph/objects.h"
 
 struct CUgraphNode_st {
     struct CUgraphNode_st *next; // in its graph, in order of making
@@ -23,6 +24,7 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     struct CUgraphNode_st *first, **last;
     size_t count;
+    struct sim_objects objects; // that it keeps alive
 };
 
 struct CUgraph_st *sim_graph_new(void);

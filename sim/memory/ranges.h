@@ -10,7 +10,7 @@ struct sim_host_range {
     uintptr_t start;
     size_t size;
     unsigned flags;
-    bool registered, managed;
+    bool registered, managed, sync_memops;
     unsigned long long buffer_id;
     struct CUctx_st *context;
 };

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,6 +151,58 @@ static int number_of(CUdevice_attribute which, int device) {
     return value;
 }
 
+static const struct {
+    size_t offset;
+    CUdevice_attribute which;
+} numbers[] = {
+#define NUMBER(field, which) {offsetof(struct cudaDeviceProp, field), CU_DEVICE_ATTRIBUTE_##which},
+    NUMBER(major, COMPUTE_CAPABILITY_MAJOR) NUMBER(minor, COMPUTE_CAPABILITY_MINOR) NUMBER(
+        multiProcessorCount, MULTIPROCESSOR_COUNT) NUMBER(warpSize, WARP_SIZE)
+        NUMBER(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK) NUMBER(
+            maxThreadsDim[0], MAX_BLOCK_DIM_X) NUMBER(maxThreadsDim[1], MAX_BLOCK_DIM_Y)
+            NUMBER(maxThreadsDim[2], MAX_BLOCK_DIM_Z) NUMBER(maxGridSize[0], MAX_GRID_DIM_X) NUMBER(
+                maxGridSize[1], MAX_GRID_DIM_Y) NUMBER(maxGridSize[2], MAX_GRID_DIM_Z)
+                NUMBER(maxThreadsPerMultiProcessor, MAX_THREADS_PER_MULTIPROCESSOR) NUMBER(
+                    maxBlocksPerMultiProcessor,
+                    MAX_BLOCKS_PER_MULTIPROCESSOR) NUMBER(regsPerBlock, MAX_REGISTERS_PER_BLOCK)
+                    NUMBER(regsPerMultiprocessor, MAX_REGISTERS_PER_MULTIPROCESSOR) NUMBER(
+                        memoryBusWidth, GLOBAL_MEMORY_BUS_WIDTH) NUMBER(l2CacheSize, L2_CACHE_SIZE)
+                        NUMBER(unifiedAddressing, UNIFIED_ADDRESSING) NUMBER(
+                            managedMemory, MANAGED_MEMORY) NUMBER(concurrentManagedAccess,
+                                                                  CONCURRENT_MANAGED_ACCESS)
+                            NUMBER(canMapHostMemory, CAN_MAP_HOST_MEMORY) NUMBER(
+                                pciBusID, PCI_BUS_ID) NUMBER(asyncEngineCount, ASYNC_ENGINE_COUNT)
+                                NUMBER(concurrentKernels, CONCURRENT_KERNELS) NUMBER(
+                                    cooperativeLaunch, COOPERATIVE_LAUNCH) NUMBER(clusterLaunch,
+                                                                                  CLUSTER_LAUNCH)
+                                    NUMBER(streamPrioritiesSupported, STREAM_PRIORITIES_SUPPORTED)
+                                        NUMBER(globalL1CacheSupported, GLOBAL_L1_CACHE_SUPPORTED)
+                                            NUMBER(localL1CacheSupported, LOCAL_L1_CACHE_SUPPORTED)
+                                                NUMBER(computePreemptionSupported,
+                                                       COMPUTE_PREEMPTION_SUPPORTED)
+                                                    NUMBER(hostRegisterSupported,
+                                                           HOST_REGISTER_SUPPORTED)
+                                                        NUMBER(memoryPoolsSupported,
+                                                               MEMORY_POOLS_SUPPORTED)
+#undef NUMBER
+};
+
+static const struct {
+    size_t offset;
+    CUdevice_attribute which;
+} sizes[] = {
+#define SIZE(field, which) {offsetof(struct cudaDeviceProp, field), CU_DEVICE_ATTRIBUTE_##which},
+    SIZE(sharedMemPerBlock, MAX_SHARED_MEMORY_PER_BLOCK)
+        SIZE(sharedMemPerBlockOptin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+            SIZE(sharedMemPerMultiprocessor, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
+                SIZE(reservedSharedMemPerBlock, RESERVED_SHARED_MEMORY_PER_BLOCK)
+                    SIZE(totalConstMem, TOTAL_CONSTANT_MEMORY) SIZE(memPitch, MAX_PITCH)
+                        SIZE(textureAlignment, TEXTURE_ALIGNMENT)
+                            SIZE(texturePitchAlignment, TEXTURE_PITCH_ALIGNMENT)
+                                SIZE(surfaceAlignment, SURFACE_ALIGNMENT)
+#undef SIZE
+};
+
 static cudaError_t properties(struct cudaDeviceProp *p, int device) {
     if (p == NULL) {
         return cudaErrorInvalidValue;
@@ -161,19 +214,13 @@ static cudaError_t properties(struct cudaDeviceProp *p, int device) {
     }
     rt_driver.cuDeviceTotalMem(&p->totalGlobalMem, device);
     rt_driver.cuDeviceGetUuid((CUuuid *)&p->uuid, device);
-    p->major = number_of(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    p->minor = number_of(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-    p->multiProcessorCount = number_of(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-    p->warpSize = number_of(CU_DEVICE_ATTRIBUTE_WARP_SIZE, device);
-    p->maxThreadsPerBlock = number_of(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device);
-    p->sharedMemPerBlock =
-        (size_t)number_of(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, device);
-    p->unifiedAddressing = number_of(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, device);
-    p->managedMemory = number_of(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, device);
-    p->textureAlignment = (size_t)number_of(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, device);
-    p->pciBusID = number_of(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device);
-    p->asyncEngineCount = number_of(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, device);
-    p->concurrentKernels = 1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        *(int *)(void *)((char *)p + numbers[i].offset) = number_of(numbers[i].which, device);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        *(size_t *)(void *)((char *)p + sizes[i].offset) =
+            (size_t)number_of(sizes[i].which, device);
+    }
     return cudaSuccess;
 }
 

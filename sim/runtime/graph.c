@@ -1,6 +1,4 @@
-// Captures, graphs, libraries and launches of the runtime API.
-//
-// Kernels come from libraries (cudaLibraryLoadData of PTX).
+// Captures, graphs and libraries of the runtime API.
 #include "sim/runtime/runtime.h"
 
 #include <stdint.h>
@@ -140,7 +138,19 @@ RT_PLAIN(cudaGraphAddHostNode, (NODE_PARAMETERS, const struct cudaHostNodeParams
 RT_CALL(cudaGraphAddMemsetNode, (NODE_PARAMETERS, const struct cudaMemsetParams *p),
         add_set(node, graph, needs, count, p))
 
-// ---- libraries and launches ----
+// ---- what graphs consist of ----
+
+RT_PLAIN(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count),
+         rt_code(rt_driver.cuGraphGetRootNodes(graph, nodes, count)))
+RT_PLAIN(cudaGraphNodeGetType, (cudaGraphNode_t node, enum cudaGraphNodeType *type),
+         rt_code(rt_driver.cuGraphNodeGetType(node, (CUgraphNodeType *)(void *)type)))
+RT_PLAIN(cudaGraphDestroyNode, (cudaGraphNode_t node), rt_code(rt_driver.cuGraphDestroyNode(node)))
+RT_PLAIN(cudaGraphChildGraphNodeGetGraph, (cudaGraphNode_t node, cudaGraph_t *child),
+         rt_code(rt_driver.cuGraphChildGraphNodeGetGraph(node, child)))
+RT_PLAIN(cudaGraphExecGetFlags, (cudaGraphExec_t exec, unsigned long long *flags),
+         rt_code(rt_driver.cuGraphExecGetFlags(exec, (cuuint64_t *)flags)))
+
+// ---- libraries ----
 
 RT_CALL(cudaLibraryLoadData,
         (cudaLibrary_t * library, const void *image, enum cudaJitOption *options, void **values,
@@ -152,36 +162,3 @@ RT_CALL(cudaLibraryLoadData,
 RT_CALL(cudaLibraryUnload, (cudaLibrary_t library), rt_code(rt_driver.cuLibraryUnload(library)))
 RT_CALL(cudaLibraryGetKernel, (cudaKernel_t * kernel, cudaLibrary_t library, const char *name),
         rt_code(rt_driver.cuLibraryGetKernel(kernel, library, name)))
-
-static cudaError_t launch(const cudaLaunchConfig_t *c, const void *function, void **parameters,
-                          int pt) {
-    if (c == NULL) {
-        return cudaErrorInvalidConfiguration;
-    }
-    CUlaunchConfig config = {.gridDimX = c->gridDim.x,
-                             .gridDimY = c->gridDim.y,
-                             .gridDimZ = c->gridDim.z,
-                             .blockDimX = c->blockDim.x,
-                             .blockDimY = c->blockDim.y,
-                             .blockDimZ = c->blockDim.z,
-                             .sharedMemBytes = (unsigned)c->dynamicSmemBytes,
-                             .hStream = c->stream};
-    CUresult result =
-        rt_driver.cuLaunchKernelEx[pt](&config, (CUfunction)(uintptr_t)function, parameters, NULL);
-    return result == CUDA_ERROR_INVALID_HANDLE ? cudaErrorInvalidDeviceFunction : rt_code(result);
-}
-
-static cudaError_t launch_plain(const void *function, dim3 grid, dim3 block, void **parameters,
-                                size_t shared, cudaStream_t stream, int pt) {
-    cudaLaunchConfig_t config = {
-        .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared, .stream = stream};
-    return launch(&config, function, parameters, pt);
-}
-
-RT_PAIR(cudaLaunchKernel, cudaLaunchKernel_ptsz,
-        (const void *function, dim3 grid, dim3 block, void **parameters, size_t shared,
-         cudaStream_t stream),
-        launch_plain(function, grid, block, parameters, shared, stream, pt))
-RT_PAIR(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz,
-        (const cudaLaunchConfig_t *config, const void *function, void **parameters),
-        launch(config, function, parameters, pt))

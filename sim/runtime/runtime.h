@@ -93,6 +93,34 @@
     DRIVER(cuLibraryLoadData, 12000, cuLibraryLoadData)                                            \
     DRIVER(cuLibraryUnload, 12000, cuLibraryUnload)                                                \
     DRIVER(cuLibraryGetKernel, 12000, cuLibraryGetKernel)                                          \
+    DRIVER(cuGraphGetRootNodes, 10000, cuGraphGetRootNodes)                                        \
+    DRIVER(cuGraphNodeGetType, 10000, cuGraphNodeGetType)                                          \
+    DRIVER(cuGraphDestroyNode, 10000, cuGraphDestroyNode)                                          \
+    DRIVER(cuGraphChildGraphNodeGetGraph, 10000, cuGraphChildGraphNodeGetGraph)                    \
+    DRIVER(cuGraphExecGetFlags, 12000, cuGraphExecGetFlags)                                        \
+    DRIVER(cuFuncGetAttribute, 2020, cuFuncGetAttribute)                                           \
+    DRIVER(cuFuncSetAttribute, 9000, cuFuncSetAttribute)                                           \
+    DRIVER(cuFuncSetCacheConfig, 3000, cuFuncSetCacheConfig)                                       \
+    DRIVER(cuFuncGetName, 12030, cuFuncGetName)                                                    \
+    DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000,                             \
+           cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)                                   \
+    DRIVER(cuOccupancyAvailableDynamicSMemPerBlock, 10020,                                         \
+           cuOccupancyAvailableDynamicSMemPerBlock)                                                \
+    DRIVER(cuOccupancyMaxActiveClusters, 11070, cuOccupancyMaxActiveClusters)                      \
+    DRIVER(cuOccupancyMaxPotentialClusterSize, 11070, cuOccupancyMaxPotentialClusterSize)          \
+    DRIVER(cuCtxGetLimit, 3010, cuCtxGetLimit)                                                     \
+    DRIVER(cuCtxSetLimit, 3010, cuCtxSetLimit)                                                     \
+    DRIVER(cuCtxGetCacheConfig, 3020, cuCtxGetCacheConfig)                                         \
+    DRIVER(cuCtxSetCacheConfig, 3020, cuCtxSetCacheConfig)                                         \
+    DRIVER(cuDeviceGetP2PAttribute, 8000, cuDeviceGetP2PAttribute)                                 \
+    DRIVER(cuDeviceGraphMemTrim, 11040, cuDeviceGraphMemTrim)                                      \
+    DRIVER(cuProfilerStart, 4000, rt_profiler_mark)                                                \
+    DRIVER(cuProfilerStop, 4000, rt_profiler_mark)                                                 \
+    DRIVER(cuMemGetDefaultMemPool, 13000, cuMemGetDefaultMemPool)                                  \
+    DRIVER(cuMemGetMemPool, 13000, cuMemGetMemPool)                                                \
+    DRIVER(cuMemSetMemPool, 13000, cuMemSetMemPool)                                                \
+    DRIVER_TWIN(cuStreamGetAttribute, 11000, cuStreamGetAttribute)                                 \
+    DRIVER_TWIN(cuStreamSetAttribute, 11000, cuStreamSetAttribute)                                 \
     DRIVER_TWIN(cuMemAllocAsync, 11020, cuMemAllocAsync)                                           \
     DRIVER_TWIN(cuMemFreeAsync, 11020, cuMemFreeAsync)                                             \
     DRIVER_TWIN(cuMemAllocFromPoolAsync, 11020, cuMemAllocFromPoolAsync)                           \
@@ -135,6 +163,8 @@
     DRIVER_TWIN(cuEventRecordWithFlags, 11010, cuEventRecordWithFlags)                             \
     DRIVER_TWIN(cuLaunchHostFunc, 10000, cuLaunchHostFunc)
 
+CUresult CUDAAPI rt_profiler_mark(void); // the type of cuProfilerStart, which cuda.h lacks
+
 // By slot: [0] for the legacy, [1] for the per-thread default stream.
 struct driver {
 #define SLOT(name, version, type) __typeof__(&type) name;
@@ -153,6 +183,8 @@ cudaError_t rt_begin(void);
 // Notes a failure as the thread's last error, and returns it.
 cudaError_t rt_end(cudaError_t result);
 int rt_device(void);
+// The driver's function behind a kernel's host stub, or behind a handle that the driver gave.
+cudaError_t rt_kernel(const void *host, CUfunction *out);
 CUcontext rt_primary(int device, CUresult *result);
 void rt_choose_device(int device);
 

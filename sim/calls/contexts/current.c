@@ -48,7 +48,8 @@ CUresult sim_context_set_current(CUcontext context) {
     if (!sim_context_known(context)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (!context->alive) {
+    // A primary one that was reset is made current all the same; what then uses it fails.
+    if (!context->alive && !context->primary) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     if (top() == NULL) {

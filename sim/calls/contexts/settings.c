@@ -67,9 +67,24 @@ SIM_CALL(cuFuncSetAttribute, SIM_CURRENT,
          ((void)value, which >= CU_FUNC_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE : known(function)))
 SIM_CALL(cuFuncSetCacheConfig, SIM_CURRENT, (CUfunction function, CUfunc_cache cache),
          ((void)cache, known(function)))
+SIM_CALL(cuKernelSetAttribute, SIM_READY,
+         (CUfunction_attribute which, int value, CUkernel kernel, CUdevice device),
+         ((void)value, sim_device_of(device) == NULL    ? CUDA_ERROR_INVALID_DEVICE
+                       : which >= CU_FUNC_ATTRIBUTE_MAX ? CUDA_ERROR_INVALID_VALUE
+                                                        : known(kernel)))
+SIM_CALL(cuKernelSetCacheConfig, SIM_READY, (CUkernel kernel, CUfunc_cache cache, CUdevice device),
+         ((void)cache, sim_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : known(kernel)))
 SIM_CALL(cuFuncLoad, SIM_CURRENT, (CUfunction function), known(function))
 SIM_CALL(cuFuncIsLoaded, SIM_CURRENT, (CUfunctionLoadingState * state, CUfunction function),
          loaded(state, function))
+
+// Of a device of compute capability 9.0, as the guide's table has it.
+enum {
+    MULTIPROCESSORS = 132,
+    SHARED_OF_ALL = 228 << 10,
+    SHARED_OF_BLOCK = 227 << 10,
+    LARGEST_CLUSTER = 8
+};
 
 // As many blocks as threads allow: 2048 a multiprocessor.
 static CUresult occupancy(int *blocks, CUfunction function, int threads) {
@@ -86,6 +101,57 @@ SIM_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, SIM_CURRENT,
 SIM_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_CURRENT,
          (int *blocks, CUfunction function, int threads, size_t shared, unsigned flags),
          ((void)shared, (void)flags, occupancy(blocks, function, threads)))
+
+// All of a multiprocessor's shared memory among so many blocks.
+static CUresult shared_room(size_t *bytes, CUfunction function, int blocks) {
+    if (bytes == NULL || blocks <= 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    size_t share = (size_t)SHARED_OF_ALL / (size_t)blocks;
+    *bytes = share < SHARED_OF_BLOCK ? share : SHARED_OF_BLOCK;
+    return known(function);
+}
+
+static CUresult clusters(int *out, CUfunction function, int number) {
+    if (out == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = number;
+    return known(function);
+}
+
+static CUresult best_block(int *blocks, int *threads, CUfunction function, int limit) {
+    if (blocks == NULL || threads == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *threads = limit > 0 && limit < 1024 ? limit : 1024;
+    *blocks = MULTIPROCESSORS * (2048 / *threads);
+    return known(function);
+}
+
+SIM_CALL(cuOccupancyAvailableDynamicSMemPerBlock, SIM_CURRENT,
+         (size_t * bytes, CUfunction function, int blocks, int threads),
+         ((void)threads, shared_room(bytes, function, blocks)))
+SIM_CALL(cuOccupancyMaxActiveClusters, SIM_CURRENT,
+         (int *count, CUfunction function, const CUlaunchConfig *config),
+         ((void)config, clusters(count, function, MULTIPROCESSORS / LARGEST_CLUSTER)))
+SIM_CALL(cuOccupancyMaxPotentialClusterSize, SIM_CURRENT,
+         (int *size, CUfunction function, const CUlaunchConfig *config),
+         ((void)config, clusters(size, function, LARGEST_CLUSTER)))
+SIM_CALL(cuOccupancyMaxPotentialBlockSize, SIM_CURRENT,
+         (int *blocks, int *threads, CUfunction function, CUoccupancyB2DSize by_size, size_t shared,
+          int limit),
+         ((void)by_size, (void)shared, best_block(blocks, threads, function, limit)))
+SIM_CALL(cuOccupancyMaxPotentialBlockSizeWithFlags, SIM_CURRENT,
+         (int *blocks, int *threads, CUfunction function, CUoccupancyB2DSize by_size, size_t shared,
+          int limit, unsigned flags),
+         ((void)by_size, (void)shared, (void)flags, best_block(blocks, threads, function, limit)))
+
+// Profilers' marks. Not in cuda.h.
+__attribute__((visibility("default"))) CUresult CUDAAPI cuProfilerStart(void);
+__attribute__((visibility("default"))) CUresult CUDAAPI cuProfilerStop(void);
+SIM_CALL(cuProfilerStart, SIM_CURRENT, (void), CUDA_SUCCESS)
+SIM_CALL(cuProfilerStop, SIM_CURRENT, (void), CUDA_SUCCESS)
 
 static CUresult stream_attribute(CUstream handle, bool per_thread, CUstreamAttrID which,
                                  CUstreamAttrValue *out) {

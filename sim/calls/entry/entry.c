@@ -15,11 +15,20 @@ struct entry {
     void (*symbol)(void), (*twin)(void);
 };
 
+#define SIM_ENTRY(name, version, symbol) int CUDAAPI symbol(void);
+#define SIM_TWIN(name, version, symbol, twin_version, twin)                                        \
+    int CUDAAPI symbol(void);                                                                      \
+    int CUDAAPI twin(void);
+#include "sim/calls/entry/foreign.inc"
+#undef SIM_ENTRY
+#undef SIM_TWIN
+
 static const struct entry entries[] = {
 #define SIM_ENTRY(name, version, symbol) {#name, version, 0, (void (*)(void))symbol, NULL},
 #define SIM_TWIN(name, version, symbol, twin_version, twin)                                        \
     {#name, version, twin_version, (void (*)(void))symbol, (void (*)(void))twin},
 #include "sim/calls/entry/entries.inc"
+#include "sim/calls/entry/foreign.inc"
 #undef SIM_ENTRY
 #undef SIM_TWIN
 };

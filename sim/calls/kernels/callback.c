@@ -78,9 +78,9 @@ static CUresult launch(CUstream handle, bool per_thread, CUhostFn function,
     return sim_submit(stream, &host->work);
 }
 
-SIM_PAIR(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, SIM_CURRENT,
+SIM_PAIR(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, SIM_READY | SIM_STICKY,
          (CUstream stream, CUhostFn function, void *data),
          launch(stream, per_thread, function, NULL, data))
-SIM_PAIR(cuStreamAddCallback, cuStreamAddCallback_ptsz, SIM_CURRENT,
+SIM_PAIR(cuStreamAddCallback, cuStreamAddCallback_ptsz, SIM_READY | SIM_STICKY,
          (CUstream stream, CUstreamCallback callback, void *data, unsigned flags),
          flags != 0 ? CUDA_ERROR_INVALID_VALUE : launch(stream, per_thread, NULL, callback, data))

@@ -1,10 +1,14 @@
-// Launches: a function's name leads to host code, registered by the test or built in.
+// Launches: a function's name leads to host code, registered by the test or built in. Where there
+// is none the launch is refused, or with SIM_KERNELS=skip takes its time and touches nothing.
 //
 // Parameters are copied at the call, by the sizes that the PTX states.
 #include "sim/calls/kernels/launch.h"
 
+#include "sim/base/clock.h"
 #include "sim/base/handle.h"
 #include "sim/base/lock.h"
+#include "sim/base/options.h"
+#include "sim/base/random.h"
 #include "sim/border/border.h"
 #include "sim/calls/kernels/builtin.h"
 #include "sim/calls/kernels/module.h"
@@ -61,11 +65,12 @@ static sim_kernel code_of(const char *name) {
 
 // ---- a launch as work ----
 
-enum { ROOM = 4096 }; // what the guide allows a kernel's parameters
+enum { ROOM = 4096 };                      // what the guide allows a kernel's parameters
+enum { SHORTEST_US = 2, LONGEST_US = 50 }; // of a skipped one
 
 struct launch {
     struct sim_work work;
-    sim_kernel code;
+    sim_kernel code;            // NULL: skipped
     struct CUfunc_st *function; // for graphs, which tell it
     struct sim_launch seen;
     void *parameters[SIM_MAX_PARAMETERS];
@@ -83,8 +88,21 @@ static char *reach(uint64_t address, size_t bytes) {
     return place;
 }
 
+// A device that is stepped draws by itself when work is done.
+static void pass_time(const struct sim_work *work) {
+    if (sim_options.step == 0) {
+        uint64_t draw =
+            sim_mix(sim_options.seed ^ sim_mix(sim_self()->running->id << 32 | work->number));
+        sim_pause(SHORTEST_US + (unsigned)(draw % (LONGEST_US - SHORTEST_US + 1)));
+    }
+}
+
 static CUresult run(struct sim_work *work) {
     const struct launch *launch = (const struct launch *)work;
+    if (launch->code == NULL) {
+        pass_time(work);
+        return CUDA_SUCCESS;
+    }
     return (CUresult)launch->code(&launch->seen);
 }
 
@@ -168,7 +186,7 @@ CUresult sim_launch_new(const CUlaunchConfig *config, CUfunction function, void 
     }
     launch->work.type = &launch_type;
     launch->function = function;
-    launch->code = code_of(function->name);
+    launch->code = function->opaque ? NULL : code_of(function->name);
     launch->seen = (struct sim_launch){
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
@@ -177,8 +195,10 @@ CUresult sim_launch_new(const CUlaunchConfig *config, CUfunction function, void 
         .reach = reach,
     };
     point_at_values(launch);
-    bool taken = extra != NULL ? take_buffer(launch, extra) : take_values(launch, parameters);
-    if (!taken || launch->code == NULL) {
+    bool skipped = launch->code == NULL && sim_options.skips_kernels;
+    bool taken =
+        skipped || (extra != NULL ? take_buffer(launch, extra) : take_values(launch, parameters));
+    if (!taken || (launch->code == NULL && !skipped)) {
         free(launch);
         return taken ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     }

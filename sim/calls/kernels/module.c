@@ -4,14 +4,15 @@
 
 #include "sim/base/handle.h"
 #include "sim/border/border.h"
+#include "sim/calls/kernels/image_file.h"
 #include "sim/calls/kernels/ptx.h"
 #include "sim/device/context.h"
+#include "sim/device/devices.h"
 #include "sim/device/thread.h"
 #include "sim/memory/allocate.h"
 #include "sim/memory/reach.h"
 #include "sim/order/wait.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static CUresult load(CUmodule *out, const void *bytes) {
         free(module);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    module->image.module = module;
     CUresult result = sim_image_load(bytes, &module->image);
     if (result != CUDA_SUCCESS) {
         sim_handle_remove(module);
@@ -43,9 +45,6 @@ static CUresult load(CUmodule *out, const void *bytes) {
     module->context = sim_current();
     module->next = module->context->modules;
     module->context->modules = module;
-    for (struct CUfunc_st *f = module->image.functions; f != NULL; f = f->next) {
-        f->module = module;
-    }
     *out = module;
     return CUDA_SUCCESS;
 }
@@ -54,29 +53,8 @@ struct CUctx_st *sim_module_context(const struct CUmod_st *module) {
     return module->context;
 }
 
-static char *file_text(const char *path) {
-    FILE *file = path != NULL ? fopen(path, "re") : NULL;
-    char *text = NULL;
-    size_t size = 0, room = 0;
-    if (file == NULL) {
-        return NULL;
-    }
-    do {
-        room = room == 0 ? 65536 : room * 2;
-        char *grown = realloc(text, room);
-        if (grown == NULL) {
-            break;
-        }
-        text = grown;
-        size += fread(text + size, 1, room - 1 - size, file);
-        text[size] = '\0';
-    } while (size == room - 1);
-    fclose(file);
-    return text;
-}
-
 static CUresult load_file(CUmodule *out, const char *path) {
-    char *text = file_text(path);
+    char *text = sim_image_file(path);
     CUresult result = text == NULL ? CUDA_ERROR_FILE_NOT_FOUND : load(out, text);
     free(text);
     return result;
@@ -222,6 +200,22 @@ SIM_CALL(cuLibraryLoadData, SIM_READY | SIM_UNSAFE,
              ? CUDA_ERROR_INVALID_VALUE
              : load_library(library, image))
 
+static CUresult load_library_file(CUlibrary *out, const char *path) {
+    char *text = sim_image_file(path);
+    CUresult result = text == NULL ? CUDA_ERROR_FILE_NOT_FOUND : load_library(out, text);
+    free(text);
+    return result;
+}
+
+SIM_CALL(cuLibraryLoadFromFile, SIM_READY | SIM_UNSAFE,
+         (CUlibrary * library, const char *path, CUjit_option *options, void **values,
+          unsigned count, CUlibraryOption *library_options, void **library_values,
+          unsigned library_count),
+         (count > 0 && (options == NULL || values == NULL)) ||
+                 (library_count > 0 && (library_options == NULL || library_values == NULL))
+             ? CUDA_ERROR_INVALID_VALUE
+             : load_library_file(library, path))
+
 static CUresult unload_library(CUlibrary handle) {
     if (!sim_handle_is(handle, SIM_LIBRARY)) {
         return CUDA_ERROR_INVALID_HANDLE;
@@ -286,6 +280,7 @@ static CUresult attribute_of(int *out, CUfunction_attribute which, CUfunction fu
         return CUDA_ERROR_INVALID_HANDLE;
     }
     *out = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
+           : which == CU_FUNC_ATTRIBUTE_NUM_REGS            ? 32
            : which == CU_FUNC_ATTRIBUTE_PTX_VERSION         ? 70
            : which == CU_FUNC_ATTRIBUTE_BINARY_VERSION      ? 90
                                                             : 0;
@@ -300,3 +295,7 @@ SIM_CALL(cuKernelGetName, SIM_READY, (const char **out, CUkernel kernel), name_o
 SIM_CALL(cuFuncGetAttribute, SIM_CURRENT,
          (int *out, CUfunction_attribute which, CUfunction function),
          attribute_of(out, which, function))
+SIM_CALL(cuKernelGetAttribute, SIM_READY,
+         (int *out, CUfunction_attribute which, CUkernel kernel, CUdevice device),
+         sim_device_of(device) == NULL ? CUDA_ERROR_INVALID_DEVICE
+                                       : attribute_of(out, which, (CUfunction)(void *)kernel))

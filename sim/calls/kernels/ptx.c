@@ -1,9 +1,10 @@
 // PTX text, of which the entries' names and parameters and the global variables' names and sizes
 // are read. Binary images cannot be run here and are refused as a device refuses one that was built
-// for another.
+// for another; with SIM_KERNELS=skip they are taken unread.
 #include "sim/calls/kernels/ptx.h"
 
 #include "sim/base/handle.h"
+#include "sim/base/options.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -96,18 +97,26 @@ static bool read_parameters(struct text *text, struct CUfunc_st *function) {
     return length > 0;
 }
 
+static struct CUfunc_st *add_function(struct sim_image *image, const char *name, size_t length) {
+    struct CUfunc_st *function = calloc(1, sizeof *function);
+    char *copy = strndup(name, length);
+    if (function == NULL || copy == NULL || !sim_handle_add(function, SIM_FUNCTION)) {
+        free(function);
+        free(copy);
+        return NULL;
+    }
+    function->name = copy;
+    function->module = image->module;
+    function->next = image->functions;
+    image->functions = function;
+    return function;
+}
+
 static bool read_entry(struct text *text, struct sim_image *image) {
     const char *word = NULL;
     size_t length = next_word(text, &word);
-    struct CUfunc_st *function = calloc(1, sizeof *function);
-    if (length == 0 || function == NULL) {
-        free(function);
-        return false;
-    }
-    function->name = strndup(word, length);
-    function->next = image->functions;
-    image->functions = function;
-    if (!sim_handle_add(function, SIM_FUNCTION) || !read_parameters(text, function)) {
+    struct CUfunc_st *function = length != 0 ? add_function(image, word, length) : NULL;
+    if (function == NULL || !read_parameters(text, function)) {
         return false;
     }
     while ((length = next_word(text, &word)) > 0 && *word != '{') {
@@ -174,11 +183,23 @@ void sim_image_drop(struct sim_image *image) {
     }
 }
 
-// PTX begins with text; what does not is an image for a real device.
+// An image for a real device: ELF, a fat binary, or what nvcc's code registers, which leads to one.
+static bool is_binary(const void *bytes) {
+    static const unsigned magics[] = {0x464c457f, 0xba55ed50, 0x466243b1};
+    unsigned magic = 0;
+    memcpy(&magic, bytes, sizeof magic);
+    return magic == magics[0] || magic == magics[1] || magic == magics[2];
+}
+
+// PTX begins with text.
 CUresult sim_image_load(const void *bytes, struct sim_image *image) {
     const unsigned char *start = bytes;
     if (bytes == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (sim_options.skips_kernels && is_binary(bytes)) {
+        image->opaque = true;
+        return CUDA_SUCCESS;
     }
     if (!isspace(*start) && *start != '/' && *start != '.') {
         return isprint(*start) ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -190,10 +211,16 @@ CUresult sim_image_load(const void *bytes, struct sim_image *image) {
     return CUDA_SUCCESS;
 }
 
-struct CUfunc_st *sim_image_function(const struct sim_image *image, const char *name) {
+struct CUfunc_st *sim_image_function(struct sim_image *image, const char *name) {
     struct CUfunc_st *function = image->functions;
     while (function != NULL && strcmp(function->name, name) != 0) {
         function = function->next;
+    }
+    if (function == NULL && image->opaque) {
+        function = add_function(image, name, strlen(name));
+        if (function != NULL) {
+            function->opaque = true;
+        }
     }
     return function;
 }

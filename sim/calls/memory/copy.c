@@ -9,6 +9,7 @@
 #include "sim/base/lock.h"
 #include "sim/border/border.h"
 #include "sim/calls/memory/place.h"
+#include "sim/device/context.h"
 #include "sim/device/contexts.h"
 #include "sim/device/devices.h"
 #include "sim/device/thread.h"
@@ -17,7 +18,9 @@
 #include "sim/memory/reach.h"
 #include "sim/memory/window.h"
 #include "sim/order/capture.h"
+#include "sim/order/mark.h"
 #include "sim/order/meant.h"
+#include "sim/order/queue.h"
 #include "sim/order/stream.h"
 #include "sim/order/wait.h"
 
@@ -154,7 +157,8 @@ static bool stage(struct copy *copy) {
 // synchronize." (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 static bool synchronizes(uintptr_t address) {
     const struct sim_allocation *allocation = sim_allocation_at(address);
-    return allocation != NULL && allocation->sync_memops;
+    const struct sim_host_range *range = allocation == NULL ? sim_host_at(address) : NULL;
+    return (allocation != NULL && allocation->sync_memops) || (range != NULL && range->sync_memops);
 }
 
 // Host memory on both sides: always. Otherwise as the guide's "API synchronization behavior" has
@@ -189,6 +193,37 @@ static CUresult submit_captured(struct CUstream_st *stream, struct copy *copy,
     return sim_submit(stream, &copy->work);
 }
 
+static const struct sim_device *device_of(uintptr_t address) {
+    const struct sim_allocation *allocation = sim_allocation_at(address);
+    return allocation != NULL ? allocation->device : NULL;
+}
+
+// "A copy (in the implicit NULL stream) between the memories of two different devices does not
+// start until all commands previously issued to either device have completed and runs to completion
+// before any commands issued after the copy to either device can start."
+static CUresult submit_between(struct CUstream_st *stream, struct copy *copy) {
+    const struct sim_device *to = device_of(copy->to.start), *from = device_of(copy->from.start);
+    for (struct CUctx_st *c = sim_context_next(NULL); c != NULL; c = sim_context_next(c)) {
+        if (c->alive && c->parent == NULL && (c->device == to || c->device == from)) {
+            sim_context_marks(c, &copy->work.waits);
+        }
+    }
+    CUresult result = sim_submit(stream, &copy->work);
+    for (struct CUctx_st *c = sim_context_next(NULL); c != NULL; c = sim_context_next(c)) {
+        if (result == CUDA_SUCCESS && c->alive && c->parent == NULL &&
+            (c->device == to || c->device == from)) {
+            sim_marks_add(&c->barrier, stream, stream->submitted);
+        }
+    }
+    return result;
+}
+
+static bool between_devices(const struct CUstream_st *stream, const struct copy *copy) {
+    const struct sim_device *to = device_of(copy->to.start);
+    const struct sim_device *from = copy->element == 0 ? device_of(copy->from.start) : to;
+    return stream == stream->context->legacy && to != NULL && from != NULL && to != from;
+}
+
 static CUresult issue(const struct copy *what, CUstream handle, bool per_thread,
                       enum sim_wait wanted) {
     CUresult result = CUDA_SUCCESS;
@@ -219,7 +254,8 @@ static CUresult issue(const struct copy *what, CUstream handle, bool per_thread,
         free(copy);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    result = sim_submit(stream, &copy->work);
+    result = between_devices(stream, copy) ? submit_between(stream, copy)
+                                           : sim_submit(stream, &copy->work);
     return result == CUDA_SUCCESS && wait ? sim_stream_finish(stream) : result;
 }
 
@@ -329,6 +365,44 @@ SIM_PAIR(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, SIM_CURRENT,
          (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
           size_t bytes, CUstream stream),
          copy_between(to, to_context, from, from_context, bytes, stream, per_thread, SIM_LATER))
+
+// ---- the API: batches ----
+
+// One after another, which is one of the orders that a batch may have. The access order of sources
+// changes nothing here: pageable ones are read before the call returns.
+static CUresult copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes,
+                           size_t count, const CUmemcpyAttributes *attributes, const size_t *first,
+                           size_t attribute_count, CUstream stream, bool per_thread,
+                           size_t *failed) {
+    size_t unknown = 0;
+    failed = failed != NULL ? failed : &unknown;
+    *failed = SIZE_MAX;
+    if (to == NULL || from == NULL || bytes == NULL || count == 0 || attributes == NULL ||
+        first == NULL || attribute_count == 0 || attribute_count > count || first[0] != 0 ||
+        stream == NULL || stream == CU_STREAM_LEGACY) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        CUresult result = copy_line(to[i], from[i], bytes[i], stream, per_thread, SIM_LATER);
+        if (result != CUDA_SUCCESS) {
+            *failed = i;
+            return result;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_PAIR(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz, SIM_CURRENT,
+         (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count,
+          CUmemcpyAttributes *attributes, size_t *first, size_t attribute_count, size_t *failed,
+          CUstream stream),
+         copy_batch(to, from, bytes, count, attributes, first, attribute_count, stream, per_thread,
+                    failed))
+SIM_PAIR(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, SIM_CURRENT,
+         (CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count,
+          CUmemcpyAttributes *attributes, size_t *first, size_t attribute_count, CUstream stream),
+         copy_batch(to, from, bytes, count, attributes, first, attribute_count, stream, per_thread,
+                    NULL))
 
 // ---- the API: sets ----
 

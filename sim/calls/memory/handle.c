@@ -111,7 +111,7 @@ static CUresult import(CUmemGenericAllocationHandle *out, intptr_t file,
     return result == CUDA_SUCCESS ? give_handle(out, chunk) : result;
 }
 
-SIM_SIZED(cuMemCreate, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
+SIM_SIZED(cuMemCreate, SIM_READY | SIM_MAPPING, size,
           (CUmemGenericAllocationHandle * out, size_t size, const CUmemAllocationProp *properties,
            unsigned long long flags),
           flags != 0 ? CUDA_ERROR_INVALID_VALUE : create(out, size, properties))

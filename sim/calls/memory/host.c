@@ -131,8 +131,11 @@ static CUresult enregister(void *memory, size_t bytes, unsigned flags) {
 
 static CUresult unregister(const void *memory) {
     struct sim_host_range *range = sim_host_at((uintptr_t)memory);
-    if (range == NULL || !range->registered || range->start != (uintptr_t)memory) {
+    if (range == NULL || !range->registered) {
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    }
+    if (range->start != (uintptr_t)memory) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     sim_host_remove(range);
     return CUDA_SUCCESS;

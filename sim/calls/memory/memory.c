@@ -109,6 +109,15 @@ SIM_CALL(cuMemAllocPitch_v2, SIM_CURRENT | SIM_UNSAFE,
          (CUdeviceptr * out, size_t *pitch, size_t width, size_t height, unsigned element),
          allocate_rows(out, pitch, width, height, element))
 
+// The 32-bit form never fits: no device memory lies that low.
+static CUresult allocate_rows_32(CUdeviceptr_v1 *out, unsigned *pitch) {
+    return out == NULL || pitch == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+SIM_CALL(cuMemAllocPitch, SIM_CURRENT | SIM_UNSAFE,
+         (CUdeviceptr_v1 * out, unsigned *pitch, unsigned width, unsigned height, unsigned element),
+         ((void)width, (void)height, (void)element, allocate_rows_32(out, pitch)))
+
 static CUresult info(size_t *free_bytes, size_t *total) {
     const struct sim_device *device = sim_current()->device;
     if (free_bytes != NULL) {

@@ -64,8 +64,12 @@ static unsigned long long block_of(const struct target *t) {
 }
 
 static unsigned access_of(const struct target *t) {
-    return t->mapped != NULL ? (unsigned)sim_mapping_access(t->mapped, sim_current()->device)
-                             : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    if (t->mapped == NULL) {
+        return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    }
+    const struct CUctx_st *current = sim_current();
+    return (unsigned)sim_mapping_access(t->mapped,
+                                        current != NULL ? current->device : device_of(t));
 }
 
 static CUresult host_pointer(const struct target *t, void *out) {
@@ -126,7 +130,8 @@ static CUresult tell_memory(const struct target *t, CUpointer_attribute which, v
                                                              : CU_MEMORYTYPE_DEVICE);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        return put_flag(out, t->allocation != NULL && t->allocation->sync_memops);
+        return put_flag(out,
+                        t->allocation != NULL ? t->allocation->sync_memops : t->host->sync_memops);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         return put_flag(out, t->host != NULL && t->host->managed);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -177,7 +182,7 @@ static CUresult attribute(void *out, CUpointer_attribute which, CUdeviceptr poin
     return tell(&target, which, out);
 }
 
-SIM_CALL(cuPointerGetAttribute, SIM_CURRENT,
+SIM_CALL(cuPointerGetAttribute, SIM_READY | SIM_STICKY,
          (void *out, CUpointer_attribute which, CUdeviceptr pointer),
          attribute(out, which, pointer))
 
@@ -221,16 +226,19 @@ static CUresult attributes(unsigned count, CUpointer_attribute *which, void **ou
     return CUDA_SUCCESS;
 }
 
-SIM_CALL(cuPointerGetAttributes, SIM_CURRENT,
+SIM_CALL(cuPointerGetAttributes, SIM_READY | SIM_STICKY,
          (unsigned count, CUpointer_attribute *which, void **out, CUdeviceptr pointer),
          attributes(count, which, out, pointer))
 
 static CUresult set_attribute(const void *value, CUpointer_attribute which, CUdeviceptr pointer) {
     struct sim_allocation *allocation = sim_allocation_at(pointer);
-    if (value == NULL || allocation == NULL || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+    struct sim_host_range *range = allocation == NULL ? sim_host_at(pointer) : NULL;
+    bool managed = range != NULL && range->managed;
+    if (value == NULL || (allocation == NULL && !managed) ||
+        which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    allocation->sync_memops = *(const unsigned *)value != 0;
+    *(managed ? &range->sync_memops : &allocation->sync_memops) = *(const unsigned *)value != 0;
     return CUDA_SUCCESS;
 }
 

@@ -189,8 +189,8 @@ static CUresult release(CUdeviceptr pointer, CUstream handle, bool per_thread) {
     return result;
 }
 
-SIM_PAIR(cuMemFreeAsync, cuMemFreeAsync_ptsz, SIM_CURRENT, (CUdeviceptr pointer, CUstream stream),
-         release(pointer, stream, per_thread))
+SIM_PAIR(cuMemFreeAsync, cuMemFreeAsync_ptsz, SIM_READY | SIM_STICKY,
+         (CUdeviceptr pointer, CUstream stream), release(pointer, stream, per_thread))
 
 // ---- pools ----
 

@@ -168,13 +168,13 @@ static CUresult get_access(unsigned long long *flags, const CUmemLocation *locat
     return CUDA_SUCCESS;
 }
 
-SIM_SIZED(cuMemMap, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
+SIM_SIZED(cuMemMap, SIM_READY | SIM_MAPPING, size,
           (CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
            unsigned long long flags),
           offset != 0 || flags != 0 ? CUDA_ERROR_INVALID_VALUE : map(address, size, handle))
 SIM_SIZED(cuMemUnmap, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
           (CUdeviceptr address, size_t size), unmap(address, size))
-SIM_SIZED(cuMemSetAccess, SIM_READY | SIM_MAPPING | SIM_UNSAFE, size,
+SIM_SIZED(cuMemSetAccess, SIM_READY | SIM_MAPPING, size,
           (CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count),
           set_access(address, size, access, count))
 SIM_CALL(cuMemGetAccess, SIM_READY | SIM_MAPPING,

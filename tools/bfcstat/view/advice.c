@@ -38,12 +38,14 @@ const char *coverage_advice(const struct bfc_job *job) {
     if (outweighs(job, BFC_BYPASS_VMM))
         return "little is pooled because the program maps memory for itself (cuMemCreate). "
                "PyTorch: "
-               "leave expandable_segments off; JAX: XLA_PYTHON_CLIENT_ALLOCATOR=platform";
+               "leave expandable_segments off; JAX: "
+               "XLA_PYTHON_CLIENT_ALLOCATOR=address (platform before 0.10)";
     if (outweighs(job, BFC_BYPASS_ASYNC))
         return "little is pooled because the program takes stream-ordered memory "
                "(cudaMallocAsync), which comes from the driver's own pool. PyTorch: "
                "PYTORCH_CUDA_ALLOC_CONF=backend:native with PYTORCH_NO_CUDA_MEMORY_CACHING=1; JAX: "
-               "XLA_PYTHON_CLIENT_ALLOCATOR=platform; RMM: a cuda_memory_resource";
+               "XLA_PYTHON_CLIENT_ALLOCATOR=address (platform before 0.10); RMM: a "
+               "cuda_memory_resource";
     if (outweighs(job, BFC_BYPASS_MANAGED))
         return "little is pooled because the program takes managed memory (cudaMallocManaged), "
                "which is never pooled";
@@ -53,7 +55,8 @@ const char *coverage_advice(const struct bfc_job *job) {
     if (caches_for_itself(job))
         return "allocations are few and large: the program's framework seems to cache for itself. "
                "To let it use this pool instead: PyTorch: PYTORCH_NO_CUDA_MEMORY_CACHING=1; JAX: "
-               "XLA_PYTHON_CLIENT_ALLOCATOR=platform; CuPy: cupy.cuda.set_allocator(None); "
+               "XLA_PYTHON_CLIENT_ALLOCATOR=address (platform before 0.10); CuPy: "
+               "cupy.cuda.set_allocator(None); "
                "RMM: a cuda_memory_resource";
     return NULL;
 }

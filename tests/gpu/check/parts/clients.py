@@ -16,7 +16,7 @@ from ..toolkit import ROOT
 Client = collections.namedtuple("Client", "raw always")
 CLIENTS = {
     "pytorch": Client({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}),
-    "jax": Client({"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+    "jax": Client({"XLA_PYTHON_CLIENT_ALLOCATOR": "address"},
                   {"XLA_FLAGS": "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0",
                    "TF_CPP_MIN_LOG_LEVEL": "2"}),
     "cupy": Client(None, {}),
