@@ -10,6 +10,7 @@ struct tally {
     uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
     uint64_t bare_bytes, bare_blocks;
+    uint64_t region_bytes; /* of regions, in a pool with pages */
     uint64_t binned_pending, requested, regions, nodes, shared;
     block_index previous; /* the record before the block that is looked at */
 };
@@ -58,30 +59,34 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
 /* ---- pages ---- */
 
 /* Pages that can be used, behind all of a block. */
-static bool is_backed(const struct page_array *table, const struct block *at) {
+static bool is_backed(const struct page_table *table, const struct block *at) {
     bfc_addr reached = block_start(at);
     for (uint32_t i = page_table_find(table, reached); reached < block_end(at); i++) {
-        if (i == table->count || table->all[i].start > reached || table->all[i].lost)
+        if (i == table->count || page_table_at(table, i)->start > reached ||
+            page_table_at(table, i)->lost)
             return false;
-        reached = page_end(&table->all[i]);
+        reached = page_end(page_table_at(table, i));
     }
     return true;
 }
 
-static bool is_stripped(const struct page_array *table, const struct block *at) {
+static bool is_stripped(const struct page_table *table, const struct block *at) {
     uint32_t i = page_table_find(table, block_start(at));
-    for (; i < table->count && table->all[i].start < block_end(at); i++)
-        if (!table->all[i].lost)
+    for (; i < table->count && page_table_at(table, i)->start < block_end(at); i++)
+        if (!page_table_at(table, i)->lost)
             return false;
     return true;
 }
 
-static bool check_pages_behind(struct tally *t, block_index b) {
+static bool check_pages_behind(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     const struct paging *paging = t->pool->paging;
     bool bare = block_state(at) == BLOCK_BARE;
-    if (!paging)
-        return !bare || fail(t, "a block is bare in a pool without pages");
+    if (region->paged && !paging)
+        return fail(t, "a region is of pages in a pool without");
+    t->region_bytes += region->paged ? 0 : block_size(at);
+    if (!region->paged)
+        return !bare || fail(t, "a block is bare in a region that is not of pages");
     t->bare_bytes += bare ? block_size(at) : 0;
     t->bare_blocks += bare;
     if (bare)
@@ -104,22 +109,22 @@ static const char *check_table(const struct tally *t) {
     const struct paging *paging = t->pool->paging;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < paging->table.count; i++) {
-        const struct page *page = &paging->table.all[i];
-        if (i && page_end(page - 1) > page->start)
+        const struct page *page = page_table_at(&paging->table, i);
+        if (i && page_end(page_table_at(&paging->table, i - 1)) > page->start)
             return "two pages are behind one address";
         bytes += page->lost ? 0 : page->bytes;
     }
-    if (bytes != t->pool->stats->reserved)
+    if (bytes + t->region_bytes != t->pool->stats->reserved)
         return "the pages differ from what is reserved";
-    if (t->pool->stats->reserved + t->bare_bytes != paging->addresses)
-        return "reserved + bare differs from the addresses";
+    if (bytes + t->bare_bytes != paging->addresses)
+        return "the pages + bare differ from the addresses";
     return check_bare_list(t);
 }
 
 static bool count_block(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     enum block_state state = block_state(at);
-    if (!check_pages_behind(t, b))
+    if (!check_pages_behind(t, b, region))
         return false;
     if (state == BLOCK_BARE)
         return true;

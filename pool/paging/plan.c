@@ -17,14 +17,21 @@
 /* Bare addresses that would get pages. */
 struct place {
     bfc_addr at;
-    uint64_t lacking;    /* bytes that must get pages; whole granules of pages */
+    uint64_t lacking;    /* bytes that must get pages; whole granules of pages, at least one */
     uint64_t space;      /* bytes that may get some, from `at` on */
+    uint64_t rest;       /* bytes that stay free then, beyond the request */
     block_index keep[2]; /* ready neighbours that are part of it, or 0 */
 };
 
 static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t granule = pool->paging->calls.granule;
     return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
+}
+
+/* Beside a ready block of so many bytes. At least a granule: a block that suffices as it is and yet
+ * was not taken is one that the policy does not split, or that starts badly. */
+static uint64_t lacking_beside(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
+    return bfc_max(up(pool, bfc_subtract_saturating(size, ready)), pool->paging->calls.granule);
 }
 
 static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
@@ -44,21 +51,25 @@ static struct place extend_up(const struct bfc_pool *pool, block_index bare, uin
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS;
     uint64_t before = usable_before(pool, at->previous, granules);
-    uint64_t lacking = up(pool, bfc_subtract_saturating(size, before));
+    uint64_t lacking = lacking_beside(pool, before, size);
     return (struct place){.at = block_start(at),
                           .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
                           .space = block_size(at),
+                          .rest = before + lacking - size,
                           .keep = {before ? at->previous : 0}};
 }
 
 static struct place extend_down(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
-    uint64_t lacking = up(pool, bfc_subtract_saturating(size, after));
+    uint64_t lacking = lacking_beside(pool, after, size);
     if (!after || lacking > block_size(at))
         return (struct place){.lacking = UINT64_MAX};
-    return (struct place){
-        .at = block_end(at) - lacking, .lacking = lacking, .space = lacking, .keep = {0, at->next}};
+    return (struct place){.at = block_end(at) - lacking,
+                          .lacking = lacking,
+                          .space = lacking,
+                          .rest = after + lacking - size,
+                          .keep = {0, at->next}};
 }
 
 static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
@@ -70,21 +81,26 @@ static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t
     return (struct place){.at = block_start(at),
                           .lacking = block_size(at),
                           .space = block_size(at),
+                          .rest = before + block_size(at) + after - size,
                           .keep = {at->previous, at->next}};
 }
 
+/* Of places that lack as much, the one that the request fills best: short rests are of use to few.
+ */
 static bool is_better(const struct place *a, const struct place *b) {
-    return a->lacking < b->lacking || (a->lacking == b->lacking && a->at < b->at);
+    if (a->lacking != b->lacking)
+        return a->lacking < b->lacking;
+    return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
 /* Neither addresses of another zone, nor those that hold what could not be unmapped. */
 static bool is_open(const struct bfc_pool *pool, block_index bare, enum block_zone zone) {
-    const struct page_array *table = &pool->paging->table;
+    const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
     if (block_zone(at) != zone || !pool->paging->lost)
         return block_zone(at) == zone;
     uint32_t first = page_table_find(table, block_start(at));
-    return first == table->count || table->all[first].start >= block_end(at);
+    return first == table->count || page_table_at(table, first)->start >= block_end(at);
 }
 
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
@@ -114,7 +130,7 @@ static struct place widest_place(const struct bfc_pool *pool, uint64_t granules)
 }
 
 static uint64_t room_below_limit(const struct bfc_pool *pool) {
-    uint64_t taken = pool->stats->reserved + pool->paging->moving;
+    uint64_t taken = pool->stats->reserved + pool->paging->moving + pool->releasing;
     uint64_t room = bfc_subtract_saturating(pool->config.limit, taken);
     return room & ~(pool->paging->calls.granule - 1);
 }
@@ -180,7 +196,7 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
-    if (!page_array_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
+    if (!page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
         !donors_take(pool))
         return PLAN_NO_HOST_MEMORY;
     return PLAN_MADE;
