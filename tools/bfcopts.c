@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "interpose/config/options.h"
+#include "tools/text/text.h"
 
 /* BFC_GROWTH_SIZE to --growth-size */
 static void print_flag(const char *name, char *text, size_t size) {
@@ -26,21 +27,25 @@ static void print_flag(const char *name, char *text, size_t size) {
 }
 
 /* The meaning, as the table has it, and the former name if there is one. */
-static void print_meaning(const struct bfc_option *option) {
-    fputs(option->meaning, stdout);
-    if (option->former)
-        printf(" The former name %s is accepted too.", option->former);
+static const char *meaning_of(const struct bfc_option *option, char *text, size_t size) {
+    const char *former = option->former;
+    snprintf(text, size, "%s%s%s%s", option->meaning, former ? " The former name " : "",
+             former ? former : "", former ? " is accepted too." : "");
+    return text;
 }
 
+/* The meaning and what is accepted, in lines that fit the terminal. */
 static void print_help(void) {
+    unsigned width = text_width(stdout, 80);
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
-        char flag[64], accepted[256];
+        char flag[64], accepted[256], text[1024];
         print_flag(option->name, flag, sizeof flag);
+        printf("  %s=VALUE\n", flag);
+        text_wrap(meaning_of(option, text, sizeof text), 6, width, stdout);
         bfc_option_describe(option, accepted, sizeof accepted);
-        printf("  %s=VALUE\n      ", flag);
-        print_meaning(option);
-        printf("\n      VALUE: %s; default %s\n", accepted, option->standard);
+        snprintf(text, sizeof text, "VALUE: %s; default %s.", accepted, option->standard);
+        text_wrap(text, 6, width, stdout);
     }
 }
 
@@ -48,11 +53,10 @@ static void print_markdown(void) {
     puts("| variable | default | accepted | meaning |\n|---|---|---|---|");
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
-        char accepted[256];
+        char accepted[256], meaning[1024];
         bfc_option_describe(option, accepted, sizeof accepted);
-        printf("| `%s` | `%s` | %s | ", option->name, option->standard, accepted);
-        print_meaning(option);
-        puts(" |");
+        printf("| `%s` | `%s` | %s | %s |\n", option->name, option->standard, accepted,
+               meaning_of(option, meaning, sizeof meaning));
     }
 }
 

@@ -40,6 +40,7 @@ static const char help[] =
     "                   (default 1G)\n"
     "  --repeat N       passes through the trace, up to 64; figures are of all (default 1), but\n"
     "                   the time of a pair is of the last\n"
+    "  --help, --version\n"
     "\n"
     "Exit status: 0 success, also when allocations failed (the figures say how many); 1 bad "
     "input;\n"
@@ -297,6 +298,10 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(help, stdout);
+            return GOOD;
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            printf("bfcreplay %s (trace layout %d)\n", BFC_VERSION, BFC_TRACE_VERSION);
             return GOOD;
         }
         int status = take_argument(&a, argv, &i);
