@@ -67,6 +67,7 @@ def bfcrun(bfcopts):
         first = re.split(r"(?<=[a-z0-9])[.;:] ", meaning)[0].rstrip(".")
         options.append(Option(name, words_of(accepted) or value_of(name), first))
     options.append(Option("library", FILE, "the libbfcpreload.so to preload"))
+    options.append(Option("show-config", None, "show the settings in force and where each came from"))
     return Tool("bfcrun", "program", options + common())
 
 
