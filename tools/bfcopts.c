@@ -6,17 +6,24 @@
  * bfcopts names           the variables' names, one a line
  * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts former          bfcrun's options of former names, one a line
- * bfcopts --help, --version
- * bfcopts check NAME=VALUE…
- *                         prints each with the variable's present name and ends with 0 when all
- *                         are accepted; otherwise ends with 1 after one line on standard error
- *                         that names the first that is not accepted, and what is
+ * bfcopts config [NAME...]
+ *                         prints each variable's value in force and where it came from; NAMEs are
+ *                         those that bfcrun's options have set. Ends with 1 after a line on
+ * standard error for each setting that is not accepted bfcopts --help, --version bfcopts check
+ * NAME=VALUE… prints each with the variable's present name and ends with 0 when all are accepted;
+ * otherwise ends with 1 after one line on standard error that names the first that is not accepted,
+ * and what is
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
-#include "interpose/config/options.h"
+#include "interpose/config/settings_file.h"
+#include "tools/text/text.h"
 
 /* BFC_GROWTH_SIZE to --growth-size */
 static void print_flag(const char *name, char *text, size_t size) {
@@ -26,21 +33,25 @@ static void print_flag(const char *name, char *text, size_t size) {
 }
 
 /* The meaning, as the table has it, and the former name if there is one. */
-static void print_meaning(const struct bfc_option *option) {
-    fputs(option->meaning, stdout);
-    if (option->former)
-        printf(" The former name %s is accepted too.", option->former);
+static const char *meaning_of(const struct bfc_option *option, char *text, size_t size) {
+    const char *former = option->former;
+    snprintf(text, size, "%s%s%s%s", option->meaning, former ? " The former name " : "",
+             former ? former : "", former ? " is accepted too." : "");
+    return text;
 }
 
+/* The meaning and what is accepted, in lines that fit the terminal. */
 static void print_help(void) {
+    unsigned width = text_width(stdout, 80);
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
-        char flag[64], accepted[256];
+        char flag[64], accepted[256], text[1024];
         print_flag(option->name, flag, sizeof flag);
+        printf("  %s=VALUE\n", flag);
+        text_wrap(meaning_of(option, text, sizeof text), 6, width, stdout);
         bfc_option_describe(option, accepted, sizeof accepted);
-        printf("  %s=VALUE\n      ", flag);
-        print_meaning(option);
-        printf("\n      VALUE: %s; default %s\n", accepted, option->standard);
+        snprintf(text, sizeof text, "VALUE: %s; default %s.", accepted, option->standard);
+        text_wrap(text, 6, width, stdout);
     }
 }
 
@@ -48,11 +59,10 @@ static void print_markdown(void) {
     puts("| variable | default | accepted | meaning |\n|---|---|---|---|");
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
-        char accepted[256];
+        char accepted[256], meaning[1024];
         bfc_option_describe(option, accepted, sizeof accepted);
-        printf("| `%s` | `%s` | %s | ", option->name, option->standard, accepted);
-        print_meaning(option);
-        puts(" |");
+        printf("| `%s` | `%s` | %s | %s |\n", option->name, option->standard, accepted,
+               meaning_of(option, meaning, sizeof meaning));
     }
 }
 
@@ -112,6 +122,88 @@ static int check_all(int count, char **assignments) {
     return status;
 }
 
+/* ---- config ---- */
+
+#define MOST_OPTIONS 128
+
+struct origins {
+    struct bfc_options options;
+    char place[MOST_OPTIONS][512]; /* of each row of the table */
+};
+
+static void print_complaint(void *context, const char *line) {
+    (void)context;
+    fprintf(stderr, "%s\n", line);
+}
+
+static char *place_of(struct origins *origins, const struct bfc_option *option) {
+    return origins->place[option - bfc_option_table];
+}
+
+static void remember_line(void *context, const struct bfc_option *option, const char *path,
+                          unsigned line) {
+    snprintf(place_of(context, option), sizeof((struct origins *)context)->place[0], "%s:%u", path,
+             line);
+}
+
+/* A variable counts if it is accepted, a former name where the present one is not set. */
+static void remember_environment(struct origins *origins) {
+    struct bfc_options ignored;
+    for (size_t i = 0; i < bfc_option_count; i++) {
+        const struct bfc_option *option = &bfc_option_table[i];
+        const char *former = option->former ? getenv(option->former) : NULL;
+        const char *value = getenv(option->name) ? getenv(option->name) : former;
+        if (value && bfc_option_set(&ignored, option, value))
+            snprintf(place_of(origins, option), sizeof origins->place[0], "environment");
+    }
+}
+
+static void remember_command_line(struct origins *origins, int count, char **names) {
+    for (int i = 0; i < count; i++) {
+        const struct bfc_option *option = bfc_option_find(names[i]);
+        if (option)
+            snprintf(place_of(origins, option), sizeof origins->place[0], "command line");
+    }
+}
+
+static void print_file(const char *path) {
+    if (access(path, F_OK) == 0)
+        printf("# %s\n", path);
+    else
+        printf("# %s (%s)\n", path, errno == ENOENT ? "not there" : strerror(errno));
+}
+
+static void print_origins(const struct origins *origins) {
+    struct text_table table = {.columns = 3};
+    for (size_t i = 0; i < bfc_option_count; i++) {
+        char value[256];
+        bfc_option_print(&origins->options, bfc_option_table[i].name, value, sizeof value);
+        text_table_add(&table,
+                       (const char *const[]){bfc_option_table[i].name, value,
+                                             origins->place[i][0] ? origins->place[i] : "default"});
+    }
+    text_table_print(&table, stdout, 0);
+    text_table_free(&table);
+}
+
+static int print_config(int count, char **names) {
+    static struct origins origins;
+    char path[4096];
+    struct bfc_settings_listener listener = {print_complaint, remember_line, &origins};
+    bfc_options_init(&origins.options);
+    unsigned errors = 0;
+    if (!getauxval(AT_SECURE))
+        errors += bfc_settings_read_all(&origins.options, environ, &listener);
+    errors += bfc_options_read(&origins.options, environ, print_complaint, NULL);
+    remember_environment(&origins);
+    remember_command_line(&origins, count, names);
+    print_file(BFC_SYSTEM_SETTINGS);
+    if (bfc_user_settings(environ, path, sizeof path))
+        print_file(path);
+    print_origins(&origins);
+    return errors != 0;
+}
+
 static void print_version_number(void) {
     puts(BFC_VERSION);
 }
@@ -122,6 +214,7 @@ static void print_version(void) {
 
 static const char usage[] =
     "usage: bfcopts help | markdown | names | flags | former | version | check NAME=VALUE...\n"
+    "       bfcopts config [NAME...]\n"
     "       bfcopts --help | --version\n";
 
 static void print_usage(void) {
@@ -139,6 +232,8 @@ static const struct command {
 
 int main(int count, char **arguments) {
     const char *command = count > 1 ? arguments[1] : "";
+    if (strcmp(command, "config") == 0)
+        return print_config(count - 2, arguments + 2);
     if (strcmp(command, "check") == 0)
         return check_all(count - 2, arguments + 2);
     for (size_t i = 0; count == 2 && i < sizeof commands / sizeof *commands; i++)

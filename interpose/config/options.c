@@ -394,13 +394,14 @@ struct complaint {
     char line[512];
 };
 
-static void complain_malformed(struct complaint *complaint, const struct bfc_option *option,
-                               const char *value) {
-    char accepted[160];
+static void complain_malformed(struct complaint *complaint, const struct bfc_options *options,
+                               const struct bfc_option *option, const char *value) {
+    char accepted[160], held[64];
     bfc_option_describe(option, accepted, sizeof accepted);
+    bfc_option_print(options, option->name, held, sizeof held);
     snprintf(complaint->line, sizeof complaint->line,
-             "bfcpreload: %s=%.128s is not accepted: expected %s; the default %s holds",
-             option->name, value, accepted, option->standard);
+             "bfcpreload: %s=%.128s is not accepted: expected %s; %s%s holds", option->name, value,
+             accepted, strcmp(held, option->standard) == 0 ? "the default " : "", held);
     complaint->complain(complaint->context, complaint->line);
 }
 
@@ -454,7 +455,7 @@ static bool read_variable(struct bfc_options *options, const char *variable, boo
         return true;
     if (complaint->complain) {
         if (option)
-            complain_malformed(complaint, option, equals + 1);
+            complain_malformed(complaint, options, option, equals + 1);
         else
             complain_unknown(complaint, name, equals + 1);
     }

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "interpose/config/fork_check.h"
 #include "interpose/config/roads.h"
+#include "interpose/config/settings_file.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/scratch.h"
@@ -53,7 +55,7 @@ static void print_complaints(const struct bfc_process *process, struct complaint
     for (unsigned i = 0; i < complaints->kept; i++)
         bfc_log_line(complaints->lines[i], sizeof complaints->lines[i]);
     if (process->refuse)
-        bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the variables are mended");
+        bfc_log(BFC_LOG_ERROR, "BFC_STRICT=1: allocations fail until the settings are mended");
 }
 
 /* Whether the pattern matches the executable's file name or the name that it was called by. */
@@ -115,14 +117,32 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
                                "every call goes to the driver");
 }
 
+/*
+ * Whether the process has more rights than its user gave it (setuid): that user's files must not
+ * steer it. A reference to getauxval would cost every process the check of one version more.
+ */
+static bool has_more_rights(void) {
+    unsigned long (*get)(unsigned long);
+    *(void **)&get = bfc_bound_function("getauxval");
+    return !get || get(AT_SECURE);
+}
+
+/* What files and variables say; returns how many complaints there were. */
+static unsigned read_settings(struct bfc_options *options, struct complaints *complaints) {
+    char *const *environment = *(char ***)libc_variable("environ");
+    struct bfc_settings_listener listener = {.complain = keep_complaint, .context = complaints};
+    unsigned errors =
+        has_more_rights() ? 0 : bfc_settings_read_all(options, environment, &listener);
+    return errors + bfc_options_read(options, environment, keep_complaint, complaints);
+}
+
 /* Several threads may get here at once: each makes its own state, and the first to publish wins. */
 static struct bfc_process *make_process(struct complaints *complaints) {
     struct bfc_process *process = bfc_fork_check_map(sizeof *process);
     if (!process)
         return NULL;
     bfc_options_init(&process->options);
-    process->configuration_errors = bfc_options_read(
-        &process->options, *(char ***)libc_variable("environ"), keep_complaint, complaints);
+    process->configuration_errors = read_settings(&process->options, complaints);
     store_complaints(process, complaints);
     bool watched = is_watched();
     const char *objection = find_objection(&process->options);

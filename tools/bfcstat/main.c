@@ -13,11 +13,11 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/shared_folder.h"
+#include "tools/text/text.h"
 
 static const char usage[] =
     "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
@@ -55,11 +55,6 @@ static const char usage[] =
 /* More removed segments than that are only counted. */
 #define SWEPT_SHOWN 4
 
-static size_t terminal_width(void) {
-    struct winsize size;
-    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 static void report_odd_segments(const struct findings *findings) {
     for (size_t i = 0; i < findings->refused_count; i++)
         fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
@@ -83,7 +78,7 @@ static int list_jobs(const struct request *request, int directory) {
     else if (request->format == AS_PROMETHEUS)
         show_jobs_prometheus(&findings, stdout);
     else
-        show_jobs_text(&findings, terminal_width(), stdout);
+        show_jobs_text(&findings, text_width(stdout, 0), stdout);
     report_odd_segments(&findings);
     bool none_shown = findings.job_count == 0 && findings.refused_count > 0;
     free_findings(&findings);

@@ -30,6 +30,15 @@ size_t text_utf8_length(const char *text, size_t length);
 /* What a terminal may be shown: control characters and bytes that are not UTF-8 become '?'. */
 char *text_printable(const char *foreign, char *text, size_t size);
 
+/*
+ * Prints words, and a line feed after the last; each line begins with `indent` blanks and has at
+ * most `width` columns, but for a word that is longer. The text is ASCII.
+ */
+void text_wrap(const char *words, unsigned indent, unsigned width, FILE *stream);
+
+/* The columns of the terminal that `stream` is; `otherwise` where it is none. */
+unsigned text_width(FILE *stream, unsigned otherwise);
+
 /* A table: columns as wide as their widest cell, two blanks between them. */
 #define TEXT_COLUMNS 12u
 #define TEXT_CELL 320u

@@ -86,7 +86,8 @@ static CUresult begin_again(CUstream stream, bool per_thread, CUstreamCaptureMod
 }
 
 SIM_PAIR(cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, SIM_CURRENT,
-         (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void *callback, void *data),
+         (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, sim_recapture_callback callback,
+          void *data),
          ((void)callback, (void)data, begin_again(stream, per_thread, mode, graph)))
 
 // CUDA 13.1. What it bars is not documented: here what a relaxed one does.
@@ -122,7 +123,8 @@ static CUresult finish_graphics(CUstream handle, bool per_thread) {
 }
 
 SIM_PAIR(cuStreamBeginCaptureToCig, cuStreamBeginCaptureToCig_ptsz, SIM_CURRENT,
-         (CUstream stream, void *parameters), begin_graphics(stream, per_thread, parameters))
+         (CUstream stream, sim_cig_parameters parameters),
+         begin_graphics(stream, per_thread, parameters))
 SIM_PAIR(cuStreamEndCaptureToCig, cuStreamEndCaptureToCig_ptsz, SIM_CURRENT, (CUstream stream),
          finish_graphics(stream, per_thread))
 

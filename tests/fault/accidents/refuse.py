@@ -11,7 +11,7 @@ differently must show that code: errors come through as they are, or do no harm.
 
 Of a function's calls in a program the first ten are refused, the last, and one that is drawn from a
 seed: BFC_REFUSALS in the environment, or else the commit, so that each commit looks elsewhere and
-finds the same again. BFC_REFUSALS=all refuses every call, BFC_REFUSALS=everywhere also in the
+finds the same again; in sources without git the word none. BFC_REFUSALS=all refuses every call, BFC_REFUSALS=everywhere also in the
 programs after --more.
 """
 
@@ -94,8 +94,11 @@ def fault_of(usual, run):
 def seed_of_commit():
     """The commit's name, or a word where there is none."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    done = subprocess.run(["git", "-C", folder, "rev-parse", "--short=12", "HEAD"],
-                          capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(["git", "-C", folder, "rev-parse", "--short=12", "HEAD"],
+                              capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return "none"
     return done.stdout.strip() or "none"
 
 

@@ -239,7 +239,7 @@ class Installed(unittest.TestCase):
             )
             (bfcrun,) = (
                 os.path.join(place, "bfcrun") for place, _, files in os.walk(folder)
-                if "bfcrun" in files
+                if "bfcrun" in files and os.path.basename(place) == "bin"
             )
             env = environment()
             del env["BFC_BUILD"]

@@ -1,5 +1,6 @@
 /* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/planner.md.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,18 +41,26 @@ static const struct command {
                 {"plot", command_plot},
                 {"period", command_period}};
 
+/* Answers --help and --version, before or behind a command; false: neither is there. */
+static bool tell(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+        if (asked || (i == 1 && strcmp(argv[i], "help") == 0))
+            fputs(help, stdout);
+        else if (strcmp(argv[i], "--version") == 0)
+            puts("bfcplan " BFC_VERSION);
+        else
+            continue;
+        return true;
+    }
+    return false;
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         return command_misuse("no command; accepted are solve, check, lifetimes, plot, period");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        fputs(help, stdout);
+    if (tell(argc, argv))
         return EXIT_GOOD;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        puts("bfcplan " BFC_VERSION);
-        return EXIT_GOOD;
-    }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

@@ -1,0 +1,198 @@
+/* Settings files: found, opened with care, and read line by line. */
+#include "interpose/config/settings_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/compiler.h"
+#include "base/open.h"
+#include "base/shared_folder.h"
+#include "interpose/host/scratch.h"
+
+struct reading {
+    struct bfc_options *options;
+    const struct bfc_settings_listener *listener;
+    const char *path;
+    unsigned line, errors;
+    bool former; /* this pass takes former names, the next one present names */
+};
+
+static void complain(struct reading *reading, const char *format, ...) PRINTF_LIKE(2, 3);
+
+static void complain(struct reading *reading, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    int used = snprintf(line, sizeof line, "bfcpreload: %.256s:", reading->path);
+    if (reading->line)
+        used += snprintf(line + used, sizeof line - (size_t)used, "%u:", reading->line);
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
+    va_end(arguments);
+    reading->errors++;
+    if (reading->listener->complain)
+        reading->listener->complain(reading->listener->context, line);
+}
+
+/* ---- lines ---- */
+
+/* What is between the blanks at both ends of text[0..length), ended by NUL there. */
+static char *trim(char *text, size_t length) {
+    while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+        length--;
+    text[length] = '\0';
+    return text + strspn(text, " \t");
+}
+
+static void take(struct reading *reading, const struct bfc_option *option, const char *value) {
+    char accepted[160];
+    bfc_option_describe(option, accepted, sizeof accepted);
+    if (strcmp(option->name, "BFC_DEEPBIND") == 0)
+        complain(reading, " BFC_DEEPBIND counts in the environment alone, since it is needed before"
+                          " this file is read");
+    else if (!bfc_option_set(reading->options, option, value))
+        complain(reading, " %s=%.64s is not accepted: expected %s", option->name, value, accepted);
+    else if (reading->listener->taken)
+        reading->listener->taken(reading->listener->context, option, reading->path, reading->line);
+}
+
+/* `text` is one line, which may be cut up. What no pass can take is reported in the first. */
+static void read_line(struct reading *reading, char *text, size_t length) {
+    char *name = trim(text, length), *equals = strchr(name, '=');
+    if (*name == '\0' || *name == '#')
+        return;
+    char *value = equals ? trim(equals + 1, strlen(equals + 1)) : NULL;
+    name = equals ? trim(name, (size_t)(equals - name)) : name;
+    const struct bfc_option *option = equals ? bfc_option_find(name) : NULL;
+    if (option && reading->former == (strcmp(option->name, name) != 0))
+        take(reading, option, value);
+    else if (!option && reading->former && !equals)
+        complain(reading, " '%.64s' is not NAME=value", name);
+    else if (!option && reading->former)
+        complain(reading, " %.64s: no such variable; bfcrun --help lists them", name);
+}
+
+/* Control characters would reach the terminal in a complaint, and NUL would hide what follows. */
+static void make_printable(char *text, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') || text[i] == 0x7f)
+            text[i] = text[i] == '\r' && text[i + 1] == '\n' ? ' ' : '?';
+}
+
+/* Works on a copy of each line, since they are read twice. */
+static void read_lines(struct reading *reading, const char *text) {
+    char line[1024];
+    for (reading->line = 1; *text; reading->line++) {
+        size_t length = strcspn(text, "\n");
+        if (length < sizeof line) {
+            memcpy(line, text, length);
+            line[length] = '\0';
+            read_line(reading, line, length);
+        } else if (reading->former) {
+            complain(reading, " longer than %zu characters", sizeof line - 1);
+        }
+        text += length + (text[length] == '\n');
+    }
+}
+
+/* ---- files ---- */
+
+/* Reads all of it; -1 with errno set, EFBIG if it does not fit. */
+static ssize_t read_whole(int file, char *text, size_t size) {
+    size_t used = 0;
+    for (ssize_t got = 1; got != 0;) {
+        got = read(file, text + used, size - used);
+        if (got < 0 && errno != EINTR)
+            return -1;
+        used += got > 0 ? (size_t)got : 0;
+        if (used == size) {
+            errno = EFBIG;
+            return -1;
+        }
+    }
+    return (ssize_t)used;
+}
+
+static const char *find_objection(int file, bool only_own) {
+    struct stat status;
+    if (!bfc_file_status(file, &status) || !S_ISREG(status.st_mode))
+        return " not a regular file";
+    if (only_own && status.st_uid != geteuid() && status.st_uid != 0)
+        return " belongs to another user: not read";
+    return only_own && (status.st_mode & S_IWOTH) ? " everyone may write it: not read" : NULL;
+}
+
+static void read_open_file(struct reading *reading, int file, bool only_own, char *text) {
+    const char *objection = find_objection(file, only_own);
+    ssize_t length = objection ? 0 : read_whole(file, text, BFC_SETTINGS_MOST);
+    if (objection)
+        complain(reading, "%s", objection);
+    else if (length < 0 && errno == EFBIG)
+        complain(reading, " larger than %u bytes", BFC_SETTINGS_MOST - 1);
+    else if (length < 0)
+        complain(reading, " cannot be read (error %d)", errno);
+    if (length <= 0)
+        return;
+    text[length] = '\0';
+    make_printable(text, (size_t)length);
+    for (int pass = 0; pass < 2; pass++) {
+        reading->former = pass == 0;
+        read_lines(reading, text);
+    }
+}
+
+unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool only_own,
+                           const struct bfc_settings_listener *listener) {
+    struct reading reading = {.options = options, .listener = listener, .path = path};
+    int cancel = bfc_cancel_disable();
+    int file = bfc_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    if (file >= 0) {
+        char *text = bfc_scratch_begin(BFC_SETTINGS_MOST + 1);
+        if (text)
+            read_open_file(&reading, file, only_own, text);
+        bfc_scratch_end(text, BFC_SETTINGS_MOST + 1);
+        close(file);
+    } else if (errno == EACCES && !only_own) {
+        complain(&reading, " permission denied");
+    } /* a home that this process cannot enter has no file for it */
+    bfc_cancel_restore(cancel);
+    return reading.errors;
+}
+
+/* ---- both ---- */
+
+static const char *find_variable(char *const *environment, const char *name) {
+    size_t length = strlen(name);
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+bool bfc_user_settings(char *const *environment, char *path, size_t size) {
+    const char *folder = find_variable(environment, "XDG_CONFIG_HOME"), *within = "";
+    if (!folder || folder[0] != '/') {
+        folder = find_variable(environment, "HOME");
+        within = "/.config";
+    }
+    if (!folder || folder[0] != '/')
+        return false;
+    int length = snprintf(path, size, "%s%s/" BFC_USER_SETTINGS, folder, within);
+    return length > 0 && (size_t)length < size;
+}
+
+unsigned bfc_settings_read_all(struct bfc_options *options, char *const *environment,
+                               const struct bfc_settings_listener *listener) {
+    unsigned errors = bfc_settings_read(options, BFC_SYSTEM_SETTINGS, false, listener);
+    char *path = bfc_scratch_begin(PATH_MAX);
+    if (path && bfc_user_settings(environment, path, PATH_MAX))
+        errors += bfc_settings_read(options, path, true, listener);
+    bfc_scratch_end(path, PATH_MAX);
+    return errors;
+}

@@ -1,0 +1,40 @@
+/*
+ * The settings files: the BFC_ variables as lines NAME=value, for the whole machine and for a user.
+ * Lines that are empty or begin with # say nothing; blanks around name and value do not count.
+ * Where both files set a variable the user's counts, and the environment comes before both.
+ *
+ * Nothing here allocates or prints. No descriptor stays open, and errno may change.
+ */
+#ifndef BFC_INTERPOSE_SETTINGS_FILE_H
+#define BFC_INTERPOSE_SETTINGS_FILE_H
+
+#include "interpose/config/options.h"
+
+#define BFC_SYSTEM_SETTINGS "/etc/bfcpreload.conf"
+#define BFC_USER_SETTINGS "bfcpreload.conf" /* in $XDG_CONFIG_HOME, or else ~/.config */
+#define BFC_SETTINGS_MOST 65536u            /* bytes of a file */
+
+/* Who hears of what is found; both may be NULL. */
+struct bfc_settings_listener {
+    void (*complain)(void *context, const char *line); /* a finished line without newline */
+    void (*taken)(void *context, const struct bfc_option *option, const char *path, unsigned line);
+    void *context;
+};
+
+/* The path of the user's file; false: the environment names none. XDG_CONFIG_HOME counts only if
+ * it is absolute, as its specification has it. */
+bool bfc_user_settings(char *const *environment, char *path, size_t size);
+
+/*
+ * Reads one file into `options`; a line that is not accepted changes nothing. `only_own`: a file
+ * that belongs neither to the effective user nor to root is refused, since it says where files are
+ * written. Returns how many complaints there were; a missing file is none.
+ */
+unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool only_own,
+                           const struct bfc_settings_listener *listener);
+
+/* Reads both files. Not for a process that runs with more rights than its user (AT_SECURE). */
+unsigned bfc_settings_read_all(struct bfc_options *options, char *const *environment,
+                               const struct bfc_settings_listener *listener);
+
+#endif
