@@ -127,6 +127,11 @@ static bool read_waiters(int file, const uint8_t *uuid, struct bfc_other_job *jo
     return true;
 }
 
+static bool read_awaited(int file, struct bfc_other_job *job) {
+    return read_at(file, &job->awaited, sizeof job->awaited,
+                   offsetof(struct bfc_segment_header, awaited));
+}
+
 static bool look_at_job(void *context, int directory, const struct bfc_segment_name *name) {
     struct search *search = context;
     struct bfc_other_job *job = &search->found[search->count];
@@ -137,7 +142,7 @@ static bool look_at_job(void *context, int directory, const struct bfc_segment_n
         return true;
     *job = (struct bfc_other_job){.pid = name->pid};
     if (!is_dead(file) && read_job_command(file, job) && read_pools(file, search->uuid, job) &&
-        read_waiters(file, search->uuid, job))
+        read_waiters(file, search->uuid, job) && read_awaited(file, job))
         search->count++;
     close(file);
     return search->count < search->most;

@@ -19,6 +19,7 @@ struct bfc_other_job {
     uint64_t in_use, cached; /* on the device, in bytes */
     char command[64];
     struct bfc_waiter waiters[BFC_WAITERS]; /* on the device; as they stand, see segment/queue.h */
+    struct bfc_awaited awaited;             /* as it was told last */
 };
 
 /* Lists living jobs with memory on the device of this UUID, at most `most`; returns how many. */

@@ -13,7 +13,8 @@
 /* Whether somebody waits for what this process frees. */
 extern bool bfc_frees_are_awaited;
 
-/* After a free, if so: has the helper tell those who wait. */
+/* After a free, if so: hands over what completes what is waited for, and has the helper tell those
+ * who wait. */
 void bfc_helper_tell_waiters(void);
 
 static inline void bfc_helper_note_free(void) {
