@@ -21,4 +21,10 @@ void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *job
 void bfc_announce_here(const struct bfc_arena *arena, const struct bfc_other_job *jobs,
                        size_t count, uint64_t bytes, uint64_t free_bytes);
 
+/*
+ * A pool is new: what is waited for on its device is looked up, since those who wait do not know of
+ * it yet. Only where this process would wait too (BFC_WAIT).
+ */
+void bfc_announce_to_new(const struct bfc_arena *arena);
+
 #endif
