@@ -33,6 +33,13 @@ class Moments(JobsTest):
     def halted(self, call, *actions, **settings):
         return self.start(*actions, SIM_HALT=f"{call}:{self.here}", **settings)
 
+    def cacher(self, mib, **settings):
+        """Its helper thread, which stops when it gives back what it caches, is there."""
+        job = self.halted("cuMemFree_v2@1", "alloc", mib, "free", "wait", **settings)
+        self.assertEqual(job.until_ready(), ["0"])
+        job.pool()
+        return job
+
     def is_halted(self, job):
         """Waits until it stands at its moment; False: it has ended without, or waits for a line."""
         for _ in range(30000):
@@ -101,8 +108,7 @@ class Moments(JobsTest):
         """On request, by its helper thread: for one that waits, and for one that does not."""
         for wait in ("0", "90"):
             with self.subTest(wait=wait):
-                victim = self.halted("cuMemFree_v2@1", "alloc", 160, "free", "wait")
-                victim.until_ready()
+                victim = self.cacher(160)
                 job = self.start("alloc", 200, "wait", BFC_WAIT=wait)
                 self.assertTrue(self.is_halted(victim))
                 self.kill(victim)
@@ -162,8 +168,7 @@ class Moments(JobsTest):
 
     def test_a_hung_neighbour(self):
         """Its helper thread is stuck in the driver."""
-        neighbour = self.halted("cuMemFree_v2@1", "alloc", 100, "free", "wait")
-        neighbour.until_ready()
+        neighbour = self.cacher(100)
         first = self.start("alloc", 200)
         self.assertTrue(self.is_halted(neighbour))
         self.assertEqual(first.results(), ["2"])
@@ -182,35 +187,51 @@ class Moments(JobsTest):
         results = job.results()
         giver.until_ready()
         self.assertEqual(self.start("alloc", 250, BFC_WAIT="90").results(), ["0"])  # nothing is lost
-        giver.end()
+        giver.go_on()
+        giver.process.wait(timeout=100)
         return results
 
-    def calls_of(self, side, **settings):
-        """The functions that the waiter (0) or the other one (1) calls of the driver, but for the program's own."""
+    def spill(self, waiter, holder):
+        """The same, but what the other one has stays."""
+        giver = self.start("alloc", 160, "wait", **holder)
+        giver.until_ready()
+        results = self.start("alloc", 200, "free", "alloc", 190, BFC_SPILL="200M", **waiter).results()
+        self.assertEqual(self.start("alloc", 190, BFC_SPILL="200M").results(), ["0"])
+        giver.go_on()
+        giver.process.wait(timeout=100)
+        return results
+
+    def calls_of(self, side, play):
+        """The functions that the waiter (0) or the other one (1) calls of the driver, but for the program's own.
+        One whose device has no UUID is not known to the others, who then wait until it ends."""
         stats = self.share + "-stats"
-        each = [settings, {}] if side == 0 else [{}, settings]
+        each = [{}, {}]
         each[side]["SIM_STATS"] = stats
-        self.assertEqual(self.play(*each), ["0", "0"])
+        self.assertEqual(play(*each), ["0", "0"])
         with open(stats, encoding="utf-8") as lines:
             calls = json.loads(lines.readline())["calls"]
-        return sorted(set(calls) - {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent"})
+        return sorted(set(calls) - {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuCtxSynchronize",
+                                    "cuDeviceGetUuid"})
 
-    def refuse(self, side, **settings):
-        for name in self.calls_of(side, **settings):
+    def refuse(self, side, play):
+        for name in self.calls_of(side, play):
             for number in range(1, MOMENTS + 1):
                 for code in (2, 304):
                     with self.subTest(side=side, name=name, number=number, code=code):
-                        each = [dict(settings), {}] if side == 0 else [{}, dict(settings)]
+                        each = [{}, {}]
                         each[side]["SIM_FAIL"] = f"{name}@{number}:{code}"
-                        results = self.play(*each)
+                        results = play(*each)
                         self.assertEqual(len(results), 2)
                         self.assertLessEqual(set(results), ANSWERS)
 
     def test_a_refused_call_of_one_that_waits(self):
-        self.refuse(0)
+        self.refuse(0, self.play)
 
     def test_a_refused_call_of_one_that_gives(self):
-        self.refuse(1)
+        self.refuse(1, self.play)
+
+    def test_a_refused_call_of_one_that_spills(self):
+        self.refuse(0, self.spill)
 
 
 if __name__ == "__main__":
