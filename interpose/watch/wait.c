@@ -54,6 +54,7 @@ struct wait {
     size_t jobs, waiters;
     struct bfc_other_job job[MOST_JOBS];
     struct bfc_waiting all[MOST_WAITERS];
+    struct bfc_claimant claimants[MOST_JOBS];
 };
 
 /* ---- the slot ---- */
@@ -143,6 +144,17 @@ static bool steps_aside(struct wait *wait) {
     return true;
 }
 
+/* Some who hold memory of our device wait for that of another one, and they perhaps for us. */
+static bool is_stuck_across_devices(struct wait *wait) {
+    bool some = false;
+    for (size_t i = 0; i < wait->jobs; i++)
+        some |= wait->job[i].waits_elsewhere;
+    size_t own = 0, count = some ? bfc_claimants_find(wait->claimants, MOST_JOBS) : 0;
+    while (own < count && wait->claimants[own].pid != wait->published->pid)
+        own++;
+    return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
+}
+
 static void look_at_queue(struct wait *wait) {
     const struct bfc_arena *arena = wait->want->arena;
     uint64_t now = bfc_kernel_now_ns();
@@ -162,6 +174,7 @@ static void look_at_queue(struct wait *wait) {
             reach = bfc_add_saturating(reach, wait->job[i].in_use + wait->job[i].cached);
     }
     wait->turn = bfc_queue_turn(wait->all, wait->waiters, own, reach);
+    wait->turn.is_stuck = wait->turn.is_stuck || is_stuck_across_devices(wait);
     bfc_store_relaxed(&wait->slot->position, wait->turn.position);
 }
 

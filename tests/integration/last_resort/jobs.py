@@ -61,6 +61,14 @@ class Job:
         done = subprocess.run([BFCSTAT, "--json", str(self.pid)], capture_output=True, text=True, timeout=60)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
+    def until_waiting_on(self, device):
+        for _ in range(1000):
+            shown = self.shown()
+            if shown and any(pool["device"] == device and pool["waiting"] for pool in shown["pools"]):
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"it does not wait on device {device}: " + self.said())
+
     def pool(self):
         shown = self.shown()
         return shown["pools"][0] if shown and shown["pools"] else None

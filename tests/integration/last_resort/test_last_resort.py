@@ -205,6 +205,40 @@ class LastResort(JobsTest):
         younger.process.wait()
         self.assertEqual(older.results(), ["0"])
 
+    def test_of_waiters_on_two_devices_the_younger_is_told(self):
+        """Each holds what the other one waits for, on another device; a third one waits in vain for neither."""
+        first = self.start("alloc", 160, "wait", "device", 1, "alloc", 150, BFC_WAIT="3600", SIM_DEVICES="2")
+        second = self.start("device", 1, "alloc", 160, "wait", "device", 0, "alloc", 150, "wait", "free", "wait",
+                            BFC_WAIT="3600", SIM_DEVICES="2")
+        first.until_ready()
+        second.until_ready()
+        first.go_on()
+        first.until_waiting_on(1)
+        second.go_on()
+        self.assertEqual(second.until_ready(), ["2"])
+        self.assertRegex(second.said(), r"  waited +[0-9.]+ s, no longer, since all jobs that wait hold what the "
+                         "others want\n")
+        first.until_waiting_on(1)
+        second.go_on()
+        self.assertEqual(first.results(), ["0"])
+
+    def test_who_waits_on_two_devices_for_one_that_works_is_not_told(self):
+        """The older one waits for what the younger one holds, who waits on another device for what a third one
+        will free."""
+        third = self.start("device", 1, "alloc", 160, "wait", "free", "wait", SIM_DEVICES="2")
+        third.until_ready()
+        younger = self.start("alloc", 160, "wait", "device", 1, "alloc", 150, SIM_DEVICES="2", BFC_WAIT="3600")
+        younger.until_ready()
+        older = self.start("alloc", 150, SIM_DEVICES="2", BFC_WAIT="3600")
+        older.until_waiting(1)
+        younger.go_on()
+        younger.until_waiting_on(1)
+        time.sleep(0.3)  # some looks
+        older.until_waiting(1)
+        third.go_on()
+        self.assertEqual(younger.results(), ["0"])
+        self.assertEqual(older.results(), ["0"])
+
     def test_one_that_can_be_served_is_not_blocked_by_one_that_cannot(self):
         """The older one wants what the younger one holds; the younger one wants little."""
         third = self.holder(60)
