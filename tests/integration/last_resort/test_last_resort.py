@@ -349,6 +349,24 @@ class LastResort(JobsTest):
         self.assertIn("  refused by   the size of the device: 256 MiB in all\n", said[1].said())
         self.assertRegex(said[0].said(), rf"  beside it +process {holder.pid} .*: 160 MiB in use, 0 B cached\n")
 
+    def test_spilling_is_suggested_with_the_size_that_suffices(self):
+        self.holder(160)
+        for actions, spill, enough in ((("alloc", 200), "0", "200M"),
+                                       (("alloc", 150, "alloc", 120), "199M", "270M"),
+                                       (("alloc", 1, "alloc", 300), "0", "300M")):
+            with self.subTest(actions=actions):
+                job = self.start(*actions, BFC_SPILL=spill)
+                self.assertEqual(job.results()[-1], "2")
+                self.assertIn(f"BFC_SPILL={enough}: in host memory, which is slower, it would have fitted\n", job.said())
+                self.assertNotIn("nothing that could be set", job.said())
+                self.assertEqual(self.start(*actions, BFC_SPILL=enough).results()[-1], "0")
+
+    def test_spilling_is_not_suggested_where_it_cannot_be_had(self):
+        for settings in ({"SIM_MAPS_HOST": "0"}, {"BFC_LAST_RESORT": "pool"}):
+            job = self.start("alloc", 300, **settings)
+            self.assertEqual(job.results(), ["2"])
+            self.assertNotIn("BFC_SPILL", job.said())
+
     def test_more_than_the_device_counts_too(self):
         job = self.start("alloc", 1, "alloc", 300, "wait")
         self.assertEqual(job.until_ready(), ["0", "2"])
