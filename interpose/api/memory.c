@@ -38,6 +38,16 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
     return result;
 }
 
+/* Whose block it is; NULL: not ours, or not ours to touch. */
+static struct bfc_arena *owner_of(CUdeviceptr pointer) {
+    return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
+}
+
+static bool is_spilled(CUdeviceptr pointer) {
+    const struct bfc_arena *arena = owner_of(pointer);
+    return arena && bfc_arena_is_host(arena);
+}
+
 /* ---- allocating ---- */
 
 /*
@@ -154,7 +164,7 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
     if (!bfc_trace_is_on())
         return result;
     if (result == CUDA_SUCCESS)
-        bfc_trace_allocation(*pointer, bytes);
+        bfc_trace_allocation(*pointer, bytes, is_spilled(*pointer));
     else if (result == CUDA_ERROR_OUT_OF_MEMORY)
         bfc_trace_out_of_memory(bytes);
     return result;
@@ -235,11 +245,6 @@ static __thread struct {
     CUdeviceptr pointer; /* 0: none */
     CUresult result;
 } answered INITIAL_EXEC;
-
-/* Whose block it is; NULL: not ours, or not ours to touch. */
-static struct bfc_arena *owner_of(CUdeviceptr pointer) {
-    return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
-}
 
 /* After a free: removes the freed block's attributes, and counts the free in the segment. */
 static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
