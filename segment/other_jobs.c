@@ -40,9 +40,33 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
 
 /* ---- the dead ---- */
 
+static bool read_at(int file, void *to, size_t size, uint64_t offset) {
+    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* A killed process that nobody has waited for yet still has its pid, and one that became another
+ * program (exec) too. */
+static bool is_dead(int file) {
+    uint32_t owner = 0;
+    return !read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) ||
+           (owner & FUTEX_OWNER_DIED);
+}
+
+static bool has_died(int directory, const struct bfc_segment_name *name) {
+    const struct bfc_segment_look look = {.name = name};
+    int file;
+    if (bfc_pid_is_free(name->pid))
+        return true;
+    if (bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
+        return false;
+    bool dead = is_dead(file);
+    close(file);
+    return dead;
+}
+
 static bool remove_if_dead(void *context, int directory, const struct bfc_segment_name *name) {
     (void)context;
-    if (bfc_pid_is_free(name->pid))
+    if (has_died(directory, name))
         bfc_segment_remove(directory, name);
     return true;
 }
@@ -58,10 +82,6 @@ struct search {
     struct bfc_other_job *found;
     size_t count, most;
 };
-
-static bool read_at(int file, void *to, size_t size, uint64_t offset) {
-    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
-}
 
 static bool read_job_command(int file, struct bfc_other_job *job) {
     if (!read_at(file, job->command, sizeof job->command,
@@ -99,13 +119,6 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
         there = true;
     }
     return there;
-}
-
-/* A killed process that nobody has waited for yet still has its pid. */
-static bool is_dead(int file) {
-    uint32_t owner = 0;
-    return !read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) ||
-           (owner & FUTEX_OWNER_DIED);
 }
 
 static bool read_all_waiters(int file, struct bfc_waiter waiters[BFC_WAITERS]) {

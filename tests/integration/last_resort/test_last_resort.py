@@ -14,7 +14,7 @@ import sys
 import time
 import unittest
 
-from jobs import BFCSTAT, Job, JobsTest, segment_exists
+from jobs import ACTOR, BFCSTAT, Job, JobsTest, segment_exists
 
 SHARE, MINUTES, CONTEXTS = (os.environ[n] for n in ("SHARE", "MINUTES", "CONTEXTS"))
 ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "40")
@@ -187,6 +187,22 @@ class LastResort(JobsTest):
                 second.end()
                 first.end()
                 holder.end()
+
+    def test_who_becomes_another_program_leaves_the_queue(self):
+        """And the next job that begins removes its segment, although its process lives."""
+        holder = self.holder(160)
+        gone = self.start("beside", 150, "wait", "exec", 60, BFC_WAIT="3600")
+        gone.until_ready()
+        gone.until_waiting(1)
+        gone.go_on()
+        while os.path.basename(os.readlink(f"/proc/{gone.pid}/exe")) == os.path.basename(ACTOR):
+            time.sleep(0.01)
+        job = self.start("alloc", 150, BFC_WAIT="90")
+        job.until_waiting(1)
+        self.assertFalse(segment_exists(gone.pid))
+        self.assertIsNone(gone.process.poll())
+        holder.go_on()
+        self.assertEqual(job.results(), ["0"])
 
     def test_of_waiters_that_block_each_other_the_younger_is_told(self):
         older = self.start("alloc", 100, "wait", "alloc", 150, BFC_WAIT="3600")
