@@ -291,7 +291,7 @@ static CUresult free_looking(CUdeviceptr pointer) {
 /* And somebody may wait for it. */
 static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     CUresult result = free_looking(pointer);
-    bfc_helper_note_free();
+    bfc_helper_note_free(true);
     return result;
 }
 
@@ -328,7 +328,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
-        bfc_helper_note_free();
+        bfc_helper_note_free(false);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)

@@ -4,6 +4,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
+#include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
 #include "segment/figures.h"
 #include "segment/queue.h"
@@ -37,7 +38,8 @@ static bool hand_over_on(const struct bfc_arena *arena) {
 void bfc_hand_over(void) {
     const struct bfc_process *process = bfc_process_if_made();
     struct bfc_arena *arena = NULL;
-    if (!process || process->options.wait <= 0 || !process->options.yield || bfc_captures_exist())
+    if (!process || process->options.wait <= 0 || !process->options.yield || bfc_captures_exist() ||
+        bfc_background_is_over())
         return;
     while ((arena = bfc_arena_next(arena)) && !hand_over_on(arena))
         ;

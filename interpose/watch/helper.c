@@ -112,9 +112,10 @@ static bool told;           /* atomic: something was freed since the helper last
 /* Those who wait are told at most this often, however often something is freed. */
 #define TELL_EVERY_NS (2L * 1000 * 1000)
 
-void bfc_helper_tell_waiters(void) {
+void bfc_helper_tell_waiters(bool may_wait) {
     struct bfc_segment_header *published = bfc_segment_published();
-    bfc_hand_over();
+    if (may_wait)
+        bfc_hand_over();
     if (!published || bfc_exchange_acq_rel(&told, true))
         return;
     bfc_add_fetch_acq_rel(&published->request, 1);
