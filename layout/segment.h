@@ -172,6 +172,19 @@ struct bfc_waiter {
     uint32_t zero;
 };
 
+/*
+ * What somebody in another job waits for, which this job may free: a waiter whose turn it is writes
+ * it, moves it on, and wakes the helper thread as for a request.
+ */
+struct bfc_awaited {
+    uint64_t until_ns; /* it holds until then; 0: nobody waits */
+    uint64_t bytes;    /* asked for */
+    /* That this job would have to give, if all others gave what they only cache: then the waiter
+     * could be served. */
+    uint64_t from_here;
+    uint64_t device_uuid[2];
+};
+
 /* ---- a pool's section ---- */
 
 /*
@@ -377,12 +390,9 @@ struct bfc_segment_header {
     uint64_t forwarded_frees[BFC_FORWARD_REASONS];
     uint64_t bypassed_calls[BFC_BYPASS_KINDS];
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
-    /* Until then somebody waits for so many bytes, which this job may free: a waiter whose turn it
-     * is moves it on, and wakes the helper thread as for a request. */
-    uint64_t awaited_until_ns;
-    uint64_t awaited_bytes;
+    struct bfc_awaited awaited;
     struct bfc_waiter waiters[BFC_WAITERS];
-    uint64_t reserved_for_growth[22]; /* zero */
+    uint64_t reserved_for_growth[19]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u
@@ -403,6 +413,7 @@ _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
                "no padding");
 _Static_assert(sizeof(struct bfc_waiter) == 40, "no padding");
+_Static_assert(sizeof(struct bfc_awaited) == 40, "no padding");
 _Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
 _Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,

@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #define BFC_TRACE_MAGIC "BFCTRAC"
-#define BFC_TRACE_VERSION 1
+#define BFC_TRACE_VERSION 2
+/* Readers take this one too: its records have no `memory`, but zero there. */
+#define BFC_TRACE_OLDEST_VERSION 1
 #define BFC_TRACE_BYTE_ORDER 0x01020304u
 #define BFC_TRACE_BLOCK_MAGIC 0x4b4c4254u /* "TBLK" on a little-endian machine */
 #define BFC_TRACE_MOST_RECORDS 65536u     /* in a block */
@@ -55,6 +57,12 @@ enum bfc_trace_op {
     BFC_TRACE_OPS
 };
 
+enum bfc_trace_memory {
+    BFC_TRACE_DEVICE_MEMORY = 0,
+    BFC_TRACE_HOST_MEMORY = 1, /* in place of the device's, which was full (BFC_SPILL) */
+    BFC_TRACE_MEMORIES
+};
+
 struct bfc_trace_record {
     uint64_t sequence; /* rises by one with each record of the process; a gap means that records
                           were lost */
@@ -64,7 +72,8 @@ struct bfc_trace_record {
     uint32_t stream; /* likewise; 0: the default stream, or the call has none */
     uint16_t device;
     uint16_t op;       /* enum bfc_trace_op */
-    uint32_t reserved; /* zero */
+    uint16_t memory;   /* of an allocation: enum bfc_trace_memory */
+    uint16_t reserved; /* zero */
 };
 
 static_assert(sizeof(struct bfc_trace_header) == 128, "the trace's header has a fixed size");

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/shared_folder.h"
 #include "segment/figures.h"
 #include "segment/file.h"
@@ -39,9 +40,33 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
 
 /* ---- the dead ---- */
 
+static bool read_at(int file, void *to, size_t size, uint64_t offset) {
+    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* A killed process that nobody has waited for yet still has its pid, and one that became another
+ * program (exec) too. */
+static bool is_dead(int file) {
+    uint32_t owner = 0;
+    return !read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) ||
+           (owner & FUTEX_OWNER_DIED);
+}
+
+static bool has_died(int directory, const struct bfc_segment_name *name) {
+    const struct bfc_segment_look look = {.name = name};
+    int file;
+    if (bfc_pid_is_free(name->pid))
+        return true;
+    if (bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
+        return false;
+    bool dead = is_dead(file);
+    close(file);
+    return dead;
+}
+
 static bool remove_if_dead(void *context, int directory, const struct bfc_segment_name *name) {
     (void)context;
-    if (bfc_pid_is_free(name->pid))
+    if (has_died(directory, name))
         bfc_segment_remove(directory, name);
     return true;
 }
@@ -57,10 +82,6 @@ struct search {
     struct bfc_other_job *found;
     size_t count, most;
 };
-
-static bool read_at(int file, void *to, size_t size, uint64_t offset) {
-    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
-}
 
 static bool read_job_command(int file, struct bfc_other_job *job) {
     if (!read_at(file, job->command, sizeof job->command,
@@ -100,13 +121,6 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
     return there;
 }
 
-/* A killed process that nobody has waited for yet still has its pid. */
-static bool is_dead(int file) {
-    uint32_t owner = 0;
-    return !read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) ||
-           (owner & FUTEX_OWNER_DIED);
-}
-
 static bool read_all_waiters(int file, struct bfc_waiter waiters[BFC_WAITERS]) {
     return read_at(file, waiters, BFC_WAITERS * sizeof *waiters,
                    offsetof(struct bfc_segment_header, waiters));
@@ -121,10 +135,17 @@ static bool read_waiters(int file, const uint8_t *uuid, struct bfc_other_job *jo
         struct bfc_waiter *waiter = &job->waiters[i];
         if (waiter->bytes && (waiter->pool >= BFC_SEGMENT_POOLS ||
                               !READ_MEMBER(file, waiter->pool, device_uuid, its_uuid) ||
-                              memcmp(its_uuid, uuid, sizeof its_uuid) != 0))
+                              memcmp(its_uuid, uuid, sizeof its_uuid) != 0)) {
+            job->waits_elsewhere |= bfc_waiter_is_there(waiter, bfc_kernel_now_ns());
             waiter->bytes = 0;
+        }
     }
     return true;
+}
+
+static bool read_awaited(int file, struct bfc_other_job *job) {
+    return read_at(file, &job->awaited, sizeof job->awaited,
+                   offsetof(struct bfc_segment_header, awaited));
 }
 
 static bool look_at_job(void *context, int directory, const struct bfc_segment_name *name) {
@@ -137,7 +158,7 @@ static bool look_at_job(void *context, int directory, const struct bfc_segment_n
         return true;
     *job = (struct bfc_other_job){.pid = name->pid};
     if (!is_dead(file) && read_job_command(file, job) && read_pools(file, search->uuid, job) &&
-        read_waiters(file, search->uuid, job))
+        read_waiters(file, search->uuid, job) && read_awaited(file, job))
         search->count++;
     close(file);
     return search->count < search->most;
@@ -147,6 +168,83 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
     struct search search = {.uuid = uuid, .found = found, .most = most};
     visit_ours(look_at_job, &search);
     return search.count;
+}
+
+/* ---- who waits, for whichever device's memory ---- */
+
+/* The device's place in the list; BFC_DEVICES_MOST: there is no room, or no such section. */
+static uint32_t find_holding(int file, uint64_t section, struct bfc_claimant *process) {
+    struct bfc_holding holding = {.in_use = 0};
+    uint32_t i = 0;
+    if (section >= BFC_SEGMENT_POOLS ||
+        !READ_MEMBER(file, section, device_uuid, holding.device_uuid) ||
+        !READ_MEMBER(file, section, device_total, &holding.total))
+        return BFC_DEVICES_MOST;
+    while (i < process->holdings && memcmp(process->holding[i].device_uuid, holding.device_uuid,
+                                           sizeof holding.device_uuid) != 0)
+        i++;
+    if (i == process->holdings && i < BFC_DEVICES_MOST)
+        process->holding[process->holdings++] = holding;
+    return i;
+}
+
+static void read_holdings(int file, struct bfc_claimant *process) {
+    struct bfc_pool_stats stats;
+    uint64_t state, memory;
+    for (uint64_t section = 0; section < BFC_SEGMENT_POOLS; section++) {
+        if (!READ_MEMBER(file, section, state, &state) || state != BFC_POOL_ACTIVE ||
+            !READ_MEMBER(file, section, memory, &memory) || memory != BFC_MEMORY_DEVICE ||
+            !READ_MEMBER(file, section, stats, &stats))
+            continue;
+        uint32_t i = find_holding(file, section, process);
+        if (i < BFC_DEVICES_MOST)
+            process->holding[i].in_use += stats.in_use;
+    }
+}
+
+static bool read_claims(int file, struct bfc_claimant *process) {
+    struct bfc_waiter waiters[BFC_WAITERS];
+    uint64_t now = bfc_kernel_now_ns();
+    bool some = false;
+    if (!read_all_waiters(file, waiters))
+        return false;
+    for (uint32_t i = 0; i < BFC_WAITERS; i++) {
+        uint32_t holding = bfc_waiter_is_there(&waiters[i], now)
+                               ? find_holding(file, waiters[i].pool, process)
+                               : BFC_DEVICES_MOST;
+        if (holding < BFC_DEVICES_MOST)
+            process->claim[i] = (struct bfc_claim){waiters[i].bytes, waiters[i].since_ns, holding};
+        some |= holding < BFC_DEVICES_MOST;
+    }
+    return some;
+}
+
+struct claimants {
+    struct bfc_claimant *found;
+    size_t count, most;
+};
+
+static bool look_for_claims(void *context, int directory, const struct bfc_segment_name *name) {
+    struct claimants *claimants = context;
+    struct bfc_claimant *process = &claimants->found[claimants->count];
+    const struct bfc_segment_look look = {.name = name};
+    int file;
+    if (bfc_pid_is_free(name->pid) ||
+        bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
+        return true;
+    *process = (struct bfc_claimant){.pid = name->pid};
+    if (!is_dead(file) && read_claims(file, process)) {
+        read_holdings(file, process);
+        claimants->count++;
+    }
+    close(file);
+    return claimants->count < claimants->most;
+}
+
+size_t bfc_claimants_find(struct bfc_claimant *found, size_t most) {
+    struct claimants claimants = {.found = found, .most = most};
+    visit_ours(look_for_claims, &claimants);
+    return claimants.count;
 }
 
 /* ---- requests ---- */

@@ -13,12 +13,15 @@
 #include <stdint.h>
 
 #include "layout/segment.h"
+#include "segment/deadlock.h"
 
 struct bfc_other_job {
     int32_t pid;
     uint64_t in_use, cached; /* on the device, in bytes */
     char command[64];
     struct bfc_waiter waiters[BFC_WAITERS]; /* on the device; as they stand, see segment/queue.h */
+    bool waits_elsewhere;                   /* somebody waits in it for another device's */
+    struct bfc_awaited awaited;             /* as it was told last */
 };
 
 /* Lists living jobs with memory on the device of this UUID, at most `most`; returns how many. */
@@ -29,6 +32,9 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
  * header; NULL on failure. Unmap it with munmap.
  */
 struct bfc_segment_header *bfc_other_job_map(int32_t pid);
+
+/* Lists the living jobs of the user in which somebody waits, this one too, at most `most`. */
+size_t bfc_claimants_find(struct bfc_claimant *found, size_t most);
 
 /* Has all who wait in other jobs look again (segment/queue.h). */
 void bfc_other_jobs_wake(void);

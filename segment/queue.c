@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,15 +94,44 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             wake(&header->waiters[i].wake);
 }
 
-void bfc_waiters_announce(struct bfc_segment_header *header, uint64_t bytes, uint64_t now_ns,
-                          uint64_t until_ns) {
-    bfc_store_relaxed(&header->awaited_bytes, bytes);
-    uint64_t before = bfc_exchange_acq_rel(&header->awaited_until_ns, until_ns);
+bool bfc_awaited_is_same(const struct bfc_awaited *a, const struct bfc_awaited *b) {
+    return a->bytes == b->bytes && a->from_here == b->from_here &&
+           memcmp(a->device_uuid, b->device_uuid, sizeof a->device_uuid) == 0;
+}
+
+/* Each word is right by itself: whoever reads two announcements mixed gives too much or too little
+ * once. */
+void bfc_waiters_announce(struct bfc_segment_header *header, const struct bfc_awaited *awaited,
+                          uint64_t now_ns) {
+    bfc_store_relaxed(&header->awaited.bytes, awaited->bytes);
+    bfc_store_relaxed(&header->awaited.from_here, awaited->from_here);
+    for (size_t i = 0; i < 2; i++)
+        bfc_store_relaxed(&header->awaited.device_uuid[i], awaited->device_uuid[i]);
+    uint64_t before = bfc_exchange_acq_rel(&header->awaited.until_ns, awaited->until_ns);
     if (before < now_ns)
         wake(&header->request);
 }
 
-uint64_t bfc_waiters_want(const struct bfc_segment_header *header) {
-    uint64_t until = bfc_load_acquire(&header->awaited_until_ns);
-    return until && bfc_kernel_now_ns() < until ? bfc_load_relaxed(&header->awaited_bytes) : 0;
+void bfc_waiters_note_given(struct bfc_segment_header *header) {
+    bfc_store_relaxed(&header->awaited.from_here, UINT64_MAX);
+}
+
+bool bfc_waiters_exist(const struct bfc_segment_header *header) {
+    uint64_t until = bfc_load_acquire(&header->awaited.until_ns);
+    return until && bfc_kernel_now_ns() < until;
+}
+
+struct bfc_awaited bfc_waiters_want(const struct bfc_segment_header *header,
+                                    const uint8_t device_uuid[16]) {
+    struct bfc_awaited awaited = {0};
+    if (!bfc_waiters_exist(header))
+        return awaited;
+    for (size_t i = 0; i < 2; i++)
+        awaited.device_uuid[i] = bfc_load_relaxed(&header->awaited.device_uuid[i]);
+    if (memcmp(awaited.device_uuid, device_uuid, sizeof awaited.device_uuid) != 0)
+        return (struct bfc_awaited){0};
+    awaited.bytes = bfc_load_relaxed(&header->awaited.bytes);
+    awaited.from_here = bfc_load_relaxed(&header->awaited.from_here);
+    awaited.until_ns = bfc_load_relaxed(&header->awaited.until_ns);
+    return awaited;
 }

@@ -38,6 +38,16 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
     return result;
 }
 
+/* Whose block it is; NULL: not ours, or not ours to touch. */
+static struct bfc_arena *owner_of(CUdeviceptr pointer) {
+    return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
+}
+
+static bool is_spilled(CUdeviceptr pointer) {
+    const struct bfc_arena *arena = owner_of(pointer);
+    return arena && bfc_arena_is_host(arena);
+}
+
 /* ---- allocating ---- */
 
 /* That pages cannot be made, moved or mapped says nothing of cudaMalloc. */
@@ -158,7 +168,7 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
     if (!bfc_trace_is_on())
         return result;
     if (result == CUDA_SUCCESS)
-        bfc_trace_allocation(*pointer, bytes);
+        bfc_trace_allocation(*pointer, bytes, is_spilled(*pointer));
     else if (result == CUDA_ERROR_OUT_OF_MEMORY)
         bfc_trace_out_of_memory(bytes);
     return result;
@@ -240,11 +250,6 @@ static __thread struct {
     CUresult result;
 } answered INITIAL_EXEC;
 
-/* Whose block it is; NULL: not ours, or not ours to touch. */
-static struct bfc_arena *owner_of(CUdeviceptr pointer) {
-    return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
-}
-
 /* After a free: removes the freed block's attributes, and counts the free in the segment. */
 static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
                             uint64_t attributed, uint64_t start) {
@@ -290,7 +295,7 @@ static CUresult free_looking(CUdeviceptr pointer) {
 /* And somebody may wait for it. */
 static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     CUresult result = free_looking(pointer);
-    bfc_helper_note_free();
+    bfc_helper_note_free(true);
     return result;
 }
 
@@ -327,7 +332,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
-        bfc_helper_note_free();
+        bfc_helper_note_free(false);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)

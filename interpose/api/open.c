@@ -6,6 +6,7 @@
 #include "interpose/context/green.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/stats/segment.h"
+#include "interpose/watch/announce.h"
 #include "interpose/watch/helper.h"
 
 void bfc_open_segment(const struct bfc_process *process) {
@@ -22,6 +23,8 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
         bfc_open_segment(bfc_process());
         arena = bfc_arena_make(driver, context, id);
         arena = arena ? bfc_arena_publish(arena, id) : NULL;
+        if (arena)
+            bfc_announce_to_new(arena);
     }
     return arena ? bfc_arena_set_last(arena) : NULL;
 }

@@ -63,7 +63,8 @@ static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_a
     size_t free_bytes, total;
     if (has_turn || !arena->stats.segment || !process || process->options.wait <= 0)
         return false;
-    uint64_t wanted = bfc_waiters_want(arena->stats.segment);
+    uint64_t wanted =
+        bfc_waiters_want(arena->stats.segment, arena->stats.section->device_uuid).bytes;
     return wanted && driver->cuMemGetInfo_v2 &&
            driver->cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS &&
            free_bytes < bfc_add_saturating(bytes, wanted);

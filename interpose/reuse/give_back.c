@@ -71,7 +71,7 @@ static uint64_t (*const efforts[])(const struct bfc_driver *driver, struct bfc_a
     trim_fenced,
     trim_awaited,
 };
-enum { EFFORTS = sizeof efforts / sizeof efforts[0] };
+enum { EFFORTS = sizeof efforts / sizeof efforts[0], EFFORTS_OF_FREE = 2 };
 
 static void log_given_back(uint64_t bytes, const char *what) {
     static unsigned seen;
@@ -106,6 +106,19 @@ uint64_t bfc_give_back_bytes(uint64_t bytes) {
     bfc_arena_drop(arena);
     log_given_back(released, "a request to trim was answered:");
     return released;
+}
+
+uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes) {
+    const struct bfc_driver *driver = bfc_driver();
+    uint64_t came = 0;
+    for (unsigned effort = 0; effort < EFFORTS_OF_FREE && came < bytes; effort++) {
+        struct bfc_arena *arena = NULL;
+        while (came < bytes && (arena = bfc_arena_next_on(device, arena)))
+            came += efforts[effort](driver, arena, bytes - came);
+        bfc_arena_drop(arena);
+    }
+    log_given_back(came, "what was freed was handed over to another job that waits:");
+    return came;
 }
 
 uint64_t bfc_give_back_idle(uint64_t idle_ns) {

@@ -8,6 +8,10 @@
  * Thread-safe. */
 uint64_t bfc_give_back_bytes(uint64_t bytes);
 
+/* The same, of one device's memory, in a call of the program's that may wait for work as a native
+ * free does; not while anything captures. */
+uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
+
 /* BFC_TRIM_IDLE: gives back the regions that were idle for so long. For the helper thread. */
 uint64_t bfc_give_back_idle(uint64_t idle_ns);
 

@@ -443,21 +443,15 @@ static NOINLINE bool wait_for_buffer(void) {
 }
 
 /* Under the lock. True: the writer has a full buffer to write. */
-static bool put_record(uint16_t op, uint64_t number, uint64_t bytes, uint32_t stream,
-                       uint16_t device) {
-    uint64_t this_one = sequence++;
+static bool put_record(struct bfc_trace_record record) {
+    record.sequence = sequence++;
     if (UNLIKELY(filling - writing >= BUFFERS) && !wait_for_buffer())
         return false;
     uint32_t i = filling % BUFFERS;
     if (!thread_number)
         thread_number = ++threads;
-    buffers[i][counts[i]++] = (struct bfc_trace_record){.sequence = this_one,
-                                                        .serial = number,
-                                                        .bytes = bytes,
-                                                        .thread = thread_number - 1,
-                                                        .stream = stream,
-                                                        .device = device,
-                                                        .op = op};
+    record.thread = thread_number - 1;
+    buffers[i][counts[i]++] = record;
     if (counts[i] < RECORDS)
         return false;
     filling++;
@@ -482,14 +476,19 @@ static uint32_t number_of(CUstream stream) {
     return i < STREAMS_MOST ? i + 1 : STREAMS_MOST;
 }
 
-void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes) {
+void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host) {
     if (!is_recording())
         return;
-    uint16_t device = current_device();
+    struct bfc_trace_record record = {
+        .op = BFC_TRACE_ALLOCATE,
+        .bytes = bytes,
+        .device = current_device(),
+        .memory = host ? BFC_TRACE_HOST_MEMORY : BFC_TRACE_DEVICE_MEMORY,
+    };
     pool_lock(&lock);
-    uint64_t number = ++serial;
-    set_serial(pointer, number);
-    bool full = put_record(BFC_TRACE_ALLOCATE, number, bytes, 0, device);
+    record.serial = ++serial;
+    set_serial(pointer, record.serial);
+    bool full = put_record(record);
     pool_unlock(&lock);
     if (full)
         wake_writer();
@@ -498,9 +497,10 @@ void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes) {
 void bfc_trace_out_of_memory(size_t bytes) {
     if (!is_recording())
         return;
-    uint16_t device = current_device();
+    struct bfc_trace_record record = {
+        .op = BFC_TRACE_OUT_OF_MEMORY, .bytes = bytes, .device = current_device()};
     pool_lock(&lock);
-    bool full = put_record(BFC_TRACE_OUT_OF_MEMORY, 0, bytes, 0, device);
+    bool full = put_record(record);
     pool_unlock(&lock);
     if (full)
         wake_writer();
@@ -509,9 +509,11 @@ void bfc_trace_out_of_memory(size_t bytes) {
 void bfc_trace_free(CUdeviceptr pointer, CUstream stream) {
     if (!pointer || !is_recording())
         return;
+    struct bfc_trace_record record = {.op = BFC_TRACE_FREE};
     pool_lock(&lock);
-    uint64_t number = take_serial(pointer);
-    bool full = number && put_record(BFC_TRACE_FREE, number, 0, number_of(stream), 0);
+    record.serial = take_serial(pointer);
+    record.stream = record.serial ? number_of(stream) : 0;
+    bool full = record.serial && put_record(record);
     pool_unlock(&lock);
     if (full)
         wake_writer();

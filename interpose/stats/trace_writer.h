@@ -22,8 +22,9 @@ static inline bool bfc_trace_is_on(void) {
     return process && UNLIKELY(process->options.record[0] != '\0');
 }
 
-/* After an allocation that succeeded, and after one that failed for want of memory. */
-void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes);
+/* After an allocation that succeeded (`host`: with host memory), and after one that failed for want
+ * of memory. */
+void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host);
 void bfc_trace_out_of_memory(size_t bytes);
 
 /* Before a free, since the address may be another's right after it. */

@@ -8,6 +8,7 @@
 #include "interpose/config/process.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/watch/yield.h"
+#include "segment/queue.h"
 
 /* Where nothing seems to be lacking the driver knows better. */
 bool bfc_ask_contexts(struct bfc_want *want) {
@@ -31,10 +32,18 @@ static uint64_t ask_other_jobs(const struct bfc_want *want) {
  */
 #define LONGEST_NS BFC_NS_PER_SECOND
 
+/* It will wait, and others wait already: what is asked for now is theirs. */
+static bool waits_behind_others(const struct bfc_process *process, const struct bfc_want *want) {
+    const struct bfc_segment_header *published = want->arena->stats.segment;
+    return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
+           published && bfc_waiters_want(published, want->arena->stats.section->device_uuid).bytes;
+}
+
 /* Other processes do not help against our own limit. */
 bool bfc_ask_jobs(struct bfc_want *want) {
     const struct bfc_process *process = bfc_process_if_made();
-    if (!process || !process->options.yield || bfc_want_limit_lacks(want))
+    if (!process || !process->options.yield || bfc_want_limit_lacks(want) ||
+        waits_behind_others(process, want))
         return false;
     uint64_t until = bfc_now_ns() + LONGEST_NS;
     while (ask_other_jobs(want)) {

@@ -2,6 +2,7 @@
 #include "interpose/watch/explain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/numbers.h"
+#include "base/open.h"
+#include "interpose/arena/host_memory.h"
 #include "interpose/config/process.h"
 #include "interpose/config/ranks.h"
 #include "interpose/host/quiet.h"
@@ -29,6 +32,7 @@
 
 #define SILENCE_NS UINT64_C(60000000000)
 #define MAP_WIDTH 64u
+#define MIB ((uint64_t)1 << 20)
 #define JOBS_SHOWN 4u
 
 /* ---- text ---- */
@@ -95,23 +99,6 @@ static enum speech may_speak(unsigned *since) {
     return is_new ? ALL : A_LINE;
 }
 
-/* What is spilled, in all the process. */
-static void add_host_memory(struct text *text) {
-    struct bfc_arena *host = NULL;
-    struct bfc_pool_stats stats;
-    uint64_t in_use = 0, reserved = 0, limit = 0;
-    while ((host = bfc_arena_next_host(host))) {
-        bfc_pool_read_stats(host->pool, &stats);
-        in_use += stats.in_use;
-        reserved += stats.reserved;
-        limit = host->limit;
-    }
-    if (limit)
-        add_text(text,
-                 "  spilled      %s of host memory in use, %s of at most %s pinned (BFC_SPILL)\n",
-                 BYTES(in_use), BYTES(reserved), BYTES(limit));
-}
-
 /* All regions one after another, in MAP_WIDTH columns. */
 struct columns {
     uint64_t reserved, at;
@@ -158,9 +145,28 @@ struct picture {
     uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
     uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
     uint64_t jobs_in_use, jobs_cached;  /* of other preloaded jobs of the user */
+    uint64_t spilled;                   /* host memory that the process has reserved */
     int32_t cacher;                     /* the job that caches most, */
     uint64_t cacher_cached;
 };
+
+/* What is spilled, in all the process. */
+static void add_host_memory(struct text *text, struct picture *p) {
+    struct bfc_arena *host = NULL;
+    struct bfc_pool_stats stats;
+    uint64_t in_use = 0, reserved = 0, limit = 0;
+    while ((host = bfc_arena_next_host(host))) {
+        bfc_pool_read_stats(host->pool, &stats);
+        in_use += stats.in_use;
+        reserved += stats.reserved;
+        limit = host->limit;
+    }
+    p->spilled = reserved;
+    if (limit)
+        add_text(text,
+                 "  spilled      %s of host memory in use, %s of at most %s pinned (BFC_SPILL)\n",
+                 BYTES(in_use), BYTES(reserved), BYTES(limit));
+}
 
 static uint64_t limit_of(const struct picture *p) {
     return p->want->arena->limit;
@@ -330,16 +336,47 @@ static bool try_wait(struct text *text, const struct picture *p) {
     return true;
 }
 
+/* What the host could still give, by the kernel's estimate; 0: it does not tell. */
+static uint64_t host_available(void) {
+    char text[512];
+    int file = bfc_open("/proc/meminfo", O_RDONLY, 0);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strstr(text, "MemAvailable:");
+    return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) << 10 : 0;
+}
+
+static bool try_spill(struct text *text, const struct picture *p) {
+    const struct bfc_process *process = bfc_process_if_made();
+    uint64_t size = (p->spilled + p->want->bytes + MIB - 1) / MIB * MIB;
+    if (!process || p->want->in_pool || process->options.spill >= size ||
+        !(process->options.last_resort >> BFC_RUNG_SPILL & 1) ||
+        !bfc_host_memory_can_be_had(p->want->driver, p->want->arena->device) ||
+        p->want->bytes > host_available())
+        return false;
+    add_text(text, "BFC_SPILL=%lluM: in host memory, which is slower, it would have fitted\n",
+             (unsigned long long)(size / MIB));
+    return true;
+}
+
+/* What might have helped, and whether it could with a request larger than the device too. */
+static const struct advice {
+    bool (*try)(struct text *text, const struct picture *p);
+    bool beyond;
+} advice[] = {
+    {try_limit, false}, {try_reserve, false}, {try_growth, false},
+    {try_trim, false},  {try_wait, false},    {try_spill, true},
+};
+
 /* Each is tried on the figures first: would the request have fitted? */
 static void add_advice(struct text *text, const struct picture *p) {
-    static bool (*const tries[])(struct text *, const struct picture *) = {
-        try_limit, try_reserve, try_growth, try_trim, try_wait,
-    };
     size_t before = text->used, given = 0;
-    for (size_t i = 0; i < sizeof tries / sizeof tries[0] && !is_too_large(p); i++) {
+    for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {
         before = text->used;
         add_text(text, given ? "  or           " : "  try          ");
-        if (tries[i](text, p))
+        if ((advice[i].beyond || !is_too_large(p)) && advice[i].try(text, p))
             given++;
         else
             text->used = before;
@@ -370,7 +407,7 @@ static void add_pieces(struct text *text, const struct picture *p) {
                 : "");
 }
 
-static void add_own(struct text *text, const struct picture *p) {
+static void add_own(struct text *text, struct picture *p) {
     const struct bfc_pool_stats *stats = &p->stats;
     add_text(text, "  this process %s reserved", BYTES(stats->reserved));
     if (limit_of(p) != UINT64_MAX)
@@ -379,7 +416,7 @@ static void add_own(struct text *text, const struct picture *p) {
              BYTES(stats->in_use), BYTES(p->cached), BYTES(stats->ready), BYTES(stats->pending),
              BYTES(stats->deferred));
     add_pieces(text, p);
-    add_host_memory(text);
+    add_host_memory(text, p);
     add_map(text, p->want->arena->pool, stats->reserved);
 }
 

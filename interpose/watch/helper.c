@@ -14,6 +14,7 @@
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
+#include "interpose/watch/hand_over.h"
 #include "interpose/watch/occupancy.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
@@ -111,8 +112,10 @@ static bool told;           /* atomic: something was freed since the helper last
 /* Those who wait are told at most this often, however often something is freed. */
 #define TELL_EVERY_NS (2L * 1000 * 1000)
 
-void bfc_helper_tell_waiters(void) {
+void bfc_helper_tell_waiters(bool may_wait) {
     struct bfc_segment_header *published = bfc_segment_published();
+    if (may_wait)
+        bfc_hand_over();
     if (!published || bfc_exchange_acq_rel(&told, true))
         return;
     bfc_add_fetch_acq_rel(&published->request, 1);
@@ -120,7 +123,7 @@ void bfc_helper_tell_waiters(void) {
 }
 
 static void serve_waiters(struct bfc_segment_header *published) {
-    bool awaited = bfc_waiters_want(published) != 0;
+    bool awaited = bfc_waiters_exist(published);
     if (awaited != bfc_frees_are_awaited) {
         bfc_store_relaxed(&bfc_frees_are_awaited, awaited);
         bfc_process_watch_frees(awaited);

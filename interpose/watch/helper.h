@@ -13,12 +13,14 @@
 /* Whether somebody waits for what this process frees. */
 extern bool bfc_frees_are_awaited;
 
-/* After a free, if so: has the helper tell those who wait. */
-void bfc_helper_tell_waiters(void);
+/* After a free, if so: hands over what completes what is waited for, and has the helper tell those
+ * who wait. `may_wait`: the call may wait for work, as cuMemFree natively does; else nothing is
+ * handed over. */
+void bfc_helper_tell_waiters(bool may_wait);
 
-static inline void bfc_helper_note_free(void) {
+static inline void bfc_helper_note_free(bool may_wait) {
     if (UNLIKELY(bfc_load_relaxed(&bfc_frees_are_awaited)))
-        bfc_helper_tell_waiters();
+        bfc_helper_tell_waiters(may_wait);
 }
 
 /* Once a process, for the segment that it publishes. */

@@ -61,6 +61,7 @@ static bool climb(const struct rung *rung, struct bfc_want *want) {
 CUresult bfc_last_resort(struct bfc_want *want) {
     struct bfc_arena *arena = want->arena;
     want->result = CUDA_ERROR_OUT_OF_MEMORY;
+    want->since_ns = bfc_kernel_now_ns();
     for (size_t i = 0; i < sizeof ladder / sizeof ladder[0] && want->status == BFC_OUT_OF_MEMORY;
          i++)
         if (is_in_force(&ladder[i]) && can_serve(&ladder[i], want) && climb(&ladder[i], want)) {

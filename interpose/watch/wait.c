@@ -13,7 +13,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,18 +28,15 @@
 #include "interpose/host/scratch.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/segment.h"
+#include "interpose/watch/announce.h"
 #include "interpose/watch/yield.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
-#include "segment/request.h"
 
 #define MS UINT64_C(1000000)
 /* Between two looks that nobody asked for: of the one whose turn it is, and of the others. */
 #define NEXT_LOOK_NS (50 * MS)
 #define LATER_LOOK_NS (100 * MS)
-/* How far ahead other jobs are told to tell of their frees, and how often that is moved on. */
-#define ANNOUNCED_NS (1000 * MS)
-#define ANNOUNCE_EVERY_NS (250 * MS)
 
 enum { MOST_JOBS = 64, MOST_WAITERS = 256 };
 
@@ -49,13 +45,16 @@ struct wait {
     struct bfc_want *want;
     struct bfc_segment_header *published;
     struct bfc_waiter *slot;
-    uint64_t until_ns, announced_ns;
+    uint64_t until_ns;
+    uint64_t free_bytes; /* on the device, when it last looked, without what is left to others */
     struct bfc_turn turn;
+    bool announced;
     bool aside;    /* BFC_LIMIT is in its way */
     bool saw_jobs; /* others of the user were on the device meanwhile */
     size_t jobs, waiters;
     struct bfc_other_job job[MOST_JOBS];
     struct bfc_waiting all[MOST_WAITERS];
+    struct bfc_claimant claimants[MOST_JOBS];
 };
 
 /* ---- the slot ---- */
@@ -71,19 +70,11 @@ static struct bfc_waiter *take_slot(struct bfc_segment_header *published) {
 
 static void enter_queue(const struct wait *wait, uint64_t now) {
     struct bfc_waiter *slot = wait->slot;
-    slot->since_ns = slot->seen_ns = now;
+    slot->since_ns = wait->want->since_ns;
+    slot->seen_ns = now;
     slot->pool = wait->want->arena->stats.section_index;
     slot->position = 0;
     bfc_store_release(&slot->bytes, wait->want->bytes);
-}
-
-/* The next one in the queue, wherever it is, looks at once. */
-static void leave_queue(const struct wait *wait) {
-    size_t index = (size_t)(wait->slot - wait->published->waiters);
-    bfc_store_release(&wait->slot->bytes, 0);
-    bfc_fetch_and_release(&slots_taken, ~(1u << index));
-    bfc_waiters_wake(wait->published);
-    bfc_other_jobs_wake();
 }
 
 /* ---- looking at the queue ---- */
@@ -153,6 +144,17 @@ static bool steps_aside(struct wait *wait) {
     return true;
 }
 
+/* Some who hold memory of our device wait for that of another one, and they perhaps for us. */
+static bool is_stuck_across_devices(struct wait *wait) {
+    bool some = false;
+    for (size_t i = 0; i < wait->jobs; i++)
+        some |= wait->job[i].waits_elsewhere;
+    size_t own = 0, count = some ? bfc_claimants_find(wait->claimants, MOST_JOBS) : 0;
+    while (own < count && wait->claimants[own].pid != wait->published->pid)
+        own++;
+    return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
+}
+
 static void look_at_queue(struct wait *wait) {
     const struct bfc_arena *arena = wait->want->arena;
     uint64_t now = bfc_kernel_now_ns();
@@ -161,7 +163,8 @@ static void look_at_queue(struct wait *wait) {
     size_t own = add_own_waiters(wait, now);
     wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
     wait->saw_jobs |= wait->jobs > 0;
-    uint64_t reach = free_on_device(wait->want);
+    wait->free_bytes = free_on_device(wait->want);
+    uint64_t reach = wait->free_bytes;
     for (size_t i = 0; i < wait->jobs; i++) {
         size_t before = wait->waiters;
         for (uint32_t k = 0; k < BFC_WAITERS; k++)
@@ -171,27 +174,18 @@ static void look_at_queue(struct wait *wait) {
             reach = bfc_add_saturating(reach, wait->job[i].in_use + wait->job[i].cached);
     }
     wait->turn = bfc_queue_turn(wait->all, wait->waiters, own, reach);
+    wait->turn.is_stuck = wait->turn.is_stuck || is_stuck_across_devices(wait);
     bfc_store_relaxed(&wait->slot->position, wait->turn.position);
 }
 
 /* ---- the one whose turn it is ---- */
 
-static void announce(const struct bfc_other_job *job, uint64_t bytes, uint64_t now) {
-    struct bfc_segment_header *header = bfc_other_job_map(job->pid);
-    if (!header)
-        return;
-    if (bfc_segment_has_helper(header))
-        bfc_waiters_announce(header, bytes, now, now + ANNOUNCED_NS);
-    munmap(header, BFC_SEGMENT_SIZE);
-}
-
-static void announce_to_all(struct wait *wait) {
-    uint64_t now = bfc_kernel_now_ns();
-    if (now < wait->announced_ns + ANNOUNCE_EVERY_NS)
-        return;
-    wait->announced_ns = now;
+/* Also what waiting processes cache: all that can come without anything being freed. */
+static bool cached_suffices(const struct wait *wait) {
+    uint64_t lacks = bfc_want_device_lacks(wait->want), cached = 0;
     for (size_t i = 0; i < wait->jobs; i++)
-        announce(&wait->job[i], wait->want->bytes, now);
+        cached = bfc_add_saturating(cached, wait->job[i].cached);
+    return lacks <= cached;
 }
 
 static bool others_gave(const struct wait *wait) {
@@ -200,7 +194,7 @@ static bool others_gave(const struct wait *wait) {
     bool asks =
         process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
     return bfc_give_back_for_sibling(want->arena, want->bytes) ||
-           (asks && bfc_yield_ask(want->arena, want->bytes));
+           (asks && cached_suffices(wait) && bfc_yield_ask(want->arena, want->bytes));
 }
 
 /* Something that other threads of this process freed suffices, whosever turn it is. */
@@ -221,6 +215,43 @@ static bool try_again(const struct wait *wait) {
     bool served = bfc_want_again(want);
     bfc_upstream_take_turn(false);
     return served;
+}
+
+/* ---- announcing, and leaving ---- */
+
+static void announce(struct wait *wait) {
+    wait->announced = true;
+    bfc_announce(wait->want->arena, wait->job, wait->jobs, wait->want->bytes, wait->free_bytes);
+}
+
+/* The oldest of another process; 0 bytes: there is none. */
+static uint64_t bytes_of_next(const struct wait *wait) {
+    const struct bfc_waiting *next = NULL;
+    for (size_t i = 0; i < wait->waiters; i++)
+        if (wait->all[i].pid != wait->published->pid &&
+            (!next || wait->all[i].since_ns < next->since_ns))
+            next = &wait->all[i];
+    return next ? next->bytes : 0;
+}
+
+/* Until the next one looks: so that what is freed meanwhile is not lost to it. */
+static void announce_next(const struct wait *wait) {
+    const struct bfc_arena *arena = wait->want->arena;
+    uint64_t bytes = bytes_of_next(wait), free_bytes = free_on_device(wait->want);
+    bfc_announce(arena, wait->job, wait->jobs, bytes, free_bytes);
+    if (bytes)
+        bfc_announce_here(arena, wait->job, wait->jobs, bytes, free_bytes);
+}
+
+/* The next one in the queue, wherever it is, looks at once. */
+static void leave_queue(const struct wait *wait) {
+    size_t index = (size_t)(wait->slot - wait->published->waiters);
+    if (wait->announced)
+        announce_next(wait);
+    bfc_store_release(&wait->slot->bytes, 0);
+    bfc_fetch_and_release(&slots_taken, ~(1u << index));
+    bfc_waiters_wake(wait->published);
+    bfc_other_jobs_wake();
 }
 
 /* ---- the wait ---- */
@@ -318,7 +349,7 @@ static bool wait_in_queue(struct wait *wait) {
         if (!steps_aside(wait))
             look_at_queue(wait);
         if (wait->turn.is_next)
-            announce_to_all(wait);
+            announce(wait);
         if (try_again(wait))
             return true;
         uint64_t now = bfc_kernel_now_ns();

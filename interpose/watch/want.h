@@ -22,6 +22,7 @@ struct bfc_want {
     CUdeviceptr *pointer;   /* set when it is served */
     enum bfc_status status; /* the pool's answer; BFC_OK: it is served */
     CUresult result;        /* of the last time that the pool was asked again */
+    uint64_t since_ns;      /* when the pool had refused it: the kernel's clock */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
     bool in_pool; /* only the arena's own pool will do */

@@ -1,6 +1,7 @@
 /*
  * Asking other jobs (segment/other_jobs.h finds them) whose helper threads live, those that cache
- * most on our device first, the next one when enough has not come after a moment.
+ * most on our device first, as many at once as should have enough; the next ones when enough has
+ * not come after a moment.
  *
  * What stands in a segment is another process's word: sizes are compared with our own constants,
  * and all that is believed is how much to ask for.
@@ -74,6 +75,7 @@ struct asked {
     struct bfc_request request;
     int pid;
     uint64_t elsewhere;
+    bool given_up; /* it is not waited for any longer */
 };
 
 static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
@@ -81,6 +83,7 @@ static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid,
     if (!header)
         return false;
     asked->pid = pid;
+    asked->given_up = false;
     asked->elsewhere = cached_elsewhere(header, arena);
     asked->request = bfc_request_trim(header, bytes + asked->elsewhere);
     return true;
@@ -102,20 +105,20 @@ static uint64_t came_from_all(const struct asked *asked, size_t count) {
     return bytes;
 }
 
-/* Until this job has answered or its time is up, or enough came from all of them. */
+static bool have_answered(const struct asked *asked, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!asked[i].given_up && !is_over(&asked[i]))
+            return false;
+    return true;
+}
+
+/* Until all have answered or the time is up, or enough came. */
 static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
                              uint64_t until) {
     struct bfc_patience patience = bfc_patience_until(until, bfc_now_ns(), LOOK_NS);
-    while (!is_over(&asked[count - 1]) && came_from_all(asked, count) < wanted &&
+    while (!have_answered(asked, count) && came_from_all(asked, count) < wanted &&
            bfc_patience_nap(&patience))
         ;
-}
-
-/* After the last one was asked: the slow ones may still answer. */
-static void wait_for_slow(const struct asked *asked, size_t count, uint64_t wanted,
-                          uint64_t deadline) {
-    for (size_t i = 0; i < count; i++)
-        wait_for_answers(asked, i + 1, wanted, deadline);
 }
 
 /* ---- those that do not answer ---- */
@@ -141,16 +144,14 @@ static void remember_slow(int pid, uint64_t now) {
 }
 
 /* They answered nobody yet, but may: the machine is busy. */
-static void wait_for_busy(const struct asked *asked, size_t count, uint64_t wanted,
-                          uint64_t deadline) {
-    for (size_t i = 0; i < count; i++) {
-        if (is_over(&asked[i]) || is_known_to_be_slow(asked[i].pid, bfc_now_ns()) ||
-            bfc_pid_is_stopped(asked[i].pid))
-            continue;
-        wait_for_answers(asked, i + 1, wanted, deadline);
-        if (!is_over(&asked[i]) && came_from_all(asked, count) < wanted)
+static void wait_for_busy(struct asked *asked, size_t count, uint64_t wanted, uint64_t deadline) {
+    for (size_t i = 0; i < count; i++)
+        asked[i].given_up =
+            is_known_to_be_slow(asked[i].pid, bfc_now_ns()) || bfc_pid_is_stopped(asked[i].pid);
+    wait_for_answers(asked, count, wanted, deadline);
+    for (size_t i = 0; i < count && came_from_all(asked, count) < wanted; i++)
+        if (!asked[i].given_up && !is_over(&asked[i]))
             remember_slow(asked[i].pid, bfc_now_ns());
-    }
 }
 
 static void let_go(struct asked *asked, size_t count) {
@@ -173,26 +174,38 @@ static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t coun
 struct conversation {
     struct bfc_other_job all[MOST_JOBS];
     struct asked asked[MOST_JOBS];
+    size_t jobs, count; /* seen; asked */
 };
 
-static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t wanted) {
+/* As many as cache so much by what they publish; false: there is nobody left. */
+static bool ask_enough(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
+    size_t before = here->count;
     struct bfc_other_job *next;
+    while (bytes && (next = take_richest(here->all, here->jobs))) {
+        uint64_t cached = next->cached;
+        next->cached = 0;
+        if (!ask_job(&here->asked[here->count], arena, next->pid, bytes))
+            continue;
+        here->count++;
+        bytes = bfc_subtract_saturating(bytes, cached);
+    }
+    return here->count > before;
+}
+
+static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t wanted) {
     struct asked *asked = here->asked;
     uint64_t came = 0, began = bfc_now_ns(), deadline = began + ALL_NS;
-    size_t asked_count = 0;
-    size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
-    while (came < wanted && bfc_now_ns() < deadline && (next = take_richest(here->all, count))) {
-        next->cached = 0;
-        if (!ask_job(&asked[asked_count], arena, next->pid, wanted - came))
-            continue;
+    here->count = 0;
+    here->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
+    while (came < wanted && bfc_now_ns() < deadline && ask_enough(here, arena, wanted - came)) {
         uint64_t until = bfc_now_ns() + EACH_NS;
-        wait_for_answers(asked, ++asked_count, wanted, bfc_min(until, deadline));
-        came = came_from_all(asked, asked_count);
+        wait_for_answers(asked, here->count, wanted, bfc_min(until, deadline));
+        came = came_from_all(asked, here->count);
     }
-    wait_for_slow(asked, asked_count, wanted, deadline);
-    wait_for_busy(asked, asked_count, wanted, began + BUSY_NS);
-    came = came_from_all(asked, asked_count);
-    let_go(asked, asked_count);
+    wait_for_answers(asked, here->count, wanted, deadline);
+    wait_for_busy(asked, here->count, wanted, began + BUSY_NS);
+    came = came_from_all(asked, here->count);
+    let_go(asked, here->count);
     return came;
 }
 

@@ -115,6 +115,7 @@ void sim_options_read(void) {
     sim_options.latency = getenv("SIM_LATENCY");
     sim_options.fail = getenv("SIM_FAIL");
     sim_options.needs = getenv("SIM_NEEDS");
+    sim_options.halt = getenv("SIM_HALT");
     sim_options.share = getenv("SIM_SHARE");
 }
 

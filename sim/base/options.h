@@ -22,6 +22,7 @@ struct sim_options {
     const char *latency;
     const char *fail;
     const char *needs;
+    const char *halt;
     const char *share;
 };
 extern struct sim_options sim_options;

@@ -4,6 +4,7 @@
 
 #include "sim/base/clock.h"
 #include "sim/base/counts.h"
+#include "sim/base/halt.h"
 #include "sim/base/limits.h"
 #include "sim/base/lock.h"
 #include "sim/base/options.h"
@@ -117,9 +118,13 @@ CUresult sim_enter(struct sim_call *call, unsigned needs, size_t bytes) {
         }
     }
     unsigned cost = cost_of(call, bytes);
-    if (cost != 0) {
+    bool halts = sim_halts(call);
+    if (cost != 0 || halts) {
         sim_lock_give();
         sim_pause(cost);
+        if (halts) {
+            sim_halt();
+        }
         sim_lock_take();
     }
     CUresult result = bars(call, needs);

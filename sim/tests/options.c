@@ -1,5 +1,5 @@
-// SIM_*: refusals on demand, latencies, statistics, an older driver, no peers, host memory that no
-// device reaches and whose free does not wait.
+// SIM_*: refusals on demand, calls that stop, latencies, statistics, an older driver, no peers,
+// host memory that no device reaches and whose free does not wait.
 #include "sim/tests/check.h"
 
 #include <cuda.h>
@@ -137,6 +137,36 @@ static void host_memory(unsigned long long (*count)(const char *)) {
     DO(cuCtxSynchronize());
 }
 
+// The second allocation stays where it is until the file is gone.
+static void halts_at_a_call(void) {
+    int status = -1;
+    char path[] = "/tmp/sim-halt-XXXXXX", halt[64];
+    CHECK(mkdtemp(path) != NULL);
+    snprintf(halt, sizeof halt, "alloc@2:%s/here", path);
+    pid_t child = fork();
+    if (child == 0) {
+        CUcontext context = NULL;
+        CUdeviceptr memory = 0;
+        setenv("SIM_HALT", halt, 1);
+        DO(cuInit(0));
+        DO(cuDevicePrimaryCtxRetain(&context, 0));
+        DO(cuCtxSetCurrent(context));
+        DO(cuMemAlloc(&memory, 1));
+        CHECK(access(strchr(halt, '/'), F_OK) != 0);
+        DO(cuMemAlloc(&memory, 1));
+        exit(0);
+    }
+    while (access(strchr(halt, '/'), F_OK) != 0) {
+        CHECK(waitpid(child, &status, WNOHANG) == 0);
+        usleep(1000);
+    }
+    usleep(20000);
+    CHECK(waitpid(child, &status, WNOHANG) == 0);
+    CHECK(unlink(strchr(halt, '/')) == 0);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(rmdir(path) == 0);
+}
+
 int main(void) {
     CUcontext context = NULL;
     CUdeviceptr memory = 0;
@@ -145,6 +175,7 @@ int main(void) {
     void *found = NULL;
     char path[] = "/tmp/sim-stats-XXXXXX";
     without_virtual_memory();
+    halts_at_a_call();
     complains_of("alloc");
     complains_of("typical,alloc:");
     complains_of("alloc:7x,free:1");

@@ -79,3 +79,18 @@ struct name input_name(const struct input *input, uint32_t allocation, char text
     const int length = snprintf(text, INPUT_NAME, "%" PRIu64, serial);
     return (struct name){text, (size_t)length};
 }
+
+struct spilled input_spilled(const struct input *input) {
+    const struct events *events = &input->events;
+    struct spilled spilled = {0, 0};
+    uint64_t live = 0;
+    for (uint32_t i = 0; i < events->count; i++) {
+        const struct allocation *a = &events->allocations[events->list[i].allocation];
+        if (!a->spilled)
+            continue;
+        spilled.blocks += !events->list[i].is_free;
+        live += events->list[i].is_free ? 0 - a->bytes : a->bytes;
+        spilled.peak = live > spilled.peak ? live : spilled.peak;
+    }
+    return spilled;
+}

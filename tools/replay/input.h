@@ -19,6 +19,13 @@ struct input {
 bool input_read(struct input *input, const char *path, struct plan_error *error);
 void input_free(struct input *input);
 
+/* What was host memory when it was recorded (BFC_SPILL); nothing in a CSV. */
+struct spilled {
+    uint64_t blocks;
+    uint64_t peak; /* most bytes of them at any time, as asked for */
+};
+struct spilled input_spilled(const struct input *input);
+
 /* The name of an allocation: a CSV's id, a trace's serial. `text` holds it if need be. */
 #define INPUT_NAME 24
 struct name input_name(const struct input *input, uint32_t allocation, char text[INPUT_NAME]);

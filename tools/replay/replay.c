@@ -223,6 +223,7 @@ static void sum_up(const struct player *p, struct result *result) {
         result->moved += moved_by(p->pools[i]);
     }
     result->pairs = p->pairs;
+    result->spilled = input_spilled(p->input);
     result->failed = p->failed;
     result->peak_reserved = p->peak_reserved;
     if (p->peak_reserved)

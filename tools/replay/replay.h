@@ -28,6 +28,7 @@ struct result {
     uint64_t failed;        /* allocations that were not served */
     uint64_t retries;       /* served only after something was waited for or given back */
     uint64_t waits;
+    struct spilled spilled;            /* of what was recorded; replayed as the device's */
     uint64_t moved;                    /* bytes of pages that moved */
     double device_us;                  /* what the device's calls took, by the model */
     uint64_t pass_calls[MOST_REPEATS]; /* of them, in each pass */

@@ -29,11 +29,13 @@ void show_json(const struct shown *shown, FILE *stream) {
             ", \"waste\": %.6f, \"device_calls\": %" PRIu64
             ", \"device_ms\": %.3f, \"ns_per_pair\": %.1f, \"failed\": %" PRIu64
             ", \"retries\": %" PRIu64 ", \"waits\": %" PRIu64 ", \"backing\": \"%s\""
-            ", \"moved\": %" PRIu64 ", \"pass_bytes\": %" PRIu64,
+            ", \"moved\": %" PRIu64 ", \"pass_bytes\": %" PRIu64 ", \"spilled_blocks\": %" PRIu64
+            ", \"peak_spilled\": %" PRIu64,
             policies[options->policy], growths[options->growth], modes[options->free_mode],
             r->pairs, r->peak_live, r->peak_reserved, r->waste, r->device_calls, modelled_ms(shown),
             r->ns_per_pair, r->failed, r->retries, r->waits,
-            shown->settings.paged ? "pages" : "malloc", r->moved, r->pass_bytes);
+            shown->settings.paged ? "pages" : "malloc", r->moved, r->pass_bytes, r->spilled.blocks,
+            r->spilled.peak);
     put_passes(shown, stream);
     fputs("}\n", stream);
 }
@@ -57,6 +59,16 @@ static void put_pages(const struct shown *shown, FILE *stream) {
         fprintf(stream, "  pages moved     %14s  in all\n", mib(r->moved, text));
 }
 
+/* Not what the pool would make of it, but what was recorded. */
+static void put_spilled(const struct spilled *spilled, FILE *stream) {
+    char text[32];
+    if (spilled->blocks)
+        fprintf(stream,
+                "  spilled         %14s  at most, %" PRIu64
+                " blocks of host memory (BFC_SPILL) when it was recorded\n",
+                mib(spilled->peak, text), spilled->blocks);
+}
+
 void show_text(const struct shown *shown, FILE *stream) {
     const struct bfc_options *options = &shown->settings.options;
     const struct result *r = &shown->result;
@@ -66,6 +78,7 @@ void show_text(const struct shown *shown, FILE *stream) {
             shown->settings.paged ? ", backing pages" : "");
     fprintf(stream, "  most live       %14s  %" PRIu64 " bytes\n", mib(r->peak_live, text),
             r->peak_live);
+    put_spilled(&r->spilled, stream);
     fprintf(stream, "  most reserved   %14s  %" PRIu64 " bytes, %.1f %% of it waste\n",
             mib(r->peak_reserved, text), r->peak_reserved, r->waste * 100);
     fprintf(stream, "  device calls    %14" PRIu64 "  %.1f ms", r->device_calls,

@@ -3,16 +3,19 @@
  * takes blocks, fills them, looks whether they still hold what was put there, and frees them. When
  * there is no memory it frees what it has and goes on.
  *
- *   share ROUNDS MOST_MIB BLOCKS SEED
+ *   share ROUNDS [LEAST-]MOST BLOCKS SEED [BOARD]
  *
- * Each round takes BLOCKS blocks of up to MOST_MIB each. Prints how many allocations there were,
- * how many of them were refused, how long the longest one took, in milliseconds, and how many
- * blocks did not hold what they should.
+ * Each round takes BLOCKS blocks of LEAST (1) to MOST MiB each. Prints how many allocations there
+ * were, how many of them were refused, how long the longest one took, in milliseconds, and how many
+ * blocks did not hold what they should. With a BOARD (board.h) that all processes have in common
+ * also the most that one allocation starved, and all together, in milliseconds; and how often they
+ * were overtaken in all, and the one that was most.
  */
 #include <string.h>
 #include <time.h>
 
 #include "tests/integration/interpose/program.h"
+#include "tests/integration/last_resort/board.h"
 
 enum { MOST_BLOCKS = 64, MIB = 1 << 20, SAMPLE = 4096 };
 
@@ -25,7 +28,8 @@ struct block {
 static struct block blocks[MOST_BLOCKS];
 static int count;
 static unsigned long allocations, refused, wrong;
-static double longest_ms;
+static double longest_ms, starved_ms, starved_in_all_ms;
+static unsigned long overtaken, most_overtaken;
 static unsigned long long state;
 
 static unsigned long draw(unsigned long most) {
@@ -39,12 +43,23 @@ static double now_ms(void) {
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
+static CUresult allocate(CUdeviceptr *start, size_t bytes) {
+    board_ask(bytes);
+    double began = now_ms();
+    CUresult result = cuMemAlloc(start, bytes);
+    double took = now_ms() - began;
+    struct waited waited = board_got(bytes, result == CUDA_SUCCESS);
+    longest_ms = took > longest_ms ? took : longest_ms;
+    starved_ms = waited.starved_ms > starved_ms ? waited.starved_ms : starved_ms;
+    starved_in_all_ms += waited.starved_ms;
+    overtaken += waited.overtaken;
+    most_overtaken = waited.overtaken > most_overtaken ? waited.overtaken : most_overtaken;
+    return result;
+}
+
 static int take(size_t bytes) {
     struct block *block = &blocks[count];
-    double began = now_ms();
-    int result = (int)cuMemAlloc(&block->start, bytes);
-    double took = now_ms() - began;
-    longest_ms = took > longest_ms ? took : longest_ms;
+    CUresult result = allocate(&block->start, bytes);
     allocations++;
     if (result != CUDA_SUCCESS) {
         refused++;
@@ -71,24 +86,41 @@ static int holds(const struct block *block) {
 static void give(int index) {
     wrong += !holds(&blocks[index]);
     CHECK(cuMemFree(blocks[index].start));
+    board_freed(blocks[index].bytes);
     blocks[index] = blocks[--count];
 }
 
-static void play_round(unsigned long most_mib, unsigned long wanted) {
-    while (count < (int)wanted && take((1 + draw(most_mib)) * MIB))
+struct sizes {
+    unsigned long least, most; /* MiB */
+};
+
+static struct sizes read_sizes(const char *text) {
+    char *end;
+    struct sizes sizes = {1, strtoul(text, &end, 10)};
+    return *end == '-' ? (struct sizes){sizes.most, strtoul(end + 1, NULL, 10)} : sizes;
+}
+
+static void play_round(struct sizes sizes, unsigned long wanted) {
+    while (count < (int)wanted && take((sizes.least + draw(sizes.most - sizes.least + 1)) * MIB))
         ;
     while (count)
         give((int)draw((unsigned long)count));
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5 || strtoul(argv[3], NULL, 10) > MOST_BLOCKS)
+    if (argc < 5 || argc > 6 || strtoul(argv[3], NULL, 10) > MOST_BLOCKS)
         return 2;
+    size_t unused, total;
     unsigned long rounds = strtoul(argv[1], NULL, 10);
     state = strtoul(argv[4], NULL, 10);
     use_primary(0);
+    CHECK(cuMemGetInfo(&unused, &total));
+    board_open(argv[5], total);
     for (unsigned long i = 0; i < rounds; i++)
-        play_round(strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
-    printf("%lu %lu %.1f %lu\n", allocations, refused, longest_ms, wrong);
+        play_round(read_sizes(argv[2]), strtoul(argv[3], NULL, 10));
+    printf("%lu %lu %.1f %lu", allocations, refused, longest_ms, wrong);
+    if (argv[5])
+        printf(" %.1f %.1f %lu %lu", starved_ms, starved_in_all_ms, overtaken, most_overtaken);
+    puts("");
     return wrong != 0;
 }

@@ -2,104 +2,25 @@
 """Before a program is told that there is no memory: each last resort by itself and in order, over the
 stand-in device of 256 MiB that several processes share.
 
-Needs ACTOR (tests/integration/policy), SHARE, MINUTES, CONTEXTS (tests/fault/accidents/limit.c), PRELOAD and BFCSTAT in the environment.
+Needs what jobs.py needs, SHARE, MINUTES and CONTEXTS (tests/fault/accidents/limit.c) in the environment.
 BFC_TEST_ROUNDS says how many rounds the three jobs at a full device play (default 40).
 """
 import concurrent.futures
-import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-ACTOR, SHARE, MINUTES, CONTEXTS, PRELOAD, BFCSTAT = (
-    os.environ[n] for n in ("ACTOR", "SHARE", "MINUTES", "CONTEXTS", "PRELOAD", "BFCSTAT"))
+from jobs import ACTOR, BFCSTAT, Job, JobsTest, segment_exists
+
+SHARE, MINUTES, CONTEXTS = (os.environ[n] for n in ("SHARE", "MINUTES", "CONTEXTS"))
 ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "40")
-SEGMENTS = "/dev/shm"
 
 
-def segment_exists(pid):
-    return any(name.startswith("bfcpreload.") and name.endswith(f".{pid}") for name in os.listdir(SEGMENTS))
-
-
-class Job:
-    def __init__(self, test, actions, settings, program=ACTOR, **more):
-        ready = {k: v for k, v in os.environ.items() if not k.startswith(("BFC_", "SIM_"))}
-        self.errors = tempfile.TemporaryFile(mode="w+")
-        self.process = subprocess.Popen(
-            [program, *map(str, actions)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.errors, **more,
-            env={**ready, "LD_PRELOAD": PRELOAD, "SIM_MEMORY": "256M", "BFC_GROWTH": "exact",
-                 "SIM_SHARE": test.share, **settings})
-        self.pid = self.process.pid
-        test.addCleanup(self.end)
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-        self.errors.close()
-
-    def until_ready(self):
-        """Up to its next `wait`; returns what its allocations came to."""
-        results = []
-        while (line := self.process.stdout.readline().strip()) != "ready":
-            if not line:
-                raise AssertionError(f"it ended: {self.process.wait()}")
-            results.append(line.split()[2])
-        return results
-
-    def go_on(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-
-    def results(self):
-        said = self.process.communicate(timeout=100)[0]
-        return [line.split()[2] for line in said.splitlines() if line.startswith("alloc")]
-
-    def said(self):
-        self.errors.seek(0)
-        return self.errors.read()
-
-    def shown(self):
-        done = subprocess.run([BFCSTAT, "--json", str(self.pid)], capture_output=True, text=True, timeout=60)
-        return json.loads(done.stdout) if done.returncode == 0 else None
-
-    def pool(self):
-        shown = self.shown()
-        return shown["pools"][0] if shown and shown["pools"] else None
-
-    def until_waiting(self, position=None):
-        for _ in range(1000):
-            pool = self.pool()
-            if pool and pool["waiting"] and position in (None, pool["waiting"]["position"]):
-                return pool["waiting"]
-            if self.process.poll() is not None:
-                raise AssertionError("it ended: " + self.said())
-            time.sleep(0.01)
-        raise AssertionError(f"it does not wait at position {position}")
-
-
-class LastResort(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.mkdtemp(prefix="bfc-last-resort-")
-        self.addCleanup(shutil.rmtree, folder)
-        os.chmod(folder, 0o755)
-        self.share = os.path.join(folder, "share")
-
-    def start(self, *actions, **settings):
-        return Job(self, actions, settings)
-
-    def holder(self, mib, *more, **settings):
-        job = self.start("alloc", mib, "wait", "free", "wait", *more, **settings)
-        self.assertEqual(job.until_ready(), ["0"])
-        return job
-
+class LastResort(JobsTest):
     # ---- other jobs' cached memory ----
 
     def test_jobs_are_asked_for_what_they_cache(self):
@@ -267,6 +188,22 @@ class LastResort(unittest.TestCase):
                 first.end()
                 holder.end()
 
+    def test_who_becomes_another_program_leaves_the_queue(self):
+        """And the next job that begins removes its segment, although its process lives."""
+        holder = self.holder(160)
+        gone = self.start("beside", 150, "wait", "exec", 60, BFC_WAIT="3600")
+        gone.until_ready()
+        gone.until_waiting(1)
+        gone.go_on()
+        while os.path.basename(os.readlink(f"/proc/{gone.pid}/exe")) == os.path.basename(ACTOR):
+            time.sleep(0.01)
+        job = self.start("alloc", 150, BFC_WAIT="90")
+        job.until_waiting(1)
+        self.assertFalse(segment_exists(gone.pid))
+        self.assertIsNone(gone.process.poll())
+        holder.go_on()
+        self.assertEqual(job.results(), ["0"])
+
     def test_of_waiters_that_block_each_other_the_younger_is_told(self):
         older = self.start("alloc", 100, "wait", "alloc", 150, BFC_WAIT="3600")
         younger = self.start("alloc", 100, "wait", "alloc", 150, "wait", BFC_WAIT="3600")
@@ -282,6 +219,40 @@ class LastResort(unittest.TestCase):
         older.until_waiting(1)
         younger.go_on()
         younger.process.wait()
+        self.assertEqual(older.results(), ["0"])
+
+    def test_of_waiters_on_two_devices_the_younger_is_told(self):
+        """Each holds what the other one waits for, on another device; a third one waits in vain for neither."""
+        first = self.start("alloc", 160, "wait", "device", 1, "alloc", 150, BFC_WAIT="3600", SIM_DEVICES="2")
+        second = self.start("device", 1, "alloc", 160, "wait", "device", 0, "alloc", 150, "wait", "free", "wait",
+                            BFC_WAIT="3600", SIM_DEVICES="2")
+        first.until_ready()
+        second.until_ready()
+        first.go_on()
+        first.until_waiting_on(1)
+        second.go_on()
+        self.assertEqual(second.until_ready(), ["2"])
+        self.assertRegex(second.said(), r"  waited +[0-9.]+ s, no longer, since all jobs that wait hold what the "
+                         "others want\n")
+        first.until_waiting_on(1)
+        second.go_on()
+        self.assertEqual(first.results(), ["0"])
+
+    def test_who_waits_on_two_devices_for_one_that_works_is_not_told(self):
+        """The older one waits for what the younger one holds, who waits on another device for what a third one
+        will free."""
+        third = self.start("device", 1, "alloc", 160, "wait", "free", "wait", SIM_DEVICES="2")
+        third.until_ready()
+        younger = self.start("alloc", 160, "wait", "device", 1, "alloc", 150, SIM_DEVICES="2", BFC_WAIT="3600")
+        younger.until_ready()
+        older = self.start("alloc", 150, SIM_DEVICES="2", BFC_WAIT="3600")
+        older.until_waiting(1)
+        younger.go_on()
+        younger.until_waiting_on(1)
+        time.sleep(0.3)  # some looks
+        older.until_waiting(1)
+        third.go_on()
+        self.assertEqual(younger.results(), ["0"])
         self.assertEqual(older.results(), ["0"])
 
     def test_one_that_can_be_served_is_not_blocked_by_one_that_cannot(self):
@@ -336,24 +307,34 @@ class LastResort(unittest.TestCase):
     # ---- many ----
 
     def play(self, jobs, rounds, most, blocks, **settings):
-        started = [Job(self, [rounds, most, blocks, seed], settings, SHARE) for seed in range(1, jobs + 1)]
+        board = self.share + "-board"
+        started = [Job(self, [rounds, most, blocks, seed, board], settings, SHARE) for seed in range(1, jobs + 1)]
         # All at once: the stand-in device takes an ended process that nobody has waited for as living.
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             said = list(pool.map(lambda job: job.process.communicate(timeout=500)[0], started))
         for job, line in zip(started, said):
             self.assertEqual(job.process.returncode, 0, line)
-            allocations, refused, _, wrong = line.split()
+            allocations, refused, _, wrong, _, _, overtaken, _ = line.split()
             self.assertEqual(wrong, "0")
-            yield int(allocations), int(refused)
+            yield int(allocations), int(refused), int(overtaken)
         self.assertEqual([job.pid for job in started if segment_exists(job.pid)], [])
 
     def test_eight_jobs_that_fill_the_device_in_turns(self):
-        for _, refused in self.play(8, 10, 180, 1, BFC_WAIT="90"):
+        for _, refused, _ in self.play(8, 10, 180, 1, BFC_WAIT="90"):
             self.assertEqual(refused, 0)
+
+    def test_who_frees_and_allocates_again_stands_behind_those_who_wait(self):
+        """Of three jobs only one has room. Those whom the scheduler holds up before they stand in the queue may
+        be overtaken; without a hand-over nearly each allocation is."""
+        for mode in ("sync", "lazy", "ordered"):
+            with self.subTest(mode=mode):
+                played = list(self.play(3, 15, "18-20", 1, BFC_WAIT="90", SIM_MEMORY="32M", BFC_FREE=mode))
+                self.assertEqual([refused for _, refused, _ in played], [0, 0, 0])
+                self.assertLess(sum(overtaken for *_, overtaken in played), 45 / 4)
 
     def test_three_jobs_at_a_full_device(self):
         """Contents are checked; who waits in vain frees what it has, and so all come to an end."""
-        for allocations, _ in self.play(3, int(ROUNDS), 100, 3, BFC_WAIT="90"):
+        for allocations, _, _ in self.play(3, int(ROUNDS), 25, 3, BFC_WAIT="90", SIM_MEMORY="64M"):
             self.assertGreater(allocations, int(ROUNDS))
 
     # ---- the text ----
@@ -383,6 +364,24 @@ class LastResort(unittest.TestCase):
         self.assertNotIn("BFC_WAIT", said[1].said())
         self.assertIn("  refused by   the size of the device: 256 MiB in all\n", said[1].said())
         self.assertRegex(said[0].said(), rf"  beside it +process {holder.pid} .*: 160 MiB in use, 0 B cached\n")
+
+    def test_spilling_is_suggested_with_the_size_that_suffices(self):
+        self.holder(160)
+        for actions, spill, enough in ((("alloc", 200), "0", "200M"),
+                                       (("alloc", 150, "alloc", 120), "199M", "270M"),
+                                       (("alloc", 1, "alloc", 300), "0", "300M")):
+            with self.subTest(actions=actions):
+                job = self.start(*actions, BFC_SPILL=spill)
+                self.assertEqual(job.results()[-1], "2")
+                self.assertIn(f"BFC_SPILL={enough}: in host memory, which is slower, it would have fitted\n", job.said())
+                self.assertNotIn("nothing that could be set", job.said())
+                self.assertEqual(self.start(*actions, BFC_SPILL=enough).results()[-1], "0")
+
+    def test_spilling_is_not_suggested_where_it_cannot_be_had(self):
+        for settings in ({"SIM_MAPS_HOST": "0"}, {"BFC_LAST_RESORT": "pool"}):
+            job = self.start("alloc", 300, **settings)
+            self.assertEqual(job.results(), ["2"])
+            self.assertNotIn("BFC_SPILL", job.said())
 
     def test_more_than_the_device_counts_too(self):
         job = self.start("alloc", 1, "alloc", 300, "wait")

@@ -8,6 +8,8 @@
  *   mib N         prints free memory in MiB        sleep MS
  *   loop N        N blocks of 64 KiB, each freed at once
  *   folder PATH   becomes the working folder
+ *   device N      goes on on that device
+ *   exec SECONDS  becomes a program that sleeps so long
  *   handler       SIGUSR1 is handled, and restarts no system call
  *   restarter     SIGUSR1 is handled, and restarts system calls
  *   wait          prints "ready" and waits for a line on standard input
@@ -106,6 +108,10 @@ int main(int argc, char **argv) {
                       NULL);
         else if (strcmp(argv[i], "sleep") == 0 && i + 1 < argc)
             usleep((useconds_t)atol(argv[++i]) * 1000);
+        else if (strcmp(argv[i], "device") == 0 && i + 1 < argc)
+            use_primary(atoi(argv[++i]));
+        else if (strcmp(argv[i], "exec") == 0 && i + 1 < argc)
+            execlp("sleep", "sleep", argv[++i], NULL);
         else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)
             CHECK(chdir(argv[++i]) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
         else

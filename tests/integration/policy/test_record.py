@@ -65,6 +65,28 @@ class Record(unittest.TestCase):
         self.run_actor("alloc", 10, "alloc", 20, "free", "free", BFC_BYPASS_ABOVE="16M")
         self.assertEqual(self.replay()[0]["peak_live"], 30 << 20)
 
+    def test_spilled_blocks_are_told_apart(self):
+        """What was host memory is shown, and replayed as what the program asked the device for."""
+        self.run_actor("alloc", 40, "alloc", 50, "free", "alloc", 30, "alloc", 20, SIM_MEMORY="64M", BFC_SPILL="1G",
+                       BFC_GROWTH="exact")
+        figures, said = self.replay()
+        self.assertEqual(said, "")
+        self.assertEqual((figures["peak_live"], figures["failed"]), (90 << 20, 0))
+        self.assertEqual((figures["spilled_blocks"], figures["peak_spilled"]), (2, 50 << 20))
+        text = subprocess.run([BFCREPLAY, self.trace], capture_output=True, text=True, timeout=60).stdout
+        self.assertRegex(text, r"(?m)^  spilled +50\.0 MiB  at most, 2 blocks of host memory")
+
+    def test_a_trace_of_the_first_version_is_read(self):
+        self.run_actor("alloc", 10, "free")
+        recorded = bytearray(self.contents(self.trace))
+        self.assertEqual(int.from_bytes(recorded[8:12], sys.byteorder), 2)
+        for version, status in ((1, 0), (3, 1)):
+            recorded[8:12] = version.to_bytes(4, sys.byteorder)
+            self.write(self.trace, bytes(recorded))
+            done = subprocess.run([BFCREPLAY, self.trace, "--json"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn("version 3, only versions 1 to 2 are accepted", done.stderr)
+
     def test_killed(self):
         process = subprocess.Popen([ACTOR, "loop", "50000", "alloc", "8", "sleep", "1200", "wait"], text=True,
                                    env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -101,12 +101,23 @@ Test(queue, who_has_not_looked_lately_is_not_there) {
 
 Test(queue, what_a_job_was_told_is_forgotten_after_its_time) {
     static struct bfc_segment_header header;
-    cr_expect_eq(bfc_waiters_want(&header), 0);
-    bfc_waiters_announce(&header, 77, 1, UINT64_MAX);
-    cr_expect_eq(bfc_waiters_want(&header), 77);
+    const uint64_t here[2] = {1, 2}, elsewhere[2] = {1, 3};
+    struct bfc_awaited told = {
+        .bytes = 77, .from_here = 7, .until_ns = UINT64_MAX, .device_uuid = {1, 2}};
+    cr_expect_not(bfc_waiters_exist(&header));
+    bfc_waiters_announce(&header, &told, 1);
+    cr_expect(bfc_waiters_exist(&header));
+    struct bfc_awaited known = bfc_waiters_want(&header, (const uint8_t *)here);
+    cr_expect(bfc_awaited_is_same(&known, &told));
+    cr_expect_eq(bfc_waiters_want(&header, (const uint8_t *)elsewhere).bytes, 0);
     cr_expect_eq(header.request, 1, "its helper is woken");
-    bfc_waiters_announce(&header, 78, 1, UINT64_MAX);
+    told.bytes = 78;
+    bfc_waiters_announce(&header, &told, 1);
     cr_expect_eq(header.request, 1, "but once");
-    bfc_waiters_announce(&header, 78, 1, 1);
-    cr_expect_eq(bfc_waiters_want(&header), 0);
+    bfc_waiters_note_given(&header);
+    cr_expect_eq(bfc_waiters_want(&header, (const uint8_t *)here).from_here, UINT64_MAX);
+    told.until_ns = 1;
+    bfc_waiters_announce(&header, &told, 1);
+    cr_expect_not(bfc_waiters_exist(&header));
+    cr_expect_eq(bfc_waiters_want(&header, (const uint8_t *)here).bytes, 0);
 }

@@ -88,11 +88,13 @@ static bool add_record(struct events *events, const struct trace *trace, size_t 
             return plan_fail(error, "%s: record %zu: size %" PRIu64 " is above 2^63", trace->path,
                              index, record->bytes);
         known->index = events->allocations_count;
-        add_allocation(events, (struct allocation){.bytes = record->bytes,
-                                                   .serial = record->serial,
-                                                   .thread = record->thread,
-                                                   .stream = record->stream,
-                                                   .device = record->device});
+        add_allocation(events,
+                       (struct allocation){.bytes = record->bytes,
+                                           .serial = record->serial,
+                                           .thread = record->thread,
+                                           .stream = record->stream,
+                                           .device = record->device,
+                                           .spilled = record->memory == BFC_TRACE_HOST_MEMORY});
         return true;
     }
     if (record->op == BFC_TRACE_OUT_OF_MEMORY)

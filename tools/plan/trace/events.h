@@ -24,6 +24,7 @@ struct allocation {
     uint32_t thread;
     uint32_t stream;
     uint32_t device;
+    bool spilled; /* it was host memory when it was recorded */
 };
 
 /* An allocation that failed when the trace was recorded. */

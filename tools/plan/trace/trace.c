@@ -35,9 +35,10 @@ static bool read_header(struct reader *reader) {
     if (header->byte_order != BFC_TRACE_BYTE_ORDER)
         return plan_fail(reader->error, "%s: header: recorded on a machine of another byte order",
                          path);
-    if (header->version != BFC_TRACE_VERSION)
-        return plan_fail(reader->error, "%s: header: version %u, only version %d is accepted", path,
-                         header->version, BFC_TRACE_VERSION);
+    if (header->version < BFC_TRACE_OLDEST_VERSION || header->version > BFC_TRACE_VERSION)
+        return plan_fail(reader->error,
+                         "%s: header: version %u, only versions %d to %d are accepted", path,
+                         header->version, BFC_TRACE_OLDEST_VERSION, BFC_TRACE_VERSION);
     if (header->record_bytes != sizeof(struct bfc_trace_record))
         return plan_fail(reader->error, "%s: header: records of %u bytes, only %zu are accepted",
                          path, header->record_bytes, sizeof(struct bfc_trace_record));
@@ -87,6 +88,9 @@ static bool check_records(struct reader *reader, const struct bfc_trace_block *b
         if (record->op >= BFC_TRACE_OPS)
             return plan_fail(reader->error, "%s: block %u: record %zu: its op %u is not known",
                              trace->path, reader->block, i, record->op);
+        if (record->memory >= BFC_TRACE_MEMORIES)
+            return plan_fail(reader->error, "%s: block %u: record %zu: its memory %u is not known",
+                             trace->path, reader->block, i, record->memory);
         if (i > 0 && record->sequence <= trace->records[i - 1].sequence)
             return plan_fail(reader->error,
                              "%s: block %u: record %zu: sequence %" PRIu64 " does not increase",
