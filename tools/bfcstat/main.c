@@ -33,7 +33,7 @@ static const char usage[] =
     "job\n"
     "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
     "is\n"
-    "now, with its last 4,096 events. -o - writes to standard output.\n"
+    "now, with its last 4,096 events, with -o - to standard output.\n"
     "\n"
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
     "  --prometheus        print all jobs in Prometheus's text format\n"

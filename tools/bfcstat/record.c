@@ -163,10 +163,19 @@ static char call_kind(enum bfc_event_kind kind) {
     return letters[kind];
 }
 
+/* As if the round before the last one had been seen: what the ring holds now is new. Numbers wrap
+ * around, which the size of the ring divides. */
+static void begin_events(struct recording *recording, uint64_t next_event) {
+    for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
+        uint64_t number = next_event - 1 - (next_event - 1 - slot) % BFC_EVENTS;
+        recording->seen[slot] = number + 1 - BFC_EVENTS;
+    }
+}
+
 /* Rounds of the ring that went by unseen in the event's slot; notes it as seen. */
 static uint64_t note_seen(struct recording *recording, const struct bfc_event *event) {
     uint64_t *seen = &recording->seen[(event->stamp - 1) % BFC_EVENTS];
-    uint64_t rounds = *seen ? (event->stamp - *seen) / BFC_EVENTS - 1 : 0;
+    uint64_t rounds = (event->stamp - *seen) / BFC_EVENTS - 1;
     *seen = event->stamp;
     return rounds;
 }
@@ -298,6 +307,7 @@ static struct recording *begin_recording(FILE *file, bool events, const struct b
                                    .start_ns = bfc_now_ns(),
                                    .created_ns = job->header.created_ns,
                                    .events = events};
+    begin_events(&recording, job->header.next_event);
     write_start(&recording, job);
     return &recording;
 }
