@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/context/green.h"
+#include "interpose/driver/current.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_modes.h"
 
@@ -38,7 +39,7 @@ static CUresult free_after_context(const struct bfc_driver *driver, struct bfc_a
     return bfc_reuse_free_with_fence(driver, arena, pointer);
 }
 
-CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
+static CUresult free_in_order(const struct bfc_driver *driver, struct bfc_arena *arena,
                               CUdeviceptr pointer, CUstream stream, bool per_thread) {
     struct bfc_stream_calls calls = stream_calls(driver, per_thread);
     if (!calls.get_context || !calls.record || !driver->cuEventCreate || !driver->cuEventQuery)
@@ -58,4 +59,19 @@ CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena 
              (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_OUT_OF_MEMORY))
         result = free_after_context(driver, arena, pointer, context);
     return context == arena->context ? bfc_reuse_latch(arena, result) : result;
+}
+
+/*
+ * A stream that was created names its context, so that the program's call needs no current one; the
+ * calls made here do.
+ */
+CUresult bfc_reuse_free_async(const struct bfc_driver *driver, struct bfc_arena *arena,
+                              CUdeviceptr pointer, CUstream stream, bool per_thread) {
+    CUcontext current = NULL;
+    bool created = stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+    bool pushed = created && driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && !current &&
+                  driver->cuCtxPushCurrent_v2(arena->context) == CUDA_SUCCESS;
+    CUresult result = free_in_order(driver, arena, pointer, stream, per_thread);
+    bfc_current_leave(driver, pushed);
+    return result;
 }

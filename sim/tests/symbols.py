@@ -1,7 +1,7 @@
 """The libraries export every name that NVIDIA's export, with NVIDIA's version nodes, and no others.
 
 NVIDIA's names are those of the lists in names/ (libcuda of CUDA 13.0 with its OpenGL, EGL and VDPAU
-names; libcudart 13.0), and of NVIDIA's own libraries where they are found: in the folder of the
+names; libcudart 13.2), and of NVIDIA's own libraries where they are found: in the folder of the
 fetched runtimes (scripts/fetch-runtimes), and beside the toolkit's headers. A newer library than the
 lists' may have more names: of the fetched ones, which are pinned, these fail the test; of the
 toolkit's they are told.

@@ -23,6 +23,27 @@ static void own_context(void) {
     printf("free after destruction %d\n", cuMemFree(kept));
 }
 
+/* A stream that was created says where a free in its order belongs. */
+static void without_current(void) {
+    CUcontext context, none = NULL;
+    CUstream stream;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr small = allocate(1000), large = allocate(5 << 20), told = 0;
+    CHECK(cuCtxGetCurrent(&context));
+    CHECK(cuCtxSetCurrent(NULL));
+    printf("free in a stream without a context %d\n", cuMemFreeAsync(small, stream));
+    printf("free in the null stream without one %d\n", cuMemFreeAsync(large, NULL));
+    printf("asked without one %d",
+           cuPointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, large));
+    CHECK(cuCtxGetCurrent(&none));
+    printf(", the same %d, none %d\n", told == large, none == NULL);
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamSynchronize(stream));
+    printf("freed already %d\n", cuMemFree(small));
+    CHECK(cuMemFree(large));
+    CHECK(cuStreamDestroy(stream));
+}
+
 static void reset_primary(void) {
     CUcontext context;
     CUdeviceptr before = allocate(1 << 20);
@@ -61,6 +82,7 @@ int main(void) {
     use_primary(0);
     for (int i = 0; i < 40; i++) /* more than the segment has sections */
         own_context();
+    without_current();
     reset_primary();
     release_primary();
     CUdeviceptr pointer = allocate(12345);
