@@ -19,6 +19,7 @@ struct place {
     bfc_addr at;
     uint64_t lacking;    /* bytes that must get pages; whole granules of pages */
     uint64_t space;      /* bytes that may get some, from `at` on */
+    uint64_t rest;       /* bytes that stay free then, beyond the request */
     block_index keep[2]; /* ready neighbours that are part of it, or 0 */
 };
 
@@ -48,6 +49,7 @@ static struct place extend_up(const struct bfc_pool *pool, block_index bare, uin
     return (struct place){.at = block_start(at),
                           .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
                           .space = block_size(at),
+                          .rest = before + lacking - size,
                           .keep = {before ? at->previous : 0}};
 }
 
@@ -57,8 +59,11 @@ static struct place extend_down(const struct bfc_pool *pool, block_index bare, u
     uint64_t lacking = up(pool, bfc_subtract_saturating(size, after));
     if (!after || lacking > block_size(at))
         return (struct place){.lacking = UINT64_MAX};
-    return (struct place){
-        .at = block_end(at) - lacking, .lacking = lacking, .space = lacking, .keep = {0, at->next}};
+    return (struct place){.at = block_end(at) - lacking,
+                          .lacking = lacking,
+                          .space = lacking,
+                          .rest = after + lacking - size,
+                          .keep = {0, at->next}};
 }
 
 static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
@@ -70,11 +75,15 @@ static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t
     return (struct place){.at = block_start(at),
                           .lacking = block_size(at),
                           .space = block_size(at),
+                          .rest = before + block_size(at) + after - size,
                           .keep = {at->previous, at->next}};
 }
 
+/* Of places that lack as much, the one that the request fills best: short rests are of use to few. */
 static bool is_better(const struct place *a, const struct place *b) {
-    return a->lacking < b->lacking || (a->lacking == b->lacking && a->at < b->at);
+    if (a->lacking != b->lacking)
+        return a->lacking < b->lacking;
+    return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
 /* Neither addresses of another zone, nor those that hold what could not be unmapped. */
