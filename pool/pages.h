@@ -23,7 +23,9 @@
  * Everything is decided under the pool's lock and done without it. One thread at a time has the
  * pages' turn, from the decision until the calls are done; allocations that hit and frees go on
  * meanwhile. A call that fails leaves nothing behind: pages that were made go back, a page that
- * could not be unmapped stays what it was.
+ * could not be unmapped stays what it was. What failed is tried once more with as few new pages as
+ * possible; then, unless memory alone was lacking, a region serves (bfc_upstream.reserve, if there
+ * is one), for which ready pages go back if they have to.
  *
  * Sizes in bytes. Thread-safety as in pool.h.
  */

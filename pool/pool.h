@@ -90,7 +90,8 @@ struct bfc_upstream {
     bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
     /* Nanoseconds on a clock that never goes back. */
     uint64_t (*now)(void *context);
-    /* Addresses and memory apart (pages.h): then reserve and release are not called. Copied. NULL:
+    /* Addresses and memory apart (pages.h): then reserve and release, which may be NULL, are called
+     * only where one of these is refused for another reason than a lack of memory. Copied. NULL:
      * regions. */
     const struct bfc_page_calls *pages;
 };
@@ -236,15 +237,15 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 /*
  * Gives wholly free and ready regions back to the upstream, largest first, until at least `bytes`
  * went or none is left; returns how many bytes went. UINT64_MAX: all. With pages it gives back
- * ready pages, and here and below no region goes.
+ * ready pages first; here and below a region goes only if it took the place of pages.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /*
  * The same for regions that are wholly free, ready or not, without an awaited block: only for an
  * upstream whose release waits for the work that may still use them. If a region does not go back,
- * all its blocks are deferred. With pages it is bfc_pool_trim: nothing is known of what unmapping
- * waits for.
+ * all its blocks are deferred. Pages go as in bfc_pool_trim, and before: nothing is known of what
+ * unmapping waits for.
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 

@@ -58,7 +58,8 @@ static void make_bare(struct bfc_pool *pool, block_index b) {
 }
 
 bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone) {
-    block_index b = region_attach(pool, &(struct region){.start = start, .size = bytes}, zone);
+    const struct region region = {.start = start, .size = bytes, .paged = true};
+    block_index b = region_attach(pool, &region, zone);
     if (!b)
         return false;
     pool->paging->addresses += bytes;

@@ -43,6 +43,7 @@ struct region {
     block_index head;    /* the record before its first block */
     bool shared;         /* was exported: its pending blocks are in no bin */
     bool held;           /* never given back */
+    bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
     uint64_t seen_ns;    /* ...and when it first saw that */

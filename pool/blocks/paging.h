@@ -7,10 +7,12 @@
 
 /*
  * Invariants (checked by bfc_pool_check), with those of internal.h:
- *   regions are reservations of addresses, and reserved + bare = addresses;
+ *   a region that is `paged` is a reservation of addresses, and pages + bare = addresses; the
+ * others are those of a pool without pages, and took the place of pages that were refused;
  *   a bare block has no page behind it but lost ones, and is in the list of bare ones;
- *   any other block has pages behind all of it: so each page is behind blocks that are live or
- * free, and the pages that are not lost come to `reserved`;
+ *   any other block of such a region has pages behind all of it: so each page is behind blocks
+ * that are live or free, and the pages that are not lost come, with the other regions, to
+ * `reserved`;
  *   pages do not overlap;
  *   no two neighbours are both bare.
  * Of the pages that a plan has taken out, the table and the blocks know nothing until it is done.

@@ -59,8 +59,11 @@ block_index region_attach(struct bfc_pool *pool, const struct region *region,
         slot_vacate(pool, head);
         return 0;
     }
-    pool->regions[r] = (struct region){
-        .start = region->start, .size = region->size, .head = head, .shared = region->shared};
+    pool->regions[r] = (struct region){.start = region->start,
+                                       .size = region->size,
+                                       .head = head,
+                                       .shared = region->shared,
+                                       .paged = region->paged};
     pool->shared_regions += region->shared;
     pool->stats->regions++;
     fill(pool, region, b, zone, r);

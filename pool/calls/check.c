@@ -10,6 +10,7 @@ struct tally {
     uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
     uint64_t bare_bytes, bare_blocks;
+    uint64_t region_bytes; /* of regions, in a pool with pages */
     uint64_t binned_pending, requested, regions, nodes, shared;
     block_index previous; /* the record before the block that is looked at */
 };
@@ -76,12 +77,15 @@ static bool is_stripped(const struct page_array *table, const struct block *at) 
     return true;
 }
 
-static bool check_pages_behind(struct tally *t, block_index b) {
+static bool check_pages_behind(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     const struct paging *paging = t->pool->paging;
     bool bare = block_state(at) == BLOCK_BARE;
-    if (!paging)
-        return !bare || fail(t, "a block is bare in a pool without pages");
+    if (region->paged && !paging)
+        return fail(t, "a region is of pages in a pool without");
+    t->region_bytes += region->paged ? 0 : block_size(at);
+    if (!region->paged)
+        return !bare || fail(t, "a block is bare in a region that is not of pages");
     t->bare_bytes += bare ? block_size(at) : 0;
     t->bare_blocks += bare;
     if (bare)
@@ -109,17 +113,17 @@ static const char *check_table(const struct tally *t) {
             return "two pages are behind one address";
         bytes += page->lost ? 0 : page->bytes;
     }
-    if (bytes != t->pool->stats->reserved)
+    if (bytes + t->region_bytes != t->pool->stats->reserved)
         return "the pages differ from what is reserved";
-    if (t->pool->stats->reserved + t->bare_bytes != paging->addresses)
-        return "reserved + bare differs from the addresses";
+    if (bytes + t->bare_bytes != paging->addresses)
+        return "the pages + bare differ from the addresses";
     return check_bare_list(t);
 }
 
 static bool count_block(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     enum block_state state = block_state(at);
-    if (!check_pages_behind(t, b))
+    if (!check_pages_behind(t, b, region))
         return false;
     if (state == BLOCK_BARE)
         return true;

@@ -123,7 +123,7 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
         return;
     if (pool->paging && release)
         perform_end(pool);
-    regions_forget(pool, release && !pool->paging);
+    regions_forget(pool, release);
     close_records(pool);
     pthread_mutex_destroy(&pool->growth_turn);
     free(pool);

@@ -10,6 +10,14 @@ static uint64_t bytes_ready(struct bfc_pool *pool) {
     return donors_choose(pool, UINT64_MAX, (const block_index[2]){0, 0});
 }
 
+/* Of regions, which took the place of pages. */
+static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
+    uint64_t bytes = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        bytes += pool->regions[r].paged ? 0 : pool->regions[r].size;
+    return bytes;
+}
+
 static void add_up(const struct page_array *table, struct bfc_page_stats *stats) {
     for (uint32_t i = 0; i < table->count; i++) {
         const struct page *page = &table->all[i];
@@ -25,8 +33,9 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
     bfc_pool_hold_pages(pool);
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
+    uint64_t backed = pool->stats->reserved - bytes_in_regions(pool);
     *stats = (struct bfc_page_stats){.addresses = paging->addresses,
-                                     .bare = paging->addresses - pool->stats->reserved,
+                                     .bare = paging->addresses - backed,
                                      .pages = paging->table.count,
                                      .ready = bytes_ready(pool),
                                      .created = paging->created,

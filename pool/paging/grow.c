@@ -47,7 +47,7 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     enum bfc_reserve_result result = reserve_addresses(pool, least, &bytes, &start);
     pool_enter(pool);
     if (result != BFC_RESERVED)
-        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+        return BFC_UPSTREAM_FAILED; /* also if refused: addresses are no memory */
     if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
         return BFC_OK;
     pool_leave(pool);
@@ -59,56 +59,55 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
 
 /* ---- growing ---- */
 
-/* Makes room for the request, `*at` being a part of it. */
-static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request,
+/* Makes room for the request, `*at` being a part of it; or only reserves addresses for that, and
+ * `*at` stays as it is. */
+static enum bfc_status make_room(struct bfc_pool *pool, const struct request *request, bool saving,
                                  bfc_addr *at) {
-    bool saving = false;
-    for (;;) {
-        struct page_plan plan;
-        enum bfc_status status = BFC_OK;
-        switch (plan_make(pool, request, saving, &plan)) {
-        case PLAN_NEEDS_ADDRESSES:
-            status = add_addresses(pool, plan.missing, request_size(request));
-            break;
-        case PLAN_EXCEEDS_LIMIT:
-            return BFC_OUT_OF_MEMORY;
-        case PLAN_NO_HOST_MEMORY:
-            return BFC_NO_HOST_MEMORY;
-        case PLAN_MADE:
-            *at = plan.at;
-            status = perform_plan(pool, &plan);
-            if (status != BFC_OUT_OF_MEMORY || saving)
-                return status;
-            saving = true;
-            continue;
-        }
-        if (status != BFC_OK)
-            return status;
+    struct page_plan plan;
+    switch (plan_make(pool, request, saving, &plan)) {
+    case PLAN_NEEDS_ADDRESSES:
+        return add_addresses(pool, plan.missing, request_size(request));
+    case PLAN_EXCEEDS_LIMIT:
+        return BFC_OUT_OF_MEMORY;
+    case PLAN_NO_HOST_MEMORY:
+        return BFC_NO_HOST_MEMORY;
+    case PLAN_MADE:
+        *at = plan.at;
+        break;
     }
+    return perform_plan(pool, &plan);
 }
 
+/* Where the policy would not look for it. */
 static bool take_at(struct bfc_pool *pool, bfc_addr at, const struct request *request) {
-    if (!pool->rules.exact)
-        return take_any(pool, request);
-    block_index b = find_holding(pool, at);
-    return block_state(&pool->blocks[b]) == BLOCK_READY &&
+    block_index b = pool->rules.exact && at ? find_holding(pool, at) : 0;
+    return b && block_state(&pool->blocks[b]) == BLOCK_READY &&
            block_has_room(pool, b, request->granules) && take_ready(pool, b, request);
 }
 
+/* What was refused is asked for once more, with fewer new pages. */
+static bool is_worth_saving(enum bfc_status status) {
+    return status == BFC_OUT_OF_MEMORY || status == BFC_UPSTREAM_FAILED;
+}
+
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
-    bool taken;
-    take_turn(pool);
+    bool saving = false, taken;
     *status = BFC_OK;
-    /* More than once round only if other threads took what there was room for, or freed enough
-     * while the lock was dropped: then no pages were lacking, and what they freed is taken. */
-    while (!(taken = take_any(pool, request))) {
+    take_turn(pool);
+    /* What other threads freed while the lock was dropped is taken before a plan is made, so that
+     * each plan brings something. */
+    while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
         bfc_addr at = 0;
-        *status = make_room(pool, request, &at);
-        taken = *status == BFC_OK && take_at(pool, at, request);
-        if (taken || *status != BFC_OK)
+        *status = make_room(pool, request, saving, &at);
+        if (*status == BFC_OK && (taken = take_at(pool, at, request)))
             break;
+        if (!saving && is_worth_saving(*status)) {
+            saving = true;
+            *status = BFC_OK;
+        }
     }
     pthread_mutex_unlock(&pool->growth_turn);
+    *status = taken ? BFC_OK : *status;
     return taken;
 }
 

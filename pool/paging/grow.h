@@ -7,7 +7,8 @@
 
 #include "pool/blocks/internal.h"
 
-/* False: *status says why, BFC_OUT_OF_MEMORY if neither the limit nor the device allow so much. */
+/* False: *status says why, BFC_OUT_OF_MEMORY if neither the limit nor the device allow so much,
+ * BFC_UPSTREAM_FAILED if a call was refused for another reason, and with fewer new pages again. */
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 
 /* Gives ready pages back until `bytes` went, or there are none; returns how many bytes went. */

@@ -223,7 +223,7 @@ void perform_end(struct bfc_pool *pool) {
             release_page(pool, &all[i]);
     }
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size)
+        if (pool->regions[r].paged)
             paging->calls.unreserve(context_of(pool), pool->regions[r].start,
                                     pool->regions[r].size);
 }

@@ -17,7 +17,7 @@
 /* Bare addresses that would get pages. */
 struct place {
     bfc_addr at;
-    uint64_t lacking;    /* bytes that must get pages; whole granules of pages */
+    uint64_t lacking;    /* bytes that must get pages; whole granules of pages, at least one */
     uint64_t space;      /* bytes that may get some, from `at` on */
     uint64_t rest;       /* bytes that stay free then, beyond the request */
     block_index keep[2]; /* ready neighbours that are part of it, or 0 */
@@ -26,6 +26,12 @@ struct place {
 static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t granule = pool->paging->calls.granule;
     return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
+}
+
+/* Beside a ready block of so many bytes. At least a granule: a block that suffices as it is and yet
+ * was not taken is one that the policy does not split, or that starts badly. */
+static uint64_t lacking_beside(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
+    return bfc_max(up(pool, bfc_subtract_saturating(size, ready)), pool->paging->calls.granule);
 }
 
 static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
@@ -45,7 +51,7 @@ static struct place extend_up(const struct bfc_pool *pool, block_index bare, uin
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS;
     uint64_t before = usable_before(pool, at->previous, granules);
-    uint64_t lacking = up(pool, bfc_subtract_saturating(size, before));
+    uint64_t lacking = lacking_beside(pool, before, size);
     return (struct place){.at = block_start(at),
                           .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
                           .space = block_size(at),
@@ -56,7 +62,7 @@ static struct place extend_up(const struct bfc_pool *pool, block_index bare, uin
 static struct place extend_down(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
-    uint64_t lacking = up(pool, bfc_subtract_saturating(size, after));
+    uint64_t lacking = lacking_beside(pool, after, size);
     if (!after || lacking > block_size(at))
         return (struct place){.lacking = UINT64_MAX};
     return (struct place){.at = block_end(at) - lacking,
@@ -123,7 +129,7 @@ static struct place widest_place(const struct bfc_pool *pool, uint64_t granules)
 }
 
 static uint64_t room_below_limit(const struct bfc_pool *pool) {
-    uint64_t taken = pool->stats->reserved + pool->paging->moving;
+    uint64_t taken = pool->stats->reserved + pool->paging->moving + pool->releasing;
     uint64_t room = bfc_subtract_saturating(pool->config.limit, taken);
     return room & ~(pool->paging->calls.granule - 1);
 }

@@ -104,7 +104,7 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns) {
     settle_completed(pool, FENCES_ALL);
     if (pool->paging)
         released = pages_trim_idle(pool, idle_ns, now);
-    for (region_index r = 1; !pool->paging && r < pool->region_high; r++) {
+    for (region_index r = 1; r < pool->region_high; r++) {
         if (!is_idle(pool, r))
             pool->regions[r].seen_ns = 0;
         else if (is_overdue(&pool->regions[r], now, idle_ns))

@@ -35,11 +35,18 @@ static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
     return idle && rest <= limit && size <= limit - rest;
 }
 
-/* Gives regions back as long as that can help, and grows. */
+static bool release_all(struct bfc_pool *pool, const struct request *request,
+                        enum bfc_status *status) {
+    regions_release(pool, UINT64_MAX);
+    return regions_grow(pool, request, status);
+}
+
+/* Gives regions back as long as that can help, and grows. With pages there are few regions or none,
+ * which all go, and what became ready moves. */
 static bool release_each(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
     if (pool->paging)
-        return regions_grow(pool, request, status);
+        return release_all(pool, request, status);
     if (!releasing_can_help(pool, request_size(request)))
         return false;
     while (regions_release(pool, 1)) {
@@ -55,12 +62,6 @@ static bool release_idle(struct bfc_pool *pool, const struct request *request,
                          enum bfc_status *status) {
     return releasing_can_help(pool, request_size(request)) && regions_release(pool, UINT64_MAX) &&
            regions_grow(pool, request, status);
-}
-
-static bool release_all(struct bfc_pool *pool, const struct request *request,
-                        enum bfc_status *status) {
-    regions_release(pool, UINT64_MAX);
-    return regions_grow(pool, request, status);
 }
 
 static bool release_large(struct bfc_pool *pool, const struct request *request,
@@ -105,7 +106,6 @@ static bool wait_for_enough(struct bfc_pool *pool, const struct request *request
     return wait_and_take(pool, request, UINT64_MAX);
 }
 
-/* With pages there are no regions to give back: what became ready moves. */
 static bool is_release(enum rung rung) {
     return rung == RUNG_RELEASE_LARGE || rung == RUNG_RELEASE_IDLE || rung == RUNG_RELEASE_ALL;
 }
@@ -113,7 +113,7 @@ static bool is_release(enum rung rung) {
 static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request *request,
                      enum bfc_status *status) {
     if (pool->paging && is_release(rung))
-        return regions_grow(pool, request, status);
+        return release_all(pool, request, status);
     switch (rung) {
     case RUNG_WAIT_ENOUGH:
         return wait_for_enough(pool, request);

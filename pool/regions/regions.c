@@ -35,7 +35,7 @@ enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
 }
 
 block_index region_idle_block(const struct bfc_pool *pool, const struct region *region) {
-    if (!region->size || region->held)
+    if (!region->size || region->held || region->paged)
         return 0;
     block_index b = pool->blocks[region->head].next;
     const struct block *at = &pool->blocks[b];
@@ -105,7 +105,8 @@ uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
 
 /* Makes a region ready of which nothing is live or awaited. False: it is not such a one. */
 static bool ready_up(struct bfc_pool *pool, const struct region *region) {
-    block_index first = region->size && !region->held ? pool->blocks[region->head].next : 0;
+    bool may_go = region->size && !region->held && !region->paged;
+    block_index first = may_go ? pool->blocks[region->head].next : 0;
     const struct block *blocks = pool->blocks;
     if (!first)
         return false;
@@ -123,9 +124,7 @@ static bool ready_up(struct bfc_pool *pool, const struct region *region) {
 }
 
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t released = 0;
-    if (pool->paging)
-        return bfc_pool_trim(pool, bytes);
+    uint64_t released = pool->paging ? bfc_pool_trim(pool, bytes) : 0;
     pool_enter(pool);
     for (region_index r = 1; released < bytes && r < pool->region_high; r++)
         if (ready_up(pool, &pool->regions[r]))
@@ -228,9 +227,8 @@ static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request
     return take_ready(pool, find_holding(pool, start), request);
 }
 
-bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
-    if (pool->paging)
-        return pages_grow(pool, request, status);
+static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
+                           enum bfc_status *status) {
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_turn);
     pool_enter(pool);
@@ -246,9 +244,26 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
     return taken;
 }
 
+/* Pages that are ready make room for the region, since they can serve the request no more. */
+static bool grow_without_pages(struct bfc_pool *pool, const struct request *request,
+                               enum bfc_status *status) {
+    return grow_by_region(pool, request, status) ||
+           (*status == BFC_OUT_OF_MEMORY && pages_trim(pool, request_size(request)) &&
+            grow_by_region(pool, request, status));
+}
+
+bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
+    if (!pool->paging)
+        return grow_by_region(pool, request, status);
+    if (pages_grow(pool, request, status))
+        return true;
+    return *status == BFC_UPSTREAM_FAILED && pool->upstream.reserve &&
+           grow_without_pages(pool, request, status);
+}
+
 void regions_forget(struct bfc_pool *pool, bool release) {
     for (region_index r = 1; release && r < pool->region_high; r++)
-        if (pool->regions[r].size)
+        if (pool->regions[r].size && !pool->regions[r].paged)
             pool->upstream.release(pool->upstream.context, pool->regions[r].start,
                                    pool->regions[r].size);
 }
@@ -256,7 +271,9 @@ void regions_forget(struct bfc_pool *pool, bool release) {
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
-    uint64_t released = pool->paging ? pages_trim(pool, bytes) : regions_release(pool, bytes);
+    uint64_t released = pool->paging ? pages_trim(pool, bytes) : 0;
+    if (released < bytes)
+        released += regions_release(pool, bytes - released);
     pool_leave(pool);
     return released;
 }

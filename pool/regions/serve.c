@@ -66,7 +66,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         stats->hits++;
         return BFC_OK;
     }
-    if (stats->reserved > pool->config.gc_threshold && !pool->paging)
+    if (stats->reserved > pool->config.gc_threshold)
         idle_collect(pool);
     enum bfc_status status;
     uint64_t released = stats->release_calls;

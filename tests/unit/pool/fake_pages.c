@@ -11,7 +11,10 @@ static void wrong(struct fake_pages *fake, const char *fault) {
 }
 
 static bool refused(struct fake_pages *fake, enum page_call call) {
-    return ++fake->made[call] == fake->refuse_at[call];
+    unsigned made = ++fake->made[call], at = fake->refuse_at[call];
+    if (fake->meanwhile)
+        fake->meanwhile(fake->user, call);
+    return made == at || (fake->refuse_on && at && made > at);
 }
 
 static bool is_round(const struct fake_pages *fake, uint64_t value) {
@@ -21,7 +24,7 @@ static bool is_round(const struct fake_pages *fake, uint64_t value) {
 static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
     struct fake_pages *fake = context;
     if (refused(fake, PAGE_RESERVE))
-        return BFC_REFUSED;
+        return fake->fail ? BFC_FAILED : BFC_REFUSED;
     if (!bytes || !is_round(fake, bytes))
         wrong(fake, "addresses were reserved that are not whole granules");
     *start = fake->next;
@@ -50,7 +53,9 @@ static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *p
     struct fake_pages *fake = context;
     bool fits = bytes <= fake->capacity - fake->taken;
     bfc_page name = new_name(fake);
-    if (refused(fake, PAGE_CREATE) || !fits || !name)
+    if (refused(fake, PAGE_CREATE))
+        return fake->fail ? BFC_FAILED : BFC_REFUSED;
+    if (!fits || !name)
         return BFC_REFUSED;
     if (!bytes || !is_round(fake, bytes))
         wrong(fake, "a page was made that is not whole granules");
@@ -106,12 +111,14 @@ static bool unmap(void *context, bfc_addr start, uint64_t bytes) {
         struct fake_page *at = &fake->pages[p];
         if (!at->start || at->start < start || at->start >= start + bytes)
             continue;
+        if (at->region)
+            wrong(fake, "plain memory was unmapped");
         found += at->bytes;
         at->start = 0;
         at->allowed = false;
     }
-    if (found != bytes)
-        wrong(fake, "what was unmapped are not whole pages");
+    if (found != bytes || !bytes)
+        wrong(fake, "what was unmapped are not whole pages, or none");
     return true;
 }
 
@@ -127,9 +134,52 @@ static bool allow(void *context, bfc_addr start, uint64_t bytes) {
         found += at->bytes;
         at->allowed = true;
     }
-    if (found != bytes)
-        wrong(fake, "access was given to addresses without pages");
+    if (found != bytes || !bytes)
+        wrong(fake, "access was given to addresses without pages, or to none");
     return true;
+}
+
+/* ---- plain regions ---- */
+
+enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes, bfc_addr *start) {
+    struct fake_pages *fake = context;
+    bool fits = bytes <= fake->capacity - fake->taken;
+    bfc_page name = fits ? new_name(fake) : 0;
+    if (!name)
+        return BFC_REFUSED;
+    *start = fake->next;
+    fake->next += (bytes / fake->calls.granule + 2) * fake->calls.granule;
+    fake->taken += bytes;
+    fake->pages[name] =
+        (struct fake_page){.bytes = bytes, .start = *start, .allowed = true, .region = true};
+    return BFC_RESERVED;
+}
+
+bool fake_pages_release_region(void *context, bfc_addr start, uint64_t bytes) {
+    struct fake_pages *fake = context;
+    for (bfc_page p = 1; p <= fake->named; p++)
+        if (fake->pages[p].region && fake->pages[p].start == start &&
+            fake->pages[p].bytes == bytes) {
+            fake->taken -= bytes;
+            fake->pages[p] = (struct fake_page){.bytes = 0};
+            return true;
+        }
+    wrong(fake, "a region was given back that there is not");
+    return true;
+}
+
+uint64_t fake_pages_in_regions(const struct fake_pages *fake) {
+    uint64_t bytes = 0;
+    for (bfc_page p = 1; p <= fake->named; p++)
+        bytes += fake->pages[p].region ? fake->pages[p].bytes : 0;
+    return bytes;
+}
+
+bool fake_pages_is_in_region(const struct fake_pages *fake, bfc_addr address) {
+    for (bfc_page p = 1; p <= fake->named; p++)
+        if (fake->pages[p].region && address - fake->pages[p].start < fake->pages[p].bytes)
+            return true;
+    return false;
 }
 
 void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacity) {

@@ -23,6 +23,7 @@ struct fake_page {
     uint64_t bytes; /* 0: there is none of this name */
     bfc_addr start; /* 0: mapped nowhere */
     bool allowed;
+    bool region; /* of plain memory */
 };
 
 struct fake_pages {
@@ -33,6 +34,10 @@ struct fake_pages {
     struct fake_page pages[FAKE_PAGES];
     bfc_page named;
     unsigned made[PAGE_CALLS], refuse_at[PAGE_CALLS]; /* the n-th of its kind; 0: none */
+    bool refuse_on; /* and all later ones of its kind */
+    bool fail;      /* refusing says nothing of memory */
+    /* What other threads do while a call is under way; NULL: nothing. */
+    void (*meanwhile)(void *user, enum page_call call);
     /* Is any of this still in use? */
     bool (*in_use)(void *user, bfc_addr start, uint64_t bytes);
     void *user;
@@ -41,6 +46,12 @@ struct fake_pages {
 
 /* `granule`: of the pages. */
 void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacity);
+
+/* Plain regions of the same device: for struct bfc_upstream. */
+enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes, bfc_addr *start);
+bool fake_pages_release_region(void *context, bfc_addr start, uint64_t bytes);
+uint64_t fake_pages_in_regions(const struct fake_pages *fake); /* bytes, of all */
+bool fake_pages_is_in_region(const struct fake_pages *fake, bfc_addr address);
 
 /* May the device use all of these addresses? */
 bool fake_pages_backs(const struct fake_pages *fake, bfc_addr start, uint64_t bytes);

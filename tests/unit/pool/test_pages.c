@@ -197,6 +197,9 @@ static void pin_some(struct machine *m) {
     if (m->pins && (m->pins == PINS || draw(m, 2))) {
         struct busy gone = m->pinned[--m->pins];
         bfc_pool_unpin(m->pool, gone.start, gone.bytes);
+    } else if (m->count && fake_pages_is_in_region(&m->fake, m->live[i].start)) {
+        if (bfc_pool_pin(m->pool, m->live[i].start, m->live[i].size))
+            fail(m, "a block without pages could be pinned");
     } else if (m->count) {
         m->pinned[m->pins++] = (struct busy){m->live[i].start, m->live[i].size, 0};
         if (!bfc_pool_pin(m->pool, m->live[i].start, m->live[i].size))
@@ -258,9 +261,11 @@ static void check(struct machine *m) {
         fail(m, m->fake.fault);
     if (stats.reserved + pages.lost != m->fake.taken)
         fail(m, "what is reserved differs from the device's account");
-    if (pages.addresses != m->fake.reserved || pages.bare + stats.reserved != pages.addresses)
+    uint64_t in_regions = fake_pages_in_regions(&m->fake);
+    if (pages.addresses != m->fake.reserved ||
+        pages.bare + stats.reserved - in_regions != pages.addresses)
         fail(m, "the addresses differ from the device's account");
-    if (pages.created - pages.released != m->fake.taken)
+    if (pages.created - pages.released != m->fake.taken - in_regions)
         fail(m, "made and given back differ from what there is");
 }
 
@@ -286,6 +291,12 @@ static void open_machine(struct machine *m, uint64_t seed) {
     config.track_idle = draw(m, 2);
     struct bfc_upstream upstream = {
         .context = &m->fake, .poll = poll, .wait = wait, .now = now, .pages = &m->fake.calls};
+    m->fake.fail = draw(m, 2);
+    m->fake.refuse_on = draw(m, 8) == 0;
+    if (draw(m, 2)) {
+        upstream.reserve = fake_pages_reserve_region;
+        upstream.release = fake_pages_release_region;
+    }
     if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
         abort();
 }
@@ -316,7 +327,7 @@ static const char *run(uint64_t seed, int refused, unsigned at) {
 
 /* ---- the promise ---- */
 
-/* Bytes of pages of which a byte is live. */
+/* Bytes of pages and regions of which a byte is live. */
 static uint64_t bytes_held(const struct machine *m) {
     uint64_t bytes = 0;
     for (bfc_page p = 1; p <= m->fake.named; p++) {
@@ -333,9 +344,19 @@ static uint64_t round_up(uint64_t bytes, uint64_t to) {
     return (bytes + to - 1) / to * to;
 }
 
+/* What no plan can move: what has a live byte, is mapped for good, or all if nothing is unmapped. */
+static uint64_t bytes_stuck(struct machine *m) {
+    struct bfc_page_stats pages;
+    if (m->fake.refuse_on && m->fake.refuse_at[PAGE_UNMAP])
+        return m->fake.taken;
+    bfc_pool_page_stats(m->pool, &pages);
+    return bytes_held(m) + pages.lost;
+}
+
 /* With all free blocks ready, or as soon as they are waited for: what fails would not have fitted,
- * whatever had moved. */
-static const char *run_promise(uint64_t seed) {
+ * whatever had moved. Of the kind `refused` the call `at` and, if the seed is odd, all later ones
+ * are refused, for another reason than a lack of memory; then there are regions too. */
+static const char *run_promise(uint64_t seed, int refused, unsigned at) {
     static struct machine m;
     struct bfc_pool_config config;
     memset(&m, 0, sizeof m);
@@ -350,12 +371,19 @@ static const char *run_promise(uint64_t seed) {
     bool fenced = draw(&m, 2);
     struct bfc_upstream upstream = {
         .context = &m.fake, .poll = poll, .wait = wait, .pages = &m.fake.calls};
+    if (refused >= 0) {
+        upstream.reserve = fake_pages_reserve_region;
+        upstream.release = fake_pages_release_region;
+        m.fake.fail = true;
+        m.fake.refuse_on = seed % 2;
+        m.fake.refuse_at[refused] = at;
+    }
     if (bfc_pool_create(&m.pool, &config, &upstream) != BFC_OK)
         abort();
     for (int i = 0; i < STEPS && !m.fault; i++) {
         if (m.count && draw(&m, 100) < 42)
             free_block(&m, (unsigned)draw(&m, m.count), fenced ? ++m.drawn : BFC_NO_FENCE);
-        uint64_t bytes = size_of(&m), held = bytes_held(&m);
+        uint64_t bytes = size_of(&m), held = bytes_stuck(&m);
         enum bfc_status status = allocate(&m, bytes, 0);
         if (status != BFC_OK && held + round_up(bytes, m.fake.calls.granule) <= allowed)
             fail(&m, "an allocation failed that fits beside the pages that are in use");
@@ -370,18 +398,26 @@ static const char *run_promise(uint64_t seed) {
 #define UNIT BFC_LARGE
 
 /* A pool that makes what is lacking and no more. */
-static void open_exact(struct machine *m, uint64_t limit) {
-    struct bfc_pool_config config;
+static void open_exactly(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
     memset(m, 0, sizeof *m);
     fake_pages_init(&m->fake, UNIT, CAPACITY);
+    m->fake.calls.addresses = addresses;
     m->fake.in_use = in_use;
     m->fake.user = m;
-    bfc_pool_config_default(&config);
     config.growth = BFC_GROWTH_EXACT;
-    config.limit = limit;
-    struct bfc_upstream upstream = {.context = &m->fake, .pages = &m->fake.calls};
+    struct bfc_upstream upstream = {.context = &m->fake,
+                                    .reserve = fake_pages_reserve_region,
+                                    .release = fake_pages_release_region,
+                                    .pages = &m->fake.calls};
     if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
         abort();
+}
+
+static void open_exact(struct machine *m, uint64_t limit) {
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.limit = limit;
+    open_exactly(m, config, 4 * CAPACITY);
 }
 
 static bfc_addr allocate_units(struct machine *m, uint64_t units) {
@@ -509,6 +545,85 @@ static const char *sizes_pages(void) {
     return close_case(&m, held, "pages are not of the size that their blocks allow");
 }
 
+/* ---- other threads ---- */
+
+/* At the first call of this kind, the block that another thread frees. */
+static struct {
+    enum page_call call;
+    bfc_addr block;
+} freed_during;
+
+static void free_meanwhile(void *user, enum page_call call) {
+    struct machine *m = user;
+    bfc_addr block = freed_during.block;
+    if (call != freed_during.call || !block)
+        return;
+    freed_during.block = 0;
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->live[i].start == block)
+            free_block(m, i, BFC_NO_FENCE);
+}
+
+/* What fits as soon as another thread frees is taken, and no more pages are made or moved for it:
+ * neither in vain nor, as once happened, for ever. */
+static const char *takes_what_others_free(enum page_call call) {
+    static struct machine m;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    open_exactly(&m, config, 8 * UNIT);
+    m.fake.meanwhile = free_meanwhile;
+    freed_during.block = 0;
+    bfc_addr block = allocate_units(&m, 6);
+    freed_during.call = call;
+    freed_during.block = block;
+    bfc_addr at = allocate_units(&m, 5);
+    bool in_time = call == PAGE_RESERVE;
+    bool held = freed_during.block == 0 && (!in_time || (at == block && m.fake.taken == 6 * UNIT));
+    return close_case(&m, held, "what another thread freed meanwhile was not taken");
+}
+
+static const char *takes_what_is_freed_at_reserve(void) {
+    return takes_what_others_free(PAGE_RESERVE);
+}
+
+static const char *takes_what_is_freed_at_create(void) {
+    return takes_what_others_free(PAGE_CREATE);
+}
+
+static const char *takes_what_is_freed_at_allow(void) {
+    return takes_what_others_free(PAGE_ALLOW);
+}
+
+/* A large block that the policy does not split is no place that needs no pages. */
+static const char *passes_the_unsplit(void) {
+    static struct machine m;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.policy = BFC_POLICY_PYTORCH;
+    config.max_split = 4 * MIB;
+    open_exactly(&m, config, 4 * CAPACITY);
+    free_at(&m, allocate_units(&m, 8 * MIB / UNIT));
+    allocate_units(&m, 2 * MIB / UNIT);
+    return close_case(&m, true, "");
+}
+
+/* Pages fail for good: a region serves, and goes back when it is free. */
+static const char *falls_back(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr paged = allocate_units(&m, 4);
+    m.fake.fail = m.fake.refuse_on = true;
+    m.fake.refuse_at[PAGE_CREATE] = 1;
+    bfc_addr plain = allocate_units(&m, 6);
+    bool held = fake_pages_in_regions(&m.fake) == 6 * UNIT;
+    free_at(&m, plain);
+    held = held && allocate_units(&m, 5) == plain;
+    free_at(&m, plain);
+    held = held && bfc_pool_trim(m.pool, UINT64_MAX) == 6 * UNIT && m.fake.taken == 4 * UNIT;
+    free_at(&m, paged);
+    return close_case(&m, held, "pages that failed were not replaced by a region");
+}
+
 /* ---- the tests ---- */
 
 static int report(int number, const char *name, uint64_t seed, const char *fault) {
@@ -541,9 +656,20 @@ static int test_refusals(uint64_t first, uint64_t programs) {
 static int test_promise(uint64_t first, uint64_t programs) {
     const char *fault = NULL;
     uint64_t seed = first;
-    for (; seed < first + programs && !(fault = run_promise(seed)); seed++)
+    for (; seed < first + programs && !(fault = run_promise(seed, -1, 0)); seed++)
         ;
     return report(3, "what fails would not have fitted, whatever had moved", seed, fault);
+}
+
+static int test_fallback(uint64_t first, uint64_t programs) {
+    static const unsigned moments[] = {1, 2, 5, 13, 34};
+    const char *fault = NULL;
+    uint64_t seed = first;
+    for (; seed < first + programs / 20 + 1 && !fault; seed++)
+        for (int call = 0; call < PAGE_CALLS && !fault; call++)
+            for (unsigned i = 0; i < sizeof moments / sizeof *moments && !fault; i++)
+                fault = run_promise(seed, call, moments[i]);
+    return report(4, "nor where calls fail: then regions serve", seed - 1, fault);
 }
 
 static const struct {
@@ -557,6 +683,11 @@ static const struct {
     {"idle pages go back", gives_back_idle},
     {"pages are shown", shows_pages},
     {"pages are small against their blocks", sizes_pages},
+    {"what is freed while addresses are reserved is taken", takes_what_is_freed_at_reserve},
+    {"what is freed while a page is made is no harm", takes_what_is_freed_at_create},
+    {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
+    {"a block that is not split does not keep an allocation for ever", passes_the_unsplit},
+    {"a region takes the place of pages that fail", falls_back},
 };
 #define CASES ((int)(sizeof cases / sizeof *cases))
 
@@ -571,9 +702,10 @@ int main(int argc, char **argv) {
     const char *setting = getenv("BFC_TEST_PROGRAMS");
     uint64_t programs = setting ? strtoull(setting, NULL, 10) : 200;
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    printf("1..%d\n", 3 + CASES);
+    printf("1..%d\n", 4 + CASES);
     int failed = test_programs(first, programs);
     failed |= test_refusals(first, programs);
     failed |= test_promise(first, programs);
-    return failed | test_cases(4);
+    failed |= test_fallback(first, programs);
+    return failed | test_cases(5);
 }
