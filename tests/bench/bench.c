@@ -14,6 +14,7 @@
 
 #include "pool/pages.h"
 #include "pool/pool.h"
+#include "tests/bench/null_pages.h"
 #include "tests/bench/workload.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -75,54 +76,11 @@ static bool release(void *context, bfc_addr start, uint64_t bytes) {
     return true;
 }
 
-/* The same with addresses and memory apart: each call is counted and does nothing. */
-#define PAGE (UINT64_C(2) << 20)
-
-static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, bfc_addr *start) {
-    struct device *device = context;
-    *start = device->next;
-    device->next += bytes + PAGE;
-    return BFC_RESERVED;
-}
-
-static void unreserve_addresses(void *context, bfc_addr start, uint64_t bytes) {
-    (void)context, (void)start, (void)bytes;
-}
-
-static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
-    (void)context, (void)bytes;
-    *page = 1;
-    return BFC_RESERVED;
-}
-
-static void release_page(void *context, bfc_page page, uint64_t bytes) {
-    (void)context, (void)page, (void)bytes;
-}
-
-static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
-    (void)context, (void)start, (void)bytes, (void)page;
-    return true;
-}
-
-static bool change_pages(void *context, bfc_addr start, uint64_t bytes) {
-    (void)context, (void)start, (void)bytes;
-    return true;
-}
-
-static const struct bfc_page_calls page_calls = {.granule = PAGE,
-                                                 .addresses = UINT64_C(1) << 40,
-                                                 .reserve = reserve_addresses,
-                                                 .unreserve = unreserve_addresses,
-                                                 .create = create_page,
-                                                 .release = release_page,
-                                                 .map = map_page,
-                                                 .unmap = change_pages,
-                                                 .allow = change_pages};
-
+/* The same with addresses and memory apart. */
 static struct bfc_pool *open_paged_pool(struct device *device,
                                         const struct bfc_pool_config *config) {
     *device = (struct device){.next = UINT64_C(1) << 40};
-    struct bfc_upstream upstream = {.context = device, .pages = &page_calls};
+    struct bfc_upstream upstream = {.context = &device->next, .pages = &null_pages};
     struct bfc_pool *pool;
     if (bfc_pool_create(&pool, config, &upstream) != BFC_OK)
         abort();

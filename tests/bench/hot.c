@@ -1,17 +1,21 @@
 /* Runs one workload through a pool and prints how many pairs that were: for counting instructions.
+ * The pool has one region from the beginning, or it grows, by regions or by pages: then the
+ * difference between two scales is what the pairs take once it has grown.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pool/pool.h"
+#include "tests/bench/null_pages.h"
 #include "tests/bench/workload.h"
 
 #define HEAP (UINT64_C(64) << 30)
 
 static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
-    (void)context, (void)bytes;
-    *start = UINT64_C(1) << 40;
+    uint64_t *next = context;
+    *start = *next;
+    *next += bytes + (UINT64_C(2) << 20);
     return BFC_RESERVED;
 }
 
@@ -44,15 +48,21 @@ int main(int argc, char **argv) {
     struct workload w;
     struct bfc_pool *pool;
     struct bfc_pool_config config;
-    struct bfc_upstream upstream = {.reserve = reserve, .release = release};
+    uint64_t next = UINT64_C(1) << 40;
+    struct bfc_upstream upstream = {.context = &next, .reserve = reserve, .release = release};
+    const char *backing = argc > 3 ? argv[3] : "fixed";
     unsigned scale = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 50;
     if (argc < 2 || !scale || !make(&w, argv[1], scale)) {
-        fputs("usage: pool-hot WORKLOAD|churn@LIVE [SCALE]\n", stderr);
+        fputs("usage: pool-hot WORKLOAD|churn@LIVE [SCALE [fixed|grown|pages]]\n", stderr);
         return 2;
     }
     bfc_pool_config_default(&config);
-    config.growth = BFC_GROWTH_PREALLOCATE;
-    config.preallocate = config.limit = HEAP;
+    if (strcmp(backing, "pages") == 0)
+        upstream.pages = &null_pages;
+    if (strcmp(backing, "fixed") == 0) {
+        config.growth = BFC_GROWTH_PREALLOCATE;
+        config.preallocate = config.limit = HEAP;
+    }
     bfc_addr *at = calloc(w.slots, sizeof *at);
     if (!at || bfc_pool_create(&pool, &config, &upstream) != BFC_OK)
         return 1;
