@@ -19,7 +19,7 @@
  */
 struct paging {
     struct bfc_page_calls calls;
-    struct page_array table;   /* by address */
+    struct page_table table;
     struct page_array on_hand; /* whoever has the pages' turn: those that the plan is about */
     block_index bare;          /* list of bare blocks */
     uint64_t addresses;        /* bytes reserved */

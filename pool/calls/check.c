@@ -59,20 +59,21 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
 /* ---- pages ---- */
 
 /* Pages that can be used, behind all of a block. */
-static bool is_backed(const struct page_array *table, const struct block *at) {
+static bool is_backed(const struct page_table *table, const struct block *at) {
     bfc_addr reached = block_start(at);
     for (uint32_t i = page_table_find(table, reached); reached < block_end(at); i++) {
-        if (i == table->count || table->all[i].start > reached || table->all[i].lost)
+        if (i == table->count || page_table_at(table, i)->start > reached ||
+            page_table_at(table, i)->lost)
             return false;
-        reached = page_end(&table->all[i]);
+        reached = page_end(page_table_at(table, i));
     }
     return true;
 }
 
-static bool is_stripped(const struct page_array *table, const struct block *at) {
+static bool is_stripped(const struct page_table *table, const struct block *at) {
     uint32_t i = page_table_find(table, block_start(at));
-    for (; i < table->count && table->all[i].start < block_end(at); i++)
-        if (!table->all[i].lost)
+    for (; i < table->count && page_table_at(table, i)->start < block_end(at); i++)
+        if (!page_table_at(table, i)->lost)
             return false;
     return true;
 }
@@ -108,8 +109,8 @@ static const char *check_table(const struct tally *t) {
     const struct paging *paging = t->pool->paging;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < paging->table.count; i++) {
-        const struct page *page = &paging->table.all[i];
-        if (i && page_end(page - 1) > page->start)
+        const struct page *page = page_table_at(&paging->table, i);
+        if (i && page_end(page_table_at(&paging->table, i - 1)) > page->start)
             return "two pages are behind one address";
         bytes += page->lost ? 0 : page->bytes;
     }

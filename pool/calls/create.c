@@ -48,7 +48,7 @@ static bool open_records(struct bfc_pool *pool, uint64_t most_blocks) {
 static void close_paging(struct bfc_pool *pool) {
     if (!pool->paging)
         return;
-    page_array_close(&pool->paging->table);
+    page_table_close(&pool->paging->table);
     page_array_close(&pool->paging->on_hand);
     free(pool->paging);
     pool->paging = NULL;
@@ -61,7 +61,7 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
     if (!pool->paging)
         return false;
     pool->paging->calls = *calls;
-    return page_array_open(&pool->paging->table, MOST_PAGES) &&
+    return page_table_open(&pool->paging->table, MOST_PAGES) &&
            page_array_open(&pool->paging->on_hand, MOST_PAGES);
 }
 

@@ -18,9 +18,9 @@ static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
     return bytes;
 }
 
-static void add_up(const struct page_array *table, struct bfc_page_stats *stats) {
+static void add_up(const struct page_table *table, struct bfc_page_stats *stats) {
     for (uint32_t i = 0; i < table->count; i++) {
-        const struct page *page = &table->all[i];
+        const struct page *page = page_table_at(table, i);
         stats->pinned += page->pins ? page->bytes : 0;
         stats->lost += page->lost ? page->bytes : 0;
     }
@@ -55,11 +55,11 @@ struct range {
     bool whole;          /* all of it has pages that can be used */
 };
 
-static struct range find_range(const struct page_array *table, bfc_addr start, uint64_t bytes) {
+static struct range find_range(const struct page_table *table, bfc_addr start, uint64_t bytes) {
     bfc_addr end = bfc_add_saturating(start, bytes), reached = start;
     struct range range = {.first = page_table_find(table, start), .whole = true};
     for (range.end = range.first; range.end < table->count; range.end++) {
-        const struct page *page = &table->all[range.end];
+        const struct page *page = page_table_at(table, range.end);
         if (page->start >= end)
             break;
         range.whole &= page->start <= reached && !page->lost;
@@ -73,10 +73,10 @@ bool bfc_pool_pin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     if (!pool->paging || !bytes)
         return false;
     pool_enter(pool);
-    struct page_array *table = &pool->paging->table;
+    struct page_table *table = &pool->paging->table;
     struct range range = find_range(table, start, bytes);
     for (uint32_t i = range.first; range.whole && i < range.end; i++)
-        table->all[i].pins++;
+        page_table_at(table, i)->pins++;
     pool_leave(pool);
     return range.whole;
 }
@@ -85,10 +85,11 @@ void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     if (!pool->paging || !bytes)
         return;
     pool_enter(pool);
-    struct page_array *table = &pool->paging->table;
+    struct page_table *table = &pool->paging->table;
     struct range range = find_range(table, start, bytes);
     for (uint32_t i = range.first; i < range.end; i++)
-        table->all[i].pins -= table->all[i].pins > 0;
+        if (page_table_at(table, i)->pins > 0)
+            page_table_at(table, i)->pins--;
     pool_leave(pool);
 }
 
@@ -99,10 +100,10 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
         return 0;
     uint64_t visited = 0;
     pool_enter(pool);
-    const struct page_array *table = &pool->paging->table;
+    const struct page_table *table = &pool->paging->table;
     struct range range = find_range(table, start, bytes);
     for (uint32_t i = range.first; i < range.end; i++) {
-        const struct page *page = &table->all[i];
+        const struct page *page = page_table_at(table, i);
         if (page->lost)
             continue;
         visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes, page->pins});

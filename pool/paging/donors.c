@@ -15,18 +15,20 @@ struct choice {
 static void choose_from(struct choice *c, block_index b) {
     const struct block *at = &c->pool->blocks[b];
     struct paging *paging = c->pool->paging;
-    const struct page_array *table = &paging->table;
+    const struct page_table *table = &paging->table;
     uint64_t granule = paging->calls.granule;
     if ((block_end(at) & ~(granule - 1)) < block_start(at) + granule)
         return; /* the least page does not fit, and most often no search is needed to tell */
     uint32_t end = page_table_find(table, block_end(at)), first = end;
-    while (first > 0 && table->all[first - 1].start >= block_start(at) && c->bytes < c->wanted) {
-        c->bytes += table->all[first - 1].pins ? 0 : table->all[first - 1].bytes;
-        first--;
+    for (; first > 0 && c->bytes < c->wanted; first--) {
+        const struct page *page = page_table_at(table, first - 1);
+        if (page->start < block_start(at))
+            break;
+        c->bytes += page->pins ? 0 : page->bytes;
     }
     for (; first < end; first++)
-        if (!table->all[first].pins)
-            page_array_append(&paging->on_hand, &table->all[first]);
+        if (!page_table_at(table, first)->pins)
+            page_array_append(&paging->on_hand, page_table_at(table, first));
 }
 
 static bool is_kept(const struct choice *c, block_index b) {

@@ -132,7 +132,7 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
     on_hand->count = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = page_table_find(&paging->table, on_hand->all[i].start);
-        struct page *page = &paging->table.all[at];
+        struct page *page = page_table_at(&paging->table, at);
         if (!page->look || page->look != look - 1)
             page->seen_ns = now;
         page->look = look;

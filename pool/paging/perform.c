@@ -44,7 +44,7 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
     struct paging *paging = pool->paging;
     struct page page = {.bytes = bytes};
     if (!page_array_prepare(&paging->on_hand, 1) ||
-        !page_array_prepare(&paging->table, (uint64_t)paging->on_hand.count + 1))
+        !page_table_prepare(&paging->table, (uint64_t)paging->on_hand.count + 1))
         return BFC_FAILED;
     paging->made_calls++;
     enum bfc_reserve_result result = paging->calls.create(context_of(pool), bytes, &page.handle);
@@ -212,15 +212,24 @@ uint64_t perform_release(struct bfc_pool *pool) {
     return released;
 }
 
+/* The end of the run of pages, each next to the last, that begins at `from`. */
+static uint32_t run_in_table(const struct page_table *table, uint32_t from) {
+    uint32_t end = from + 1;
+    while (end < table->count &&
+           page_table_at(table, end)->start == page_end(page_table_at(table, end - 1)))
+        end++;
+    return end;
+}
+
 void perform_end(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     paging->on_hand.count = 0;
     for (uint32_t i = 0, end; i < paging->table.count; i = end) {
-        const struct page *all = paging->table.all;
-        end = donors_run(&paging->table, i, paging->table.count);
-        bool went = unmap(pool, all[i].start, page_end(&all[end - 1]) - all[i].start);
+        end = run_in_table(&paging->table, i);
+        bfc_addr start = page_table_at(&paging->table, i)->start;
+        bool went = unmap(pool, start, page_end(page_table_at(&paging->table, end - 1)) - start);
         for (; went && i < end; i++)
-            release_page(pool, &all[i]);
+            release_page(pool, page_table_at(&paging->table, i));
     }
     for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].paged)

@@ -85,7 +85,8 @@ static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t
                           .keep = {at->previous, at->next}};
 }
 
-/* Of places that lack as much, the one that the request fills best: short rests are of use to few. */
+/* Of places that lack as much, the one that the request fills best: short rests are of use to few.
+ */
 static bool is_better(const struct place *a, const struct place *b) {
     if (a->lacking != b->lacking)
         return a->lacking < b->lacking;
@@ -94,12 +95,12 @@ static bool is_better(const struct place *a, const struct place *b) {
 
 /* Neither addresses of another zone, nor those that hold what could not be unmapped. */
 static bool is_open(const struct bfc_pool *pool, block_index bare, enum block_zone zone) {
-    const struct page_array *table = &pool->paging->table;
+    const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
     if (block_zone(at) != zone || !pool->paging->lost)
         return block_zone(at) == zone;
     uint32_t first = page_table_find(table, block_start(at));
-    return first == table->count || table->all[first].start >= block_end(at);
+    return first == table->count || page_table_at(table, first)->start >= block_end(at);
 }
 
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
@@ -195,7 +196,7 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
-    if (!page_array_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
+    if (!page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
         !donors_take(pool))
         return PLAN_NO_HOST_MEMORY;
     return PLAN_MADE;

@@ -25,45 +25,6 @@ void page_array_append(struct page_array *array, const struct page *page) {
     array->all[array->count++] = *page;
 }
 
-uint32_t page_table_find(const struct page_array *table, bfc_addr address) {
-    uint32_t low = 0, high = table->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (page_end(&table->all[middle]) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* From the last one on: what lies between two of them moves up as a whole. */
-void page_table_add(struct page_array *table, const struct page *pages, uint32_t count) {
-    struct page_array below = *table; /* what has not moved */
-    struct page *to = &table->all[table->count + count];
-    for (uint32_t i = count; i-- > 0;) {
-        uint32_t at = page_table_find(&below, pages[i].start), above = below.count - at;
-        to -= above;
-        memmove(to, &table->all[at], above * sizeof(struct page));
-        *--to = pages[i];
-        below.count = at;
-    }
-    table->count += count;
-}
-
-/* What lies between two that go moves down as a whole. */
-void page_table_remove(struct page_array *table, const struct page_array *gone) {
-    uint32_t kept = 0, from = 0;
-    for (uint32_t i = 0; i <= gone->count; i++) {
-        uint32_t to = i < gone->count ? page_table_find(table, gone->all[i].start) : table->count;
-        if (kept != from)
-            memmove(&table->all[kept], &table->all[from], (to - from) * sizeof(struct page));
-        kept += to - from;
-        from = to + 1;
-    }
-    table->count = kept;
-}
-
 /* Shell's sort (1959) with gaps of about a third: the C library's may allocate, and few are sorted
  * but when all are trimmed. */
 void page_array_sort(struct page_array *array) {
@@ -78,4 +39,82 @@ void page_array_sort(struct page_array *array) {
             all[to] = page;
         }
     }
+}
+
+/* ---- the table ---- */
+
+bool page_table_open(struct page_table *table, uint64_t most) {
+    *table = (struct page_table){.count = 0};
+    if (!page_array_open(&table->records, most) ||
+        !host_array_reserve(&table->order_memory, most * sizeof(uint32_t)))
+        return false;
+    table->order = (uint32_t *)(void *)table->order_memory.base;
+    return true;
+}
+
+void page_table_close(struct page_table *table) {
+    page_array_close(&table->records);
+    host_array_drop(&table->order_memory);
+    *table = (struct page_table){.count = 0};
+}
+
+bool page_table_prepare(struct page_table *table, uint64_t more) {
+    return page_array_prepare(&table->records, more) &&
+           host_array_commit(&table->order_memory, (table->count + more) * sizeof(uint32_t));
+}
+
+uint32_t page_table_find(const struct page_table *table, bfc_addr address) {
+    uint32_t low = 0, high = table->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (page_end(page_table_at(table, middle)) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint32_t take_record(struct page_table *table, const struct page *page) {
+    uint32_t record = table->vacant - 1;
+    if (!table->vacant) {
+        page_array_append(&table->records, page);
+        return table->records.count - 1;
+    }
+    table->vacant = table->records.all[record].next;
+    table->records.all[record] = *page;
+    return record;
+}
+
+static void vacate_record(struct page_table *table, uint32_t record) {
+    table->records.all[record] = (struct page){.next = table->vacant};
+    table->vacant = record + 1;
+}
+
+/* From the last one on: what lies between two of them moves up as a whole. */
+void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
+    uint32_t all = table->count + count, *to = &table->order[all];
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t at = page_table_find(table, pages[i].start), above = table->count - at;
+        to -= above;
+        memmove(to, &table->order[at], above * sizeof *to);
+        *--to = take_record(table, &pages[i]);
+        table->count = at; /* what has not moved */
+    }
+    table->count = all;
+}
+
+/* What lies between two that go moves down as a whole. */
+void page_table_remove(struct page_table *table, const struct page_array *gone) {
+    uint32_t *order = table->order, kept = 0, from = 0;
+    for (uint32_t i = 0; i <= gone->count; i++) {
+        uint32_t to = i < gone->count ? page_table_find(table, gone->all[i].start) : table->count;
+        if (kept != from)
+            memmove(&order[kept], &order[from], (to - from) * sizeof *order);
+        if (i < gone->count)
+            vacate_record(table, order[to]); /* it ends at 0, so the next search passes it */
+        kept += to - from;
+        from = to + 1;
+    }
+    table->count = kept;
 }

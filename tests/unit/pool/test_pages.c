@@ -344,7 +344,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t to) {
     return (bytes + to - 1) / to * to;
 }
 
-/* What no plan can move: what has a live byte, is mapped for good, or all if nothing is unmapped. */
+/* What no plan can move: what has a live byte, is mapped for good, or all if nothing is unmapped.
+ */
 static uint64_t bytes_stuck(struct machine *m) {
     struct bfc_page_stats pages;
     if (m->fake.refuse_on && m->fake.refuse_at[PAGE_UNMAP])
