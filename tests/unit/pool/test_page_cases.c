@@ -1,0 +1,271 @@
+/*
+ * Pages behind the pool, single cases: where a request is served, what goes back, what other
+ * threads free meanwhile, and pages that fail.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/pool/page_machine.h"
+
+#define UNIT BFC_LARGE
+
+/* A pool that makes what is lacking and no more. */
+static void open_exactly(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
+    memset(m, 0, sizeof *m);
+    fake_pages_init(&m->fake, UNIT, CAPACITY);
+    m->fake.calls.addresses = addresses;
+    m->fake.in_use = machine_in_use;
+    m->fake.user = m;
+    config.growth = BFC_GROWTH_EXACT;
+    struct bfc_upstream upstream = {.context = &m->fake,
+                                    .reserve = fake_pages_reserve_region,
+                                    .release = fake_pages_release_region,
+                                    .pages = &m->fake.calls};
+    if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
+        abort();
+}
+
+static void open_exact(struct machine *m, uint64_t limit) {
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.limit = limit;
+    open_exactly(m, config, 4 * CAPACITY);
+}
+
+static bfc_addr allocate_units(struct machine *m, uint64_t units) {
+    if (machine_allocate(m, units * UNIT, 0) != BFC_OK) {
+        machine_fail(m, "an allocation failed");
+        return 0;
+    }
+    machine_check(m);
+    return m->live[m->count - 1].start;
+}
+
+static void free_at(struct machine *m, bfc_addr start) {
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->live[i].start == start) {
+            machine_free(m, i, BFC_NO_FENCE);
+            machine_check(m);
+            return;
+        }
+    machine_fail(m, "no such block");
+}
+
+static const char *close_case(struct machine *m, bool held, const char *otherwise) {
+    if (!held)
+        machine_fail(m, otherwise);
+    machine_close(m);
+    return m->fault;
+}
+
+/* The last free block is extended by what it lacks, not replaced. */
+static const char *grows_in_place(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr first = allocate_units(&m, 4), second = allocate_units(&m, 4);
+    free_at(&m, second);
+    bool held = allocate_units(&m, 7) == first + 4 * UNIT && m.fake.taken == 11 * UNIT;
+    return close_case(&m, held, "a free block at the end was not extended in place");
+}
+
+/* Two free pages apart from each other serve one request at the limit. */
+static const char *stitches(void) {
+    static struct machine m;
+    open_exact(&m, 8 * UNIT);
+    bfc_addr at[4];
+    for (int i = 0; i < 4; i++)
+        at[i] = allocate_units(&m, 2);
+    free_at(&m, at[0]);
+    free_at(&m, at[2]);
+    allocate_units(&m, 4);
+    return close_case(&m, m.fake.taken == 8 * UNIT, "pages were made beyond the limit");
+}
+
+/* A gap between two free blocks, which alone have pages to spare: they must not be kept for it. */
+static const char *leaves_the_gap(void) {
+    static struct machine m;
+    open_exact(&m, 23 * UNIT);
+    bfc_addr before = allocate_units(&m, 10), gap = allocate_units(&m, 2);
+    bfc_addr after = allocate_units(&m, 10);
+    free_at(&m, gap);
+    allocate_units(&m, 3);
+    free_at(&m, before);
+    free_at(&m, after);
+    allocate_units(&m, 13);
+    return close_case(&m, true, "");
+}
+
+/* One page goes back from between two that are in use. */
+static const char *gives_back_one(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    allocate_units(&m, 2);
+    bfc_addr middle = allocate_units(&m, 3);
+    allocate_units(&m, 2);
+    free_at(&m, middle);
+    bool held = bfc_pool_trim(m.pool, 1) == UNIT && m.fake.taken == 6 * UNIT;
+    machine_check(&m);
+    bfc_addr gone = middle + 2 * UNIT;
+    struct bfc_block_info found;
+    held = held && bfc_pool_find(m.pool, gone, &found) && found.bare && !found.live;
+    held = held && bfc_pool_free(m.pool, gone, BFC_NO_FENCE) == BFC_INVALID_POINTER;
+    return close_case(&m, held, "a free page between two was not given back, or not as bare");
+}
+
+/* A page that only some looks find ready stays. */
+static const char *gives_back_idle(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr at = allocate_units(&m, 3);
+    bool held = bfc_pool_trim_idle(m.pool, 0) == 0;
+    free_at(&m, at);
+    held = held && bfc_pool_trim_idle(m.pool, UINT64_MAX) == 0;
+    held = held && bfc_pool_trim_idle(m.pool, 0) == 3 * UNIT && m.fake.taken == 0;
+    return close_case(&m, held, "idle pages did not go back, or those in use did");
+}
+
+struct seen {
+    bfc_addr at[4];
+    unsigned count;
+};
+
+static void see(void *context, const struct bfc_page_info *page) {
+    struct seen *seen = context;
+    seen->at[seen->count++ % 4] = page->start;
+}
+
+static const char *shows_pages(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr first = allocate_units(&m, 2), second = allocate_units(&m, 2);
+    struct seen seen = {.count = 0};
+    bool held = bfc_pool_visit_pages(m.pool, second, 1, see, &seen) == 1 && seen.at[0] == second;
+    held = held && bfc_pool_visit_pages(m.pool, 0, UINT64_MAX, see, &seen) == 4 &&
+           seen.at[1] == first && seen.at[3] == second;
+    held = held && !bfc_pool_pin(m.pool, second, 3 * UNIT) && !bfc_pool_pin(m.pool, second, 0);
+    return close_case(&m, held, "pages were not shown, or more was pinned than there is");
+}
+
+/* A page is at most a 64th of the block that it is made for, and at least a granule. */
+static const char *sizes_pages(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    struct seen seen = {.count = 0};
+    bfc_addr large = allocate_units(&m, 200), small = allocate_units(&m, 20);
+    bool held = bfc_pool_visit_pages(m.pool, large, 200 * UNIT, see, &seen) == 67;
+    held = held && bfc_pool_visit_pages(m.pool, small, 20 * UNIT, see, &seen) == 20;
+    return close_case(&m, held, "pages are not of the size that their blocks allow");
+}
+
+/* ---- other threads ---- */
+
+/* At the first call of this kind, the block that another thread frees. */
+static struct {
+    enum page_call call;
+    bfc_addr block;
+} freed_during;
+
+static void free_meanwhile(void *user, enum page_call call) {
+    struct machine *m = user;
+    bfc_addr block = freed_during.block;
+    if (call != freed_during.call || !block)
+        return;
+    freed_during.block = 0;
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->live[i].start == block)
+            machine_free(m, i, BFC_NO_FENCE);
+}
+
+/* What fits as soon as another thread frees is taken, and no more pages are made or moved for it:
+ * neither in vain nor, as once happened, for ever. */
+static const char *takes_what_others_free(enum page_call call) {
+    static struct machine m;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    open_exactly(&m, config, 8 * UNIT);
+    m.fake.meanwhile = free_meanwhile;
+    freed_during.block = 0;
+    bfc_addr block = allocate_units(&m, 6);
+    freed_during.call = call;
+    freed_during.block = block;
+    bfc_addr at = allocate_units(&m, 5);
+    bool in_time = call == PAGE_RESERVE;
+    bool held = freed_during.block == 0 && (!in_time || (at == block && m.fake.taken == 6 * UNIT));
+    return close_case(&m, held, "what another thread freed meanwhile was not taken");
+}
+
+static const char *takes_what_is_freed_at_reserve(void) {
+    return takes_what_others_free(PAGE_RESERVE);
+}
+
+static const char *takes_what_is_freed_at_create(void) {
+    return takes_what_others_free(PAGE_CREATE);
+}
+
+static const char *takes_what_is_freed_at_allow(void) {
+    return takes_what_others_free(PAGE_ALLOW);
+}
+
+/* A large block that the policy does not split is no place that needs no pages. */
+static const char *passes_the_unsplit(void) {
+    static struct machine m;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.policy = BFC_POLICY_PYTORCH;
+    config.max_split = 4 * MIB;
+    open_exactly(&m, config, 4 * CAPACITY);
+    free_at(&m, allocate_units(&m, 8 * MIB / UNIT));
+    allocate_units(&m, 2 * MIB / UNIT);
+    return close_case(&m, true, "");
+}
+
+/* Pages fail for good: a region serves, and goes back when it is free. */
+static const char *falls_back(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr paged = allocate_units(&m, 4);
+    m.fake.fail = m.fake.refuse_on = true;
+    m.fake.refuse_at[PAGE_CREATE] = 1;
+    bfc_addr plain = allocate_units(&m, 6);
+    bool held = fake_pages_in_regions(&m.fake) == 6 * UNIT;
+    free_at(&m, plain);
+    held = held && allocate_units(&m, 5) == plain;
+    free_at(&m, plain);
+    held = held && bfc_pool_trim(m.pool, UINT64_MAX) == 6 * UNIT && m.fake.taken == 4 * UNIT;
+    free_at(&m, paged);
+    return close_case(&m, held, "pages that failed were not replaced by a region");
+}
+
+/* ---- the tests ---- */
+
+static const struct {
+    const char *name;
+    const char *(*run)(void);
+} cases[] = {
+    {"the last free block grows in place", grows_in_place},
+    {"pages apart from each other serve one request", stitches},
+    {"what joins two blocks does not keep their pages", leaves_the_gap},
+    {"a page between two goes back", gives_back_one},
+    {"idle pages go back", gives_back_idle},
+    {"pages are shown", shows_pages},
+    {"pages are small against their blocks", sizes_pages},
+    {"what is freed while addresses are reserved is taken", takes_what_is_freed_at_reserve},
+    {"what is freed while a page is made is no harm", takes_what_is_freed_at_create},
+    {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
+    {"a block that is not split does not keep an allocation for ever", passes_the_unsplit},
+    {"a region takes the place of pages that fail", falls_back},
+};
+#define CASES ((int)(sizeof cases / sizeof *cases))
+
+int main(void) {
+    int failed = 0;
+    printf("1..%d\n", CASES);
+    for (int i = 0; i < CASES; i++) {
+        const char *fault = cases[i].run();
+        failed |= fault != NULL;
+        printf("%s %d - %s%s%s\n", fault ? "not ok" : "ok", i + 1, cases[i].name, fault ? ": " : "",
+               fault ? fault : "");
+    }
+    return failed;
+}
