@@ -4,7 +4,7 @@
  */
 #include "tests/conformance/gpu.h"
 
-enum { ROUNDS = 80, BLOCKS = 6 };
+enum { ROUNDS = 80, RARELY = 4, BLOCKS = 6 };
 
 static size_t free_now(void) {
     size_t free_bytes, total;
@@ -34,6 +34,6 @@ int main(void) {
         use_and_free(stream);
         low += free_now() + 4 * MIB < before;
     }
-    printf("too little was told: %d times\n", low);
+    tell("all that was freed was told", low <= RARELY);
     return 0;
 }
