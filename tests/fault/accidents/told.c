@@ -1,6 +1,7 @@
 /*
  * What is told to be free while the library's own thread looks at freed blocks and gives memory
- * back (BFC_TRIM_IDLE): as natively, all that was freed.
+ * back (BFC_TRIM_IDLE): as natively, all that was freed; but for a region that the driver is just
+ * taking back, and for looks of more than a tenth of a second, which are not waited for.
  */
 #include "tests/conformance/gpu.h"
 
