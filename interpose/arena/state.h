@@ -36,11 +36,12 @@ struct bfc_arena {
         uint64_t granule; /* least bytes of a page; 0: regions, no pages (interpose/backing/) */
         CUmemAllocationProp properties; /* of each page */
     } paging;                           /* constant once the pool was made */
-    uint64_t untold_pages; /* bytes of new pages of the step under way; whose turn it is */
-    uint64_t reserved;     /* atomic: its part of that one's, in bytes */
-    bool ended;            /* atomic: its context has ended */
-    unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
-    unsigned closers;      /* atomic: threads that are about to end its context */
+    uint64_t
+        untold_pages;  /* bytes made in the step under way, not told of yet; of the turn's holder */
+    uint64_t reserved; /* atomic: its part of that one's, in bytes */
+    bool ended;        /* atomic: its context has ended */
+    unsigned visitors; /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
+    unsigned closers;  /* atomic: threads that are about to end its context */
     unsigned references;   /* atomic: the table's, and the threads' */
     uint64_t device_total; /* bytes */
     uint64_t limit; /* most that all pools on the same may reserve, in bytes; UINT64_MAX: none */

@@ -36,7 +36,8 @@ bfc_fence bfc_reuse_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     return complete;
 }
 
-enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
+/* Where many threads poll, one of them always does. */
+enum { LONGEST_WAIT_NS = 100000000, NAP_NS = 20000 };
 
 /* A look settles a bounded number: it is repeated as long as it finds more, or another thread's has
  * not ended, without which it may have found less than is complete. */

@@ -1,10 +1,11 @@
 /*
  * What is told to be free while the library's own thread looks at freed blocks and gives memory
- * back (BFC_TRIM_IDLE): as natively, all that was freed.
+ * back (BFC_TRIM_IDLE): as natively, all that was freed; but for a region that the driver is just
+ * taking back, and for looks of more than a tenth of a second, which are not waited for.
  */
 #include "tests/conformance/gpu.h"
 
-enum { ROUNDS = 80, BLOCKS = 6 };
+enum { ROUNDS = 80, RARELY = 4, BLOCKS = 6 };
 
 static size_t free_now(void) {
     size_t free_bytes, total;
@@ -34,6 +35,6 @@ int main(void) {
         use_and_free(stream);
         low += free_now() + 4 * MIB < before;
     }
-    printf("too little was told: %d times\n", low);
+    tell("all that was freed was told", low <= RARELY);
     return 0;
 }
