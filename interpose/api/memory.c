@@ -6,6 +6,7 @@
 #include "interpose/api/checked.h"
 #include "interpose/api/group.h"
 #include "interpose/api/open.h"
+#include "interpose/arena/leaving.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/backing/page_calls.h"
 #include "interpose/config/process.h"
@@ -374,7 +375,7 @@ static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t
     }
     uint64_t others = arena->left_to_others;
     uint64_t free_to_us = *free_bytes > others ? *free_bytes - others : 0;
-    uint64_t available = free_to_us + releasable;
+    uint64_t available = free_to_us + releasable + bfc_leaving_bytes(arena->on);
     uint64_t held = reserved > releasable ? reserved - releasable : 0;
     uint64_t room = arena->limit > held ? arena->limit - held : 0;
     *free_bytes = available < room ? available : room;

@@ -40,3 +40,15 @@ bool bfc_leaving_find(uint64_t address, uint64_t *start, uint64_t *bytes) {
     pthread_mutex_unlock(&lock);
     return region;
 }
+
+uint64_t bfc_leaving_bytes(const void *device) {
+    uint64_t bytes = 0;
+    if (LIKELY(!bfc_load_acquire(&first)))
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (const struct bfc_leaving *region = first; region; region = region->next)
+        if (region->device == device)
+            bytes += region->bytes;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}

@@ -1,8 +1,8 @@
 /*
  * Regions that the driver is about to have back. They are in the region map no longer, since the
  * driver may hand their addresses out before its call returns; until then it takes them for live
- * memory, and would say so of a pointer that the program has freed. Its call may wait for all work
- * of the device.
+ * memory, and would say so of a pointer that the program has freed, while the pool counts it no
+ * longer. Its call may wait for all work of the device.
  *
  * Thread-safe.
  */
@@ -15,6 +15,7 @@
 /* The caller's, from begin to end. */
 struct bfc_leaving {
     uint64_t start, bytes;
+    const void *device; /* any word that tells devices apart */
     struct bfc_leaving *next;
 };
 
@@ -24,5 +25,8 @@ void bfc_leaving_end(const struct bfc_leaving *region);
 
 /* The region that holds `address`; false: none does. */
 bool bfc_leaving_find(uint64_t address, uint64_t *start, uint64_t *bytes);
+
+/* The bytes of all such regions of a device. */
+uint64_t bfc_leaving_bytes(const void *device);
 
 #endif

@@ -43,6 +43,7 @@ struct bfc_stream_frees {
     uint64_t next_number;
     uint64_t ready; /* frees that ever became ready */
     bool looking;
+    uint64_t looked; /* how often a thread has ended its look */
 };
 
 struct bfc_stream_frees *bfc_stream_frees_create(void) {
@@ -349,6 +350,7 @@ static bool begin_looking(struct bfc_stream_frees *frees, bool *busy) {
 static void end_looking(struct bfc_stream_frees *frees) {
     pthread_mutex_lock(&frees->lock);
     frees->looking = false;
+    frees->looked++;
     pthread_mutex_unlock(&frees->lock);
 }
 
@@ -367,10 +369,20 @@ bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *ar
     return look(driver, arena, &busy);
 }
 
+static uint64_t count_looks(struct bfc_stream_frees *frees, bool begun) {
+    pthread_mutex_lock(&frees->lock);
+    uint64_t looks = frees->looked + (begun && frees->looking);
+    pthread_mutex_unlock(&frees->lock);
+    return looks;
+}
+
+/* One that began after this call did will do, whoever makes it. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    uint64_t start = bfc_now_ns();
+    struct bfc_stream_frees *frees = arena->stream_frees;
+    uint64_t start = bfc_now_ns(), before = count_looks(frees, true);
     bool busy;
-    while (look(driver, arena, &busy) || (busy && bfc_now_ns() - start < LONGEST_WAIT_NS))
+    while (look(driver, arena, &busy) ||
+           (busy && count_looks(frees, false) <= before && bfc_now_ns() - start < LONGEST_WAIT_NS))
         if (busy)
             bfc_nap(NAP_NS);
 }

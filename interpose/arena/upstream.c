@@ -209,12 +209,15 @@ static bool is_kept(CUresult result) {
  * captures.
  */
 static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
-                        CUdeviceptr start) {
+                        const struct bfc_leaving *region) {
     bool pushed;
-    if ((last_release = bfc_current_enter(driver, arena->context, &pushed)) != CUDA_SUCCESS)
+    if ((last_release = bfc_current_enter(driver, arena->context, &pushed)) != CUDA_SUCCESS) {
+        bfc_leaving_end(region);
         return;
+    }
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    last_release = give(driver, arena, start);
+    last_release = give(driver, arena, region->start);
+    bfc_leaving_end(region);
     bfc_upstream_note_device_free(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_current_leave(driver, pushed);
@@ -239,16 +242,17 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
         bfc_store_seq_cst(&arena->has_deferred, true);
         return false;
     }
-    struct bfc_leaving leaving = {.start = start, .bytes = bytes};
-    bfc_leaving_begin(&leaving);
+    struct bfc_leaving region = {.start = start, .bytes = bytes, .device = arena->on};
+    bfc_leaving_begin(&region);
     bfc_region_remove(start, arena);
     bool back = !bfc_background_is_stopped() && bfc_arena_await(arena);
     if (back) {
-        free_region(bfc_driver(), arena, start);
+        free_region(bfc_driver(), arena, &region);
         kept = is_kept(last_release) && keep_region(arena, start, bytes);
         bfc_arena_leave(arena);
+    } else {
+        bfc_leaving_end(&region);
     }
-    bfc_leaving_end(&leaving);
     if (kept)
         return false;
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);

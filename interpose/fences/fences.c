@@ -55,6 +55,7 @@ struct bfc_fences {
     struct bfc_door door; /* first, so that a pointer to the door is one to the fences */
     unsigned ordering;    /* threads that hold a fence to make a context wait for it */
     unsigned looking;     /* threads that query fences */
+    uint64_t looked;      /* how often one has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
     uint64_t capacity;       /* a power of two */
@@ -461,6 +462,7 @@ static bfc_fence end_look(struct bfc_fences *fences, const struct look *look) {
     if (look->events)
         unpin_locked(fences, look->fence, false);
     fences->looking--;
+    fences->looked++;
     bfc_fence complete = fences->first - 1;
     unlock_fences(fences);
     return complete;
@@ -487,11 +489,18 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
     return complete;
 }
 
-bool bfc_fences_are_polled(struct bfc_fences *fences) {
+uint64_t bfc_fences_polls_begun(struct bfc_fences *fences) {
     lock_fences(fences);
-    bool polled = fences->looking != 0;
+    uint64_t begun = fences->looked + fences->looking;
     unlock_fences(fences);
-    return polled;
+    return begun;
+}
+
+bool bfc_fences_polls_have_ended(struct bfc_fences *fences, uint64_t begun) {
+    lock_fences(fences);
+    bool ended = fences->looked >= begun;
+    unlock_fences(fences);
+    return ended;
 }
 
 /* ---- waiting ---- */

@@ -36,24 +36,27 @@ bfc_fence bfc_reuse_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     return complete;
 }
 
-/* Where many threads poll, one of them always does. */
-enum { LONGEST_WAIT_NS = 100000000, NAP_NS = 20000 };
-
-/* A look settles a bounded number: it is repeated as long as it finds more, or another thread's has
- * not ended, without which it may have found less than is complete. */
+/* A look settles a bounded number: it is repeated as long as it finds more. */
 static bfc_fence poll_all(struct bfc_arena *arena) {
     bfc_fence complete = BFC_NO_FENCE, before;
-    uint64_t start = bfc_now_ns();
-    bool polled;
     do {
         before = complete;
         complete = bfc_reuse_poll(arena);
-        polled = arena->fences && bfc_fences_are_polled(arena->fences) &&
-                 bfc_now_ns() - start < LONGEST_WAIT_NS;
-        if (polled)
-            bfc_nap(NAP_NS);
-    } while (complete > before || polled);
+    } while (complete > before);
     return complete;
+}
+
+enum { LONGEST_WAIT_NS = 100000000, NAP_NS = 20000 };
+
+/* Without what other threads' polls are asking about, less may have been found than is complete. */
+static bool await_polls(struct bfc_fences *fences) {
+    uint64_t begun = bfc_fences_polls_begun(fences), start = bfc_now_ns();
+    bool waited = false;
+    while (!bfc_fences_polls_have_ended(fences, begun) && bfc_now_ns() - start < LONGEST_WAIT_NS) {
+        bfc_nap(NAP_NS);
+        waited = true;
+    }
+    return waited;
 }
 
 void bfc_reuse_settle(struct bfc_arena *arena) {
@@ -61,6 +64,8 @@ void bfc_reuse_settle(struct bfc_arena *arena) {
         return;
     bfc_stream_frees_settle(bfc_driver(), arena);
     bfc_fence complete = poll_all(arena);
+    if (arena->fences && await_polls(arena->fences))
+        complete = poll_all(arena);
     bfc_arena_leave(arena);
     bfc_pool_complete(arena->pool, complete);
 }
