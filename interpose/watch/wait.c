@@ -180,9 +180,10 @@ static void look_at_queue(struct wait *wait) {
 
 /* ---- the one whose turn it is ---- */
 
-/* Also what waiting processes cache: all that can come without anything being freed. */
+/* Also what waiting processes cache, and this one: all that can come without anything being freed.
+ */
 static bool cached_suffices(const struct wait *wait) {
-    uint64_t lacks = bfc_want_device_lacks(wait->want), cached = 0;
+    uint64_t lacks = bfc_want_device_lacks(wait->want), cached = ourselves(wait).cached;
     for (size_t i = 0; i < wait->jobs; i++)
         cached = bfc_add_saturating(cached, wait->job[i].cached);
     return lacks <= cached;
