@@ -7,7 +7,7 @@ from tinygrad.nn.optim import SGD
 print(Device.DEFAULT)
 weights = [Tensor.ones(64, 64).contiguous().realize()]
 optimiser = SGD(weights, lr=0.1)
-for step in range(3):
+for step in range(2):
     x = Tensor.ones(16 + 8 * step, 64).contiguous().realize()
     for weight in weights:
         x = x.matmul(weight).relu()
