@@ -29,6 +29,7 @@ static void without_current(void) {
     CUstream stream;
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CUdeviceptr small = allocate(1000), large = allocate(5 << 20), told = 0;
+    CHECK(cuCtxSynchronize()); /* the stream does not wait for what filled them */
     CHECK(cuCtxGetCurrent(&context));
     CHECK(cuCtxSetCurrent(NULL));
     printf("free in a stream without a context %d\n", cuMemFreeAsync(small, stream));
