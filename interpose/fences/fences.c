@@ -27,10 +27,8 @@
 #include "interpose/fences/fence_event.h"
 
 enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
-/* How long a thread that ends a context waits for calls in it. */
-enum { LONGEST_WAIT_NS = 1000000000 };
-/* The pause between two polls of a wait. */
-#define NAP_NS 20000L
+enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */
+#define NAP_NS 20000L                  /* between two polls of a wait */
 
 /* The state of a fence. While it is RECORDING, it counts as inside the door. */
 enum state { RECORDING, RECORDED, VOID };
@@ -489,18 +487,11 @@ bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *dr
     return complete;
 }
 
-uint64_t bfc_fences_polls_begun(struct bfc_fences *fences) {
+uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun) {
     lock_fences(fences);
-    uint64_t begun = fences->looked + fences->looking;
+    uint64_t polls = fences->looked + (begun ? fences->looking : 0);
     unlock_fences(fences);
-    return begun;
-}
-
-bool bfc_fences_polls_have_ended(struct bfc_fences *fences, uint64_t begun) {
-    lock_fences(fences);
-    bool ended = fences->looked >= begun;
-    unlock_fences(fences);
-    return ended;
+    return polls;
 }
 
 /* ---- waiting ---- */

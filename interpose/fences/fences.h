@@ -38,12 +38,9 @@ CUresult bfc_fences_record(struct bfc_fences *fences, const struct bfc_driver *d
  */
 bfc_fence bfc_fences_poll(struct bfc_fences *fences, const struct bfc_driver *driver);
 
-/*
- * What a thread that polls is asking about is not known as complete to others yet. How many polls
- * have begun so far, and whether as many have ended.
- */
-uint64_t bfc_fences_polls_begun(struct bfc_fences *fences);
-bool bfc_fences_polls_have_ended(struct bfc_fences *fences, uint64_t begun);
+/* How many polls have ended so far, or have begun. What one is asking about is not known as
+ * complete to others before it ends. */
+uint64_t bfc_fences_polls(struct bfc_fences *fences, bool begun);
 
 /*
  * Blocks until `fence` is complete or `timeout_ns` have passed (UINT64_MAX: no limit). Returns the

@@ -50,9 +50,9 @@ enum { LONGEST_WAIT_NS = 100000000, NAP_NS = 20000 };
 
 /* Without what other threads' polls are asking about, less may have been found than is complete. */
 static bool await_polls(struct bfc_fences *fences) {
-    uint64_t begun = bfc_fences_polls_begun(fences), start = bfc_now_ns();
+    uint64_t begun = bfc_fences_polls(fences, true), start = bfc_now_ns();
     bool waited = false;
-    while (!bfc_fences_polls_have_ended(fences, begun) && bfc_now_ns() - start < LONGEST_WAIT_NS) {
+    while (bfc_fences_polls(fences, false) < begun && bfc_now_ns() - start < LONGEST_WAIT_NS) {
         bfc_nap(NAP_NS);
         waited = true;
     }
