@@ -17,6 +17,7 @@ struct request {
     const char *directory;     /* as given */
     const char *target;        /* PID or SEGMENT, or NULL */
     const char *output;        /* -o: record, report */
+    const char *listen;        /* serve: ADDRESS:PORT */
     uint64_t bytes;            /* trim: how much */
     double interval, duration; /* seconds: record, top */
     bool events;               /* record: all calls, too */
@@ -31,6 +32,8 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
 
 /* Finds all jobs; false with errno set on failure. Free the findings in either case. */
 bool find_jobs(int directory, struct findings *findings);
+/* At most `each` of one user and `all` in all; the others are counted as left out. */
+bool find_jobs_within(int directory, size_t each, size_t all, struct findings *findings);
 void free_findings(struct findings *findings);
 
 /*
@@ -52,5 +55,6 @@ int run_trim(const struct request *request, int directory);
 int run_record(const struct request *request, int directory);
 int run_report(const struct request *request, int directory);
 int run_top(const struct request *request, int directory);
+int run_serve(const struct request *request, int directory);
 
 #endif

@@ -64,12 +64,29 @@ static void look_at_all(int directory, const struct bfc_segment_name *names, siz
         look_at(directory, &names[i], &patience, findings);
 }
 
-bool find_jobs(int directory, struct findings *findings) {
+/*
+ * Keeps at most `each` names of one user, and `all` in all, so that no user's segments keep others'
+ * from being read. Returns how many are kept.
+ */
+static size_t keep_within(struct bfc_segment_name *names, size_t count, size_t each, size_t all) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count && kept < all; i++) {
+        size_t of_user = 0;
+        for (size_t k = 0; k < kept; k++)
+            of_user += names[k].uid == names[i].uid;
+        if (of_user < each)
+            names[kept++] = names[i];
+    }
+    return kept;
+}
+
+bool find_jobs_within(int directory, size_t each, size_t all, struct findings *findings) {
     struct bfc_segment_name *names;
     ssize_t listed = bfc_segment_list(directory, &names);
     if (listed < 0)
         return false;
-    size_t count = (size_t)listed;
+    size_t count = keep_within(names, (size_t)listed, each, all);
+    findings->left_out = (size_t)listed - count;
     findings->jobs = calloc(count + 1, sizeof *findings->jobs);
     findings->refused = calloc(count + 1, sizeof *findings->refused);
     findings->swept = calloc(count + 1, sizeof *findings->swept);
@@ -80,7 +97,12 @@ bool find_jobs(int directory, struct findings *findings) {
     return enough;
 }
 
+bool find_jobs(int directory, struct findings *findings) {
+    return find_jobs_within(directory, SIZE_MAX, SIZE_MAX, findings);
+}
+
 void free_findings(struct findings *findings) {
+    free(findings->identities);
     free(findings->jobs);
     free(findings->refused);
     free(findings->swept);

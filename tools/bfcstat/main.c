@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/shared_folder.h"
+#include "tools/bfcstat/identity.h"
 #include "tools/text/text.h"
 
 static const char usage[] =
@@ -25,6 +26,7 @@ static const char usage[] =
     "       bfcstat trim [--bytes=SIZE] PID\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
     "       bfcstat report FILE|PID -o PAGE.html\n"
+    "       bfcstat serve [--listen=ADDRESS:PORT]\n"
     "\n"
     "Without a PID it prints a table of the jobs that run with bfcpreload, a row for each device "
     "that\n"
@@ -33,7 +35,8 @@ static const char usage[] =
     "job\n"
     "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
     "is\n"
-    "now, with its last 4,096 events, with -o - to standard output.\n"
+    "now, with its last 4,096 events, with -o - to standard output;\n"
+    "serve answers Prometheus's requests for /metrics over HTTP.\n"
     "\n"
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
     "  --prometheus        print all jobs in Prometheus's text format\n"
@@ -43,6 +46,8 @@ static const char usage[] =
     "  --events            record: every allocation and free as well, not only those before an out "
     "of\n"
     "                      memory (some 50 bytes each)\n"
+    "  --listen=ADDRESS:PORT\n"
+    "                      where serve listens (default localhost:9420)\n"
     "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
     "                      /proc/PID/root" BFC_SHARED_FOLDER " looks into a container\n"
     "  --help, --version\n"
@@ -66,8 +71,20 @@ static void report_odd_segments(const struct findings *findings) {
                 findings->swept[i].pid);
 }
 
+static int show_metrics(struct findings *findings) {
+    struct identities identities = {0};
+    bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
+    if (good)
+        show_jobs_metrics(findings, METRICS_PROMETHEUS, stdout);
+    else
+        fputs("bfcstat: no memory\n", stderr);
+    free_identities(&identities);
+    return good ? SHOWN : REFUSED;
+}
+
 static int list_jobs(const struct request *request, int directory) {
     struct findings findings = {0};
+    int status = SHOWN;
     if (!find_jobs(directory, &findings)) {
         fprintf(stderr, "bfcstat: %s: %s\n", request->directory, strerror(errno));
         free_findings(&findings);
@@ -76,13 +93,13 @@ static int list_jobs(const struct request *request, int directory) {
     if (request->format == AS_JSON)
         show_jobs_json(&findings, stdout);
     else if (request->format == AS_PROMETHEUS)
-        show_jobs_prometheus(&findings, stdout);
+        status = show_metrics(&findings);
     else
         show_jobs_text(&findings, text_width(stdout, 0), stdout);
     report_odd_segments(&findings);
     bool none_shown = findings.job_count == 0 && findings.refused_count > 0;
     free_findings(&findings);
-    return none_shown ? REFUSED : SHOWN;
+    return status == SHOWN && none_shown ? REFUSED : status;
 }
 
 static int show_segment(const struct request *request, int directory,
@@ -153,6 +170,9 @@ static int take_option(int option, struct request *request) {
     case 'e':
         request->events = true;
         return SHOWN;
+    case 'l':
+        request->listen = optarg;
+        return SHOWN;
     case 'h':
         fputs(usage, stdout);
         exit(SHOWN);
@@ -175,6 +195,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"interval", required_argument, NULL, 'i'},
         {"duration", required_argument, NULL, 't'},
         {"events", no_argument, NULL, 'e'},
+        {"listen", required_argument, NULL, 'l'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -201,11 +222,19 @@ int run_top(const struct request *request, int directory) {
 }
 #endif
 
+#ifndef BFC_SERVE
+int run_serve(const struct request *request, int directory) {
+    (void)request;
+    (void)directory;
+    fputs("bfcstat: built without libmicrohttpd, which serve needs\n", stderr);
+    return REFUSED;
+}
+#endif
+
 static const struct command commands[] = {
-    {"top", run_top, false, false},
-    {"trim", run_trim, true, false},
-    {"record", run_record, true, true},
-    {"report", run_report, true, true},
+    {"top", run_top, false, false},     {"trim", run_trim, true, false},
+    {"record", run_record, true, true}, {"report", run_report, true, true},
+    {"serve", run_serve, false, false},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
@@ -231,7 +260,7 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     if (*command && (*command)->needs_output && !request->output)
         return complain("this command needs -o FILE");
     if (*command && !(*command)->needs_target && request->target)
-        return complain("top shows all jobs: it takes no PID");
+        return complain("this command is about all jobs: it takes no PID");
     if (request->format == AS_PROMETHEUS && request->target)
         return complain("--prometheus shows all jobs: it takes no PID");
     return SHOWN;
@@ -245,7 +274,8 @@ static int flush(int status) {
 }
 
 int main(int count, char **arguments) {
-    struct request request = {.directory = BFC_SHARED_FOLDER, .bytes = UINT64_MAX};
+    struct request request = {
+        .directory = BFC_SHARED_FOLDER, .bytes = UINT64_MAX, .listen = "localhost:9420"};
     const struct command *command = NULL;
     int status = parse_arguments(count, arguments, &request, &command);
     if (status != SHOWN)

@@ -74,7 +74,7 @@ def bfcrun(bfcopts):
 def bfcstat(sources):
     text = read(sources, "bfcstat", "main.c")
     rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument', text), "bfcstat/main.c")
-    commands = needed(re.findall(r'^    \{"(\w+)", \w+, \w+, \w+\},$', text, re.M), "bfcstat/main.c")
+    commands = needed(re.findall(r'\{"(\w+)", \w+, (?:true|false), (?:true|false)\}', text), "bfcstat/main.c")
     options = [Option(name, None if kind == "no" else value_of(name)) for name, kind in rows]
     operands = {"report": FILE, "trim": PID, "record": PID}
     return Tool("bfcstat", PID, options, {name: Tool(name, operands.get(name), options) for name in commands})

@@ -173,8 +173,10 @@ class Bfcstat(unittest.TestCase):
         self.start(), self.start("--owner")
         text = self.shown("--prometheus")
         self.assertIn("bfcpreload_jobs 2\n", text)
-        self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",pid_namespace="\d+",command="made-up --job",'
-                         r'rank="3",job_name="made-up.1",device="0",context="7"\} 62914560\n')
+        self.assertRegex(text, r'bfcpreload_in_use_bytes\{pid="\d+",pid_namespace="\d+",comm="fake_job",user="[^"]+",'
+                         r'[^}]*rank="3",job_name="made-up.1",gpu="0",UUID="GPU-00010203-'
+                         r'0405-0607-0809-0a0b0c0d0e0f",context="7"\} 62914560\n')
+        self.assertNotIn("--job", text, "arguments are no labels")
         self.assertIn('bfcpreload_host_wait_seconds_total{', text)
         self.assertRegex(text, r'bfcpreload_fragmentation_ratio\{.*device="0",context="7"\} 0\.5\n')
         if not shutil.which("promtool"):
@@ -239,11 +241,11 @@ class Bfcstat(unittest.TestCase):
             self.assertIn(hidden, result.stderr)
         self.assertEqual(listing.stdout, "no jobs that could be read\n")
         self.assertIn("bfcpreload_jobs 0\n", metrics.stdout)
-        self.assertIn("bfcpreload_jobs_refused 1\n", metrics.stdout)
+        self.assertIn("bfcpreload_unreadable_jobs 1\n", metrics.stdout)
         self.start()
         metrics = self.bfcstat("--prometheus")
         self.assertEqual(metrics.returncode, 0)  # what is shown is true
-        self.assertIn("bfcpreload_jobs_refused 1\n", metrics.stdout)
+        self.assertIn("bfcpreload_unreadable_jobs 1\n", metrics.stdout)
 
     def test_top_without_a_terminal_says_so(self):
         result = self.bfcstat("top")  # with nothing to read, and nowhere to draw

@@ -1,14 +1,17 @@
 /*
- * bfcstat's metrics in Prometheus's text format 0.0.4: one family after another, with a sample for
- * each pool.
+ * bfcstat's metrics in Prometheus's text format 0.0.4 or as OpenMetrics 1.0: one family after
+ * another, with a sample for each pool.
  *
  * It follows Prometheus's conventions: base units (bytes, seconds) as a suffix, counters end in
- * _total, labels for dimensions over which a sum makes sense.
+ * _total, labels for dimensions over which a sum makes sense. No label holds arguments of a
+ * program.
  */
 #include "tools/bfcstat/view/view.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "interpose/config/options.h"
 #include "tools/text/text.h"
 
 struct family {
@@ -75,10 +78,19 @@ static const struct family spilled[] = {
     {"spills_total", "counter", "Allocations that host memory served.", STATS(allocations), 1},
 };
 
+/* What every function below writes to. */
+struct metrics {
+    const struct findings *findings;
+    enum metrics_format format;
+    FILE *stream;
+};
+
+/* ---- labels ---- */
+
 /* A label's value: backslash, quote and line feed are escaped, other control characters are not. */
 static void put_label(FILE *stream, const char *name, const char *value) {
     char shown[512];
-    fprintf(stream, "%s=\"", name);
+    fprintf(stream, ",%s=\"", name);
     for (const char *c = text_printable(value, shown, sizeof shown); *c; c++) {
         if (*c == '\\' || *c == '"')
             putc('\\', stream);
@@ -87,26 +99,62 @@ static void put_label(FILE *stream, const char *name, const char *value) {
     putc('"', stream);
 }
 
-static void put_job_labels(FILE *stream, const struct bfc_job *job) {
+static void put_label_if(FILE *stream, const char *name, const char *value) {
+    if (value[0])
+        put_label(stream, name, value);
+}
+
+static void put_identity(FILE *stream, const struct job_identity *identity) {
+    put_label(stream, "comm", identity->comm);
+    put_label(stream, "user", identity->user);
+    put_label_if(stream, "slurm_job", identity->slurm_job);
+    put_label_if(stream, "slurm_step", identity->slurm_step);
+    put_label_if(stream, "pod", identity->pod);
+    put_label_if(stream, "namespace", identity->pod_namespace);
+    put_label_if(stream, "container", identity->container);
+    put_label_if(stream, "pod_uid", identity->pod_uid);
+    put_label_if(stream, "container_id", identity->container_id);
+}
+
+static void put_job_labels(const struct metrics *metrics, const struct bfc_job *job) {
     const struct bfc_segment_header *header = &job->header;
-    fprintf(stream, "{pid=\"%" PRId32 "\",pid_namespace=\"%" PRIu64 "\",", header->pid,
+    fprintf(metrics->stream, "{pid=\"%" PRId32 "\",pid_namespace=\"%" PRIu64 "\"", header->pid,
             header->pid_namespace);
-    put_label(stream, "command", header->command);
+    put_identity(metrics->stream, &metrics->findings->identities[job - metrics->findings->jobs]);
     if (header->rank >= 0) {
-        fprintf(stream, ",rank=\"%" PRId32 "\",", header->rank);
-        put_label(stream, "job_name", header->job);
+        fprintf(metrics->stream, ",rank=\"%" PRId32 "\"", header->rank);
+        put_label_if(metrics->stream, "job_name", header->job);
     }
 }
 
-static void put_pool_labels(FILE *stream, const struct bfc_job *job,
-                            const struct bfc_segment_pool *pool) {
-    put_job_labels(stream, job);
-    fprintf(stream, ",device=\"%" PRId64 "\",context=\"%" PRIu64 "\"", pool->device,
-            pool->context_id);
+/* As NVIDIA's tools write it, so that the series join DCGM's. */
+static void put_uuid(FILE *stream, const uint8_t uuid[16]) {
+    fputs(",UUID=\"GPU", stream);
+    for (int i = 0; i < 16; i++)
+        fprintf(stream, "%s%02x", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                uuid[i]);
+    putc('"', stream);
 }
 
-static void put_head(FILE *stream, const char *name, const char *type, const char *help) {
-    fprintf(stream, "# HELP bfcpreload_%s %s\n# TYPE bfcpreload_%s %s\n", name, help, name, type);
+static void put_pool_labels(const struct metrics *metrics, const struct bfc_job *job,
+                            const struct bfc_segment_pool *pool) {
+    static const uint8_t none[16];
+    put_job_labels(metrics, job);
+    fprintf(metrics->stream, ",gpu=\"%" PRId64 "\"", pool->device);
+    if (memcmp(pool->device_uuid, none, sizeof none) != 0)
+        put_uuid(metrics->stream, pool->device_uuid);
+    fprintf(metrics->stream, ",context=\"%" PRIu64 "\"", pool->context_id);
+}
+
+/* ---- families ---- */
+
+/* OpenMetrics names a counter's family without the _total of its samples. */
+static void put_head(const struct metrics *metrics, const char *name, const char *type,
+                     const char *help) {
+    bool short_name = metrics->format == METRICS_OPEN && strcmp(type, "counter") == 0;
+    int length = (int)(strlen(name) - (short_name ? strlen("_total") : 0));
+    fprintf(metrics->stream, "# HELP bfcpreload_%.*s %s\n# TYPE bfcpreload_%.*s %s\n", length, name,
+            help, length, name, type);
 }
 
 static void put_value(FILE *stream, uint64_t value, double scale) {
@@ -116,52 +164,157 @@ static void put_value(FILE *stream, uint64_t value, double scale) {
         fprintf(stream, " %.9g\n", (double)value * scale);
 }
 
-static void put_samples(FILE *stream, const struct bfc_job *job, const struct family *family,
-                        bool host) {
-    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
-        const struct bfc_segment_pool *pool = &job->pools[i];
-        if (pool->state != BFC_POOL_ACTIVE || bfc_pool_is_host(pool) != host)
-            continue;
-        fprintf(stream, "bfcpreload_%s", family->name);
-        put_pool_labels(stream, job, pool);
-        fputs("}", stream);
-        put_value(stream, *(const uint64_t *)(const void *)((const char *)pool + family->offset),
-                  family->scale);
+/* One figure of the whole machine. */
+static void put_single(const struct metrics *metrics, const char *name, const char *help,
+                       size_t value) {
+    put_head(metrics, name, "gauge", help);
+    fprintf(metrics->stream, "bfcpreload_%s %zu\n", name, value);
+}
+
+typedef void put_pool(const struct metrics *metrics, const struct bfc_job *job,
+                      const struct bfc_segment_pool *pool, const struct family *family);
+
+/* Calls `put` for each active pool of device memory (`host`: of host memory). */
+static void put_family(const struct metrics *metrics, const struct family *family, bool host,
+                       put_pool *put) {
+    put_head(metrics, family->name, family->type, family->help);
+    for (size_t i = 0; i < metrics->findings->job_count; i++) {
+        const struct bfc_job *job = &metrics->findings->jobs[i];
+        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++)
+            if (job->pools[k].state == BFC_POOL_ACTIVE && bfc_pool_is_host(&job->pools[k]) == host)
+                put(metrics, job, &job->pools[k], family);
     }
 }
 
-static void put_family(FILE *stream, const struct findings *findings, const struct family *family,
-                       bool host) {
-    put_head(stream, family->name, family->type, family->help);
-    for (size_t i = 0; i < findings->job_count; i++)
-        put_samples(stream, &findings->jobs[i], family, host);
+static void put_name(const struct metrics *metrics, const struct bfc_job *job,
+                     const struct bfc_segment_pool *pool, const char *name, const char *suffix) {
+    fprintf(metrics->stream, "bfcpreload_%s%s", name, suffix);
+    put_pool_labels(metrics, job, pool);
 }
+
+static void put_field(const struct metrics *metrics, const struct bfc_job *job,
+                      const struct bfc_segment_pool *pool, const struct family *family) {
+    put_name(metrics, job, pool, family->name, "");
+    putc('}', metrics->stream);
+    put_value(metrics->stream,
+              *(const uint64_t *)(const void *)((const char *)pool + family->offset),
+              family->scale);
+}
+
+/* A pool without a limit has no sample. */
+static void put_limit(const struct metrics *metrics, const struct bfc_job *job,
+                      const struct bfc_segment_pool *pool, const struct family *family) {
+    struct bfc_options options = {0};
+    char text[64];
+    size_t length;
+    const char *value = bfc_job_configured(job, "BFC_LIMIT", &length);
+    snprintf(text, sizeof text, "%.*s", value ? (int)length : 0, value ? value : "");
+    if (!bfc_option_set(&options, bfc_option_find("BFC_LIMIT"), text))
+        return;
+    uint64_t bytes = bfc_amount_bytes(&options.limit, pool->device_total);
+    if (bytes == UINT64_MAX)
+        return;
+    put_name(metrics, job, pool, family->name, "");
+    putc('}', metrics->stream);
+    put_value(metrics->stream, bytes, 1);
+}
+
+static void put_fragmentation(const struct metrics *metrics, const struct bfc_job *job,
+                              const struct bfc_segment_pool *pool, const struct family *family) {
+    double share = bfc_pool_fragmentation(pool);
+    if (share < 0)
+        return;
+    put_name(metrics, job, pool, family->name, "");
+    fprintf(metrics->stream, "} %.4g\n", share);
+}
+
+static void put_derived(const struct metrics *metrics) {
+    static const struct family limit = {"limit_bytes", "gauge", "The most that may be reserved.", 0,
+                                        1};
+    static const struct family fragmentation = {
+        "fragmentation_ratio", "gauge",
+        "Share of the ready memory in blocks too small for the largest request lately.", 0, 1};
+    put_family(metrics, &limit, false, put_limit);
+    put_family(metrics, &fragmentation, false, put_fragmentation);
+}
+
+/* ---- histograms of calls ---- */
+
+/* Bounds of 2^10, 2^13 ... 2^31 ns: seven powers of 8 and infinity keep the series few. */
+enum { FIRST_BOUND = 10, BOUND_STEP = 3, LAST_BOUND = 31 };
+
+static uint64_t timed_below(const uint64_t *bins, uint64_t ns) {
+    uint64_t sum = 0;
+    for (unsigned b = 0; b < BFC_LATENCY_BINS && bfc_latency_bin_start(b) < ns; b++)
+        sum += bins[b];
+    return sum;
+}
+
+/* Of a bin, in nanoseconds. */
+static double middle_of(unsigned bin) {
+    return ((double)bfc_latency_bin_start(bin) + (double)bfc_latency_bin_start(bin + 1)) / 2;
+}
+
+static void put_histogram(const struct metrics *metrics, const struct bfc_job *job,
+                          const struct bfc_segment_pool *pool, const struct family *family) {
+    const uint64_t *bins = (const uint64_t *)(const void *)((const char *)pool + family->offset);
+    double seconds = 0;
+    for (int bound = FIRST_BOUND; bound <= LAST_BOUND; bound += BOUND_STEP) {
+        put_name(metrics, job, pool, family->name, "_bucket");
+        fprintf(metrics->stream, ",le=\"%.9g\"}", (double)(UINT64_C(1) << bound) * 1e-9);
+        put_value(metrics->stream, timed_below(bins, UINT64_C(1) << bound), 1);
+    }
+    put_name(metrics, job, pool, family->name, "_bucket");
+    fputs(",le=\"+Inf\"}", metrics->stream);
+    put_value(metrics->stream, timed_below(bins, UINT64_MAX), 1);
+    for (unsigned b = 0; b < BFC_LATENCY_BINS; b++)
+        seconds += (double)bins[b] * middle_of(b) * 1e-9;
+    put_name(metrics, job, pool, family->name, "_sum");
+    fprintf(metrics->stream, "} %.9g\n", seconds);
+    put_name(metrics, job, pool, family->name, "_count");
+    putc('}', metrics->stream);
+    put_value(metrics->stream, timed_below(bins, UINT64_MAX), 1);
+}
+
+static void put_histograms(const struct metrics *metrics) {
+    static const struct family histograms[] = {
+        {"allocation_seconds", "histogram", "Time of an allocation, of those that were timed.",
+         FIELD(allocate_latency), 1e-9},
+        {"free_seconds", "histogram", "Time of a free with its wait, of those that were timed.",
+         FIELD(free_latency), 1e-9},
+    };
+    for (size_t i = 0; i < sizeof histograms / sizeof histograms[0]; i++)
+        put_family(metrics, &histograms[i], false, put_histogram);
+}
+
+/* ---- by kind ---- */
 
 /* A count of the whole process, with its kind as a label. */
-static void put_kind(FILE *stream, const struct bfc_job *job, const char *name, const char *label,
-                     const char *kind, uint64_t value) {
+static void put_kind(const struct metrics *metrics, const struct bfc_job *job, const char *name,
+                     const char *label, const char *kind, uint64_t value) {
     if (!kind || !value)
         return;
-    fprintf(stream, "bfcpreload_%s", name);
-    put_job_labels(stream, job);
-    fprintf(stream, ",%s=\"%s\"}", label, kind);
-    put_value(stream, value, 1);
+    fprintf(metrics->stream, "bfcpreload_%s", name);
+    put_job_labels(metrics, job);
+    fprintf(metrics->stream, ",%s=\"%s\"}", label, kind);
+    put_value(metrics->stream, value, 1);
 }
 
-static void put_rung(FILE *stream, const char *name, const struct bfc_job *job,
-                     const struct bfc_segment_pool *pool, size_t field, double scale) {
+static void put_rungs(const struct metrics *metrics, const struct bfc_job *job,
+                      const struct bfc_segment_pool *pool, const struct family *family) {
     for (unsigned k = 0; k < BFC_RUNGS; k++) {
         struct bfc_rung_counts counts = bfc_pool_rung(pool, (enum bfc_rung)k);
         if (!bfc_rung_name((enum bfc_rung)k) || !counts.climbed)
             continue;
-        fprintf(stream, "bfcpreload_%s", name);
-        put_pool_labels(stream, job, pool);
-        fprintf(stream, ",rung=\"%s\"}", bfc_rung_name((enum bfc_rung)k));
-        put_value(stream, *(const uint64_t *)(const void *)((const char *)&counts + field), scale);
+        put_name(metrics, job, pool, family->name, "");
+        fprintf(metrics->stream, ",rung=\"%s\"}", bfc_rung_name((enum bfc_rung)k));
+        put_value(metrics->stream,
+                  *(const uint64_t *)(const void *)((const char *)&counts + family->offset),
+                  family->scale);
     }
 }
 
-static void put_last_resorts(FILE *stream, const struct findings *findings) {
+static void put_last_resorts(const struct metrics *metrics) {
     static const struct family rungs[] = {
         {"last_resorts_total", "counter", "Last resorts that were tried.",
          offsetof(struct bfc_rung_counts, climbed), 1},
@@ -170,76 +323,68 @@ static void put_last_resorts(FILE *stream, const struct findings *findings) {
         {"last_resort_seconds_total", "counter", "Time in them.",
          offsetof(struct bfc_rung_counts, ns), 1e-9},
     };
-    for (size_t f = 0; f < sizeof rungs / sizeof rungs[0]; f++) {
-        put_head(stream, rungs[f].name, rungs[f].type, rungs[f].help);
-        for (size_t i = 0; i < findings->job_count; i++)
-            for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++)
-                if (findings->jobs[i].pools[k].state == BFC_POOL_ACTIVE)
-                    put_rung(stream, rungs[f].name, &findings->jobs[i], &findings->jobs[i].pools[k],
-                             rungs[f].offset, rungs[f].scale);
+    for (size_t f = 0; f < sizeof rungs / sizeof rungs[0]; f++)
+        put_family(metrics, &rungs[f], false, put_rungs);
+}
+
+static void put_waiting(const struct metrics *metrics, const struct bfc_job *job,
+                        const struct bfc_segment_pool *pool, const struct family *family) {
+    const struct bfc_waiter *waiter = job_waiter(job, (unsigned)(pool - job->pools));
+    put_name(metrics, job, pool, family->name, "");
+    putc('}', metrics->stream);
+    put_value(metrics->stream, waiter ? waiter->bytes : 0, 1);
+}
+
+/* What the job gave back when others, or bfcstat trim, asked for it. */
+static void put_given(const struct metrics *metrics) {
+    put_head(metrics, "given_bytes_total", "counter", "Memory given back on request of others.");
+    for (size_t i = 0; i < metrics->findings->job_count; i++) {
+        fputs("bfcpreload_given_bytes_total", metrics->stream);
+        put_job_labels(metrics, &metrics->findings->jobs[i]);
+        putc('}', metrics->stream);
+        put_value(metrics->stream, metrics->findings->jobs[i].header.released_bytes, 1);
     }
 }
 
-static void put_waiting_pool(FILE *stream, const struct bfc_job *job, unsigned index) {
-    const struct bfc_waiter *waiter = job_waiter(job, index);
-    fprintf(stream, "bfcpreload_waiting_bytes");
-    put_pool_labels(stream, job, &job->pools[index]);
-    fputs("}", stream);
-    put_value(stream, waiter ? waiter->bytes : 0, 1);
-}
-
-static void put_waiting(FILE *stream, const struct findings *findings) {
-    put_head(stream, "waiting_bytes", "gauge", "Memory that an allocation waits for (BFC_WAIT).");
-    for (size_t i = 0; i < findings->job_count; i++)
-        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++)
-            if (findings->jobs[i].pools[k].state == BFC_POOL_ACTIVE)
-                put_waiting_pool(stream, &findings->jobs[i], k);
-}
-
-/* Where it was measured. */
-static void put_fragmentation(FILE *stream, const struct findings *findings) {
-    put_head(stream, "fragmentation_ratio", "gauge",
-             "Share of the ready memory in blocks too small for the largest request lately.");
-    for (size_t i = 0; i < findings->job_count; i++)
-        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++) {
-            const struct bfc_segment_pool *pool = &findings->jobs[i].pools[k];
-            if (pool->state != BFC_POOL_ACTIVE || bfc_pool_fragmentation(pool) < 0)
-                continue;
-            fputs("bfcpreload_fragmentation_ratio", stream);
-            put_pool_labels(stream, &findings->jobs[i], pool);
-            fprintf(stream, "} %.6g\n", bfc_pool_fragmentation(pool));
-        }
-}
-
-static void put_coverage(FILE *stream, const struct findings *findings) {
-    put_head(stream, "forwarded_allocations_total", "counter",
+static void put_coverage(const struct metrics *metrics) {
+    const struct findings *findings = metrics->findings;
+    put_head(metrics, "forwarded_allocations_total", "counter",
              "Allocations that went to the driver, by reason.");
     for (size_t i = 0; i < findings->job_count; i++)
         for (unsigned k = 0; k < BFC_FORWARD_REASONS; k++)
-            put_kind(stream, &findings->jobs[i], "forwarded_allocations_total", "reason",
+            put_kind(metrics, &findings->jobs[i], "forwarded_allocations_total", "reason",
                      bfc_forward_reason_name((enum bfc_forward_reason)k),
                      findings->jobs[i].header.forwarded_allocations[k]);
-    put_head(stream, "bypassed_calls_total", "counter",
+    put_head(metrics, "bypassed_calls_total", "counter",
              "Allocations that never pass through the pool, by kind.");
     for (size_t i = 0; i < findings->job_count; i++)
         for (unsigned k = 0; k < BFC_BYPASS_KINDS; k++)
-            put_kind(stream, &findings->jobs[i], "bypassed_calls_total", "kind",
+            put_kind(metrics, &findings->jobs[i], "bypassed_calls_total", "kind",
                      bfc_bypass_kind_name((enum bfc_bypass_kind)k),
                      findings->jobs[i].header.bypassed_calls[k]);
 }
 
-void show_jobs_prometheus(const struct findings *findings, FILE *stream) {
-    put_head(stream, "jobs", "gauge", "Jobs that run with bfcpreload.");
-    fprintf(stream, "bfcpreload_jobs %zu\n", findings->job_count);
-    put_head(stream, "jobs_refused", "gauge",
-             "Jobs beside them that could not be read: other users', or of another version.");
-    fprintf(stream, "bfcpreload_jobs_refused %zu\n", findings->refused_count);
+void show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream) {
+    static const struct family waiting = {"waiting_bytes", "gauge",
+                                          "Memory that an allocation waits for (BFC_WAIT).", 0, 1};
+    const struct metrics metrics = {findings, format, stream};
+    put_single(&metrics, "jobs", "Jobs that run with bfcpreload and could be read.",
+               findings->job_count);
+    put_single(&metrics, "unreadable_jobs",
+               "Jobs beside them that could not be read: other users', or of another version.",
+               findings->refused_count);
+    put_single(&metrics, "left_out_jobs", "Jobs beyond the bound on their number.",
+               findings->left_out);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        put_family(stream, findings, &families[i], false);
+        put_family(&metrics, &families[i], false, put_field);
     for (size_t i = 0; i < sizeof spilled / sizeof spilled[0]; i++)
-        put_family(stream, findings, &spilled[i], true);
-    put_last_resorts(stream, findings);
-    put_waiting(stream, findings);
-    put_fragmentation(stream, findings);
-    put_coverage(stream, findings);
+        put_family(&metrics, &spilled[i], true, put_field);
+    put_derived(&metrics);
+    put_histograms(&metrics);
+    put_last_resorts(&metrics);
+    put_family(&metrics, &waiting, false, put_waiting);
+    put_given(&metrics);
+    put_coverage(&metrics);
+    if (format == METRICS_OPEN)
+        fputs("# EOF\n", stream);
 }

@@ -11,11 +11,22 @@
 #include "segment/kinds.h"
 #include "tools/job/reader.h"
 
+/* Who a job is to the machine around it; empty where that is not known. */
+struct job_identity {
+    char comm[16]; /* the program's name, without its arguments */
+    char user[64];
+    char slurm_job[24], slurm_step[24];
+    char pod[256], pod_namespace[64], container[256];
+    char pod_uid[40], container_id[68];
+};
+
 /* The result of reading all segments of a directory once. */
 struct findings {
     struct bfc_job *jobs;
     size_t job_count;
-    char (*refused)[512]; /* one line each: segment's name, colon, reason */
+    struct job_identity *identities; /* one for each job, or NULL */
+    size_t left_out;                 /* jobs beyond a bound on their number, not read */
+    char (*refused)[512];            /* one line each: segment's name, colon, reason */
     size_t refused_count;
     struct bfc_segment_name *swept; /* removed: their processes are dead */
     size_t swept_count;
@@ -54,8 +65,10 @@ void show_job_text(const struct bfc_job *job, FILE *stream);
 /* Histograms, map and last events of one job. */
 void show_charts_text(const struct bfc_job *job, FILE *stream);
 
-/* Prometheus's text format, version 0.0.4; metrics: docs/bfcstat.md. */
-void show_jobs_prometheus(const struct findings *findings, FILE *stream);
+/* Prometheus's text format, version 0.0.4, or OpenMetrics 1.0; metrics: docs/bfcstat.md. The
+ * findings need identities. */
+enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
+void show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
 
 /* Keys: docs/bfcstat.md. */
 void show_jobs_json(const struct findings *findings, FILE *stream);

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""bfcstat serve: requests good and bad, many at once, and Prometheus itself where it is installed."""
+
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+BFCSTAT, FAKE_JOB = os.environ["BFCSTAT"], os.environ["FAKE_JOB"]
+PACKAGING = os.path.join(os.environ["BUILD_ROOT"], "packaging")
+UNIT, DASHBOARD = (os.path.join(PACKAGING, name) for name in ("bfcstat.service", "dashboard.json"))
+ALERTS = os.path.join(os.environ["SOURCE_ROOT"], "packaging", "alerts.yml")
+OPEN_METRICS = "application/openmetrics-text"
+HELP = subprocess.run([BFCSTAT, "serve", "--listen=nowhere"], capture_output=True, text=True)
+
+
+class Exporter:
+    """A running exporter on a port of its own."""
+
+    def __init__(self, folder, listen="localhost:0", *wrapper):
+        self.process = subprocess.Popen([*wrapper, BFCSTAT, "serve", f"--listen={listen}", f"--directory={folder}"],
+                                        stderr=subprocess.PIPE, text=True)
+        said = self.process.stderr.readline()
+        self.port = int(re.search(r":(\d+)/metrics", said).group(1))
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(10)
+        self.process.stderr.close()
+
+    def raw(self, request):
+        """What is answered to the bytes of a request, which need not be taken to their end."""
+        answer = b""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            try:
+                connection.sendall(request)
+                while part := connection.recv(65536):
+                    answer += part
+            except ConnectionError:
+                pass
+        return answer
+
+    def get(self, path="/metrics", **headers):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.headers["Content-Type"], answer.read().decode()
+
+
+def samples(text):
+    """Series and their values."""
+    lines = [line for line in text.splitlines() if line and line[0] != "#"]
+    return {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in lines}
+
+
+@unittest.skipIf("built without" in HELP.stderr, "built without libmicrohttpd")
+class Serve(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bfcstat-serve-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def job(self):
+        job = subprocess.Popen([FAKE_JOB, self.folder, "--owner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)
+        job.stdout.readline()
+        self.addCleanup(lambda: (job.stdin.close(), job.wait(), job.stdout.close()))
+        return job
+
+    def exporter(self, *arguments):
+        exporter = Exporter(self.folder, *arguments)
+        self.addCleanup(exporter.stop)
+        return exporter
+
+    def test_formats(self):
+        self.job()
+        exporter = self.exporter()
+        kind, text = exporter.get()
+        self.assertTrue(kind.startswith("text/plain; version=0.0.4"), kind)
+        self.assertEqual(samples(text)["bfcpreload_jobs"], "1")
+        self.assertIn("# TYPE bfcpreload_hits_total counter\n", text)
+        self.assertNotIn("made-up --job", text)
+        kind, text = exporter.get(Accept=f"{OPEN_METRICS};version=1.0.0,text/plain;q=0.5")
+        self.assertTrue(kind.startswith(OPEN_METRICS), kind)
+        self.assertIn("# TYPE bfcpreload_hits counter\n", text)
+        self.assertTrue(text.endswith("\n# EOF\n"))
+
+    def test_openmetrics_by_its_reference_parser(self):
+        try:
+            from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+        except ImportError:
+            self.skipTest("prometheus_client is not installed")
+        self.job()
+        families = {family.name: family for family in parse(self.exporter().get(Accept=OPEN_METRICS)[1])}
+        self.assertEqual(families["bfcpreload_free_seconds"].type, "histogram")
+
+    def test_labels_and_histograms(self):
+        job = self.job()
+        found = samples(self.exporter().get()[1])
+        series = [name for name in found if name.startswith("bfcpreload_in_use_bytes{")]
+        self.assertEqual(len(series), 1)
+        for label in (f'pid="{job.pid}"', 'comm="fake_job"', 'gpu="0"', 'UUID="GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"',
+                      'rank="3"', 'job_name="made-up.1"'):
+            self.assertIn(label, series[0])
+        for name in ("allocation_seconds", "free_seconds"):
+            buckets = [int(value) for series, value in found.items() if f"{name}_bucket" in series]
+            self.assertEqual(buckets, sorted(buckets))
+            count, = (value for series, value in found.items() if f"{name}_count" in series)
+            self.assertEqual(buckets[-1], int(count))
+
+    def test_jobs_that_cannot_be_read_are_counted(self):
+        self.job()
+        path = os.path.join(self.folder, f"bfcpreload.{os.getuid()}.7.{os.getpid()}")
+        with open(path, "wb") as file:
+            file.write(b"x" * 5000)
+        os.chmod(path, 0o600)
+        found = samples(self.exporter().get()[1])
+        self.assertEqual((found["bfcpreload_jobs"], found["bfcpreload_unreadable_jobs"]), ("1", "1"))
+
+    def test_many_segments_of_one_user(self):
+        """A bound on the jobs of a user, which is said, and no other's job is lost."""
+        for number in range(400):
+            with open(os.path.join(self.folder, f"bfcpreload.{os.getuid()}.7.{number + 1}"), "wb"):
+                pass
+        found = samples(self.exporter().get()[1])
+        self.assertEqual(found["bfcpreload_left_out_jobs"], "144")
+        self.assertEqual(found["bfcpreload_unreadable_jobs"], "256")
+
+    def test_no_false_zero(self):
+        gone = os.path.join(self.folder, "gone")
+        os.mkdir(gone)
+        exporter = Exporter(gone)
+        self.addCleanup(exporter.stop)
+        os.rmdir(gone)
+        answer = exporter.raw(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertNotIn(b"bfcpreload_jobs 0", answer)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 500 "), answer)
+        self.assertIn(gone.encode(), answer)
+
+    def test_bad_requests(self):
+        exporter = self.exporter()
+        for request, status in ((b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n", b"404"),
+                                (b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", b"405"),
+                                (b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n", b"405"),
+                                (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"200"),
+                                (b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"200"),
+                                (b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", b"200"),
+                                (b"GET /" + b"a" * 40000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", b"4"),
+                                (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 40000 + b"\r\n\r\n", b"4")):
+            answer = exporter.raw(request)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 " + status), (request[:60], answer[:60]))
+        for rubbish in (b"\0" * 20000, b"\xff\xfe\r\n\r\n", b"GET\r\n\r\n", b"GET /" + b"\r\n" * 20000):
+            with socket.create_connection(("127.0.0.1", exporter.port)) as connection:
+                connection.sendall(rubbish)
+        self.assertEqual(samples(exporter.get()[1])["bfcpreload_jobs"], "0")
+
+    def test_slow_and_many(self):
+        self.job()
+        exporter = self.exporter()
+        idle = [socket.create_connection(("127.0.0.1", exporter.port)) for _ in range(30)]
+        for connection in idle:
+            connection.sendall(b"GET /met")
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda _: exporter.get()[1], range(300)))
+        self.assertEqual({samples(text)["bfcpreload_jobs"] for text in answers}, {"1"})
+        for connection in idle:
+            connection.close()
+        self.assertLess(len(os.listdir(f"/proc/{exporter.process.pid}/fd")), 100)
+
+    def test_ends_when_told(self):
+        exporter = Exporter(self.folder)
+        exporter.process.send_signal(signal.SIGTERM)
+        self.assertEqual(exporter.process.wait(30), 0)
+        exporter.process.stderr.close()
+
+    def test_where_it_listens(self):
+        exporter = self.exporter("127.0.0.1:0")
+        for listen in ("nowhere", "localhost", "localhost:x", "::1:9420", "localhost:99999999"):
+            refused = subprocess.run([BFCSTAT, "serve", f"--listen={listen}"], capture_output=True, text=True)
+            self.assertEqual(refused.returncode, 2, refused)
+            self.assertIn("expected ADDRESS:PORT", refused.stderr)
+        taken = subprocess.run([BFCSTAT, "serve", f"--listen=127.0.0.1:{exporter.port}"], capture_output=True,
+                               text=True)
+        self.assertEqual(taken.returncode, 1, taken)
+        self.assertIn("in use", taken.stderr)
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root, to be another user")
+    def test_other_users(self):
+        """Without rights it says so; with one capability it reads all."""
+        self.job()
+        os.chmod(self.folder, 0o755)
+        someone = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups"]
+        plain = self.exporter("localhost:0", *someone)
+        found = samples(plain.get()[1])
+        self.assertEqual((found["bfcpreload_jobs"], found["bfcpreload_unreadable_jobs"]), ("0", "1"))
+        capable = self.exporter("localhost:0", *someone, "--inh-caps=-all,+dac_read_search",
+                                "--ambient-caps=-all,+dac_read_search")
+        found = samples(capable.get()[1])
+        self.assertEqual((found["bfcpreload_jobs"], found["bfcpreload_unreadable_jobs"]), ("1", "0"))
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    def test_promtool(self):
+        self.job()
+        checked = subprocess.run(["promtool", "check", "metrics"], input=self.exporter().get()[1], text=True,
+                                 capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    def test_alert_rules(self):
+        checked = subprocess.run(["promtool", "check", "rules", ALERTS], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_unit(self):
+        unit = os.path.join(self.folder, "bfcstat.service")
+        with open(UNIT, encoding="utf-8") as file, open(unit, "w", encoding="utf-8") as copy:
+            copy.write(re.sub(r"ExecStart=\S+", f"ExecStart={BFCSTAT}", file.read()))
+        checked = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+        self.assertNotIn(unit, checked.stderr)
+        rated = subprocess.run(["systemd-analyze", "security", "--offline=yes", unit], capture_output=True, text=True)
+        if "Overall exposure level" in rated.stdout:  # older ones cannot rate a file
+            self.assertIn(" OK ", rated.stdout.splitlines()[-1])
+
+    def queries(self):
+        """All of the dashboard's, its variables replaced."""
+        with open(DASHBOARD, encoding="utf-8") as file:
+            for panel in json.load(file)["panels"]:
+                for target in panel["targets"]:
+                    yield re.sub(r"\$(instance|user)", ".*", target["expr"]).replace("$__rate_interval", "1m")
+
+    @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
+    def test_prometheus_scrapes_it(self):
+        self.job()
+        exporter = self.exporter()
+        config = os.path.join(self.folder, "prometheus.yml")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"global": {"scrape_interval": "1s"}, "scrape_configs": [
+                {"job_name": "bfcpreload", "static_configs": [{"targets": [f"127.0.0.1:{exporter.port}"]}]}]}, file)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        prometheus = subprocess.Popen(
+            ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.folder}/data",
+             f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: (prometheus.kill(), prometheus.wait()))
+
+        def ask(query):
+            url = f"http://127.0.0.1:{port}/api/v1/query?query={urllib.parse.quote(query)}"
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return json.load(answer)["data"]["result"]
+
+        result = []
+        while not result and prometheus.poll() is None:
+            time.sleep(0.2)
+            try:
+                result = ask("bfcpreload_in_use_bytes")
+            except OSError:
+                pass  # it is starting
+        self.assertEqual([series["value"][1] for series in result], ["62914560"])
+        for query in self.queries():
+            answer = ask(query)  # an error would be raised
+            self.assertTrue(answer or "rate(" in query or "increase(" in query, query)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,251 @@
+/* Jobs' identities: cgroup paths, the kubelet's log files, the user's name. */
+#include "tools/bfcstat/identity.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/shared_folder.h"
+
+#define CONTAINER_ID 64u /* hexadecimal digits */
+#define POD_UID 36u      /* 8-4-4-4-12 hexadecimal digits */
+
+struct known_identity {
+    char segment[BFC_SEGMENT_NAME_MAX];
+    uint64_t created_ns;
+    struct job_identity identity;
+    bool seen;
+};
+
+/* ---- cgroups ---- */
+
+/* The number behind `word` as a whole part of the path: "/job_123/"; empty: there is none. */
+static void read_number(const char *path, const char *word, char *number, size_t size) {
+    const char *found = strstr(path, word);
+    size_t length = found ? strspn(found += strlen(word), "0123456789") : 0;
+    if (length && length < size && (found[length] == '/' || found[length] == '\0'))
+        snprintf(number, size, "%.*s", (int)length, found);
+}
+
+static size_t hexadecimal(const char *text) {
+    return strspn(text, "0123456789abcdef");
+}
+
+/* systemd's names of slices have '_' for the pod's '-'. */
+static bool read_pod(const char *text, char *uid) {
+    char read[POD_UID + 1] = "";
+    for (unsigned i = 0; i < POD_UID; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? text[i] != '-' && text[i] != '_' : hexadecimal(&text[i]) == 0)
+            return false;
+        read[i] = dash ? '-' : text[i];
+    }
+    memcpy(uid, read, sizeof read);
+    return true;
+}
+
+static void read_containers(const char *path, struct job_identity *identity) {
+    for (const char *at = path; (at = strstr(at, "pod")); at++)
+        if (read_pod(at + 3, identity->pod_uid))
+            break;
+    for (const char *at = path; *at; at += strcspn(at, "0123456789abcdef")) {
+        size_t length = hexadecimal(at);
+        if (length == CONTAINER_ID)
+            snprintf(identity->container_id, sizeof identity->container_id, "%.64s", at);
+        at += length;
+    }
+}
+
+void identity_read_cgroup(const char *lines, struct job_identity *identity) {
+    char path[1024];
+    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(lines, "\n"), lines);
+        read_containers(path, identity);
+        if (!strstr(path, "slurm"))
+            continue;
+        read_number(path, "/job_", identity->slurm_job, sizeof identity->slurm_job);
+        read_number(path, "/step_", identity->slurm_step, sizeof identity->slurm_step);
+    }
+}
+
+/* ---- the kubelet's names ---- */
+
+/* Takes POD_NAMESPACE_CONTAINER-ID.log apart, if it is that container's. */
+static bool take_name(const char *name, struct job_identity *identity) {
+    const char *pod_end = strchr(name, '_');
+    const char *namespace_end = pod_end ? strchr(pod_end + 1, '_') : NULL;
+    const char *id = namespace_end ? strstr(namespace_end, identity->container_id) : NULL;
+    if (!id || id - namespace_end < 3 || id[-1] != '-' || strcmp(id + CONTAINER_ID, ".log") != 0)
+        return false;
+    snprintf(identity->pod, sizeof identity->pod, "%.*s", (int)(pod_end - name), name);
+    snprintf(identity->pod_namespace, sizeof identity->pod_namespace, "%.*s",
+             (int)(namespace_end - pod_end - 1), pod_end + 1);
+    snprintf(identity->container, sizeof identity->container, "%.*s", (int)(id - namespace_end - 2),
+             namespace_end + 1);
+    return true;
+}
+
+void identity_find_names(const char *logs, struct job_identity *identity) {
+    DIR *folder = identity->container_id[0] ? opendir(logs) : NULL;
+    if (!folder)
+        return;
+    for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder))
+        if (take_name(entry->d_name, identity))
+            break;
+    closedir(folder);
+}
+
+/* ---- processes ---- */
+
+/* Reads /proc/PID/NAME, cut off; empty when it cannot be read. */
+static void read_process_file(const char *pid, const char *name, char *text, size_t size) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.16s/%s", pid, name);
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(text, 1, size - 1, file) : 0;
+    text[length] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* Field 22, behind the name, which may hold blanks and brackets. */
+static uint64_t start_of(const char *pid) {
+    char text[1024];
+    read_process_file(pid, "stat", text, sizeof text);
+    const char *field = strrchr(text, ')');
+    for (int i = 2; field && i < 22; i++)
+        field = strchr(field + 1, ' ');
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* The last number of the line that begins with `word`. */
+static long last_number(const char *status, const char *word) {
+    const char *line = strstr(status, word);
+    const char *end = line ? line + strcspn(line, "\n") : NULL;
+    while (line && end > line && isdigit((unsigned char)end[-1]))
+        end--;
+    return line ? strtol(end, NULL, 10) : -1;
+}
+
+/* Whether the process is the one that published the segment. */
+static bool is_process_of(const char *pid, const struct bfc_job *job) {
+    char status[4096];
+    read_process_file(pid, "status", status, sizeof status);
+    return last_number(status, "\nNSpid:") == job->header.pid &&
+           start_of(pid) == job->header.start_time;
+}
+
+/* Writes the pid by which this pid namespace knows the job; false: it does not. */
+static bool find_process(const struct bfc_job *job, char *pid, size_t size) {
+    snprintf(pid, size, "%" PRId32, job->header.pid);
+    if (job->header.pid_namespace == bfc_pid_namespace())
+        return start_of(pid) == job->header.start_time;
+    DIR *processes = opendir("/proc");
+    bool found = false;
+    const struct dirent *entry;
+    while (processes && !found && (entry = readdir(processes))) {
+        found = isdigit((unsigned char)entry->d_name[0]) && is_process_of(entry->d_name, job);
+        if (found)
+            snprintf(pid, size, "%.15s", entry->d_name);
+    }
+    if (processes)
+        closedir(processes);
+    return found;
+}
+
+/* ---- a job ---- */
+
+/* The program's file name without folders; of a job out of sight what it was called by, without
+ * its arguments. */
+static void name_program(const struct bfc_job *job, const char *pid,
+                         struct job_identity *identity) {
+    char name[256] = "";
+    if (pid)
+        read_process_file(pid, "comm", name, sizeof name);
+    if (!name[0])
+        snprintf(name, sizeof name, "%s", job->header.command);
+    name[strcspn(name, pid ? "\n" : " ")] = '\0';
+    const char *slash = strrchr(name, '/');
+    snprintf(identity->comm, sizeof identity->comm, "%.15s", slash ? slash + 1 : name);
+}
+
+static void name_user(uint32_t uid, struct job_identity *identity) {
+    const struct passwd *user = getpwuid(uid);
+    if (user)
+        snprintf(identity->user, sizeof identity->user, "%s", user->pw_name);
+    else
+        snprintf(identity->user, sizeof identity->user, "%" PRIu32, uid);
+}
+
+static void identify(const struct bfc_job *job, const char *logs, struct job_identity *identity) {
+    char pid[16], lines[8192];
+    bool known = find_process(job, pid, sizeof pid);
+    name_program(job, known ? pid : NULL, identity);
+    name_user(job->name.uid, identity);
+    if (!known)
+        return;
+    read_process_file(pid, "cgroup", lines, sizeof lines);
+    identity_read_cgroup(lines, identity);
+    identity_find_names(logs, identity);
+}
+
+/* ---- what is known already ---- */
+
+static const struct known_identity *find_known(struct identities *identities,
+                                               const struct bfc_job *job) {
+    for (size_t i = 0; i < identities->count; i++) {
+        struct known_identity *known = &identities->known[i];
+        if (known->created_ns == job->header.created_ns &&
+            strcmp(known->segment, job->name.text) == 0) {
+            known->seen = true;
+            return known;
+        }
+    }
+    return NULL;
+}
+
+static void forget_unseen(struct identities *identities) {
+    size_t kept = 0;
+    for (size_t i = 0; i < identities->count; i++)
+        if (identities->known[i].seen)
+            identities->known[kept++] = identities->known[i];
+    identities->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        identities->known[i].seen = false;
+}
+
+static void add_known(struct identities *identities, const struct bfc_job *job,
+                      const struct job_identity *identity) {
+    struct known_identity *known = &identities->known[identities->count++];
+    *known = (struct known_identity){
+        .created_ns = job->header.created_ns, .identity = *identity, .seen = true};
+    snprintf(known->segment, sizeof known->segment, "%s", job->name.text);
+}
+
+bool identify_jobs(struct identities *identities, const char *logs, struct findings *findings) {
+    size_t most = identities->count + findings->job_count;
+    struct known_identity *larger = realloc(identities->known, (most + 1) * sizeof *larger);
+    if (!larger)
+        return false;
+    identities->known = larger;
+    findings->identities = calloc(findings->job_count + 1, sizeof *findings->identities);
+    for (size_t i = 0; findings->identities && i < findings->job_count; i++) {
+        const struct known_identity *known = find_known(identities, &findings->jobs[i]);
+        if (known) {
+            findings->identities[i] = known->identity;
+            continue;
+        }
+        identify(&findings->jobs[i], logs, &findings->identities[i]);
+        add_known(identities, &findings->jobs[i], &findings->identities[i]);
+    }
+    forget_unseen(identities);
+    return findings->identities;
+}
+
+void free_identities(struct identities *identities) {
+    free(identities->known);
+    *identities = (struct identities){0};
+}

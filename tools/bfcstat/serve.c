@@ -1,0 +1,261 @@
+/*
+ * bfcstat serve: the metrics over HTTP, for Prometheus.
+ *
+ * One thread does everything, since segments may be read by one at a time. A client can keep it
+ * neither busy (what was read is served again for a second) nor occupied (connections have a bound
+ * on their number, their memory and their age).
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tools/bfcstat/bfcstat.h"
+#include "tools/bfcstat/identity.h"
+
+/* Jobs that are read, of one user and in all: 160 series of each pool at most. */
+#define MOST_JOBS_OF_USER 256u
+#define MOST_JOBS 1024u
+
+#define MOST_CONNECTIONS 64u
+#define MOST_CONNECTION_BYTES 16384u /* a request line and headers */
+#define IDLE_SECONDS 10u
+#define OLDEST_NS UINT64_C(30000000000) /* of a connection */
+#define FRESH_NS UINT64_C(1000000000)   /* for so long an answer is good */
+
+#define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+struct answer {
+    char *text;
+    size_t size;
+    uint64_t made_ns; /* 0: never */
+};
+
+struct guest {
+    int socket; /* -1: free */
+    uint64_t since_ns;
+};
+
+struct exporter {
+    const char *folder;
+    struct identities identities;
+    struct answer answers[2]; /* by enum metrics_format */
+    struct guest guests[MOST_CONNECTIONS];
+};
+
+static volatile sig_atomic_t over;
+
+static void stop(int signal_number) {
+    (void)signal_number;
+    over = 1;
+}
+
+/* ---- answers ---- */
+
+/*
+ * False: the folder cannot be read, or there is no memory; errno says which. The folder is opened
+ * each time, since one that was removed would look empty.
+ */
+static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
+    struct findings findings = {0};
+    int directory = bfc_segment_directory_open(exporter->folder);
+    bool good = directory >= 0 &&
+                find_jobs_within(directory, MOST_JOBS_OF_USER, MOST_JOBS, &findings) &&
+                identify_jobs(&exporter->identities, KUBELET_LOGS, &findings);
+    int reason = errno;
+    if (good)
+        show_jobs_metrics(&findings, format, stream);
+    free_findings(&findings);
+    if (directory >= 0)
+        close(directory);
+    errno = reason;
+    return good;
+}
+
+static bool make_answer(struct exporter *exporter, enum metrics_format format) {
+    struct answer made = {.made_ns = bfc_now_ns()};
+    FILE *stream = open_memstream(&made.text, &made.size);
+    bool good = stream && write_metrics(exporter, format, stream);
+    int reason = errno;
+    if (!stream || fclose(stream) != 0 || !good) {
+        free(made.text);
+        errno = reason;
+        return false;
+    }
+    free(exporter->answers[format].text);
+    exporter->answers[format] = made;
+    return true;
+}
+
+static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
+                                 const char *type, const char *text, size_t size) {
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+    if (!response)
+        return MHD_NO;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result send_words(struct MHD_Connection *connection, unsigned status,
+                                  const char *words) {
+    return send_text(connection, status, "text/plain; charset=utf-8", words, strlen(words));
+}
+
+static enum MHD_Result send_metrics(struct exporter *exporter, struct MHD_Connection *connection) {
+    const char *accepted =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    bool open = accepted && strstr(accepted, "application/openmetrics-text");
+    enum metrics_format format = open ? METRICS_OPEN : METRICS_PROMETHEUS;
+    const struct answer *answer = &exporter->answers[format];
+    bool fresh = answer->made_ns && bfc_now_ns() - answer->made_ns < FRESH_NS;
+    if (!fresh && !make_answer(exporter, format)) {
+        char words[256];
+        snprintf(words, sizeof words, "%.128s: %s\n", exporter->folder, strerror(errno));
+        return send_words(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, words);
+    }
+    return send_text(connection, MHD_HTTP_OK, open ? OPEN_TYPE : TEXT_TYPE, answer->text,
+                     answer->size);
+}
+
+static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *data,
+                              size_t *data_size, void **begun) {
+    static int begin;
+    (void)version;
+    (void)data;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return send_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD are accepted\n");
+    if (!*begun || *data_size) { /* the headers, and what comes with them, which is thrown away */
+        *begun = &begin;
+        *data_size = 0;
+        return MHD_YES;
+    }
+    if (strcmp(url, "/metrics") == 0)
+        return send_metrics(context, connection);
+    if (strcmp(url, "/") == 0)
+        return send_words(connection, MHD_HTTP_OK, "bfcstat " BFC_VERSION ": /metrics\n");
+    return send_words(connection, MHD_HTTP_NOT_FOUND, "not found; /metrics is there\n");
+}
+
+/* ---- guests ---- */
+
+static void note_guest(void *context, struct MHD_Connection *connection, void **noted,
+                       enum MHD_ConnectionNotificationCode code) {
+    struct exporter *exporter = context;
+    struct guest *guest = *noted;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (guest)
+            guest->socket = -1;
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (unsigned i = 0; info && i < MOST_CONNECTIONS; i++)
+        if (exporter->guests[i].socket < 0) {
+            exporter->guests[i] = (struct guest){info->connect_fd, bfc_now_ns()};
+            *noted = &exporter->guests[i];
+            return;
+        }
+}
+
+/* Who sends or takes a byte now and then would never be idle. */
+static void turn_out_old_guests(struct exporter *exporter) {
+    uint64_t now = bfc_now_ns();
+    for (unsigned i = 0; i < MOST_CONNECTIONS; i++)
+        if (exporter->guests[i].socket >= 0 && now - exporter->guests[i].since_ns > OLDEST_NS)
+            shutdown(exporter->guests[i].socket, SHUT_RDWR);
+}
+
+/* ---- the server ---- */
+
+static int complain(const char *listen, const char *why) {
+    fprintf(stderr,
+            "bfcstat: --listen=%s: %s; expected ADDRESS:PORT, such as localhost:9420, [::1]:9420 "
+            "or :9420 for all addresses\n",
+            listen, why);
+    return MISUSED;
+}
+
+/* Splits ADDRESS:PORT, where an IPv6 address stands in brackets, and looks it up. */
+static int find_address(const char *listen, struct addrinfo **found) {
+    char host[256];
+    const char *colon = strrchr(listen, ':');
+    size_t length = colon ? (size_t)(colon - listen) : 0;
+    if (!colon || length >= sizeof host)
+        return complain(listen, "no port");
+    bool brackets = length >= 2 && listen[0] == '[' && listen[length - 1] == ']';
+    snprintf(host, sizeof host, "%.*s", (int)length - 2 * brackets, listen + brackets);
+    if (!brackets && strchr(host, ':'))
+        return complain(listen, "an IPv6 address needs brackets");
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    hints.ai_family = strcmp(host, "localhost") == 0 ? AF_INET : AF_UNSPEC;
+    char *end;
+    if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)
+        return complain(listen, "no such port");
+    int error = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, found);
+    return error ? complain(listen, gai_strerror(error)) : SHOWN;
+}
+
+static struct MHD_Daemon *start(struct exporter *exporter, const struct addrinfo *address) {
+    unsigned flags = MHD_USE_EPOLL | (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+    for (unsigned i = 0; i < MOST_CONNECTIONS; i++)
+        exporter->guests[i].socket = -1;
+    return MHD_start_daemon(flags, 0, NULL, NULL, answer, exporter, MHD_OPTION_SOCK_ADDR,
+                            address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
+                            MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MOST_CONNECTION_BYTES,
+                            MHD_OPTION_NOTIFY_CONNECTION, note_guest, exporter, MHD_OPTION_END);
+}
+
+static void say_where(struct MHD_Daemon *daemon, const char *listen) {
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+    fprintf(stderr, "bfcstat: http://%.*s:%u/metrics\n", (int)(strrchr(listen, ':') - listen),
+            listen, info ? info->port : 0);
+}
+
+static int serve(struct exporter *exporter, const char *listen, const struct addrinfo *address) {
+    struct MHD_Daemon *daemon = start(exporter, address);
+    if (!daemon) {
+        fprintf(stderr, "bfcstat: --listen=%s: %s\n", listen, strerror(errno));
+        return REFUSED;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);
+    say_where(daemon, listen);
+    while (!over) {
+        MHD_run_wait(daemon, 1000);
+        turn_out_old_guests(exporter);
+    }
+    MHD_stop_daemon(daemon);
+    return SHOWN;
+}
+
+int run_serve(const struct request *request, int directory) {
+    static struct exporter exporter;
+    struct addrinfo *address;
+    (void)directory;
+    exporter.folder = request->directory;
+    int status = find_address(request->listen, &address);
+    if (status != SHOWN)
+        return status;
+    status = serve(&exporter, request->listen, address);
+    freeaddrinfo(address);
+    for (int i = 0; i < 2; i++)
+        free(exporter.answers[i].text);
+    free_identities(&exporter.identities);
+    return status;
+}
