@@ -46,7 +46,7 @@ static bfc_fence poll_all(struct bfc_arena *arena) {
     return complete;
 }
 
-enum { LONGEST_WAIT_NS = 100000000, NAP_NS = 20000 };
+enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
 
 /* Without what other threads' polls are asking about, less may have been found than is complete. */
 static bool await_polls(struct bfc_fences *fences) {

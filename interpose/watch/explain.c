@@ -439,9 +439,7 @@ static void add_out_of_memory(struct text *text, const struct bfc_want *want) {
     add_head(text, want);
     add_own(text, &picture);
     add_siblings(text, &picture);
-    int cancel = bfc_cancel_disable();
     add_other_jobs(text, &picture);
-    bfc_cancel_restore(cancel);
     add_rest(text, &picture);
     add_cause(text, &picture);
     add_wait(text, want);
@@ -462,7 +460,9 @@ void bfc_explain_out_of_memory(const struct bfc_want *want) {
     struct text *text = speech == ALL ? bfc_scratch_begin(sizeof *text) : NULL;
     if (!text)
         return;
+    int cancel = bfc_cancel_disable(); /* files are opened */
     add_out_of_memory(text, want);
+    bfc_cancel_restore(cancel);
     bfc_quiet_write(text->bytes, text->used);
     bfc_scratch_end(text, sizeof *text);
 }
