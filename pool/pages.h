@@ -98,11 +98,12 @@ bool bfc_pool_pin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
 /*
- * Calls `visit` for each page that has a byte in the range, in address order, under the lock: it
- * must not call the pool. UINT64_MAX bytes: all from `start` on. Returns how many there were.
+ * Calls `visit` for each page that has a byte in the range, in address order, under the lock, until
+ * it says false: it must not call the pool. UINT64_MAX bytes: all from `start` on. Returns how many
+ * it was called for.
  */
 uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
-                              void (*visit)(void *context, const struct bfc_page_info *page),
+                              bool (*visit)(void *context, const struct bfc_page_info *page),
                               void *context);
 
 /*

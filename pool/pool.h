@@ -141,7 +141,8 @@ struct bfc_block_info {
     bfc_fence
         fence; /* allocate: the fence under which it was handed out pending, or BFC_NO_FENCE */
     bool live;
-    bool bare; /* addresses without a page (pages.h): neither live nor free */
+    bool bare;  /* addresses without a page (pages.h): neither live nor free */
+    bool paged; /* in a reservation of addresses, behind which there may be pages */
 };
 
 /* How one allocation may be served. */

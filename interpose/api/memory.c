@@ -8,7 +8,6 @@
 #include "interpose/api/open.h"
 #include "interpose/arena/leaving.h"
 #include "interpose/arena/upstream.h"
-#include "interpose/backing/page_calls.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/driver.h"
@@ -25,6 +24,7 @@
 #include "interpose/stats/trace_writer.h"
 #include "interpose/watch/helper.h"
 #include "interpose/watch/last_resort.h"
+#include "pool/pages.h"
 
 /* ---- forwarding ---- */
 
@@ -51,14 +51,14 @@ static bool is_spilled(CUdeviceptr pointer) {
 
 /* ---- allocating ---- */
 
-/* That pages cannot be made, moved or mapped says nothing of cudaMalloc. */
+/* That neither pages nor a region of the pool's size can be had says nothing of cudaMalloc. */
 static bool is_of_pages(const struct bfc_want *want, CUresult result) {
-    bool lacks_addresses = bfc_pages_take_lack_of_addresses();
     return want->arena->paging.granule && !bfc_driver_is_fatal(result) &&
-           (lacks_addresses || want->status == BFC_UPSTREAM_FAILED);
+           want->status == BFC_UPSTREAM_FAILED;
 }
 
-/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer. */
+/* The pool could not serve it: whatever the driver said when it was asked to grow is the answer;
+ * but where memory was lacking in the end, not what it said of pages before. */
 static CUresult answer_failure(const struct bfc_want *want) {
     static unsigned seen;
     if (want->status == BFC_NO_HOST_MEMORY)
@@ -68,7 +68,9 @@ static CUresult answer_failure(const struct bfc_want *want) {
     if (is_of_pages(want, result))
         return forward_allocation(want->driver, want->pointer, want->bytes, BFC_FORWARD_NO_PAGES);
     if (result != CUDA_SUCCESS)
-        return result;
+        return want->status == BFC_OUT_OF_MEMORY && !bfc_driver_is_fatal(result)
+                   ? CUDA_ERROR_OUT_OF_MEMORY
+                   : result;
     bfc_log_repeated(BFC_LOG_INFO, &seen, "the pool did not grow for %s: BFC_LIMIT leaves no room",
                      BFC_BYTES(want->bytes));
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -345,18 +347,17 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
 /* A wholly free region is one free block. */
 static void add_releasable(void *context, const struct bfc_block_info *block) {
     uint64_t *releasable = context;
-    if (!block->live && block->size == block->region_size)
+    if (!block->live && !block->paged && block->size == block->region_size)
         *releasable += block->size;
 }
 
 /* With pages also what lies in pieces: all but the pages that a block in use has a part of. */
 static uint64_t releasable_of(const struct bfc_arena *arena) {
-    struct bfc_page_stats pages;
+    struct bfc_page_stats pages = {0};
     uint64_t releasable = 0;
-    if (bfc_pool_page_stats(arena->pool, &pages))
-        return pages.ready;
+    bfc_pool_page_stats(arena->pool, &pages);
     bfc_pool_visit(arena->pool, add_releasable, &releasable);
-    return releasable;
+    return pages.ready + releasable;
 }
 
 /*

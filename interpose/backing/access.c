@@ -29,17 +29,16 @@ CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *are
 struct run {
     bfc_addr start;
     uint64_t bytes;
-    bool ended;
 };
 
-static void extend_run(void *context, const struct bfc_page_info *page) {
+static bool extend_run(void *context, const struct bfc_page_info *page) {
     struct run *run = context;
     if (!run->bytes)
         run->start = page->start;
     if (page->start != run->start + run->bytes)
-        run->ended = true;
-    if (!run->ended)
-        run->bytes += page->bytes;
+        return false;
+    run->bytes += page->bytes;
+    return true;
 }
 
 static struct run next_run(struct bfc_pool *pool, bfc_addr from) {

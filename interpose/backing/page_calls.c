@@ -78,14 +78,6 @@ static void leave(const struct visit *visit) {
     bfc_arena_leave(visit->arena);
 }
 
-static __thread bool lacks_addresses INITIAL_EXEC;
-
-bool bfc_pages_take_lack_of_addresses(void) {
-    bool before = lacks_addresses;
-    lacks_addresses = false;
-    return before;
-}
-
 static void log_failed(const struct bfc_arena *arena, const char *call, uint64_t bytes,
                        CUresult result) {
     static unsigned seen;
@@ -112,7 +104,6 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
         return BFC_FAILED;
     CUresult result = visit.driver->cuMemAddressReserve(&pointer, bytes, 0, 0, 0);
     bool done = note(arena, "cuMemAddressReserve", bytes, result);
-    lacks_addresses = !done;
     if (done && !bfc_region_add(pointer, bytes, arena)) {
         bfc_insist_free_addresses(visit.driver, pointer, bytes);
         done = false;
@@ -268,10 +259,10 @@ struct found {
     struct bfc_page_info page[AT_ONCE];
 };
 
-static void add_found(void *context, const struct bfc_page_info *page) {
+static bool add_found(void *context, const struct bfc_page_info *page) {
     struct found *found = context;
-    if (found->count < AT_ONCE)
-        found->page[found->count++] = *page;
+    found->page[found->count++] = *page;
+    return found->count < AT_ONCE;
 }
 
 static void give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -293,17 +284,29 @@ static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *a
     } while (found.count == AT_ONCE);
 }
 
+/* A plain region, in the place of pages that failed, went with its context: its addresses may be
+ * somebody else's by now. */
+static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
+    struct bfc_block_info first;
+    return bfc_pool_find(arena->pool, start, &first) && first.paged;
+}
+
+static void give_addresses_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    uint64_t start = 0, bytes = 0;
+    while (bfc_region_next(start + bytes, arena, &start, &bytes))
+        if (is_reservation(arena, start))
+            note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(driver, start, bytes));
+}
+
 /* While somebody has the pages' turn he may make pages that are not to be seen yet; whoever has it
  * next finds that the context has ended. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    uint64_t start = 0, bytes = 0;
     if (!arena->paging.granule)
         return;
     bfc_pool_hold_pages(arena->pool);
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     give_pages_back(driver, arena);
-    while (bfc_region_next(start + bytes, arena, &start, &bytes))
-        note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(driver, start, bytes));
+    give_addresses_back(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_pool_let_pages(arena->pool);
 }

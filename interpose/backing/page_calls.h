@@ -16,12 +16,6 @@
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
 
 /*
- * Whether addresses were what this thread's last allocation lacked, which to the pool is as if
- * memory were lacking; it is then forgotten.
- */
-bool bfc_pages_take_lack_of_addresses(void);
-
-/*
  * The arena's context has ended, and nobody enters it any more: unmaps and gives back all of its
  * pages and addresses, whatever state their blocks are in. The pool is not used any more but to be
  * destroyed. Nothing happens for an arena without pages.

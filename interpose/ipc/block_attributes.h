@@ -15,12 +15,15 @@
 #include "base/atomic.h"
 #include "interpose/ipc/token.h"
 
+/* In the place of a region's start: the pages of the arena. */
+#define BFC_ALL_PAGES UINT64_C(0)
+
 struct bfc_block_attributes {
     uint64_t id;       /* of the block */
     const void *owner; /* its arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
     bool freeing;      /* but is about to free it */
-    uint64_t region;   /* of the block, if sync_memops: where it starts */
+    uint64_t region;   /* of the block, if sync_memops: where it starts, or BFC_ALL_PAGES */
     bool exported;     /* it has a token */
     struct bfc_token token;
 };

@@ -40,11 +40,12 @@ struct span {
     bfc_addr start, end;
 };
 
-static void widen(void *context, const struct bfc_page_info *page) {
+static bool widen(void *context, const struct bfc_page_info *page) {
     struct span *span = context;
     if (span->start == span->end)
         span->start = page->start;
     span->end = page->start + page->bytes;
+    return true;
 }
 
 bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_info *block,
@@ -150,12 +151,13 @@ struct batch {
     struct bfc_page_info pages[BFC_LOCAL_FILES];
 };
 
-static void add_page(void *context, const struct bfc_page_info *page) {
+static bool add_page(void *context, const struct bfc_page_info *page) {
     struct batch *batch = context;
     if (batch->skip > 0)
         batch->skip--;
-    else if (batch->count < BFC_LOCAL_FILES)
+    else
         batch->pages[batch->count++] = *page;
+    return batch->count < BFC_LOCAL_FILES;
 }
 
 static void close_all(const int *files, uint64_t count) {

@@ -51,13 +51,21 @@ static bool sync_memops(const struct bfc_pointer *span) {
     return bfc_block_attributes_find(span->id, &attributes) && attributes.sync_memops;
 }
 
+static bool has_pages(const struct bfc_pointer *span) {
+    return span->kind == BFC_POINTER_POOLED && span->block.paged;
+}
+
+/* What shares a block's setting: its region; or all pages of its arena, since these move. */
+static uint64_t region_of(const struct bfc_pointer *span) {
+    return has_pages(span) ? BFC_ALL_PAGES : span->block.region_start;
+}
+
 /* False: the host has no memory. To forget what was never noted needs none. */
 static bool note_sync_memops(const struct bfc_pointer *span, bool on) {
     if (span->kind == BFC_POINTER_IMPORTED)
         bfc_import_set_sync_memops(span->id, on);
     else if (on || sync_memops(span))
-        return bfc_block_attributes_set_sync_memops(span->id, span->arena, span->block.region_start,
-                                                    on);
+        return bfc_block_attributes_set_sync_memops(span->id, span->arena, region_of(span), on);
     return true;
 }
 
@@ -68,10 +76,6 @@ static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *
 }
 
 /* ---- getting attributes ---- */
-
-static bool has_pages(const struct bfc_pointer *span) {
-    return span->kind == BFC_POINTER_POOLED && span->arena->paging.granule;
-}
 
 /* The context in which the memory was allocated or opened; NULL: the driver knows. */
 static CUcontext context_of_pages(const struct bfc_pointer *span) {
@@ -234,18 +238,17 @@ struct found_pages {
     bfc_addr end; /* of the last */
 };
 
-static void add_page(void *context, const struct bfc_page_info *page) {
+static bool add_page(void *context, const struct bfc_page_info *page) {
     struct found_pages *found = context;
-    if (found->count == PAGES_AT_ONCE)
-        return;
     found->start[found->count++] = page->start;
     found->end = page->start + page->bytes;
+    return found->count < PAGES_AT_ONCE;
 }
 
 /* For pages that stay where they are meanwhile. */
 static CUresult set_on_pages(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              bfc_addr start, bfc_addr end, const void *value) {
-    struct found_pages found;
+    struct found_pages found = {.end = end};
     CUresult result = CUDA_SUCCESS;
     do {
         found.count = 0;
@@ -279,7 +282,7 @@ static CUresult clear_at(const struct bfc_driver *driver, const struct bfc_point
                          const void *value, CUdeviceptr pointer) {
     uint64_t state;
     bool stays = span->kind != BFC_POINTER_POOLED ||
-                 bfc_block_attributes_sync_memops_in(span->arena, span->block.region_start);
+                 bfc_block_attributes_sync_memops_in(span->arena, region_of(span));
     if (stays)
         return driver->cuPointerGetAttribute(&state, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
     return has_pages(span)
@@ -332,7 +335,7 @@ static void set_on_region(const struct bfc_arena *arena, CUdeviceptr region, uns
     if (bfc_arena_is_host(arena) || !driver->cuPointerSetAttribute ||
         driver->cuCtxPushCurrent_v2(arena->context) != CUDA_SUCCESS)
         return;
-    if (arena->paging.granule)
+    if (region == BFC_ALL_PAGES)
         set_on_all_pages(driver, arena, &on);
     else
         driver->cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, region);

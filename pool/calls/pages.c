@@ -94,19 +94,23 @@ void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
 }
 
 uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
-                              void (*visit)(void *context, const struct bfc_page_info *page),
+                              bool (*visit)(void *context, const struct bfc_page_info *page),
                               void *context) {
     if (!pool->paging || !bytes)
         return 0;
     uint64_t visited = 0;
+    bfc_addr end = bfc_add_saturating(start, bytes);
+    bool goes_on = true;
     pool_enter(pool);
     const struct page_table *table = &pool->paging->table;
-    struct range range = find_range(table, start, bytes);
-    for (uint32_t i = range.first; i < range.end; i++) {
+    for (uint32_t i = page_table_find(table, start); goes_on && i < table->count; i++) {
         const struct page *page = page_table_at(table, i);
+        if (page->start >= end)
+            break;
         if (page->lost)
             continue;
-        visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes, page->pins});
+        goes_on = visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes,
+                                                         page->pins});
         visited++;
     }
     pool_leave(pool);

@@ -41,6 +41,7 @@ static void describe_block(const struct bfc_pool *pool, block_index b,
         .fence = fence_of(pool, b),
         .live = live,
         .bare = block_state(at) == BLOCK_BARE,
+        .paged = region->paged,
     };
 }
 

@@ -130,9 +130,16 @@ struct seen {
     unsigned count;
 };
 
-static void see(void *context, const struct bfc_page_info *page) {
+static bool see(void *context, const struct bfc_page_info *page) {
     struct seen *seen = context;
     seen->at[seen->count++ % 4] = page->start;
+    return true;
+}
+
+static bool see_two(void *context, const struct bfc_page_info *page) {
+    struct seen *seen = context;
+    see(context, page);
+    return seen->count < 2;
 }
 
 static const char *shows_pages(void) {
@@ -143,6 +150,9 @@ static const char *shows_pages(void) {
     bool held = bfc_pool_visit_pages(m.pool, second, 1, see, &seen) == 1 && seen.at[0] == second;
     held = held && bfc_pool_visit_pages(m.pool, 0, UINT64_MAX, see, &seen) == 4 &&
            seen.at[1] == first && seen.at[3] == second;
+    seen.count = 0;
+    held = held && bfc_pool_visit_pages(m.pool, 0, UINT64_MAX, see_two, &seen) == 2 &&
+           seen.at[1] == first + UNIT;
     held = held && !bfc_pool_pin(m.pool, second, 3 * UNIT) && !bfc_pool_pin(m.pool, second, 0);
     return close_case(&m, held, "pages were not shown, or more was pinned than there is");
 }
