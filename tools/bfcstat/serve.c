@@ -201,7 +201,8 @@ static int find_address(const char *listen, struct addrinfo **found) {
     if (!brackets && strchr(host, ':'))
         return complain(listen, "an IPv6 address needs brackets");
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    hints.ai_family = strcmp(host, "localhost") == 0 ? AF_INET : AF_UNSPEC;
+    if (strcmp(host, "localhost") == 0) /* known even where there is no /etc/hosts */
+        strcpy(host, "127.0.0.1");
     char *end;
     if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)
         return complain(listen, "no such port");

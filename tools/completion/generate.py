@@ -55,7 +55,7 @@ def words_of(accepted):
     """The words of "one of a, b", "0 or 1"; [] where other values are accepted."""
     if accepted == "0 or 1":
         return ["0", "1"]
-    return accepted.removeprefix("one of ").split(", ") if accepted.startswith("one of ") else []
+    return accepted[len("one of "):].split(", ") if accepted.startswith("one of ") else []
 
 
 def bfcrun(bfcopts):
@@ -63,7 +63,7 @@ def bfcrun(bfcopts):
     options = []
     for line in needed(table.splitlines()[2:], "bfcopts markdown"):
         name, _, accepted, meaning = (cell.strip(" `") for cell in line.strip("|").split("|"))
-        name = name.removeprefix("BFC_").lower().replace("_", "-")
+        name = name[len("BFC_"):].lower().replace("_", "-")
         first = re.split(r"(?<=[a-z0-9])[.;:] ", meaning)[0].rstrip(".")
         options.append(Option(name, words_of(accepted) or value_of(name), first))
     options.append(Option("library", FILE, "the libbfcpreload.so to preload"))

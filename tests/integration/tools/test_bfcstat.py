@@ -178,7 +178,7 @@ class Bfcstat(unittest.TestCase):
                          r'0405-0607-0809-0a0b0c0d0e0f",context="7"\} 62914560\n')
         self.assertNotIn("--job", text, "arguments are no labels")
         self.assertIn('bfcpreload_host_wait_seconds_total{', text)
-        self.assertRegex(text, r'bfcpreload_fragmentation_ratio\{.*device="0",context="7"\} 0\.5\n')
+        self.assertRegex(text, r'bfcpreload_fragmentation_ratio\{.*gpu="0",.*context="7"\} 0\.5\n')
         if not shutil.which("promtool"):
             self.skipTest("promtool is not installed")
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,

@@ -1,7 +1,6 @@
 #include "tools/plan/io/plot.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -146,12 +145,14 @@ static void draw_line(const struct canvas *canvas, uint32_t arena, uint64_t byte
 }
 
 /* A round step for about TICKS marks: 1, 2 or 5 times a power of ten, or a power of two for bytes.
- */
+ * By multiplication: exp2, log2 and pow would need glibc 2.29. */
 static double step_of(double range, bool binary) {
     const double rough = range / TICKS;
+    double power = 1;
+    while (binary ? power < rough : power * 10 <= rough)
+        power *= binary ? 2 : 10;
     if (binary)
-        return exp2(ceil(log2(rough > 1 ? rough : 1)));
-    const double power = pow(10, floor(log10(rough > 1 ? rough : 1)));
+        return power;
     const double times = rough / power;
     return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
 }
