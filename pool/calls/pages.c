@@ -109,8 +109,8 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
             break;
         if (page->lost)
             continue;
-        goes_on = visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes,
-                                                         page->pins});
+        goes_on = visit(
+            context, &(struct bfc_page_info){page->handle, page->start, page->bytes, page->pins});
         visited++;
     }
     pool_leave(pool);

@@ -19,7 +19,7 @@ FILES = {
     "lib/bfcpreload-sim/libcuda.so.1", "lib/bfcpreload-sim/libcuda.so",
     "lib/bfcpreload-sim/libcudart.so.13", "lib/bfcpreload-sim/libcudart.so",
     "lib/bfcpreload-sim/libcudart_static.a",
-    "lib/bfcpreload-sim/libnvidia-ml.so.1",
+    "lib/bfcpreload-sim/libnvidia-ml.so.1", "lib/bfcpreload-sim/libnvidia-ml.so",
     "include/bfcpreload-sim/kernel.h", "include/bfcpreload-sim/kernels_ptx.h",
     "share/doc/bfcpreload-sim/README.md",
 }

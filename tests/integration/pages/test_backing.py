@@ -75,13 +75,16 @@ class Backing(unittest.TestCase):
         self.check("there are several devices", backings=("auto",), SIM_DEVICES="2", SIM_PEERS="0")
         self.check("there are several devices", backings=("auto",), SIM_DEVICES="2")
 
-    def test_a_driver_that_maps_nothing_serves_each_allocation_itself(self):
+    def test_a_driver_that_maps_nothing_leaves_nothing_behind(self):
         native = run()
         for call in "cuMemMap", "cuMemSetAccess":
             out, _, calls = run(library=LIBRARY, BFC_BACKING="pages", SIM_FAIL=call + "@1+:801")
             self.assertEqual(out, native[0])
             self.assertEqual(calls["cuMemRelease"], calls["cuMemCreate"])
-            self.assertEqual(calls.get("cuMemUnmap", 0), calls["cuMemMap"] if call == "cuMemSetAccess" else 0)
+            if call == "cuMemSetAccess":  # an unmapping may be of several pages side by side
+                self.assertTrue(0 < calls["cuMemUnmap"] <= calls["cuMemMap"], calls)
+            else:
+                self.assertEqual(calls.get("cuMemUnmap", 0), 0)
 
 
 if __name__ == "__main__":
