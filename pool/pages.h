@@ -52,6 +52,8 @@ struct bfc_page_calls {
     /* Makes a page, which is mapped nowhere; and gives one back that is mapped nowhere. */
     enum bfc_reserve_result (*create)(void *context, uint64_t bytes, bfc_page *page);
     void (*release)(void *context, bfc_page page, uint64_t bytes);
+    /* So many bytes of pages were just released, all for one reason. NULL: need not be told. */
+    void (*released)(void *context, uint64_t bytes);
     /* Puts a page behind addresses that are bare. False: nothing has changed. */
     bool (*map)(void *context, bfc_addr start, uint64_t bytes, bfc_page page);
     /* Takes all pages from behind these addresses: one or several, next to each other and each of

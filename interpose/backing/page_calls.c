@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/region_map.h"
@@ -171,18 +172,19 @@ static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
     arena->untold_pages = 0;
 }
 
-static void tell_release(struct bfc_arena *arena, uint64_t bytes) {
-    if (arena->untold_pages >= bytes)
-        arena->untold_pages -= bytes; /* a step that failed */
-    else
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes);
+/* So is giving back. Of a step that failed only what was there before it counts. */
+static void tell_released(void *context, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    uint64_t untold = bfc_min(arena->untold_pages, bytes);
+    arena->untold_pages -= untold;
+    if (bytes > untold)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - untold);
 }
 
 static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
                          uint64_t bytes) {
     note(arena, "cuMemRelease", bytes, bfc_insist_release(driver, page));
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
-    tell_release(arena, bytes);
     bfc_device_refund(arena, bytes);
 }
 
@@ -243,6 +245,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .unreserve = unreserve,
         .create = create,
         .release = release,
+        .released = tell_released,
         .map = map,
         .unmap = unmap,
         .allow = allow,
@@ -265,23 +268,29 @@ static bool add_found(void *context, const struct bfc_page_info *page) {
     return found->count < AT_ONCE;
 }
 
-static void give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
-                           const struct bfc_page_info *page) {
-    if (note(arena, "cuMemUnmap", page->bytes, bfc_insist_unmap(driver, page->start, page->bytes)))
-        release_page(driver, arena, page->page, page->bytes);
+/* How many bytes went. */
+static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               const struct bfc_page_info *page) {
+    if (!note(arena, "cuMemUnmap", page->bytes, bfc_insist_unmap(driver, page->start, page->bytes)))
+        return 0;
+    release_page(driver, arena, page->page, page->bytes);
+    return page->bytes;
 }
 
 static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
     struct found found;
     bfc_addr from = 0;
+    uint64_t went = 0;
     do {
         found.count = 0;
         bfc_pool_visit_pages(arena->pool, from, UINT64_MAX, add_found, &found);
         for (unsigned i = 0; i < found.count; i++) {
-            give_page_back(driver, arena, &found.page[i]);
+            went += give_page_back(driver, arena, &found.page[i]);
             from = found.page[i].start + found.page[i].bytes;
         }
     } while (found.count == AT_ONCE);
+    if (went)
+        tell_released(arena, went);
 }
 
 /* A plain region, in the place of pages that failed, went with its context: its addresses may be

@@ -56,9 +56,14 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
 /* From `first` on, but those that are still mapped: between `unmapped` and `planned`. */
 static void release_from(struct bfc_pool *pool, uint32_t first, const struct outcome *o) {
     const struct page_array *on_hand = &pool->paging->on_hand;
+    uint64_t bytes = 0;
     for (uint32_t i = first; i < on_hand->count; i++)
-        if (i < o->unmapped || i >= o->planned)
+        if (i < o->unmapped || i >= o->planned) {
             release_page(pool, &on_hand->all[i]);
+            bytes += on_hand->all[i].bytes;
+        }
+    if (bytes && pool->paging->calls.released)
+        pool->paging->calls.released(context_of(pool), bytes);
 }
 
 /* All of them, or none. */

@@ -125,6 +125,36 @@ static const char *gives_back_idle(void) {
     return close_case(&m, held, "idle pages did not go back, or those in use did");
 }
 
+/* What the device was told of giving back. */
+static struct {
+    unsigned times;
+    uint64_t bytes;
+} told;
+
+static void note_told(void *context, uint64_t bytes) {
+    (void)context;
+    told.times++;
+    told.bytes += bytes;
+}
+
+/* One trim is told of once, however many pages go. */
+static const char *tells_of_release(void) {
+    static struct machine m;
+    told.times = 0;
+    told.bytes = 0;
+    open_exact(&m, UINT64_MAX);
+    m.fake.calls.released = note_told;
+    bfc_pool_destroy(m.pool, true);
+    struct bfc_upstream upstream = {.context = &m.fake, .pages = &m.fake.calls};
+    if (bfc_pool_create(&m.pool, NULL, &upstream) != BFC_OK)
+        abort();
+    bfc_addr first = allocate_units(&m, 20);
+    free_at(&m, first);
+    uint64_t went = bfc_pool_trim(m.pool, UINT64_MAX);
+    return close_case(&m, went >= 20 * UNIT && told.times == 1 && told.bytes == went,
+                      "a trim of many pages was not told of once");
+}
+
 struct seen {
     bfc_addr at[4];
     unsigned count;
@@ -258,6 +288,7 @@ static const struct {
     {"what joins two blocks does not keep their pages", leaves_the_gap},
     {"a page between two goes back", gives_back_one},
     {"idle pages go back", gives_back_idle},
+    {"a trim is told of once", tells_of_release},
     {"pages are shown", shows_pages},
     {"pages are small against their blocks", sizes_pages},
     {"what is freed while addresses are reserved is taken", takes_what_is_freed_at_reserve},
