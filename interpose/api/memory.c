@@ -24,6 +24,7 @@
 #include "interpose/stats/trace_writer.h"
 #include "interpose/watch/helper.h"
 #include "interpose/watch/last_resort.h"
+#include "interpose/who/who.h"
 #include "pool/pages.h"
 
 /* ---- forwarding ---- */
@@ -50,6 +51,13 @@ static bool is_spilled(CUdeviceptr pointer) {
 }
 
 /* ---- allocating ---- */
+
+/* After an allocation that the arena served, before the program has its address. */
+static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
+                                          size_t bytes, uint64_t start) {
+    bfc_events_add_allocation(&arena->stats, pointer, bytes, start);
+    bfc_who_allocated(arena, pointer, bytes);
+}
 
 /* That neither pages nor a region of the pool's size can be had says nothing of cudaMalloc. */
 static bool is_of_pages(const struct bfc_want *want, CUresult result) {
@@ -79,7 +87,7 @@ static CUresult answer_failure(const struct bfc_want *want) {
 /* What a last resort served, or could not; `start` as bfc_events_add_allocation takes it. */
 static CUresult conclude_allocation(struct bfc_want *want, CUresult result, uint64_t start) {
     if (want->status == BFC_OK && result == CUDA_SUCCESS)
-        bfc_events_add_allocation(&want->arena->stats, *want->pointer, want->bytes, start);
+        note_allocation(want->arena, *want->pointer, want->bytes, start);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         bfc_last_resort_failed(want);
     return result;
@@ -111,7 +119,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
     if (bytes > arena->device_total)
         return look_beyond_device(driver, arena, pointer, bytes, how, start);
     if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {
-        bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
+        note_allocation(arena, *pointer, bytes, start);
         return CUDA_SUCCESS;
     }
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
@@ -121,7 +129,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
         return look_further(&want, start);
     }
     if (result == CUDA_SUCCESS)
-        bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
+        note_allocation(arena, *pointer, bytes, start);
     return result;
 }
 
@@ -207,7 +215,7 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     if (UNLIKELY(status != BFC_OK))
         return look_beyond(driver, arena, pointer, bytes, status, start);
     *pointer = block.start;
-    bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
+    note_allocation(arena, block.start, bytes, start);
     return CUDA_SUCCESS;
 }
 
@@ -241,7 +249,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     if (status != BFC_OK)
         return false;
     *pointer = block.start;
-    bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
+    note_allocation(arena, block.start, bytes, start);
     return true;
 }
 

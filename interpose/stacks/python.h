@@ -1,0 +1,21 @@
+/*
+ * The Python functions that the calling thread is in, where the process runs CPython 3.9 or later.
+ *
+ * CPython's functions are looked up among the loaded objects, by the public C interface's names
+ * (docs.python.org/3/c-api/frame.html). They are called only while the thread holds the GIL, no
+ * exception is set, and the interpreter is neither beginning nor ending; the collector of garbage
+ * is held off meanwhile where the interpreter allows that (3.10), so that no code of the program
+ * runs. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_PYTHON_H
+#define BFC_INTERPOSE_PYTHON_H
+
+#include <stdbool.h>
+
+/* A function, innermost first; the texts are gone when it returns. False: enough. */
+typedef bool bfc_python_visit(void *context, const char *function, const char *file, int line);
+
+/* Calls `visit` for each function that the thread is in. */
+void bfc_walk_python(bfc_python_visit *visit, void *context);
+
+#endif
