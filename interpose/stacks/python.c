@@ -1,4 +1,4 @@
-/* Python frames by CPython's public C interface, none of which is linked. */
+/* Finding CPython, none of which is linked; and frames by its public C interface. */
 #include "interpose/stacks/python.h"
 
 #include <link.h>
@@ -7,14 +7,16 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/host/c_library.h"
+#include "interpose/stacks/python_layout.h"
 
 typedef void object; /* PyObject and its like */
 
-/* Name, result, parameters. Those after the first line came later than 3.9, or left. */
+/* What all versions from 3.9 on have: name, result, parameters. */
 #define CALLS(X)                                                                                   \
     X(Py_IsInitialized, int, (void))                                                               \
+    X(Py_GetVersion, const char *, (void))                                                         \
+    X(PyCode_Addr2Line, int, (object *, int))                                                      \
     X(PyGILState_GetThisThreadState, void *, (void))                                               \
-    X(_PyThreadState_UncheckedGet, void *, (void))                                                 \
     X(PyErr_Occurred, object *, (void))                                                            \
     X(PyErr_Clear, void, (void))                                                                   \
     X(PyEval_GetFrame, object *, (void))                                                           \
@@ -30,9 +32,12 @@ static struct python {
 #define FIELD(name, result, parameters) result(*name) parameters;
     CALLS(FIELD)
 #undef FIELD
-    int (*is_ending)(void);  /* may be NULL */
-    int (*gc_disable)(void); /* may be NULL */
-    int (*gc_enable)(void);
+    void *(*running)(void);  /* PyThreadState_GetUnchecked, under its older name before 3.13 */
+    const object *code_type; /* PyCode_Type */
+    const struct bfc_python_layout *layout; /* NULL: this version's is not known */
+    /* NULL: the version has it not. */
+    int (*is_ending)(void);
+    int (*gc_disable)(void), (*gc_enable)(void);
 } python;
 
 /* The interpreter may be loaded after CUDA: it is looked for until it is there. */
@@ -57,6 +62,12 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
     return search->found;
 }
 
+static void *find_either(const struct link_map *from, const char *name, const char *former) {
+    const char *version;
+    void *found = bfc_object_function(from, name, &version);
+    return found ? found : bfc_object_function(from, former, &version);
+}
+
 static bool fill(const struct link_map *from) {
     const char *version;
     bool all = true;
@@ -65,11 +76,15 @@ static bool fill(const struct link_map *from) {
     all = all && python.name;
     CALLS(FIND)
 #undef FIND
-    *(void **)&python.is_ending = bfc_object_function(from, "Py_IsFinalizing", &version);
-    if (!python.is_ending)
-        *(void **)&python.is_ending = bfc_object_function(from, "_Py_IsFinalizing", &version);
+    *(void **)&python.running =
+        find_either(from, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
+    *(void **)&python.is_ending = find_either(from, "Py_IsFinalizing", "_Py_IsFinalizing");
     *(void **)&python.gc_disable = bfc_object_function(from, "PyGC_Disable", &version);
     *(void **)&python.gc_enable = bfc_object_function(from, "PyGC_Enable", &version);
+    python.code_type = bfc_object_function(from, "PyCode_Type", &version);
+    all = all && python.running && python.code_type;
+    if (all)
+        python.layout = bfc_python_layout_find(python.Py_GetVersion());
     return all;
 }
 
@@ -86,12 +101,9 @@ static bool look_for_python(void) {
     return true;
 }
 
-/* Whether this thread runs Python code now, and may look at it. */
-static bool may_look(void) {
-    if (!python.Py_IsInitialized() || (python.is_ending && python.is_ending()))
-        return false;
-    const void *running = python._PyThreadState_UncheckedGet();
-    return running && running == python.PyGILState_GetThisThreadState() && !python.PyErr_Occurred();
+/* Whether this thread, whose state that is, may call the interface. */
+static bool may_call(const void *thread) {
+    return python.running() == thread && !python.PyErr_Occurred();
 }
 
 /* With a reference to drop; NULL: it is no text. */
@@ -127,13 +139,22 @@ static void walk_frames(bfc_python_visit *visit, void *context) {
         python.PyErr_Clear(); /* ours: there was none before */
 }
 
-void bfc_walk_python(bfc_python_visit *visit, void *context) {
-    if (UNLIKELY(bfc_load_acquire(&state) != FOUND) && !look_for_python())
-        return;
-    if (!may_look())
-        return;
+static void walk_by_interface(bfc_python_visit *visit, void *context) {
     bool collects = python.gc_disable && python.gc_enable && python.gc_disable();
     walk_frames(visit, context);
     if (collects)
         python.gc_enable();
+}
+
+void bfc_walk_python(bfc_python_visit *visit, void *context) {
+    if (UNLIKELY(bfc_load_acquire(&state) != FOUND) && !look_for_python())
+        return;
+    if (!python.Py_IsInitialized() || (python.is_ending && python.is_ending()))
+        return;
+    const void *thread = python.PyGILState_GetThisThreadState();
+    if (thread && python.layout)
+        bfc_python_layout_walk(python.layout, thread, python.code_type, python.PyCode_Addr2Line,
+                               visit, context);
+    else if (thread && may_call(thread))
+        walk_by_interface(visit, context);
 }

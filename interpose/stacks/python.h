@@ -1,11 +1,12 @@
 /*
  * The Python functions that the calling thread is in, where the process runs CPython 3.9 or later.
  *
- * CPython's functions are looked up among the loaded objects, by the public C interface's names
- * (docs.python.org/3/c-api/frame.html). They are called only while the thread holds the GIL, no
- * exception is set, and the interpreter is neither beginning nor ending; the collector of garbage
- * is held off meanwhile where the interpreter allows that (3.10), so that no code of the program
- * runs. Thread-safe.
+ * CPython's functions are looked up among the loaded objects. Where the version's structures are
+ * known they are read (python_layout.h). Else the public C interface is called
+ * (docs.python.org/3/c-api/frame.html), but only while the thread holds the GIL and no exception is
+ * set; the collector of garbage is held off meanwhile where the interpreter allows that (3.10), so
+ * that no code of the program runs. Nothing is looked at while the interpreter begins or ends.
+ * Thread-safe.
  */
 #ifndef BFC_INTERPOSE_PYTHON_H
 #define BFC_INTERPOSE_PYTHON_H
