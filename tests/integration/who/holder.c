@@ -167,23 +167,24 @@ static void unloaded(void) {
 static void generated(void) {
 #ifdef __x86_64__
     unsigned char code[] = {
-        0x48, 0x83, 0xec, 0x18,             /* sub $24, %rsp */
-        0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, /* movabs $site_coroutine, %rax */
-        0xbd, 0xff, 0x00, 0x00, 0x00,       /* mov $255, %ebp */
-        0xff, 0xd0,                         /* call *%rax */
-        0x48, 0x83, 0xc4, 0x18, 0xc3,       /* add $24, %rsp; ret */
+        0x48, 0x83, 0xec, 0x18,                      /* sub $24, %rsp */
+        0x48, 0xb8, 0,    0,    0,    0, 0, 0, 0, 0, /* movabs $site_coroutine, %rax */
+        0xbd, 0xff, 0x00, 0x00, 0x00,                /* mov $255, %ebp */
+        0xff, 0xd0,                                  /* call *%rax */
+        0x48, 0x83, 0xc4, 0x18, 0xc3,                /* add $24, %rsp; ret */
     };
     void (*site)(void) = site_coroutine, (*run)(void);
     memcpy(code + 6, &site, sizeof site);
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+    void *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(page, code, sizeof code);
     *(void **)&run = page;
     unsigned long kept;
     __asm__ volatile("mov %%rbp, %0" : "=m"(kept));
-    __asm__ volatile("push %%rbp\n sub $136, %%rsp\n call *%0\n add $136, %%rsp\n pop %%rbp" ::"r"(run)
-                     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-                       "r14", "r15", "memory", "cc");
+    __asm__ volatile(
+        "push %%rbp\n sub $136, %%rsp\n call *%0\n add $136, %%rsp\n pop %%rbp" ::"r"(run)
+        : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+          "memory", "cc");
 #else
     site_coroutine();
 #endif

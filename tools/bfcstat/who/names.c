@@ -39,7 +39,9 @@ static struct symbols *symbols_of(struct who_names *names, uint32_t object) {
         return NULL;
     if (!names->opened[object - 1]) {
         names->opened[object - 1] = true;
-        snprintf(path, sizeof path, "/proc/%d/root%s", names->pid, path_of(names, object));
+        const char *name = path_of(names, object);
+        snprintf(path, sizeof path, *name == '/' ? "/proc/%d/root%s" : "/proc/%d/cwd/%s",
+                 names->pid, name);
         names->symbols[object - 1] = symbols_open(path);
     }
     return names->symbols[object - 1];

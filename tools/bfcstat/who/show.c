@@ -123,12 +123,17 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, size_t 
 
 /* ---- JSON ---- */
 
+/* A figure of bytes or blocks: the fraction of an estimate says nothing. */
+static void show_whole(struct json_writer *writer, const char *key, double figure) {
+    json_signed(writer, key, llround(figure));
+}
+
 static void show_sum(struct json_writer *writer, const struct who_sum *sum) {
-    json_number(writer, "bytes", sum->bytes);
-    json_number(writer, "bytes_error", who_error(sum));
-    json_number(writer, "blocks", sum->blocks);
-    json_number(writer, "allocated_bytes", sum->allocated_bytes);
-    json_number(writer, "allocated_blocks", sum->allocated_blocks);
+    show_whole(writer, "bytes", sum->bytes);
+    show_whole(writer, "bytes_error", who_error(sum));
+    show_whole(writer, "blocks", sum->blocks);
+    show_whole(writer, "allocated_bytes", sum->allocated_bytes);
+    show_whole(writer, "allocated_blocks", sum->allocated_blocks);
     json_unsigned(writer, "samples", sum->samples);
 }
 
