@@ -31,7 +31,8 @@ static bool page_is_readable(uint64_t page) {
  */
 static uint64_t upper_end(void) {
     bool first = syscall(SYS_gettid) == getpid();
-    return (first ? getauxval(AT_RANDOM) : (uint64_t)pthread_self()) & ~(PAGE - 1);
+    uint64_t near = first ? getauxval(AT_RANDOM) : (uint64_t)pthread_self();
+    return (near & ~(PAGE - 1)) + PAGE;
 }
 
 static bool all_readable(uint64_t from, uint64_t to) {

@@ -2,11 +2,11 @@
 #include "interpose/stacks/unwind_table.h"
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "base/atomic.h"
-#include "base/compiler.h"
+uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS];
 
 #ifdef __x86_64__
 
@@ -64,10 +64,17 @@ static void skip(struct bytes *bytes, uint64_t size) {
 
 /* ---- the object, and its index of functions ---- */
 
+/* Offsets in bytes. */
+struct rule {
+    enum bfc_frame_base base;
+    enum bfc_saved_pointer pointer;
+    int32_t base_offset, pointer_offset;
+};
+
 struct object {
     uint64_t address; /* that is looked for */
     const struct dl_phdr_info *info;
-    struct bfc_frame_rule rule;
+    struct rule rule;
 };
 
 /* What the object maps from `address` to the end of that segment. */
@@ -223,7 +230,7 @@ static bool read_entry(const struct dl_phdr_info *info, uint64_t address, struct
 /* ---- instructions ---- */
 
 struct state {
-    struct bfc_frame_rule rule;
+    struct rule rule;
     bool returns_elsewhere; /* the return address is not the word below the frame's begin */
 };
 
@@ -237,9 +244,9 @@ struct machine {
 
 static void set_base(struct state *state, uint64_t number, int64_t offset) {
     bool known = number == STACK_POINTER || number == FRAME_POINTER;
-    state->rule.base = (uint8_t)(!known                    ? BFC_BASE_NONE
-                                 : number == STACK_POINTER ? BFC_BASE_STACK
-                                                           : BFC_BASE_POINTER);
+    state->rule.base = (!known                    ? BFC_BASE_NONE
+                        : number == STACK_POINTER ? BFC_BASE_STACK
+                                                  : BFC_BASE_POINTER);
     state->rule.base_offset = (int32_t)offset;
 }
 
@@ -286,7 +293,7 @@ static void set_base_by_expression(struct machine *machine, struct bytes *bytes)
     bool reads;
     int64_t offset = 0;
     bool known = read_expression(bytes, &reads, &offset) && reads;
-    machine->now.rule.base = (uint8_t)(known ? BFC_BASE_INDIRECT : BFC_BASE_NONE);
+    machine->now.rule.base = known ? BFC_BASE_INDIRECT : BFC_BASE_NONE;
     machine->now.rule.base_offset = (int32_t)offset;
 }
 
@@ -447,11 +454,11 @@ static bool run(struct machine *machine, struct bytes bytes) {
     return !bytes.bad;
 }
 
-static struct bfc_frame_rule rule_of(const struct entry *entry, uint64_t address) {
+static struct rule rule_of(const struct entry *entry, uint64_t address) {
     struct machine machine = {.entry = entry, .code = entry->code, .address = address};
-    const struct bfc_frame_rule none = {.base = BFC_BASE_NONE};
+    const struct rule none = {.base = BFC_BASE_NONE};
     if (entry->is_signal)
-        return (struct bfc_frame_rule){.base = BFC_BASE_SIGNAL};
+        return (struct rule){.base = BFC_BASE_SIGNAL};
     if (!run(&machine, entry->initial))
         return none;
     machine.initial = machine.now;
@@ -473,64 +480,34 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
 
 /* ---- what is known ---- */
 
-/*
- * A rule in one word, so that it is read and written whole: from the lowest bit the base (3 bits),
- * the pointer (2), the base's offset (14) and the pointer's (10), both in words and with a sign.
- * Above them are the 35 bits of the scrambled address that the slot's number does not hold.
- */
-enum { SLOT_BITS = 12, TAG_BITS = 35, ADDRESS_BITS = SLOT_BITS + TAG_BITS, RULE_BITS = 29 };
-enum { BASE_LIMIT = 1 << 13, POINTER_LIMIT = 1 << 9 };
-
-static uint64_t known[1 << SLOT_BITS];
-
-/* One to one. */
-static uint64_t scramble(uint64_t address) {
-    return address * UINT64_C(0x9e3779b97f4a7c15) & ((UINT64_C(1) << ADDRESS_BITS) - 1);
-}
-
-static struct bfc_frame_rule unpack(uint64_t word) {
-    int64_t base = (int64_t)(word << (64 - 19)) >> (64 - 14);
-    int64_t pointer = (int64_t)(word << (64 - 29)) >> (64 - 10);
-    return (struct bfc_frame_rule){.base = word & 7,
-                                   .pointer = word >> 3 & 3,
-                                   .base_offset = (int32_t)(base * 8),
-                                   .pointer_offset = (int32_t)(pointer * 8)};
-}
-
-static bool fits(int32_t offset, int32_t limit) {
+static bool fits(int32_t offset, int bits) {
+    int32_t limit = 1 << (bits - 1);
     return offset % 8 == 0 && offset / 8 >= -limit && offset / 8 < limit;
 }
 
-static void remember(uint64_t key, const struct bfc_frame_rule *rule) {
-    if (!fits(rule->base_offset, BASE_LIMIT) || !fits(rule->pointer_offset, POINTER_LIMIT))
-        return;
-    uint64_t base = (uint64_t)(rule->base_offset / 8) & (2 * BASE_LIMIT - 1);
-    uint64_t pointer = (uint64_t)(rule->pointer_offset / 8) & (2 * POINTER_LIMIT - 1);
-    uint64_t word =
-        key << RULE_BITS | pointer << 19 | base << 5 | (uint64_t)rule->pointer << 3 | rule->base;
-    bfc_store_relaxed(&known[key >> TAG_BITS], word);
+static bfc_frame_rule pack(const struct rule *rule) {
+    if (!fits(rule->base_offset, BFC_RULE_BASE_BITS) ||
+        !fits(rule->pointer_offset, BFC_RULE_POINTER_BITS))
+        return BFC_BASE_NONE;
+    uint32_t base = (uint16_t)(rule->base_offset / 8),
+             pointer = (uint8_t)(rule->pointer_offset / 8);
+    return pointer << 21 | base << 5 | (uint32_t)rule->pointer << 3 | (uint32_t)rule->base;
 }
 
-static NOINLINE struct bfc_frame_rule look_up(uint64_t address, uint64_t key) {
+NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
     struct object object = {.address = address};
+    uint64_t key = bfc_rule_key(address);
     dl_iterate_phdr(visit_object, &object);
-    remember(key, &object.rule);
-    return object.rule;
-}
-
-struct bfc_frame_rule bfc_frame_rule_at(uint64_t address) {
-    uint64_t key = scramble(address);
-    uint64_t word = bfc_load_relaxed(&known[key >> TAG_BITS]);
-    if (LIKELY(word >> RULE_BITS == (key & ((UINT64_C(1) << TAG_BITS) - 1)) && word))
-        return unpack(word);
-    return look_up(address, key);
+    bfc_frame_rule rule = pack(&object.rule);
+    bfc_store_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS], key << BFC_RULE_BITS | rule);
+    return rule;
 }
 
 #else
 
-struct bfc_frame_rule bfc_frame_rule_at(uint64_t address) {
+NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
     (void)address;
-    return (struct bfc_frame_rule){.base = BFC_BASE_NONE};
+    return BFC_BASE_NONE;
 }
 
 #endif

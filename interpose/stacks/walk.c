@@ -71,42 +71,46 @@ static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     return true;
 }
 
-static bool find_base(struct bfc_readable *readable, const struct frame *frame,
-                      const struct bfc_frame_rule *rule, uint64_t *base) {
-    bool by_stack = rule->base == BFC_BASE_STACK;
-    *base = (by_stack ? frame->stack : frame->pointer) + (uint64_t)(int64_t)rule->base_offset;
-    if (rule->base == BFC_BASE_INDIRECT && !bfc_readable_word(readable, *base, base))
+static inline bool follow_rule(struct bfc_readable *readable, struct frame *frame,
+                               bfc_frame_rule rule) {
+    bool by_stack = bfc_rule_base(rule) == BFC_BASE_STACK;
+    uint64_t base = (by_stack ? frame->stack : frame->pointer) + bfc_rule_base_offset(rule);
+    if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_INDIRECT) &&
+        !bfc_readable_word(readable, base, &base))
         return false;
-    return *base > frame->stack; /* so that every walk ends */
-}
-
-static bool follow_rule(struct bfc_readable *readable, struct frame *frame,
-                        const struct bfc_frame_rule *rule) {
-    uint64_t base, code, pointer = frame->pointer;
-    if (!find_base(readable, frame, rule, &base) || !bfc_readable_word(readable, base - 8, &code))
+    if (base <= frame->stack || !bfc_readable_word(readable, base - 8, &frame->code))
+        return false; /* each is above the last, so that every walk ends */
+    bool there = bfc_rule_pointer(rule) == BFC_POINTER_THERE;
+    uint64_t saved = (there ? frame->pointer : base) + bfc_rule_pointer_offset(rule);
+    if (bfc_rule_pointer(rule) != BFC_POINTER_KEPT &&
+        !bfc_readable_word(readable, saved, &frame->pointer))
         return false;
-    uint64_t saved = (rule->pointer == BFC_POINTER_THERE ? frame->pointer : base) +
-                     (uint64_t)(int64_t)rule->pointer_offset;
-    if (rule->pointer != BFC_POINTER_KEPT && !bfc_readable_word(readable, saved, &pointer))
-        return false;
-    *frame = (struct frame){.code = code, .stack = base, .pointer = pointer};
+    frame->stack = base;
+    frame->exact = false;
     return true;
 }
 
 /* A coroutine returns to the very begin of the function that ends it: no call is before that. */
-static inline struct bfc_frame_rule rule_of(const struct frame *frame) {
-    struct bfc_frame_rule rule = bfc_frame_rule_at(call_of(frame));
-    if (UNLIKELY(rule.base == BFC_BASE_NONE && !frame->exact))
+static inline bfc_frame_rule rule_of(const struct frame *frame) {
+    bfc_frame_rule rule = bfc_frame_rule_at(call_of(frame));
+    if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_NONE && !frame->exact))
         rule = bfc_frame_rule_at(frame->code);
     return rule;
 }
 
+static NOINLINE bool leave_otherwise(struct bfc_readable *readable, struct frame *frame,
+                                     enum bfc_frame_base base) {
+    return base == BFC_BASE_NONE     ? follow_pointer(readable, frame)
+           : base == BFC_BASE_SIGNAL ? leave_signal(readable, frame)
+                                     : false;
+}
+
 static inline bool leave_frame(struct bfc_readable *readable, struct frame *frame) {
-    struct bfc_frame_rule rule = rule_of(frame);
-    bool left = rule.base == BFC_BASE_NONE ? follow_pointer(readable, frame)
-                : rule.base == BFC_BASE_SIGNAL
-                    ? leave_signal(readable, frame)
-                    : rule.base != BFC_BASE_OUTERMOST && follow_rule(readable, frame, &rule);
+    bfc_frame_rule rule = rule_of(frame);
+    enum bfc_frame_base base = bfc_rule_base(rule);
+    bool ruled = base == BFC_BASE_STACK || base == BFC_BASE_POINTER || base == BFC_BASE_INDIRECT;
+    bool left =
+        LIKELY(ruled) ? follow_rule(readable, frame, rule) : leave_otherwise(readable, frame, base);
     return left && frame->code >= LOWEST_CODE && frame->code < HIGHEST_CODE;
 }
 
