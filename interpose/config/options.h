@@ -54,7 +54,7 @@ struct bfc_options {
     char record[256];     /* a file, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
-    int log; /* enum bfc_log_level */
+    int log;    /* enum bfc_log_level */
     bool strict;
     bool summary;
     char only[256];

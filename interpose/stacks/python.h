@@ -11,10 +11,7 @@
 #ifndef BFC_INTERPOSE_PYTHON_H
 #define BFC_INTERPOSE_PYTHON_H
 
-#include <stdbool.h>
-
-/* A function, innermost first; the texts are gone when it returns. False: enough. */
-typedef bool bfc_python_visit(void *context, const char *function, const char *file, int line);
+#include "interpose/stacks/python_visit.h"
 
 /* Calls `visit` for each function that the thread is in. */
 void bfc_walk_python(bfc_python_visit *visit, void *context);

@@ -9,7 +9,7 @@
 #ifndef BFC_INTERPOSE_PYTHON_LAYOUT_H
 #define BFC_INTERPOSE_PYTHON_LAYOUT_H
 
-#include "interpose/stacks/python.h"
+#include "interpose/stacks/python_visit.h"
 
 struct bfc_python_layout;
 
