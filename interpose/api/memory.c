@@ -24,6 +24,7 @@
 #include "interpose/stats/trace_writer.h"
 #include "interpose/watch/helper.h"
 #include "interpose/watch/last_resort.h"
+#include "interpose/who/frees.h"
 #include "interpose/who/who.h"
 #include "pool/pages.h"
 
@@ -277,6 +278,17 @@ static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresu
     return result;
 }
 
+/* For the list of leaks. */
+static void note_free(CUdeviceptr pointer, CUresult result) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || process->options.summary != BFC_SUMMARY_LEAKS)
+        return;
+    if (result == CUDA_SUCCESS)
+        bfc_who_freed(pointer);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_who_refused_free(pointer);
+}
+
 /* What an arena of host memory has left goes back. */
 static CUresult conclude_free(struct bfc_arena *arena, CUresult result) {
     if (result == CUDA_SUCCESS && bfc_arena_is_host(arena))
@@ -297,6 +309,7 @@ static CUresult free_looking(CUdeviceptr pointer) {
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free(driver, arena, pointer);
+        note_free(pointer, result);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
@@ -343,6 +356,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
+        note_free(pointer, result);
         bfc_helper_note_free(false);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }

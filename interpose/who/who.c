@@ -9,12 +9,9 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
-#include "interpose/stacks/python.h"
-#include "interpose/stacks/walk.h"
 #include "interpose/who/file.h"
 #include "interpose/who/poisson.h"
-#include "interpose/who/sites.h"
-#include "pool/structures/lock.h"
+#include "interpose/who/take_stack.h"
 
 /* ---- when ---- */
 
@@ -69,7 +66,7 @@ struct sample {
 
 enum { SAMPLES = 1 << 18, CHECKED_A_SAMPLE = 2 };
 
-static struct pool_lock lock; /* of all below, and of the sites; taken before a pool's */
+/* All of it under bfc_who_lock. */
 static struct sample *samples;
 static size_t count, hand; /* the next one to be checked */
 static uint64_t taken, lost;
@@ -142,55 +139,27 @@ static void add_sample(const struct sample *sample) {
         samples[count++] = *sample;
 }
 
-/* ---- stacks ---- */
-
-static bool add_python_frame(void *context, const char *function, const char *file, int line) {
-    struct bfc_stack *stack = context;
-    pool_lock(&lock);
-    struct bfc_who_frame frame = {
-        .object = bfc_sites_text(function), .file = bfc_sites_text(file), .place = (uint64_t)line};
-    pool_unlock(&lock);
-    stack->frames[stack->python++] = frame;
-    return stack->python < BFC_PYTHON_MOST;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * UINT64_C(0x9fb21c651e98df25);
-    return hash ^ hash >> 35;
-}
-
-static void take_stack(struct bfc_stack *stack) {
-    stack->native = bfc_walk_stack(stack->calls, BFC_NATIVE_MOST);
-    stack->python = 0;
-    bfc_walk_python(add_python_frame, stack);
-    stack->hash = stack->native;
-    for (size_t i = 0; i < stack->native; i++)
-        stack->hash = mix(stack->hash, stack->calls[i]);
-    for (size_t i = 0; i < stack->python; i++) {
-        const struct bfc_who_frame *frame = &stack->frames[i];
-        stack->hash = mix(stack->hash, (uint64_t)frame->object << 32 | frame->file);
-        stack->hash = mix(stack->hash, frame->place);
-    }
-}
-
 /* ---- one sample ---- */
 
 /* Once a process. */
 static bool begin(void) {
-    pool_lock(&lock);
+    pool_lock(&bfc_who_lock);
     if (state == NOT_BEGUN) {
         samples = bfc_scratch_begin(SAMPLES * sizeof *samples);
         bool there = samples && bfc_sites_begin();
         bfc_store_release(&state, there ? BEGUN : UNAVAILABLE);
     }
-    pool_unlock(&lock);
+    pool_unlock(&bfc_who_lock);
     return state == BEGUN;
 }
 
 static int wanted_stacks(void) {
     const struct bfc_process *process = bfc_process_if_made();
-    bool may = process && process->options.stats && bfc_load_acquire(&state) != UNAVAILABLE;
-    return may ? process->options.stacks : BFC_STACKS_OFF;
+    if (!process || bfc_load_acquire(&state) == UNAVAILABLE)
+        return BFC_STACKS_OFF;
+    if (process->options.summary == BFC_SUMMARY_LEAKS)
+        return BFC_STACKS_ALL;
+    return process->options.stats ? process->options.stacks : BFC_STACKS_OFF;
 }
 
 /* A stack is large for a small thread, so this frame is gone before the lock is taken for long. */
@@ -198,11 +167,11 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                                  double weight) {
     struct bfc_block_info block;
     struct bfc_stack stack;
-    take_stack(&stack);
+    bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
         return; /* spilled, and its context ends meanwhile */
-    pool_lock(&lock);
+    pool_lock(&bfc_who_lock);
     struct sample sample = {.address = pointer,
                             .id = block.id,
                             .bytes = bytes,
@@ -211,7 +180,7 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                             .site = bfc_sites_find(&stack)};
     check_some(arena);
     add_sample(&sample);
-    pool_unlock(&lock);
+    pool_unlock(&bfc_who_lock);
 }
 
 /* How far this thread may go before the next sample. */
@@ -263,17 +232,26 @@ static void sum_up(void) {
     }
 }
 
-/* The tables only grow, and what is behind a count never changes but for the sums, so that the file
- * is written without the lock, as of about now. */
-void bfc_who_write(void) {
+bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
     if (bfc_load_acquire(&state) != BEGUN)
-        return;
-    pool_lock(&lock);
+        return false;
+    pool_lock(&bfc_who_lock);
     check_all();
     sum_up();
-    struct bfc_sites now = bfc_sites;
-    struct bfc_who_header header = {
+    *header = (struct bfc_who_header){
         .stacks = (uint64_t)wanted_stacks(), .samples = taken, .lost = lost};
-    pool_unlock(&lock);
+    pool_unlock(&bfc_who_lock);
+    return true;
+}
+
+/* The tables only grow, and what is below a count never changes but for the sums, so that the file
+ * is written without the lock, as of about now. */
+void bfc_who_write(void) {
+    struct bfc_who_header header;
+    if (!bfc_who_bring_up_to_date(&header))
+        return;
+    pool_lock(&bfc_who_lock);
+    struct bfc_sites now = bfc_sites;
+    pool_unlock(&bfc_who_lock);
     bfc_who_write_file(&now, &header);
 }

@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "interpose/arena/state.h"
+#include "layout/who.h"
 
 /* Bytes to the calling thread's next sample; below 0: this is one. */
 extern __thread int64_t bfc_who_left INITIAL_EXEC;
@@ -26,8 +27,12 @@ static ALWAYS_INLINE void bfc_who_allocated(const struct bfc_arena *arena, CUdev
         bfc_who_sample(arena, pointer, bytes);
 }
 
+/* Sets what the sites hold now (interpose/who/sites.h), and what the header tells of samples;
+ * false: none was ever taken. */
+bool bfc_who_bring_up_to_date(struct bfc_who_header *header);
+
 /*
- * Brings all sites up to date, and writes them into the shared folder (layout/who.h). Only the
+ * Does that, and writes the sites into the shared folder (layout/who.h). Only the
  * helper thread calls it. Nothing is written in a process that has taken no sample.
  */
 void bfc_who_write(void);

@@ -40,6 +40,8 @@ void site_deep(int depth);
 void site_handler(int number);
 void site_coroutine(void);
 void site_thread(void);
+void site_first_free(CUdeviceptr pointer);
+void site_second_free(CUdeviceptr pointer);
 
 SITE void site_large(void) {
     for (int i = 0; i < 4; i++)
@@ -85,7 +87,24 @@ SITE void site_thread(void) {
     __asm__ volatile("" ::: "memory");
 }
 
+SITE void site_first_free(CUdeviceptr pointer) {
+    cuMemFree(pointer);
+    __asm__ volatile("" ::: "memory");
+}
+
+SITE void site_second_free(CUdeviceptr pointer) {
+    if (cuMemFree(pointer) != CUDA_ERROR_INVALID_VALUE)
+        exit(1);
+    __asm__ volatile("" ::: "memory");
+}
+
 /* ---- scenes ---- */
+
+static void freed_twice(void) {
+    CUdeviceptr pointer = allocate(MIB);
+    site_first_free(pointer);
+    site_second_free(pointer);
+}
 
 static void plain(void) {
     site_large();
@@ -208,9 +227,11 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenes[] = {
-    {"plain", plain},         {"deep", deep},           {"threads", threads},
-    {"alternate", alternate}, {"coroutine", coroutine}, {"forked", forked},
-    {"unloaded", unloaded},   {"generated", generated}, {"signals", signals},
+    {"plain", plain},         {"deep", deep},
+    {"threads", threads},     {"alternate", alternate},
+    {"coroutine", coroutine}, {"forked", forked},
+    {"unloaded", unloaded},   {"generated", generated},
+    {"signals", signals},     {"freed_twice", freed_twice},
 };
 
 int main(int count, char **arguments) {

@@ -184,6 +184,32 @@ class Views(unittest.TestCase):
             self.assertEqual(run.returncode, 2, options)
 
 
+class Leaks(unittest.TestCase):
+    """BFC_SUMMARY=leaks."""
+
+    def said(self, scene, **variables):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_SUMMARY="leaks", **variables)
+        run = subprocess.run([HOLDER, scene], env=env, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual((run.returncode, run.stdout), (0, "ready\n"))
+        return run.stderr
+
+    def test_not_freed(self):
+        for stats in "10":
+            said = self.said("plain", BFC_STATS=stats)
+            self.assertIn("not freed: 320 MiB in 1028 blocks, from 2 sites\n", said)
+            self.assertRegex(said, r"256 MiB in 4 blocks, allocated at\n    site_large \(who-holder\+0x")
+
+    def test_freed_twice(self):
+        said = self.said("freed_twice")
+        self.assertIn("not freed: 0 B in 0 blocks, from 0 sites\n", said)
+        self.assertRegex(said, r"(?s)invalid free of 0x[0-9a-f]+, 1 times, at\n    site_second_free.*"
+                               r"  which was freed before at\n    site_first_free")
+
+    def test_nothing_allocated(self):
+        self.assertEqual(self.said("none"), "")
+
+
 class Python(unittest.TestCase):
     """By this interpreter: what is known of its version decides."""
 
