@@ -150,7 +150,7 @@ static bool begin(void) {
         bfc_store_release(&state, there ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
-    return state == BEGUN;
+    return bfc_load_acquire(&state) == BEGUN;
 }
 
 static int wanted_stacks(void) {
@@ -191,25 +191,26 @@ static int64_t next_distance(int stacks) {
     return (int64_t)bfc_poisson_next(&pace.random, pace.interval);
 }
 
-/*
- * A thread's first allocation comes here too, and is sampled or not like any other. Meanwhile the
- * thread takes no other sample: Python's code may allocate.
- */
+/* A thread's first allocation comes here too, and is sampled or not like any other. */
+static bool is_sample(int stacks, size_t bytes) {
+    if (pace.random)
+        return true;
+    begin_thread();
+    bfc_who_left = next_distance(stacks) - (int64_t)bytes;
+    return bfc_who_left < 0;
+}
+
+/* Meanwhile the thread takes no other sample: Python's code may allocate. */
 NOINLINE void bfc_who_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes) {
     int stacks = wanted_stacks(), reason = errno;
     bfc_who_left = NEVER;
-    if (stacks == BFC_STACKS_OFF || (bfc_load_acquire(&state) != BEGUN && !begin()))
-        return;
-    if (!pace.random) {
-        begin_thread();
-        bfc_who_left = next_distance(stacks) - (int64_t)bytes;
-        if (bfc_who_left >= 0 && stacks == BFC_STACKS_SAMPLE)
-            return;
+    if (stacks != BFC_STACKS_OFF && (bfc_load_acquire(&state) == BEGUN || begin()) &&
+        is_sample(stacks, bytes)) {
+        uint64_t interval = stacks == BFC_STACKS_ALL ? 0 : pace.interval;
         bfc_who_left = NEVER;
+        take_sample(arena, pointer, bytes, bfc_poisson_weight(bytes, interval));
+        bfc_who_left = next_distance(stacks);
     }
-    uint64_t interval = stacks == BFC_STACKS_ALL ? 0 : pace.interval;
-    take_sample(arena, pointer, bytes, bfc_poisson_weight(bytes, interval));
-    bfc_who_left = next_distance(stacks);
     errno = reason;
 }
 

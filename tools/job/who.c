@@ -15,6 +15,7 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
+#define MOST_TRIES 5
 #define LARGEST_FILE ((off_t)256 << 20)
 
 /* ---- asking ---- */
@@ -138,16 +139,16 @@ static bool take_file(int file, struct bfc_who *who) {
     return find_parts(who, size) && is_sound(who);
 }
 
-bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                 struct bfc_who *who, char *reason, size_t size) {
+/* False: `reason` is set. `again`: another reader may have taken the file, or have had it written
+ * anew meanwhile. */
+static bool take_answer(int directory, const struct bfc_segment_name *name, struct bfc_who *who,
+                        bool *again, char *reason, size_t size) {
     char path[BFC_SEGMENT_NAME_MAX + 16];
-    *who = (struct bfc_who){0};
-    if (!ask_job(directory, name, timeout_ms, reason, size))
-        return false;
     snprintf(path, sizeof path, BFC_WHO_NAME_FORMAT, name->uid, (unsigned long)name->pid_namespace,
              name->pid);
     int file = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     bool good = file >= 0 && take_file(file, who);
+    *again = file >= 0 || errno == ENOENT;
     if (file < 0 && errno == ENOENT)
         snprintf(reason, size,
                  "process %d has taken no stacks: BFC_STACKS=off, or no allocation yet", name->pid);
@@ -160,6 +161,19 @@ bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned ti
     if (!good)
         bfc_who_free(who);
     return good;
+}
+
+bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
+                 struct bfc_who *who, char *reason, size_t size) {
+    bool again = true;
+    *who = (struct bfc_who){0};
+    for (int tries = 0; tries < MOST_TRIES && again; tries++) {
+        if (!ask_job(directory, name, timeout_ms, reason, size))
+            return false;
+        if (take_answer(directory, name, who, &again, reason, size))
+            return true;
+    }
+    return false;
 }
 
 void bfc_who_free(struct bfc_who *who) {
