@@ -393,7 +393,11 @@ struct bfc_segment_header {
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
     struct bfc_awaited awaited;
     struct bfc_waiter waiters[BFC_WAITERS];
-    uint64_t reserved_for_growth[19]; /* zero */
+    /* A reader adds 1, and then asks as for the map, to have layout/who.h's file written; the job
+     * sets who_written to that number when it is, or there is none to write. */
+    uint32_t who_asked;
+    uint32_t who_written;
+    uint64_t reserved_for_growth[18]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u

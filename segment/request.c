@@ -49,6 +49,13 @@ struct bfc_request bfc_request_refresh(struct bfc_segment_header *header) {
     return request;
 }
 
+struct bfc_request bfc_request_who(struct bfc_segment_header *header) {
+    struct bfc_request request = begin_request(header, 0);
+    bfc_fetch_add_relaxed(&header->who_asked, 1);
+    send_request(&request);
+    return request;
+}
+
 bool bfc_request_is_served(const struct bfc_request *request) {
     uint32_t served = bfc_load_acquire(&request->header->request_served);
     return (int32_t)(served - request->number) >= 0;

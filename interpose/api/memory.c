@@ -24,6 +24,8 @@
 #include "interpose/stats/trace_writer.h"
 #include "interpose/watch/helper.h"
 #include "interpose/watch/last_resort.h"
+#include "interpose/who/frees.h"
+#include "interpose/who/who.h"
 #include "pool/pages.h"
 
 /* ---- forwarding ---- */
@@ -50,6 +52,13 @@ static bool is_spilled(CUdeviceptr pointer) {
 }
 
 /* ---- allocating ---- */
+
+/* After an allocation that the arena served, before the program has its address. */
+static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
+                                          size_t bytes, uint64_t start) {
+    bfc_events_add_allocation(&arena->stats, pointer, bytes, start);
+    bfc_who_allocated(arena, pointer, bytes);
+}
 
 /* That neither pages nor a region of the pool's size can be had says nothing of cudaMalloc. */
 static bool is_of_pages(const struct bfc_want *want, CUresult result) {
@@ -79,7 +88,7 @@ static CUresult answer_failure(const struct bfc_want *want) {
 /* What a last resort served, or could not; `start` as bfc_events_add_allocation takes it. */
 static CUresult conclude_allocation(struct bfc_want *want, CUresult result, uint64_t start) {
     if (want->status == BFC_OK && result == CUDA_SUCCESS)
-        bfc_events_add_allocation(&want->arena->stats, *want->pointer, want->bytes, start);
+        note_allocation(want->arena, *want->pointer, want->bytes, start);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         bfc_last_resort_failed(want);
     return result;
@@ -111,7 +120,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
     if (bytes > arena->device_total)
         return look_beyond_device(driver, arena, pointer, bytes, how, start);
     if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {
-        bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
+        note_allocation(arena, *pointer, bytes, start);
         return CUDA_SUCCESS;
     }
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
@@ -121,7 +130,7 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
         return look_further(&want, start);
     }
     if (result == CUDA_SUCCESS)
-        bfc_events_add_allocation(&arena->stats, *pointer, bytes, start);
+        note_allocation(arena, *pointer, bytes, start);
     return result;
 }
 
@@ -207,7 +216,7 @@ CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
     if (UNLIKELY(status != BFC_OK))
         return look_beyond(driver, arena, pointer, bytes, status, start);
     *pointer = block.start;
-    bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
+    note_allocation(arena, block.start, bytes, start);
     return CUDA_SUCCESS;
 }
 
@@ -241,7 +250,7 @@ bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long con
     if (status != BFC_OK)
         return false;
     *pointer = block.start;
-    bfc_events_add_allocation(&arena->stats, block.start, bytes, start);
+    note_allocation(arena, block.start, bytes, start);
     return true;
 }
 
@@ -269,6 +278,17 @@ static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresu
     return result;
 }
 
+/* For the list of leaks. */
+static void note_free(CUdeviceptr pointer, CUresult result) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || process->options.summary != BFC_SUMMARY_LEAKS)
+        return;
+    if (result == CUDA_SUCCESS)
+        bfc_who_freed(pointer);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_who_refused_free(pointer);
+}
+
 /* What an arena of host memory has left goes back. */
 static CUresult conclude_free(struct bfc_arena *arena, CUresult result) {
     if (result == CUDA_SUCCESS && bfc_arena_is_host(arena))
@@ -289,6 +309,7 @@ static CUresult free_looking(CUdeviceptr pointer) {
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free(driver, arena, pointer);
+        note_free(pointer, result);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
@@ -335,6 +356,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
+        note_free(pointer, result);
         bfc_helper_note_free(false);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }

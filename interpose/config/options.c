@@ -151,14 +151,19 @@ const struct bfc_option bfc_option_table[] = {
      "At 1 the process publishes live counters in /dev/shm for bfcstat; at 0 it "
      "publishes nothing, and neither yields memory nor trims idle regions.",
      NULL},
+    {"BFC_STACKS", BFC_OPTION_CHOICE, "sample", "off, sample, all", 0, 0, AT(stacks),
+     "Sets of which allocations the call stack is taken, for bfcstat who. off: of none. sample: of "
+     "so few that it costs next to nothing, from which the rest is estimated. all: of each.",
+     NULL},
     {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
      "Sets which messages go to standard error: each level includes those before "
      "it. error: what fails. warn: what works less well than it could. info: what "
      "was decided, and memory that is given back. debug: each region and hook.",
      NULL},
-    {"BFC_SUMMARY", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(summary),
+    {"BFC_SUMMARY", BFC_OPTION_CHOICE, "0", "0, 1, leaks", 0, 0, AT(summary),
      "At 1 the process prints a few lines at exit: calls, hit rate, driver calls "
-     "saved, and peaks.",
+     "saved, and peaks. leaks: also what was not freed, and which frees were invalid, with call "
+     "stacks; each allocation and free takes its stack then.",
      NULL},
     {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
      "At 1 a malformed or unknown variable makes every allocation fail; at 0 it is "

@@ -15,6 +15,8 @@ enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
 enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
 enum bfc_backing { BFC_BACKING_MALLOC, BFC_BACKING_PAGES, BFC_BACKING_AUTO };
+enum bfc_stacks { BFC_STACKS_OFF, BFC_STACKS_SAMPLE, BFC_STACKS_ALL };
+enum bfc_summary { BFC_SUMMARY_OFF, BFC_SUMMARY_ON, BFC_SUMMARY_LEAKS };
 enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
 
 /* An amount of device memory: bytes, or a fraction of the device's total memory. */
@@ -52,9 +54,10 @@ struct bfc_options {
     int runtime;          /* enum bfc_runtime_mode */
     char record[256];     /* a file, or empty */
     bool stats;
-    int log; /* enum bfc_log_level */
+    int stacks; /* enum bfc_stacks */
+    int log;    /* enum bfc_log_level */
     bool strict;
-    bool summary;
+    int summary; /* enum bfc_summary */
     char only[256];
     char not_in[256];
 };

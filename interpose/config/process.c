@@ -152,7 +152,8 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     process->serves = process->active && !process->refuse;
     process->alive = true;
     const struct bfc_driver *driver = bfc_driver();
-    bool usual = process->serves && !process->options.record[0] && driver && driver->can_pool;
+    bool usual = process->serves && !process->options.record[0] &&
+                 process->options.summary != BFC_SUMMARY_LEAKS && driver && driver->can_pool;
     process->usual = usual ? BFC_USUAL : BFC_USUAL_FREES;
     struct bfc_process *first = NULL;
     if (!bfc_compare_exchange_seq_cst(&bfc_process_made, &first, process)) {

@@ -16,7 +16,8 @@
 
 /* Together: nothing but the call at hand remains to be looked at. */
 enum bfc_usual {
-    BFC_USUAL_CALLS = 1, /* serves, records no trace, and the driver has all that pooling needs */
+    BFC_USUAL_CALLS =
+        1, /* serves, records no trace and no leaks, and the driver has all that pooling needs */
     BFC_USUAL_FREES = 2, /* nobody waits for what is freed */
     BFC_USUAL = 3,
 };

@@ -24,6 +24,7 @@
 #include "interpose/host/scratch.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/fragmentation.h"
+#include "interpose/watch/leaks.h"
 #include "pool/pages.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"
@@ -565,4 +566,6 @@ __attribute__((destructor)) static void summarize(void) {
     add_coverage(text, bfc_segment_counters());
     bfc_quiet_write(text->bytes, text->used);
     bfc_scratch_end(text, sizeof *text);
+    if (process->options.summary == BFC_SUMMARY_LEAKS)
+        bfc_leaks_tell();
 }

@@ -16,6 +16,7 @@
 #include "interpose/stats/segment.h"
 #include "interpose/watch/hand_over.h"
 #include "interpose/watch/occupancy.h"
+#include "interpose/who/who.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
 
@@ -104,6 +105,14 @@ static void serve_trim(struct bfc_segment_header *published) {
     bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
+static void serve_who(struct bfc_segment_header *published) {
+    uint32_t asked = bfc_load_acquire(&published->who_asked);
+    if (asked == published->who_written)
+        return;
+    bfc_who_write();
+    bfc_store_release(&published->who_written, asked);
+}
+
 /* ---- those who wait for what is freed ---- */
 
 bool bfc_frees_are_awaited; /* atomic; the helper alone writes it */
@@ -143,6 +152,7 @@ static void serve_requests(struct bfc_segment_header *published) {
     }
     serve_trim(published);
     serve_refresh(published);
+    serve_who(published);
     bfc_store_release(&published->request_served, seen);
 }
 

@@ -21,6 +21,9 @@ struct request {
     uint64_t bytes;            /* trim: how much */
     double interval, duration; /* seconds: record, top */
     bool events;               /* record: all calls, too */
+    double between;            /* seconds: who */
+    bool collapsed;            /* who */
+    size_t sites;              /* who: at most so many; 0: all */
 };
 
 /*
@@ -54,6 +57,7 @@ int record_once(const struct request *request, int directory, FILE *file);
 int run_trim(const struct request *request, int directory);
 int run_record(const struct request *request, int directory);
 int run_report(const struct request *request, int directory);
+int run_who(const struct request *request, int directory);
 int run_top(const struct request *request, int directory);
 int run_serve(const struct request *request, int directory);
 

@@ -1,6 +1,6 @@
 /*
  * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks one for memory
- * back; records one; makes a report of a recording.
+ * back; tells who holds its memory; records one; makes a report of a recording.
  *
  * It reads the segments that the jobs publish and touches nothing else but their request words;
  * segments that dead processes of this user left behind are removed on the way. Exit status: 0
@@ -24,6 +24,7 @@ static const char usage[] =
     "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
     "       bfcstat top [--interval=SECONDS]\n"
     "       bfcstat trim [--bytes=SIZE] PID\n"
+    "       bfcstat who [--diff=SECONDS] [--json | --collapsed | --sites=COUNT] PID\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
     "       bfcstat report FILE|PID -o PAGE.html\n"
     "       bfcstat serve [--listen=ADDRESS:PORT]\n"
@@ -31,8 +32,9 @@ static const char usage[] =
     "Without a PID it prints a table of the jobs that run with bfcpreload, a row for each device "
     "that\n"
     "they use; with one, that job's devices, memory, counters, coverage and configuration.\n"
-    "top shows all jobs live; trim has a job give cached memory back; record writes samples of a "
-    "job\n"
+    "top shows all jobs live; trim has a job give cached memory back; who tells by library and by "
+    "call\n"
+    "stack who holds its memory (docs/who.md); record writes samples of a job\n"
     "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
     "is\n"
     "now, with its last 4,096 events, with -o - to standard output;\n"
@@ -41,6 +43,9 @@ static const char usage[] =
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
     "  --prometheus        print all jobs in Prometheus's text format\n"
     "  --bytes=SIZE        how much to request, with K, M, G, T (default: all that is cached)\n"
+    "  --diff=SECONDS      what changes in that time, with the rate\n"
+    "  --collapsed         a line a stack, for flame graphs\n"
+    "  --sites=COUNT       stacks to show (default: 20; 0: all)\n"
     "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
     "  --duration=SECONDS  length of a recording (default: as long as the job runs)\n"
     "  --events            record: every allocation and free as well, not only those before an out "
@@ -141,6 +146,12 @@ static bool parse_seconds(const char *text, double *seconds) {
     return end != text && *end == '\0' && *seconds >= 0.01 && *seconds <= 1e9;
 }
 
+static bool parse_count(const char *text, size_t *count) {
+    char *end;
+    *count = strtoul(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0';
+}
+
 static int take_option(int option, struct request *request) {
     switch (option) {
     case 'j':
@@ -173,6 +184,16 @@ static int take_option(int option, struct request *request) {
     case 'l':
         request->listen = optarg;
         return SHOWN;
+    case 'c':
+        request->collapsed = true;
+        return SHOWN;
+    case 's':
+        return parse_count(optarg, &request->sites) ? SHOWN
+                                                    : complain("--sites takes a number; 0: all");
+    case 'w':
+        return parse_seconds(optarg, &request->between)
+                   ? SHOWN
+                   : complain("--diff takes seconds, at least 0.01");
     case 'h':
         fputs(usage, stdout);
         exit(SHOWN);
@@ -196,6 +217,9 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"duration", required_argument, NULL, 't'},
         {"events", no_argument, NULL, 'e'},
         {"listen", required_argument, NULL, 'l'},
+        {"collapsed", no_argument, NULL, 'c'},
+        {"sites", required_argument, NULL, 's'},
+        {"diff", required_argument, NULL, 'w'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -233,8 +257,8 @@ int run_serve(const struct request *request, int directory) {
 
 static const struct command commands[] = {
     {"top", run_top, false, false},     {"trim", run_trim, true, false},
-    {"record", run_record, true, true}, {"report", run_report, true, true},
-    {"serve", run_serve, false, false},
+    {"who", run_who, true, false},      {"record", run_record, true, true},
+    {"report", run_report, true, true}, {"serve", run_serve, false, false},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
@@ -274,8 +298,10 @@ static int flush(int status) {
 }
 
 int main(int count, char **arguments) {
-    struct request request = {
-        .directory = BFC_SHARED_FOLDER, .bytes = UINT64_MAX, .listen = "localhost:9420"};
+    struct request request = {.directory = BFC_SHARED_FOLDER,
+                              .bytes = UINT64_MAX,
+                              .listen = "localhost:9420",
+                              .sites = 20};
     const struct command *command = NULL;
     int status = parse_arguments(count, arguments, &request, &command);
     if (status != SHOWN)

@@ -52,19 +52,21 @@ def build_library(session, version):
 
 
 def build_bfcstat(session, version):
-    """Without `top`, which needs ncurses."""
+    """Without `top`, which needs ncurses, and `serve`, which needs libmicrohttpd."""
     folder = os.path.join(ROOT, "tools/report")
     parts = ("page.css", "model.js", "charts.js", "views.js", "uplot/uPlot.iife.min.js", "uplot/uPlot.min.css")
     session.run([sys.executable, os.path.join(folder, "embed.py"), os.path.join(folder, "page.html"),
                  os.path.join(session.work, "report_page.h"), *(os.path.join(folder, part) for part in parts)], 60)
-    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/report/*.c", "tools/text/*.c",
-                    "tools/job/*.c", "segment/*.c", "base/*.c")
-    made, error = objects(session, [path for path in paths if not path.endswith("/top.c")],
+    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/bfcstat/who/*.c", "tools/report/*.c",
+                    "tools/text/*.c", "tools/job/*.c", "tools/symbols/*.c", "segment/*.c", "base/*.c",
+                    "interpose/config/options.c", "interpose/config/configure.c",
+                    "interpose/config/distance.c")
+    made, error = objects(session, [path for path in paths if not path.endswith(("/top.c", "/serve.c"))],
                           f'-DBFC_VERSION="{version}"', "-I" + session.work)
     if error:
         session.fail("build", "bfcstat", error)
     else:
-        session.compile("build", "bfcstat", made, "-lm")
+        session.compile("build", "bfcstat", made, "-lm", "-ldl")
 
 
 def probe_framework(session, name):

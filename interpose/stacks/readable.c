@@ -1,0 +1,105 @@
+/* Which parts of a stack can be read. */
+#include "interpose/stacks/readable.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define PAGE ((uint64_t)4096) /* or a part of the machine's */
+#define MOST_PAGES 256        /* of an own stack, asked about once */
+
+/* The kernel keeps 128 MiB below the first thread's stack's end free for it: what lies there is
+ * that stack. */
+#define FIRST_STACK ((uint64_t)128 << 20)
+
+/* The calling thread's own stack, as far as walks have been: all of it is there until the thread
+ * ends. high 0: not looked for yet. */
+static __thread struct bfc_readable own INITIAL_EXEC;
+
+/* Valgrind, which preloads its own part, reports what we ask the kernel of as errors. */
+static bool is_under_valgrind(void) {
+    static int known; /* atomic: 0 not yet, else 1 + whether */
+    int was = bfc_load_relaxed(&known);
+    if (!was) {
+        const char *preloaded = getenv("LD_PRELOAD");
+        was = 1 + (preloaded && strstr(preloaded, "vgpreload_"));
+        bfc_store_relaxed(&known, was);
+    }
+    return was == 2;
+}
+
+/*
+ * rt_sigprocmask copies the set before it looks at `how`: EFAULT where it cannot be read, EINVAL
+ * where it can, and nothing changes. The technique is that of Abseil's AddressIsReadable.
+ */
+static bool page_is_readable(uint64_t page) {
+    return !is_under_valgrind() && syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) != 0 &&
+           errno == EINVAL;
+}
+
+static bool is_first_thread(void) {
+    return syscall(SYS_gettid) == getpid();
+}
+
+/*
+ * An address near the upper end of the thread's own stack: glibc puts a thread's descriptor there;
+ * that of the first thread is elsewhere, but the kernel has put 16 random bytes above its stack.
+ */
+static uint64_t upper_end(void) {
+    uint64_t near = is_first_thread() ? getauxval(AT_RANDOM) : (uint64_t)pthread_self();
+    return (near & ~(PAGE - 1)) + PAGE;
+}
+
+static bool all_readable(uint64_t from, uint64_t to) {
+    if (from > to || to - from > MOST_PAGES * PAGE)
+        return false;
+    for (uint64_t page = from; page < to; page += PAGE)
+        if (!page_is_readable(page))
+            return false;
+    return true;
+}
+
+/* Whether the page is of the thread's own stack: then all above it is known from now on. */
+static bool extends_own(uint64_t page) {
+    if (!own.high) {
+        own.high = upper_end();
+        own.low = own.high;
+    }
+    if (page >= own.low && page < own.high)
+        return true;
+    bool first = page < own.high && own.high - page < FIRST_STACK && is_first_thread();
+    if (!first && !all_readable(page, own.low))
+        return false;
+    own.low = page;
+    return true;
+}
+
+void bfc_readable_begin(struct bfc_readable *readable, uint64_t sp) {
+    uint64_t page = sp & ~(PAGE - 1);
+    if (LIKELY(sp >= own.low && sp < own.high) || extends_own(page))
+        *readable = (struct bfc_readable){page, own.high};
+    else
+        *readable = (struct bfc_readable){page, page + PAGE};
+}
+
+bool bfc_readable_ask(struct bfc_readable *readable, uint64_t address) {
+    uint64_t page = address & ~(PAGE - 1);
+    if (page < PAGE || !page_is_readable(page))
+        return false;
+    if (page == readable->high)
+        readable->high += PAGE;
+    else
+        *readable = (struct bfc_readable){page, page + PAGE};
+    return true;
+}
+
+bool bfc_readable_is_own(uint64_t address) {
+    return address >= own.low && address < own.high;
+}

@@ -1,0 +1,160 @@
+/* The list of leaks. */
+#include "interpose/watch/leaks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "interpose/host/c_library.h"
+#include "interpose/host/quiet.h"
+#include "interpose/host/scratch.h"
+#include "interpose/who/frees.h"
+#include "interpose/who/take_stack.h"
+#include "interpose/who/who.h"
+
+enum { SHOWN_SITES = 50, TEXT = 1 << 18 };
+
+struct text {
+    size_t used;
+    char bytes[TEXT];
+};
+
+static PRINTF_LIKE(2, 3) void add(struct text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    size_t room = sizeof text->bytes - text->used;
+    int length = vsnprintf(text->bytes + text->used, room, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        text->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static const char *file_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ---- frames ---- */
+
+/* The exported function that an address lies in, if its object is still there. */
+static bool find_function(const struct bfc_who_object *object, uint64_t address, Dl_info *info) {
+    int (*find)(const void *, Dl_info *);
+    *(void **)&find = bfc_c_function("dladdr");
+    return find && find((const void *)address, info) && info->dli_sname &&
+           (uint64_t)info->dli_fbase == object->start;
+}
+
+static void add_native(struct text *text, const struct bfc_who_frame *frame) {
+    Dl_info info;
+    if (frame->object == 0) {
+        add(text, "    0x%" PRIx64 " (no file)\n", frame->place);
+        return;
+    }
+    const struct bfc_who_object *object = &bfc_sites.objects[frame->object - 1];
+    const char *path = bfc_sites.texts + object->path;
+    const char *file = *path ? file_of(path) : program_invocation_short_name;
+    if (find_function(object, object->start + frame->place, &info))
+        add(text, "    %s (%s+0x%" PRIx64 ")\n", info.dli_sname, file, frame->place);
+    else
+        add(text, "    %s+0x%" PRIx64 "\n", file, frame->place);
+}
+
+static bool is_interpreter(const struct bfc_who_frame *frame) {
+    if (frame->object == 0)
+        return false;
+    const char *path = bfc_sites.texts + bfc_sites.objects[frame->object - 1].path;
+    const char *file = *path ? file_of(path) : program_invocation_short_name;
+    return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
+}
+
+/* Python's functions stand in place of the interpreter's. */
+static void add_stack(struct text *text, uint32_t index) {
+    const struct bfc_who_site *site = &bfc_sites.sites[index];
+    const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
+    for (uint32_t i = 0; i < site->native; i++) {
+        if (site->python && is_interpreter(&frames[i]))
+            break;
+        add_native(text, &frames[i]);
+    }
+    for (uint32_t i = 0; i < site->python; i++) {
+        const struct bfc_who_frame *frame = &frames[site->native + i];
+        add(text, "    %s (%s:%" PRIu64 ")\n", bfc_sites.texts + frame->object,
+            file_of(bfc_sites.texts + frame->file), frame->place);
+    }
+    if (site->native + site->python == 0)
+        add(text, "    (its stack could not be walked, or there was no room)\n");
+}
+
+/* ---- what is told ---- */
+
+/* The site with most bytes in use of those below `bytes`, or equal and after `last`; 0: none. */
+static uint32_t next_largest(double bytes, uint32_t last) {
+    uint32_t best = 0;
+    double most = 0;
+    for (uint32_t i = 1; i < bfc_sites.site_count; i++) {
+        double here = bfc_sites.sites[i].live_bytes;
+        bool after = here < bytes || (here == bytes && i > last);
+        if (after && here > most) {
+            best = i;
+            most = here;
+        }
+    }
+    return best;
+}
+
+static void add_leaks(struct text *text) {
+    double bytes = 0, blocks = 0;
+    unsigned sites = 0, shown = 0;
+    for (size_t i = 0; i < bfc_sites.site_count; i++) {
+        bytes += bfc_sites.sites[i].live_bytes;
+        blocks += bfc_sites.sites[i].live_blocks;
+        sites += bfc_sites.sites[i].live_samples != 0;
+    }
+    add(text, "bfcpreload: not freed: %s in %.0f blocks, from %u sites\n",
+        BFC_BYTES((uint64_t)bytes), blocks, sites);
+    double last_bytes = 0x1p63;
+    for (uint32_t i = 0; shown < SHOWN_SITES && (i = next_largest(last_bytes, i)); shown++) {
+        const struct bfc_who_site *site = &bfc_sites.sites[i];
+        last_bytes = site->live_bytes;
+        add(text, "  %s in %.0f blocks, allocated at\n", BFC_BYTES((uint64_t)site->live_bytes),
+            site->live_blocks);
+        add_stack(text, i);
+    }
+    if (shown < sites)
+        add(text, "  and %u more sites\n", sites - shown);
+}
+
+static void add_refused(struct text *text) {
+    const struct bfc_refused_free *refused;
+    size_t count = bfc_who_refused_frees(&refused);
+    for (size_t i = 0; i < count; i++) {
+        add(text, "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " times, at\n",
+            refused[i].address, refused[i].times);
+        add_stack(text, refused[i].site);
+        if (refused[i].freed_at) {
+            add(text, "  which was freed before at\n");
+            add_stack(text, refused[i].freed_at);
+        }
+    }
+}
+
+void bfc_leaks_tell(void) {
+    struct bfc_who_header header;
+    struct text *text = bfc_scratch_begin(sizeof *text);
+    if (text && bfc_who_bring_up_to_date(&header)) {
+        pool_lock(&bfc_who_lock);
+        add_leaks(text);
+        add_refused(text);
+        pool_unlock(&bfc_who_lock);
+    } else if (text) {
+        add(text, "bfcpreload: not freed: nothing was allocated\n");
+    }
+    if (text)
+        bfc_quiet_write(text->bytes, text->used);
+    bfc_scratch_end(text, sizeof *text);
+}

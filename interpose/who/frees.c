@@ -1,0 +1,66 @@
+/* The last frees, and the refused ones. */
+#include "interpose/who/frees.h"
+
+#include "interpose/who/take_stack.h"
+
+enum { FREES = 8192, REFUSED = 64 };
+
+/* By number modulo FREES. */
+static struct {
+    uint64_t address;
+    uint32_t site;
+} frees[FREES];
+static uint64_t free_count;
+
+static struct bfc_refused_free refused[REFUSED];
+static size_t refused_count;
+
+/* The calling thread's site, with the lock held from then on. False: no stack was ever taken. */
+static bool enter_at_site(uint32_t *site) {
+    struct bfc_stack stack;
+    pool_lock(&bfc_who_lock);
+    bool begun = bfc_sites.sites != NULL;
+    pool_unlock(&bfc_who_lock);
+    if (!begun)
+        return false;
+    bfc_who_take_stack(&stack);
+    pool_lock(&bfc_who_lock);
+    *site = bfc_sites_find(&stack);
+    return true;
+}
+
+void bfc_who_freed(CUdeviceptr pointer) {
+    uint32_t site;
+    if (!enter_at_site(&site))
+        return;
+    frees[free_count % FREES].address = pointer;
+    frees[free_count++ % FREES].site = site;
+    pool_unlock(&bfc_who_lock);
+}
+
+static uint32_t last_free_of(uint64_t address) {
+    for (uint64_t back = 1; back <= free_count && back <= FREES; back++)
+        if (frees[(free_count - back) % FREES].address == address)
+            return frees[(free_count - back) % FREES].site;
+    return 0;
+}
+
+void bfc_who_refused_free(CUdeviceptr pointer) {
+    uint32_t site;
+    size_t i = 0;
+    if (!enter_at_site(&site))
+        return;
+    while (i < refused_count && (refused[i].address != pointer || refused[i].site != site))
+        i++;
+    if (i < refused_count)
+        refused[i].times++;
+    else if (i < REFUSED)
+        refused[refused_count++] = (struct bfc_refused_free){
+            .address = pointer, .site = site, .freed_at = last_free_of(pointer), .times = 1};
+    pool_unlock(&bfc_who_lock);
+}
+
+size_t bfc_who_refused_frees(const struct bfc_refused_free **list) {
+    *list = refused;
+    return refused_count;
+}

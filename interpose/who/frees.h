@@ -1,0 +1,26 @@
+/*
+ * Frees that failed because nothing was there to be freed, and where the block had been freed
+ * before (BFC_SUMMARY=leaks). Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_WHO_FREES_H
+#define BFC_INTERPOSE_WHO_FREES_H
+
+#include <cuda.h>
+
+#include "interpose/who/sites.h"
+
+/* After a free that succeeded, and after one that the pool refused. */
+void bfc_who_freed(CUdeviceptr pointer);
+void bfc_who_refused_free(CUdeviceptr pointer);
+
+struct bfc_refused_free {
+    uint64_t address;
+    uint32_t site;
+    uint32_t freed_at; /* the site of the last free of this address; 0: not known */
+    uint64_t times;
+};
+
+/* The first ones, by site and address; returns how many. Under the lock of the sites. */
+size_t bfc_who_refused_frees(const struct bfc_refused_free **refused);
+
+#endif

@@ -1,0 +1,155 @@
+/* The tables of sites, frames, objects and texts. */
+#include "interpose/who/sites.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "interpose/host/scratch.h"
+
+enum {
+    SITES = 1 << 14,
+    SLOTS = SITES * 2,
+    FRAMES = 1 << 19,
+    OBJECTS = 1 << 12,
+    TEXTS = 1 << 21,
+    TEXT_SLOTS = 1 << 15,
+};
+
+/* In one mapping: what the job writes out, and how it is found. */
+static struct tables {
+    struct bfc_who_site sites[SITES];
+    struct bfc_who_frame frames[FRAMES];
+    struct bfc_who_object objects[OBJECTS];
+    char texts[TEXTS];
+    uint64_t hashes[SITES];
+    uint32_t slots[SLOTS];           /* a site; 0: free */
+    uint32_t text_slots[TEXT_SLOTS]; /* an offset; 0: free */
+    uint32_t seen[OBJECTS];          /* by index: the last generation that had it */
+} * tables;
+
+struct bfc_sites bfc_sites;
+static uint64_t loaded, unloaded; /* as dl_iterate_phdr counts objects */
+static uint32_t generation;       /* rises when they change */
+
+/* Site 0 and text 0 are those of nothing. */
+bool bfc_sites_begin(void) {
+    tables = bfc_scratch_begin(sizeof *tables);
+    if (!tables)
+        return false;
+    bfc_sites = (struct bfc_sites){.sites = tables->sites,
+                                   .frames = tables->frames,
+                                   .objects = tables->objects,
+                                   .texts = tables->texts,
+                                   .site_count = 1,
+                                   .text_bytes = 1};
+    return true;
+}
+
+/* ---- texts ---- */
+
+static uint64_t hash_text(const char *text) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
+uint32_t bfc_sites_text(const char *text) {
+    size_t size = strlen(text) + 1, slot = hash_text(text) % TEXT_SLOTS;
+    for (; tables->text_slots[slot]; slot = (slot + 1) % TEXT_SLOTS)
+        if (strcmp(tables->texts + tables->text_slots[slot], text) == 0)
+            return tables->text_slots[slot];
+    static size_t kept;
+    if (size == 1 || size > TEXTS - bfc_sites.text_bytes || kept > TEXT_SLOTS / 2)
+        return 0;
+    uint32_t offset = (uint32_t)bfc_sites.text_bytes;
+    memcpy(tables->texts + offset, text, size);
+    bfc_sites.text_bytes += size;
+    tables->text_slots[slot] = offset;
+    kept++;
+    return offset;
+}
+
+/* ---- objects ---- */
+
+static bool is_same(const struct bfc_who_object *one, const struct bfc_who_object *other) {
+    return one->start == other->start && one->end == other->end && one->path == other->path;
+}
+
+/* Its index in the table, where it is appended if it is new; what was unloaded keeps its own. */
+static void list_object(const struct bfc_who_object *object) {
+    size_t i = 0;
+    while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
+        i++;
+    if (i == OBJECTS)
+        return;
+    if (i == bfc_sites.object_count)
+        bfc_sites.objects[bfc_sites.object_count++] = *object;
+    tables->seen[i] = generation;
+}
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
+    uint64_t end = 0;
+    bool *first = context;
+    (void)size;
+    if (*first && info->dlpi_adds == loaded && info->dlpi_subs == unloaded)
+        return 1; /* as they were */
+    generation += *first;
+    *first = false;
+    loaded = info->dlpi_adds;
+    unloaded = info->dlpi_subs;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_vaddr + part->p_memsz > end)
+            end = part->p_vaddr + part->p_memsz;
+    }
+    struct bfc_who_object object = {.start = info->dlpi_addr,
+                                    .end = info->dlpi_addr + end,
+                                    .path = bfc_sites_text(info->dlpi_name)};
+    list_object(&object);
+    return 0;
+}
+
+static void list_objects(void) {
+    bool first = true;
+    dl_iterate_phdr(visit_object, &first);
+}
+
+/* ---- sites ---- */
+
+static struct bfc_who_frame frame_of(uint64_t call) {
+    for (size_t i = 0; i < bfc_sites.object_count; i++) {
+        const struct bfc_who_object *object = &bfc_sites.objects[i];
+        if (tables->seen[i] == generation && call >= object->start && call < object->end)
+            return (struct bfc_who_frame){.object = (uint32_t)i + 1, .place = call - object->start};
+    }
+    return (struct bfc_who_frame){.place = call};
+}
+
+static void add_site(const struct bfc_stack *stack) {
+    struct bfc_who_site *site = &bfc_sites.sites[bfc_sites.site_count];
+    *site = (struct bfc_who_site){.first = bfc_sites.frame_count,
+                                  .native = (uint32_t)stack->native,
+                                  .python = (uint32_t)stack->python};
+    list_objects();
+    for (size_t i = 0; i < stack->native; i++)
+        bfc_sites.frames[bfc_sites.frame_count++] = frame_of(stack->calls[i]);
+    for (size_t i = 0; i < stack->python; i++)
+        bfc_sites.frames[bfc_sites.frame_count++] = stack->frames[i];
+    tables->hashes[bfc_sites.site_count++] = stack->hash;
+}
+
+uint32_t bfc_sites_find(const struct bfc_stack *stack) {
+    size_t slot = stack->hash % SLOTS;
+    if (stack->native + stack->python == 0)
+        return 0;
+    for (; tables->slots[slot]; slot = (slot + 1) % SLOTS)
+        if (tables->hashes[tables->slots[slot]] == stack->hash)
+            return tables->slots[slot];
+    if (bfc_sites.site_count == SITES ||
+        stack->native + stack->python > FRAMES - bfc_sites.frame_count)
+        return 0;
+    tables->slots[slot] = (uint32_t)bfc_sites.site_count;
+    add_site(stack);
+    return tables->slots[slot];
+}

@@ -1,0 +1,258 @@
+/* Taking samples, and telling which of them still live. */
+#include "interpose/who/who.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/process.h"
+#include "interpose/host/scratch.h"
+#include "interpose/who/file.h"
+#include "interpose/who/poisson.h"
+#include "interpose/who/take_stack.h"
+
+/* ---- when ---- */
+
+/* A thread's mean distance between samples, in bytes. It is changed, at most this far, as its
+ * samples come slowly or fast; by what has been, so that what follows is sampled without bias. */
+#define LEAST_INTERVAL ((uint64_t)512 << 10)
+#define MOST_INTERVAL ((uint64_t)1 << 40)
+
+/* So many samples are looked at together: they should take this long, at least and at most. */
+enum { WINDOW = 16 };
+#define FAST_NS ((uint64_t)16 * 1000 * 1000)
+#define SLOW_NS ((uint64_t)64 * 1000 * 1000)
+
+#define NEVER (INT64_MAX / 2)
+
+__thread int64_t bfc_who_left INITIAL_EXEC;
+
+static __thread struct {
+    uint64_t random; /* 0: this thread has not begun */
+    uint64_t interval;
+    uint64_t window_began; /* CLOCK_MONOTONIC, ns */
+    unsigned in_window;
+} pace INITIAL_EXEC;
+
+static void adapt(void) {
+    if (++pace.in_window < WINDOW)
+        return;
+    uint64_t now = bfc_now_ns(), took = now - pace.window_began;
+    if (took < FAST_NS && pace.interval < MOST_INTERVAL)
+        pace.interval *= took < FAST_NS / 8 ? 8 : 2;
+    else if (took > SLOW_NS && pace.interval > LEAST_INTERVAL)
+        pace.interval /= 2;
+    pace.window_began = now;
+    pace.in_window = 0;
+}
+
+static void begin_thread(void) {
+    pace.window_began = bfc_now_ns();
+    pace.random = (pace.window_began ^ (uint64_t)&pace << 20) | 1;
+    pace.interval = LEAST_INTERVAL;
+}
+
+/* ---- the samples ---- */
+
+struct sample {
+    uint64_t address, id; /* of the block */
+    uint64_t bytes;       /* as asked for */
+    double weight;        /* blocks that it stands for */
+    uint64_t arena;       /* its arena's sequence */
+    uint32_t site;
+};
+
+enum { SAMPLES = 1 << 18, CHECKED_A_SAMPLE = 2 };
+
+/* All of it under bfc_who_lock. */
+static struct sample *samples;
+static size_t count, hand; /* the next one to be checked */
+static uint64_t taken, lost;
+static uint32_t state; /* atomic: enum */
+enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
+
+static bool is_live(const struct bfc_arena *arena, const struct sample *sample) {
+    struct bfc_block_info block;
+    return bfc_pool_find(arena->pool, sample->address, &block) && block.live &&
+           block.start == sample->address && block.id == sample->id;
+}
+
+/* Drops a sample; the last one takes its place. */
+static void drop(size_t i) {
+    samples[i] = samples[--count];
+}
+
+/* Some old samples of the arena, in turn. */
+static void check_some(const struct bfc_arena *arena) {
+    for (int i = 0; i < CHECKED_A_SAMPLE && count; i++) {
+        hand = hand < count ? hand : 0;
+        if (samples[hand].arena == arena->sequence && !is_live(arena, &samples[hand]))
+            drop(hand);
+        else
+            hand++;
+    }
+}
+
+/* Sets the mark in those samples whose block lives; those of ended contexts never get it. */
+#define CHECKED UINT64_C(0x8000000000000000)
+
+static void mark_live(const struct bfc_arena *arena) {
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].arena == arena->sequence && is_live(arena, &samples[i]))
+            samples[i].arena |= CHECKED;
+}
+
+static void drop_unmarked(void) {
+    for (size_t i = 0; i < count;) {
+        bool marked = samples[i].arena & CHECKED;
+        samples[i].arena &= ~CHECKED;
+        if (marked)
+            i++;
+        else
+            drop(i);
+    }
+}
+
+/* All of them. */
+static void check_all(void) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena)))
+        mark_live(arena);
+    while ((arena = bfc_arena_next_host(arena)))
+        mark_live(arena);
+    drop_unmarked();
+}
+
+static void add_sample(const struct sample *sample) {
+    struct bfc_who_site *site = &bfc_sites.sites[sample->site];
+    taken++;
+    site->samples++;
+    site->blocks += sample->weight;
+    site->bytes += sample->weight * (double)sample->bytes;
+    if (count == SAMPLES)
+        check_all();
+    if (count == SAMPLES)
+        lost++;
+    else
+        samples[count++] = *sample;
+}
+
+/* ---- one sample ---- */
+
+/* Once a process. */
+static bool begin(void) {
+    pool_lock(&bfc_who_lock);
+    if (state == NOT_BEGUN) {
+        samples = bfc_scratch_begin(SAMPLES * sizeof *samples);
+        bool there = samples && bfc_sites_begin();
+        bfc_store_release(&state, there ? BEGUN : UNAVAILABLE);
+    }
+    pool_unlock(&bfc_who_lock);
+    return bfc_load_acquire(&state) == BEGUN;
+}
+
+static int wanted_stacks(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || bfc_load_acquire(&state) == UNAVAILABLE)
+        return BFC_STACKS_OFF;
+    if (process->options.summary == BFC_SUMMARY_LEAKS)
+        return BFC_STACKS_ALL;
+    return process->options.stats ? process->options.stacks : BFC_STACKS_OFF;
+}
+
+/* A stack is large for a small thread, so this frame is gone before the lock is taken for long. */
+static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                                 double weight) {
+    struct bfc_block_info block;
+    struct bfc_stack stack;
+    bfc_who_take_stack(&stack);
+    if (!bfc_pool_find(arena->pool, pointer, &block) &&
+        (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
+        return; /* spilled, and its context ends meanwhile */
+    pool_lock(&bfc_who_lock);
+    struct sample sample = {.address = pointer,
+                            .id = block.id,
+                            .bytes = bytes,
+                            .weight = weight,
+                            .arena = arena->sequence,
+                            .site = bfc_sites_find(&stack)};
+    check_some(arena);
+    add_sample(&sample);
+    pool_unlock(&bfc_who_lock);
+}
+
+/* How far this thread may go before the next sample. */
+static int64_t next_distance(int stacks) {
+    if (stacks == BFC_STACKS_ALL)
+        return 0;
+    adapt();
+    return (int64_t)bfc_poisson_next(&pace.random, pace.interval);
+}
+
+/* A thread's first allocation comes here too, and is sampled or not like any other. */
+static bool is_sample(int stacks, size_t bytes) {
+    if (pace.random)
+        return true;
+    begin_thread();
+    bfc_who_left = next_distance(stacks) - (int64_t)bytes;
+    return bfc_who_left < 0;
+}
+
+/* Meanwhile the thread takes no other sample: Python's code may allocate. */
+NOINLINE void bfc_who_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes) {
+    int stacks = wanted_stacks(), reason = errno;
+    bfc_who_left = NEVER;
+    if (stacks != BFC_STACKS_OFF && (bfc_load_acquire(&state) == BEGUN || begin()) &&
+        is_sample(stacks, bytes)) {
+        uint64_t interval = stacks == BFC_STACKS_ALL ? 0 : pace.interval;
+        bfc_who_left = NEVER;
+        take_sample(arena, pointer, bytes, bfc_poisson_weight(bytes, interval));
+        bfc_who_left = next_distance(stacks);
+    }
+    errno = reason;
+}
+
+/* ---- what they come to ---- */
+
+static void sum_up(void) {
+    for (size_t i = 0; i < bfc_sites.site_count; i++) {
+        struct bfc_who_site *site = &bfc_sites.sites[i];
+        site->live_samples = 0;
+        site->live_blocks = site->live_bytes = site->live_variance = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct sample *sample = &samples[i];
+        struct bfc_who_site *site = &bfc_sites.sites[sample->site];
+        double bytes = (double)sample->bytes, weight = sample->weight;
+        site->live_samples++;
+        site->live_blocks += weight;
+        site->live_bytes += weight * bytes;
+        site->live_variance += bytes * bytes * weight * (weight - 1);
+    }
+}
+
+bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
+    if (bfc_load_acquire(&state) != BEGUN)
+        return false;
+    pool_lock(&bfc_who_lock);
+    check_all();
+    sum_up();
+    *header = (struct bfc_who_header){
+        .stacks = (uint64_t)wanted_stacks(), .samples = taken, .lost = lost};
+    pool_unlock(&bfc_who_lock);
+    return true;
+}
+
+/* The tables only grow, and what is below a count never changes but for the sums, so that the file
+ * is written without the lock, as of about now. */
+void bfc_who_write(void) {
+    struct bfc_who_header header;
+    if (!bfc_who_bring_up_to_date(&header))
+        return;
+    pool_lock(&bfc_who_lock);
+    struct bfc_sites now = bfc_sites;
+    pool_unlock(&bfc_who_lock);
+    bfc_who_write_file(&now, &header);
+}

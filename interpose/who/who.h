@@ -1,0 +1,40 @@
+/*
+ * Who allocates: samples of the pools' blocks, with the call stack of each (BFC_STACKS).
+ *
+ * A thread counts down the bytes to its next sample, and takes a stack when there are none left.
+ * The rate adapts to at most about a thousand stacks a second and thread. Frees are not looked at:
+ * ids of blocks are never used again, so a sample is of a living block exactly if the pool still
+ * has a live block of that id at its address; that is looked up later, for a few old samples with
+ * each new one, and for all when somebody asks. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_WHO_H
+#define BFC_INTERPOSE_WHO_H
+
+#include "base/compiler.h"
+#include "interpose/arena/state.h"
+#include "layout/who.h"
+
+/* Bytes to the calling thread's next sample; below 0: this is one. */
+extern __thread int64_t bfc_who_left INITIAL_EXEC;
+
+void bfc_who_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes);
+
+/* After each allocation that an arena served, before the program has its address. */
+static ALWAYS_INLINE void bfc_who_allocated(const struct bfc_arena *arena, CUdeviceptr pointer,
+                                            size_t bytes) {
+    bfc_who_left -= (int64_t)bytes;
+    if (UNLIKELY(bfc_who_left < 0))
+        bfc_who_sample(arena, pointer, bytes);
+}
+
+/* Sets what the sites hold now (interpose/who/sites.h), and what the header tells of samples;
+ * false: none was ever taken. */
+bool bfc_who_bring_up_to_date(struct bfc_who_header *header);
+
+/*
+ * Does that, and writes the sites into the shared folder (layout/who.h). Only the
+ * helper thread calls it. Nothing is written in a process that has taken no sample.
+ */
+void bfc_who_write(void);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Who holds the memory: what a job writes when a reader asks (who_asked in its segment's header).
+ *
+ * A file in the folder of the segments, named by BFC_WHO_NAME_FORMAT, mode 0600, written once and
+ * whole before the request counts as answered; the reader removes it. docs/who.md has it in words.
+ *
+ *   struct bfc_who_header
+ *   struct bfc_who_site [sites]
+ *   struct bfc_who_frame [frames]      a site's lie next to each other
+ *   struct bfc_who_object [objects]    loaded objects, as they were when a frame lay in them
+ *   char [texts]                       NUL-terminated texts; the first is empty
+ *
+ * A reader must treat every number as untrusted.
+ */
+#ifndef BFC_LAYOUT_WHO_H
+#define BFC_LAYOUT_WHO_H
+
+#include <stdint.h>
+
+/* "BFCWHO" and a byte order tag. */
+#define BFC_WHO_MAGIC UINT64_C(0x01024f4857434642)
+#define BFC_WHO_VERSION 1u
+
+/* User id, pid namespace (inode number), pid in that namespace. */
+#define BFC_WHO_NAME_FORMAT "bfcpreload-who.%u.%lu.%d"
+
+struct bfc_who_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_size;
+    uint32_t site_size, frame_size, object_size;
+    int32_t pid;
+    uint64_t sites, frames, objects; /* counts */
+    uint64_t texts;                  /* bytes */
+    uint64_t written_ns;             /* CLOCK_REALTIME */
+    uint64_t stacks;                 /* BFC_STACKS: 0 off, 1 sample, 2 all */
+    uint64_t samples;                /* ever taken */
+    uint64_t lost;                   /* of them, for want of room */
+};
+
+/* Estimates, unbiased: sums over samples of what each stands for. With BFC_STACKS=all they are
+ * exact. */
+struct bfc_who_site {
+    uint64_t first;          /* its first frame, innermost first */
+    uint32_t native, python; /* frames: so many native ones, and behind them so many of Python */
+    uint64_t samples;        /* ever taken here, a count */
+    uint64_t live_samples;   /* of them, so many are of blocks that are in use */
+    double blocks, bytes;    /* allocated ever; bytes as asked for */
+    double live_blocks, live_bytes;
+    double live_variance; /* of live_bytes, in bytes squared: its root is the standard error */
+};
+
+/* Native: `place` is an address from the object's begin, or absolute without an object. Python:
+ * texts' offsets and a line. */
+struct bfc_who_frame {
+    uint32_t object; /* native: index + 1; 0: none. Python: the function's name */
+    uint32_t file;   /* Python */
+    uint64_t place;  /* native: of the call. Python: the line */
+};
+
+struct bfc_who_object {
+    uint64_t start, end; /* where it was loaded */
+    uint32_t path;       /* offset in the texts; empty: the executable */
+    uint32_t zero;
+};
+
+_Static_assert(sizeof(struct bfc_who_header) == 96, "no padding: other processes read this");
+_Static_assert(sizeof(struct bfc_who_site) == 72, "no padding");
+_Static_assert(sizeof(struct bfc_who_frame) == 16, "no padding");
+_Static_assert(sizeof(struct bfc_who_object) == 24, "no padding");
+
+#endif

@@ -1,0 +1,312 @@
+"""bfcpreload from Python: what the pools hold, who holds it, giving memory back, recording.
+
+Without a process id the functions are about this process, which then runs with libbfcpreload.so
+preloaded; with one, about any job of the same user. Nothing has to be built: this process is asked
+by the library's C interface, others by the program bfcstat (on PATH, or named by the variable
+BFCSTAT), which who() and record() need in any case. Sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import html
+import json
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from typing import Iterator, List, Optional, Union
+
+__all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "is_loaded", "record", "snapshot",
+           "stats", "trim", "who"]
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class Error(RuntimeError):
+    """The library is not loaded, there is no such job, or bfcstat said no; the text says which."""
+
+
+# ---- this process: interpose/api/bfcpreload.h ----
+
+
+class _Block(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "start", "size", "requested", "free_before", "free_after", "region_start", "region_size",
+        "id")] + [("device", ctypes.c_int32), ("state", ctypes.c_int32)]
+
+
+class _Stats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "reserved", "in_use", "requested", "ready", "pending", "deferred", "largest_free",
+        "regions", "blocks", "peak_reserved", "peak_in_use", "peak_requested", "allocations",
+        "frees", "hits", "misses", "reserve_calls", "refusals", "release_calls", "retries",
+        "out_of_memory")]
+
+
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "bfc_interface"):
+        raise Error("this process runs without libbfcpreload.so: start it with bfcrun, or with "
+                    "LD_PRELOAD, or give the id of a process that does")
+    library.bfc_trim.restype = ctypes.c_size_t
+    library.bfc_trim.argtypes = [ctypes.c_size_t]
+    library.bfc_snapshot.restype = ctypes.c_long
+    library.bfc_snapshot.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t,
+                                     ctypes.c_size_t]
+    return library
+
+
+def is_loaded() -> bool:
+    """Whether this process runs with libbfcpreload.so."""
+    return hasattr(ctypes.CDLL(None), "bfc_interface")
+
+
+# ---- others: bfcstat ----
+
+
+def _bfcstat() -> str:
+    found = os.environ.get("BFCSTAT") or shutil.which("bfcstat")
+    if not found:
+        raise Error("bfcstat is not on PATH: install bfcpreload, or set BFCSTAT to its path")
+    return found
+
+
+def _environment() -> dict:
+    """bfcstat itself needs no pool."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
+def _ask(*arguments: str) -> str:
+    run = subprocess.run([_bfcstat(), *arguments], env=_environment(), stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, check=False)
+    if run.returncode:
+        raise Error(run.stderr.strip() or f"bfcstat: exit status {run.returncode}")
+    return run.stdout
+
+
+# ---- how it is shown ----
+
+
+def _size(size: float) -> str:
+    sign, size = ("-", -size) if size < 0 else ("", size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{sign}{size:.4g} {unit}"
+        size /= 1024
+    return f"{sign}{size:.4g} TiB"
+
+
+def _table(head: List[str], rows: List[List[str]]) -> str:
+    def line(kind: str, cells: List[str]) -> str:
+        return "<tr>" + "".join(f"<{kind}>{html.escape(c)}</{kind}>" for c in cells) + "</tr>"
+    return "<table>" + line("th", head) + "".join(line("td", row) for row in rows) + "</table>"
+
+
+# ---- statistics ----
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Sums over the pools whose contexts live; sizes in bytes, the rest counts."""
+
+    reserved: int
+    in_use: int
+    requested: int
+    ready: int
+    pending: int
+    deferred: int
+    largest_free: int
+    regions: int
+    blocks: int
+    peak_reserved: int
+    peak_in_use: int
+    peak_requested: int
+    allocations: int
+    frees: int
+    hits: int
+    misses: int
+    out_of_memory: int
+
+    @property
+    def hit_rate(self) -> Optional[float]:
+        """The share of allocations that the pool served without the driver; None: there were none."""
+        calls = self.hits + self.misses
+        return self.hits / calls if calls else None
+
+    def _repr_html_(self) -> str:
+        sizes = {"reserved", "in_use", "requested", "ready", "pending", "deferred", "largest_free",
+                 "peak_reserved", "peak_in_use", "peak_requested"}
+        return _table(["", "bfcpreload"],
+                      [[name.replace("_", " "), _size(value) if name in sizes else f"{value:,}"]
+                       for name, value in asdict(self).items()])
+
+
+def _stats_of(pid: int, device: int) -> Stats:
+    pools = [pool for pool in json.loads(_ask("--json", str(pid)))["pools"]
+             if pool["state"] == "active" and device in (-1, pool["device"])]
+    figures = {f.name: sum(pool[f.name] for pool in pools) for f in fields(Stats)
+               if f.name != "largest_free"}
+    return Stats(largest_free=max((pool["largest_free"] for pool in pools), default=0), **figures)
+
+
+def stats(pid: Optional[int] = None, device: int = -1) -> Stats:
+    """The pools' counters, of one device (its ordinal in the process) or of all (-1).
+
+    Peaks are sums of each pool's own."""
+    if pid is not None:
+        return _stats_of(pid, device)
+    found = _Stats()
+    _library().bfc_stats(ctypes.c_int(device), ctypes.byref(found),
+                         ctypes.c_size_t(ctypes.sizeof(found)))
+    return Stats(**{f.name: getattr(found, f.name) for f in fields(Stats)})
+
+
+# ---- blocks ----
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block, as bfcpreload.h describes it."""
+
+    start: int
+    size: int
+    requested: int
+    free_before: int
+    free_after: int
+    region_start: int
+    region_size: int
+    id: int
+    device: int
+    state: str  # "in use", "free", or "pending": work under way may still use it
+
+
+_STATES = ("in use", "free", "pending")
+
+
+def snapshot(device: int = -1) -> List[Block]:
+    """All blocks of this process's pools, each pool's in address order."""
+    library, size, most = _library(), ctypes.sizeof(_Block), 0
+    while True:
+        blocks = (_Block * most)()
+        count = library.bfc_snapshot(device, blocks if most else None, most, size)
+        if count < 0:
+            raise Error(f"bfc_snapshot: {count}")
+        if count <= most:
+            break
+        most = count + count // 8
+    return [Block(**{name: getattr(block, name) for name, _ in _Block._fields_[:-1]},
+                  state=_STATES[block.state]) for block in blocks[:count]]
+
+
+def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
+    """Gives wholly free regions back to the device until `size` bytes have gone (None: all).
+
+    Returns how many bytes went: of another process, as seen from outside."""
+    most = ctypes.c_size_t(-1).value
+    if size is not None and not 0 < size <= most:
+        raise ValueError(f"size: {size}; accepted are 1 and more, or None for all")
+    if pid is None:
+        return _library().bfc_trim(most if size is None else size)
+    before = stats(pid).reserved
+    _ask("trim", *([] if size is None else [f"--bytes={size}"]), str(pid))
+    return max(0, before - stats(pid).reserved)
+
+
+# ---- who ----
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A function in a call stack."""
+
+    function: Optional[str]  # None: not known
+    file: str
+    line: Optional[int] = None  # Python's alone
+    offset: Optional[str] = None  # hexadecimal; of the others
+
+    def __str__(self) -> str:
+        place = f"{os.path.basename(self.file)}:{self.line}" if self.line else \
+            f"{os.path.basename(self.file) or 'no file'}+{self.offset}"
+        return f"{self.function} ({place})" if self.function else place
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A library, or with frames a call stack, and what it holds; estimates unless the error is 0.
+
+    Of two moments: the change between them."""
+
+    library: str
+    bytes: int
+    bytes_error: int  # standard error
+    blocks: int
+    allocated_bytes: int
+    allocated_blocks: int
+    samples: int
+    frames: tuple = ()  # of Frame, innermost first
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who holds the memory: the answer of who()."""
+
+    pid: int
+    stacks: str  # BFC_STACKS
+    bytes: int
+    bytes_error: int
+    libraries: List[Holder]
+    sites: List[Holder]
+    seconds: Optional[float] = None  # between two moments
+
+    def _repr_html_(self) -> str:
+        head = ["change" if self.seconds else "in use", "±", "blocks", "where"]
+        rows = [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", h.library or "unknown"]
+                for h in self.libraries]
+        rows += [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}",
+                  " ← ".join(str(frame) for frame in h.frames) or "unknown"]
+                 for h in self.sites[:20] if h.bytes]
+        return _table(head, rows)
+
+
+def _holder(answer: dict) -> Holder:
+    frames = tuple(Frame(**frame) for frame in answer.get("frames", ()))
+    return Holder(**{name: answer[name] for name in (f.name for f in fields(Holder))
+                     if name != "frames"}, frames=frames)
+
+
+def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
+    """Who holds the memory, by library and by call stack, most first.
+
+    With `seconds`: what changes in that time. BFC_STACKS says how exact it is."""
+    if pid is None:
+        _library()
+    options = [] if seconds is None else [f"--diff={seconds}"]
+    answer = json.loads(_ask("who", "--json", *options, str(os.getpid() if pid is None else pid)))
+    return Who(pid=answer["pid"], stacks=answer["stacks"], bytes=answer["all"]["bytes"],
+               bytes_error=answer["all"]["bytes_error"], seconds=answer.get("seconds"),
+               libraries=[_holder(one) for one in answer["libraries"]],
+               sites=[_holder(one) for one in answer["sites"]])
+
+
+# ---- recording ----
+
+
+@contextmanager
+def record(path: PathLike, pid: Optional[int] = None, interval: float = 0.25) -> Iterator[None]:
+    """Records samples of a job into a file while the body runs, for bfcstat report."""
+    if pid is None:
+        _library()
+    command = [_bfcstat(), "record", "-o", os.fspath(path), f"--interval={interval}",
+               str(os.getpid() if pid is None else pid)]
+    recorder = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        yield
+    finally:
+        ended = recorder.poll()
+        recorder.terminate()
+        said = recorder.communicate()[1].strip()
+    if ended:
+        raise Error(said or f"bfcstat record: exit status {ended}")

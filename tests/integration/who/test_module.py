@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The Python module, beside a job and in a preloaded process.
+
+usage: test_module.py MODULE-FOLDER LIBRARY HOLDER, with BFCSTAT set; with the argument `inside`
+alone it is that preloaded process.
+"""
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import typing
+import unittest
+
+MIB = 1 << 20
+sys.dont_write_bytecode = True
+
+
+def inside():
+    """What the module says of its own process, as JSON."""
+    import bfcpreload
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context, pointer = ctypes.c_void_p(), ctypes.c_uint64()
+    cuda.cuInit(0)
+    cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    cuda.cuCtxSetCurrent(context)
+    cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(32 * MIB))
+    held = bfcpreload.stats()
+    blocks = bfcpreload.snapshot()
+    who = bfcpreload.who()
+    html = bfcpreload.stats()._repr_html_() + who._repr_html_()
+    cuda.cuMemFree_v2(pointer)
+    trimmed = bfcpreload.trim()
+    print(json.dumps({
+        "loaded": bfcpreload.is_loaded(), "in_use": held.in_use, "allocations": held.allocations,
+        "hit_rate": held.hit_rate, "trimmed": trimmed, "left": bfcpreload.stats().reserved,
+        "block": [b.requested for b in blocks if b.state == "in use"],
+        "where": [str(f) for f in who.sites[0].frames], "who": who.bytes, "html": html}))
+
+
+class Beside(unittest.TestCase):
+    """A job that is asked from outside."""
+
+    def setUp(self):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_STACKS="all")
+        self.job = subprocess.Popen([HOLDER, "plain"], env=env, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True)
+        self.assertEqual(self.job.stdout.readline(), "ready\n")
+
+    def tearDown(self):
+        self.job.communicate()
+
+    def test_figures(self):
+        stats = bfcpreload.stats(self.job.pid)
+        self.assertEqual(stats.in_use, 320 * MIB)
+        self.assertEqual(stats.allocations, 101028)
+        self.assertEqual(bfcpreload.stats(self.job.pid, device=7).in_use, 0)
+        self.assertIn("320 MiB", stats._repr_html_())
+
+    def test_who(self):
+        who = bfcpreload.who(self.job.pid)
+        self.assertEqual((who.pid, who.bytes, who.stacks), (self.job.pid, 320 * MIB, "all"))
+        self.assertEqual(who.sites[0].frames[0].function, "site_large")
+        self.assertEqual(who.sites[0].bytes, 256 * MIB)
+        self.assertIn("site_large", who._repr_html_())
+        change = bfcpreload.who(self.job.pid, seconds=0.05)
+        self.assertGreater(change.seconds, 0)
+        self.assertEqual(change.bytes, 0)
+
+    def test_trim(self):
+        reserved = bfcpreload.stats(self.job.pid).reserved
+        went = bfcpreload.trim(self.job.pid)
+        self.assertEqual(bfcpreload.stats(self.job.pid).reserved, reserved - went)
+        with self.assertRaises(ValueError):
+            bfcpreload.trim(self.job.pid, size=0)
+
+    def test_record(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job")
+            with bfcpreload.record(path, self.job.pid, interval=0.01):
+                while not os.path.exists(path) or not os.path.getsize(path):
+                    time.sleep(0.01)
+            with open(path, encoding="utf-8") as file:
+                self.assertIsInstance(json.loads(file.readline()), dict)
+
+    def test_errors(self):
+        self.assertFalse(bfcpreload.is_loaded())
+        for call in (bfcpreload.stats, bfcpreload.snapshot, bfcpreload.trim, bfcpreload.who):
+            with self.assertRaisesRegex(bfcpreload.Error, "without libbfcpreload"):
+                call()
+        with self.assertRaisesRegex(bfcpreload.Error, "no process|runs without"):
+            bfcpreload.stats(2 ** 22 + 1)
+
+    def test_type_hints(self):
+        for name in bfcpreload.__all__:
+            thing = getattr(bfcpreload, name)
+            if callable(thing) and not isinstance(thing, type):
+                self.assertIn("return", typing.get_type_hints(thing), name)
+
+
+class Inside(unittest.TestCase):
+    def test_own_process(self):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="1G", BFC_STACKS="all",
+                   PYTHONPATH=MODULE)
+        run = subprocess.run([sys.executable, os.path.abspath(__file__), "inside"], env=env,
+                             stdout=subprocess.PIPE, text=True, check=True)
+        said = json.loads(run.stdout)
+        self.assertTrue(said["loaded"])
+        self.assertEqual((said["in_use"], said["allocations"], said["who"]),
+                         (32 * MIB, 1, 32 * MIB))
+        self.assertEqual(said["block"], [32 * MIB])
+        self.assertEqual(said["hit_rate"], 0)
+        self.assertEqual((said["trimmed"], said["left"]), (32 * MIB, 0))
+        self.assertIn("32 MiB", said["html"])
+        if (3, 11) <= sys.version_info < (3, 14):
+            self.assertTrue([f for f in said["where"] if f.startswith("inside (test_module.py:")],
+                            said["where"])
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "inside":
+        inside()
+    else:
+        MODULE, LIBRARY, HOLDER = sys.argv[1:4]
+        sys.path.insert(0, MODULE)
+        import bfcpreload
+        unittest.main(argv=sys.argv[:1], verbosity=2)

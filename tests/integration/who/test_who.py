@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""bfcstat who beside programs that allocate at known places.
+
+usage: test_who.py LIBRARY BFCSTAT HOLDER STRIPPED PLUGIN
+"""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+LIBRARY, BFCSTAT, HOLDER, STRIPPED, PLUGIN = sys.argv[1:6]
+HERE = os.path.dirname(os.path.abspath(__file__))
+MIB = 1 << 20
+
+
+class Job:
+    """A preloaded program that holds its memory until it is told to end."""
+
+    def __init__(self, *command, stacks="all", **variables):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", PLUGIN=PLUGIN,
+                   BFC_STACKS=stacks, **variables)
+        self.process = subprocess.Popen(command, env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        if line != "ready\n":
+            raise AssertionError(f"{command}: {line!r}")
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.end()
+
+    def end(self):
+        self.process.communicate()
+        if self.process.returncode:
+            raise AssertionError(f"exit status {self.process.returncode}")
+
+    def who(self, *options):
+        run = subprocess.run([BFCSTAT, "who", *options, str(self.pid)], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if run.returncode:
+            raise AssertionError(run.stderr)
+        return run.stdout
+
+    def sites(self):
+        return json.loads(self.who("--json"))["sites"]
+
+
+def functions(site):
+    return [frame["function"] for frame in site["frames"]]
+
+
+def held(sites, function):
+    """MiB in use by the sites whose innermost frame is that function's."""
+    return sum(s["bytes"] for s in sites if functions(s)[:1] == [function]) / MIB
+
+
+class Native(unittest.TestCase):
+    def look(self, scene, function):
+        with Job(HOLDER, scene) as job:
+            sites = job.sites()
+        found = [s for s in sites if functions(s)[:1] == [function]]
+        self.assertTrue(found, sites)
+        return found
+
+    def test_exact(self):
+        with Job(HOLDER, "plain") as job:
+            answer = json.loads(job.who("--json"))
+        self.assertEqual(held(answer["sites"], "site_large"), 256)
+        self.assertEqual(held(answer["sites"], "site_small"), 64)
+        self.assertEqual(answer["all"]["bytes"], 320 * MIB)
+        self.assertEqual(answer["all"]["blocks"], 1028)
+        self.assertEqual(answer["all"]["bytes_error"], 0)
+        large = [s for s in answer["sites"] if functions(s)[0] == "site_large"][0]
+        self.assertEqual(functions(large)[:3], ["site_large", "plain", "main"])
+        self.assertEqual(os.path.realpath(large["library"]), os.path.realpath(HOLDER))
+        short = [s for s in answer["sites"] if functions(s)[0] == "site_short"][0]
+        self.assertEqual((short["bytes"], short["allocated_blocks"]), (0, 100000))
+        self.assertEqual(short["allocated_bytes"], 25000 * MIB)
+
+    def test_estimated(self):
+        with Job(HOLDER, "plain", stacks="sample") as job:
+            answer = json.loads(job.who("--json"))
+        # Blocks far above the distance of samples are all seen.
+        self.assertAlmostEqual(held(answer["sites"], "site_large"), 256, places=3)
+        # The others with the error that is told: six times it is out of the question.
+        small = [s for s in answer["sites"] if functions(s)[0] == "site_small"][0]
+        self.assertLess(abs(small["bytes"] - 64 * MIB), 6 * small["bytes_error"])
+        self.assertGreater(small["bytes_error"], 0)
+        self.assertLess(small["samples"], 1024)
+
+    def test_depth(self):
+        site = self.look("deep", "site_deep")[0]
+        self.assertGreaterEqual(len(site["frames"]), 32)
+        self.assertEqual(set(functions(site)), {"site_deep"})
+
+    def test_threads(self):
+        sites = self.look("threads", "site_thread")
+        self.assertEqual(sum(s["blocks"] for s in sites), 8)
+        self.assertEqual(functions(sites[0])[:2], ["site_thread", "run_thread"])
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "unwind tables are read on x86-64 alone")
+    def test_alternate_stack(self):
+        names = functions(self.look("alternate", "site_handler")[0])
+        self.assertLess(names.index("alternate"), names.index("main"))
+
+    def test_coroutines(self):
+        sites = self.look("coroutine", "site_coroutine")
+        self.assertEqual(sum(s["blocks"] for s in sites), 3)
+
+    def test_fork(self):
+        with Job(HOLDER, "forked") as job:
+            sites = job.sites()
+        self.assertEqual((held(sites, "site_large"), held(sites, "site_small")), (256, 64))
+
+    def test_unloaded_library(self):
+        site = self.look("unloaded", "site_plugin")[0]
+        self.assertEqual(os.path.basename(site["library"]), os.path.basename(PLUGIN))
+
+    def test_generated_code(self):
+        self.look("generated", "site_coroutine")
+
+    def test_signals(self):
+        with Job(HOLDER, "signals") as job:
+            self.assertEqual(held(job.sites(), "site_large"), 256)
+
+    def test_stripped(self):
+        with Job(STRIPPED, "plain") as job:
+            answer = json.loads(job.who("--json"))
+        self.assertEqual(answer["all"]["bytes"], 320 * MIB)
+        site = answer["sites"][0]
+        self.assertIsNone(site["frames"][0]["function"])
+        self.assertEqual(os.path.basename(site["frames"][0]["file"]), os.path.basename(STRIPPED))
+        self.assertGreater(len(site["frames"]), 3)
+
+
+class Views(unittest.TestCase):
+    def test_change(self):
+        with Job(HOLDER, "plain") as job:
+            diff = subprocess.Popen([BFCSTAT, "who", "--diff=2", "--json", str(job.pid)],
+                                    stdout=subprocess.PIPE, text=True)
+            # Whenever within the two seconds it comes: if it is too late, there is no change.
+            job.process.stdin.write("more\n")
+            job.process.stdin.flush()
+            self.assertEqual(job.process.stdout.readline(), "leaked\n")
+            answer = json.loads(diff.communicate()[0])
+        self.assertGreater(answer["seconds"], 0)
+        for site in answer["sites"]:
+            self.assertEqual(functions(site)[0], "site_leak")
+            self.assertEqual(site["bytes"], 16 * MIB)
+
+    def test_collapsed(self):
+        with Job(HOLDER, "plain") as job:
+            lines = job.who("--collapsed").splitlines()
+        large = [line for line in lines if "site_large" in line][0]
+        stack, _, figure = large.rpartition(" ")
+        self.assertEqual(int(figure), 256 * MIB)
+        self.assertEqual([f.rpartition("`")[2] for f in stack.split(";")][-3:],
+                         ["main", "plain", "site_large"])
+
+    def test_text(self):
+        with Job(HOLDER, "plain") as job:
+            text = job.who()
+            self.assertIn("more sites", job.who("--sites=1"))
+        self.assertIn(f"job {job.pid}: 320 MiB in use", text)
+        self.assertIn("site_large+0x", text)
+
+    def test_off(self):
+        with Job(HOLDER, "plain", stacks="off") as job:
+            self.assertRaisesRegex(AssertionError, "has taken no stacks", job.who)
+
+    def test_nothing_is_left(self):
+        with Job(HOLDER, "plain") as job:
+            job.who()
+            left = [n for n in os.listdir("/dev/shm") if n.startswith("bfcpreload-who.")]
+        self.assertFalse([n for n in left if n.endswith(f".{job.pid}")])
+
+    def test_wrong_options(self):
+        for options in (["--sites=x", "1"], ["--diff=0", "1"], []):
+            run = subprocess.run([BFCSTAT, "who", *options], stderr=subprocess.DEVNULL, check=False)
+            self.assertEqual(run.returncode, 2, options)
+
+
+class Leaks(unittest.TestCase):
+    """BFC_SUMMARY=leaks."""
+
+    def said(self, scene, **variables):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_SUMMARY="leaks", **variables)
+        run = subprocess.run([HOLDER, scene], env=env, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual((run.returncode, run.stdout), (0, "ready\n"))
+        return run.stderr
+
+    def test_not_freed(self):
+        for stats in "10":
+            said = self.said("plain", BFC_STATS=stats)
+            self.assertIn("not freed: 320 MiB in 1028 blocks, from 2 sites\n", said)
+            self.assertRegex(said, r"256 MiB in 4 blocks, allocated at\n    site_large \(who-holder\+0x")
+
+    def test_freed_twice(self):
+        said = self.said("freed_twice")
+        self.assertIn("not freed: 0 B in 0 blocks, from 0 sites\n", said)
+        self.assertRegex(said, r"(?s)invalid free of 0x[0-9a-f]+, 1 times, at\n    site_second_free.*"
+                               r"  which was freed before at\n    site_first_free")
+
+    def test_nothing_allocated(self):
+        self.assertEqual(self.said("none"), "")
+
+
+class Python(unittest.TestCase):
+    """By this interpreter: what is known of its version decides."""
+
+    def lines(self):
+        with open(os.path.join(HERE, "held.py"), encoding="utf-8") as file:
+            return {line.rpartition("# line: ")[2].strip(): number
+                    for number, line in enumerate(file, 1) if "# line: " in line}
+
+    def held(self, library):
+        with Job(sys.executable, os.path.join(HERE, "held.py"), library) as job:
+            sites = job.sites()
+        total = {}
+        for site in sites:
+            ours = [f for f in site["frames"] if f.get("line")]
+            for frame in ours:
+                if frame["file"].endswith("held.py") and not frame["function"].startswith("alloc"):
+                    total[frame["line"]] = total.get(frame["line"], 0) + site["bytes"] / MIB
+        return total
+
+    def check(self, library):
+        total, lines = self.held(library), self.lines()
+        self.assertEqual({name: total.get(number) for name, number in lines.items()},
+                         {"load": 64, "work": 64, "generate": 16, "except": 8})
+
+    @unittest.skipUnless((3, 11) <= sys.version_info < (3, 14) and
+                         sys.implementation.name == "cpython", "not a known version of CPython")
+    def test_without_the_lock(self):
+        self.check("CDLL")
+
+    @unittest.skipUnless(sys.version_info >= (3, 9) and sys.implementation.name == "cpython",
+                         "not CPython 3.9 or later")
+    def test_with_the_lock(self):
+        self.check("PyDLL")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

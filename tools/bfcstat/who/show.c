@@ -1,0 +1,224 @@
+/* Printing who holds the memory. */
+#include "tools/bfcstat/who/show.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "tools/text/json_writer.h"
+#include "tools/text/text.h"
+
+#define MOST_LINES 80u
+#define LINE_TEXT 512u
+
+static const char *const stacks_names[] = {"off", "sample", "all"};
+
+static const char *stacks_name(const struct bfc_who *who) {
+    return who->header.stacks < 3 ? stacks_names[who->header.stacks] : "unknown";
+}
+
+/* ---- text ---- */
+
+/* With a sign where it is a change. */
+static char *amount_text(double bytes, bool change, char *text, size_t size) {
+    char figure[TEXT_FIGURE - 2];
+    bfc_bytes_text((uint64_t)fabs(bytes), figure, sizeof figure);
+    snprintf(text, size, "%s%s", bytes < 0 ? "-" : change ? "+" : "", figure);
+    return text;
+}
+
+static void add_row(struct text_table *table, const struct who_sums *sums,
+                    const struct who_sum *sum, const char *name) {
+    char bytes[TEXT_FIGURE], error[TEXT_FIGURE], blocks[TEXT_FIGURE], last[TEXT_FIGURE + 2];
+    bool change = sums->seconds > 0;
+    amount_text(sum->bytes, change, bytes, sizeof bytes);
+    amount_text(who_error(sum), false, error, sizeof error);
+    snprintf(blocks, sizeof blocks, change ? "%+.0f" : "%.0f", sum->blocks);
+    if (change)
+        snprintf(last, sizeof last, "%s/s",
+                 amount_text(sum->bytes / sums->seconds, true, error, sizeof error));
+    else
+        text_share(sums->all.bytes > 0 ? sum->bytes / sums->all.bytes : -1, last, sizeof last);
+    amount_text(who_error(sum), false, error, sizeof error);
+    text_table_add(table, (const char *[]){bytes, error, blocks, last, name});
+}
+
+static struct text_table begin_table(const struct who_sums *sums, const char *what) {
+    struct text_table table = {.columns = 5, .right = 0xf};
+    bool change = sums->seconds > 0;
+    text_table_add(&table, (const char *[]){change ? "CHANGE" : "IN USE", "+-", "BLOCKS",
+                                            change ? "RATE" : "SHARE", what});
+    return table;
+}
+
+static void show_libraries(const struct who_sums *sums, FILE *stream) {
+    struct text_table table = begin_table(sums, "LIBRARY");
+    for (size_t i = 0; i < sums->library_count; i++) {
+        char name[256];
+        const char *file = who_file_name(sums->libraries[i].library);
+        text_printable(*file ? file : "unknown", name, sizeof name);
+        add_row(&table, sums, &sums->libraries[i], name);
+    }
+    text_table_print(&table, stream, 0);
+    text_table_free(&table);
+}
+
+static void show_site(const struct who_sums *sums, struct who_names *names,
+                      const struct who_sum *sum, FILE *stream) {
+    struct who_line lines[MOST_LINES];
+    char text[LINE_TEXT], shown[LINE_TEXT];
+    struct text_table table = {.columns = 5, .right = 0xf};
+    size_t count = who_stack(names, sum->site, lines, MOST_LINES);
+    add_row(&table, sums, sum, "");
+    text_table_print(&table, stream, 0);
+    text_table_free(&table);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stream, "    %s\n",
+                text_printable(who_line_text(&lines[i], text, sizeof text), shown, sizeof shown));
+    if (!count)
+        fputs("    no stack: it could not be walked, or there was no room\n", stream);
+}
+
+static void show_head(const struct who_sums *sums, const struct bfc_who *who, FILE *stream) {
+    char bytes[TEXT_FIGURE], error[TEXT_FIGURE], samples[TEXT_FIGURE];
+    bool change = sums->seconds > 0;
+    fprintf(stream, "job %d: %s %s", who->header.pid,
+            amount_text(sums->all.bytes, change, bytes, sizeof bytes),
+            change ? "change" : "in use, as asked for");
+    if (change)
+        fprintf(stream, " in %.1f s", sums->seconds);
+    fprintf(stream, " (BFC_STACKS=%s: %s samples, standard error %s)\n", stacks_name(who),
+            text_count(sums->all.samples, samples, sizeof samples),
+            amount_text(who_error(&sums->all), false, error, sizeof error));
+    if (who->header.lost)
+        fprintf(stream, "%s samples were lost for want of room: the figures are too low\n",
+                text_count(who->header.lost, samples, sizeof samples));
+}
+
+/* Whether a table of sites shows it: what is in use, or has changed. */
+static bool is_shown(const struct who_sum *sum) {
+    return fabs(sum->bytes) >= 1;
+}
+
+void show_who_text(const struct who_sums *sums, struct who_names *names, size_t most,
+                   FILE *stream) {
+    size_t shown = 0, left = 0;
+    show_head(sums, names->who, stream);
+    fputc('\n', stream);
+    show_libraries(sums, stream);
+    for (size_t i = 0; i < sums->site_count; i++) {
+        if (!is_shown(&sums->sites[i]))
+            continue;
+        if (most && shown == most) {
+            left++;
+            continue;
+        }
+        fputc('\n', stream);
+        show_site(sums, names, &sums->sites[i], stream);
+        shown++;
+    }
+    if (left)
+        fprintf(stream, "\n%zu more sites: --sites=0 shows all\n", left);
+}
+
+/* ---- JSON ---- */
+
+/* A figure of bytes or blocks: the fraction of an estimate says nothing. */
+static void show_whole(struct json_writer *writer, const char *key, double figure) {
+    json_signed(writer, key, llround(figure));
+}
+
+static void show_sum(struct json_writer *writer, const struct who_sum *sum) {
+    show_whole(writer, "bytes", sum->bytes);
+    show_whole(writer, "bytes_error", who_error(sum));
+    show_whole(writer, "blocks", sum->blocks);
+    show_whole(writer, "allocated_bytes", sum->allocated_bytes);
+    show_whole(writer, "allocated_blocks", sum->allocated_blocks);
+    json_unsigned(writer, "samples", sum->samples);
+}
+
+static void show_line(struct json_writer *writer, const struct who_line *line) {
+    char place[32];
+    json_object(writer, NULL);
+    if (line->function)
+        json_string(writer, "function", line->function);
+    else
+        json_null(writer, "function");
+    json_string(writer, "file", line->file);
+    if (line->line) {
+        json_unsigned(writer, "line", line->line);
+    } else {
+        snprintf(place, sizeof place, "0x%" PRIx64, line->place);
+        json_string(writer, "offset", place);
+    }
+    json_object_end(writer);
+}
+
+static void show_site_json(struct json_writer *writer, struct who_names *names,
+                           const struct who_sum *sum) {
+    struct who_line lines[MOST_LINES];
+    size_t count = who_stack(names, sum->site, lines, MOST_LINES);
+    json_object(writer, NULL);
+    show_sum(writer, sum);
+    json_string(writer, "library", who_library(names, sum->site));
+    json_array(writer, "frames");
+    for (size_t i = 0; i < count; i++)
+        show_line(writer, &lines[i]);
+    json_array_end(writer);
+    json_object_end(writer);
+}
+
+void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *stream) {
+    struct json_writer writer = json_writer_init(stream);
+    json_object(&writer, NULL);
+    json_signed(&writer, "pid", names->who->header.pid);
+    json_string(&writer, "stacks", stacks_name(names->who));
+    json_unsigned(&writer, "samples_lost", names->who->header.lost);
+    if (sums->seconds > 0)
+        json_number(&writer, "seconds", sums->seconds);
+    json_object(&writer, "all");
+    show_sum(&writer, &sums->all);
+    json_object_end(&writer);
+    json_array(&writer, "libraries");
+    for (size_t i = 0; i < sums->library_count; i++) {
+        json_object(&writer, NULL);
+        json_string(&writer, "library", sums->libraries[i].library);
+        show_sum(&writer, &sums->libraries[i]);
+        json_object_end(&writer);
+    }
+    json_array_end(&writer);
+    json_array(&writer, "sites");
+    for (size_t i = 0; i < sums->site_count; i++)
+        show_site_json(&writer, names, &sums->sites[i]);
+    json_array_end(&writer);
+    json_object_end(&writer);
+}
+
+/* ---- collapsed ---- */
+
+/* Without what separates frames, and from the figure. */
+static void print_frame(const struct who_line *line, FILE *stream) {
+    char text[LINE_TEXT], shown[LINE_TEXT];
+    if (line->function && !line->line)
+        snprintf(text, sizeof text, "%s`%s", who_file_name(line->file), line->function);
+    else
+        who_line_text(line, text, sizeof text);
+    text_printable(text, shown, sizeof shown);
+    for (char *at = shown; *at; at++)
+        *at = *at == ';' ? ',' : *at;
+    fputs(shown, stream);
+}
+
+void show_who_collapsed(const struct who_sums *sums, struct who_names *names, FILE *stream) {
+    for (size_t i = 0; i < sums->site_count; i++) {
+        struct who_line lines[MOST_LINES];
+        size_t count = who_stack(names, sums->sites[i].site, lines, MOST_LINES);
+        if (sums->sites[i].bytes < 1)
+            continue;
+        for (size_t at = count; at-- > 0;) {
+            print_frame(&lines[at], stream);
+            fputc(at ? ';' : ' ', stream);
+        }
+        fprintf(stream, "%s%.0f\n", count ? "" : "unknown ", sums->sites[i].bytes);
+    }
+}

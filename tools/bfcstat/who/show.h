@@ -1,0 +1,17 @@
+/* The answers of bfcstat who: text, JSON, collapsed stacks. Keys: docs/who.md. */
+#ifndef BFC_TOOLS_WHO_SHOW_H
+#define BFC_TOOLS_WHO_SHOW_H
+
+#include <stdio.h>
+
+#include "tools/bfcstat/who/sums.h"
+
+/* At most `most` sites (0: all), each with its stack. */
+void show_who_text(const struct who_sums *sums, struct who_names *names, size_t most, FILE *stream);
+void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *stream);
+
+/* A line a site, "outermost;...;innermost BYTES", as flame graphs are made of. Of two moments: what
+ * has grown. */
+void show_who_collapsed(const struct who_sums *sums, struct who_names *names, FILE *stream);
+
+#endif

@@ -1,0 +1,88 @@
+/* Adding sites up. */
+#include "tools/bfcstat/who/sums.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct who_sum *to, const struct who_sum *sum) {
+    to->bytes += sum->bytes;
+    to->blocks += sum->blocks;
+    to->variance += sum->variance;
+    to->allocated_bytes += sum->allocated_bytes;
+    to->allocated_blocks += sum->allocated_blocks;
+    to->samples += sum->samples;
+}
+
+static struct who_sum sum_of(const struct bfc_who_site *site) {
+    return (struct who_sum){.site = site,
+                            .bytes = site->live_bytes,
+                            .blocks = site->live_blocks,
+                            .variance = site->live_variance,
+                            .allocated_bytes = site->bytes,
+                            .allocated_blocks = site->blocks,
+                            .samples = site->live_samples};
+}
+
+/* A site keeps its place in the table for as long as the job lives. */
+static void subtract(struct who_sum *sum, const struct bfc_who_site *before) {
+    sum->bytes -= before->live_bytes;
+    sum->blocks -= before->live_blocks;
+    sum->variance += before->live_variance; /* at most: a block that stays adds none */
+    sum->allocated_bytes -= before->bytes;
+    sum->allocated_blocks -= before->blocks;
+    sum->samples = sum->site->samples - before->samples;
+}
+
+static void add_to_library(struct who_sums *sums, const char *library, const struct who_sum *sum) {
+    size_t i = 0;
+    while (i < sums->library_count && strcmp(sums->libraries[i].library, library) != 0)
+        i++;
+    if (i == sums->library_count)
+        sums->libraries[sums->library_count++] = (struct who_sum){.library = library};
+    add(&sums->libraries[i], sum);
+}
+
+static int by_bytes(const void *one, const void *other) {
+    const struct who_sum *a = one, *b = other;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return (a->allocated_bytes < b->allocated_bytes) - (a->allocated_bytes > b->allocated_bytes);
+}
+
+static bool is_nothing(const struct who_sum *sum) {
+    return sum->samples == 0 && sum->bytes == 0 && sum->allocated_bytes == 0;
+}
+
+bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc_who *before) {
+    const struct bfc_who *who = names->who;
+    size_t count = who->header.sites;
+    *sums = (struct who_sums){.libraries = calloc(count + 1, sizeof(struct who_sum)),
+                              .sites = calloc(count + 1, sizeof(struct who_sum))};
+    if (!sums->libraries || !sums->sites)
+        return false;
+    if (before)
+        sums->seconds = (double)(who->header.written_ns - before->header.written_ns) / 1e9;
+    for (size_t i = 0; i < count; i++) {
+        struct who_sum sum = sum_of(&who->sites[i]);
+        if (before && i < before->header.sites)
+            subtract(&sum, &before->sites[i]);
+        if (is_nothing(&sum))
+            continue;
+        add(&sums->all, &sum);
+        add_to_library(sums, who_library(names, sum.site), &sum);
+        sums->sites[sums->site_count++] = sum;
+    }
+    qsort(sums->sites, sums->site_count, sizeof *sums->sites, by_bytes);
+    qsort(sums->libraries, sums->library_count, sizeof *sums->libraries, by_bytes);
+    return true;
+}
+
+void who_sums_free(struct who_sums *sums) {
+    free(sums->libraries);
+    free(sums->sites);
+}
+
+double who_error(const struct who_sum *sum) {
+    return sqrt(sum->variance);
+}

@@ -1,0 +1,182 @@
+/* The request, and the file that answers it. */
+#include "tools/job/who.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/shared_folder.h"
+#include "segment/request.h"
+#include "tools/job/client.h"
+#include "tools/job/guard.h"
+
+#define MOST_TRIES 5
+#define LARGEST_FILE ((off_t)256 << 20)
+
+/* ---- asking ---- */
+
+struct asking {
+    struct bfc_patience patience;
+    bool has_helper, served, written;
+};
+
+/* A job that has just begun has its helper thread within microseconds, unless it is kept waiting.
+ */
+#define HELPER_MS 1000
+
+static bool wait_for_helper(const struct bfc_segment_header *header) {
+    struct bfc_patience patience = bfc_ask_patience(HELPER_MS);
+    while (bfc_load_acquire(&header->owner) == 0 && bfc_patience_nap(&patience))
+        ;
+    return bfc_segment_has_helper(header);
+}
+
+static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
+    struct asking *asking = context;
+    struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
+    (void)look;
+    asking->has_helper = wait_for_helper(header);
+    if (!asking->has_helper)
+        return BFC_READ_OK;
+    struct bfc_request request = bfc_request_who(header);
+    uint32_t asked = bfc_load_relaxed(&header->who_asked);
+    while (!(asking->served = bfc_request_is_served(&request)))
+        if (!bfc_patience_nap(&asking->patience))
+            break;
+    /* A job whose library knows nothing of this leaves the word alone. */
+    asking->written = (int32_t)(bfc_load_acquire(&header->who_written) - asked) >= 0;
+    return BFC_READ_OK;
+}
+
+static bool ask_job(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
+                    char *reason, size_t size) {
+    const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
+    struct asking asking = {.patience = bfc_ask_patience(timeout_ms)};
+    if (bfc_segment_visit_guarded(&look, directory, true, ask, &asking) != BFC_READ_OK)
+        return false;
+    if (!asking.has_helper)
+        snprintf(reason, size, "process %d has ended, or has no helper thread", name->pid);
+    else if (!asking.served)
+        snprintf(reason, size, "process %d does not answer: it is stopped, or has ended",
+                 name->pid);
+    else if (!asking.written)
+        snprintf(reason, size, "process %d runs an older bfcpreload, which takes no stacks",
+                 name->pid);
+    return asking.written;
+}
+
+/* ---- reading ---- */
+
+/* Where the parts lie, if their sizes come to that of the file. */
+static bool find_parts(struct bfc_who *who, size_t size) {
+    const struct bfc_who_header *header = &who->header;
+    if (header->magic != BFC_WHO_MAGIC || header->version != BFC_WHO_VERSION ||
+        header->header_size != sizeof *header || header->site_size != sizeof *who->sites ||
+        header->frame_size != sizeof *who->frames || header->object_size != sizeof *who->objects ||
+        header->sites > size || header->frames > size || header->objects > size ||
+        header->texts > size || header->texts == 0)
+        return false;
+    const char *at = (const char *)who->copy + sizeof *header;
+    who->sites = (const void *)at;
+    at += header->sites * sizeof *who->sites;
+    who->frames = (const void *)at;
+    at += header->frames * sizeof *who->frames;
+    who->objects = (const void *)at;
+    at += header->objects * sizeof *who->objects;
+    who->texts = at;
+    return at + header->texts == (const char *)who->copy + size && at[header->texts - 1] == '\0';
+}
+
+static bool frames_are_sound(const struct bfc_who *who, const struct bfc_who_site *site) {
+    uint64_t end = site->first + site->native + site->python;
+    if (site->first > who->header.frames || end > who->header.frames)
+        return false;
+    for (uint64_t i = site->first; i < site->first + site->native; i++)
+        if (who->frames[i].object > who->header.objects)
+            return false;
+    for (uint64_t i = site->first + site->native; i < end; i++)
+        if (who->frames[i].object >= who->header.texts || who->frames[i].file >= who->header.texts)
+            return false;
+    return true;
+}
+
+static bool is_sound(const struct bfc_who *who) {
+    for (uint64_t i = 0; i < who->header.sites; i++)
+        if (!frames_are_sound(who, &who->sites[i]))
+            return false;
+    for (uint64_t i = 0; i < who->header.objects; i++)
+        if (who->objects[i].path >= who->header.texts)
+            return false;
+    return true;
+}
+
+static bool read_all(int file, char *bytes, size_t size) {
+    while (size) {
+        ssize_t length = read(file, bytes, size);
+        if (length <= 0)
+            return false;
+        bytes += length;
+        size -= (size_t)length;
+    }
+    return true;
+}
+
+static bool take_file(int file, struct bfc_who *who) {
+    struct stat status;
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > LARGEST_FILE ||
+        (size_t)status.st_size < sizeof who->header)
+        return false;
+    size_t size = (size_t)status.st_size;
+    who->copy = malloc(size);
+    if (!who->copy || !read_all(file, who->copy, size))
+        return false;
+    memcpy(&who->header, who->copy, sizeof who->header);
+    return find_parts(who, size) && is_sound(who);
+}
+
+/* False: `reason` is set. `again`: another reader may have taken the file, or have had it written
+ * anew meanwhile. */
+static bool take_answer(int directory, const struct bfc_segment_name *name, struct bfc_who *who,
+                        bool *again, char *reason, size_t size) {
+    char path[BFC_SEGMENT_NAME_MAX + 16];
+    snprintf(path, sizeof path, BFC_WHO_NAME_FORMAT, name->uid, (unsigned long)name->pid_namespace,
+             name->pid);
+    int file = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool good = file >= 0 && take_file(file, who);
+    *again = file >= 0 || errno == ENOENT;
+    if (file < 0 && errno == ENOENT)
+        snprintf(reason, size,
+                 "process %d has taken no stacks: BFC_STACKS=off, or no allocation yet", name->pid);
+    else if (!good)
+        snprintf(reason, size, "%s: %s", path, file < 0 ? strerror(errno) : "damaged");
+    if (file >= 0) {
+        close(file);
+        unlinkat(directory, path, 0);
+    }
+    if (!good)
+        bfc_who_free(who);
+    return good;
+}
+
+bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
+                 struct bfc_who *who, char *reason, size_t size) {
+    bool again = true;
+    *who = (struct bfc_who){0};
+    for (int tries = 0; tries < MOST_TRIES && again; tries++) {
+        if (!ask_job(directory, name, timeout_ms, reason, size))
+            return false;
+        if (take_answer(directory, name, who, &again, reason, size))
+            return true;
+    }
+    return false;
+}
+
+void bfc_who_free(struct bfc_who *who) {
+    free(who->copy);
+    *who = (struct bfc_who){0};
+}

@@ -1,0 +1,32 @@
+/*
+ * Asks a job who holds its memory, and reads the answer (layout/who.h), trusting nothing in it.
+ *
+ * Thread-safety: as bfc_segment_read.
+ */
+#ifndef BFC_TOOLS_JOB_WHO_H
+#define BFC_TOOLS_JOB_WHO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "layout/who.h"
+#include "segment/name.h"
+
+/* A copy in which all indexes and offsets are in range. Free `copy` when done. */
+struct bfc_who {
+    struct bfc_who_header header;
+    const struct bfc_who_site *sites;
+    const struct bfc_who_frame *frames;
+    const struct bfc_who_object *objects;
+    const char *texts;
+    void *copy;
+};
+
+/* Waits at most `timeout_ms` for the job. False: `reason` (cut off at `size` bytes) says why, in
+ * one line. */
+bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
+                 struct bfc_who *who, char *reason, size_t size);
+
+void bfc_who_free(struct bfc_who *who);
+
+#endif
