@@ -150,8 +150,10 @@ static bool take_answer(int directory, const struct bfc_segment_name *name, stru
     bool good = file >= 0 && take_file(file, who);
     *again = file >= 0 || errno == ENOENT;
     if (file < 0 && errno == ENOENT)
-        snprintf(reason, size,
-                 "process %d has taken no stacks: BFC_STACKS=off, or no allocation yet", name->pid);
+        snprintf(
+            reason, size,
+            "process %d has taken no stacks: it needs BFC_STACKS=sample or all, and an allocation",
+            name->pid);
     else if (!good)
         snprintf(reason, size, "%s: %s", path, file < 0 ? strerror(errno) : "damaged");
     if (file >= 0) {
