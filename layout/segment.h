@@ -190,8 +190,9 @@ struct bfc_awaited {
 
 /*
  * With BFC_BACKING=pages: the memory behind a pool's addresses, in bytes; all 0 without. A page has
- * been moved as often as it was mapped, but for the first time. `reserved` of the pool's counters
- * is what is backed; the rest of `addresses` is bare. Each word is right by itself.
+ * been moved as often as it was mapped, but for the first time. What was created and not released
+ * is what is backed, and the rest of `addresses` is bare; `reserved` of the pool's counters has
+ * plain regions as well, which took the place of pages that failed. Each word is right by itself.
  */
 struct bfc_segment_pages {
     uint64_t addresses; /* reserved now */
@@ -203,6 +204,11 @@ struct bfc_segment_pages {
     uint64_t pinned;    /* in pages that were shown to others and stay where they are; as `ready` */
     uint64_t looked_ns; /* CLOCK_REALTIME; 0: never. When the map is refreshed */
 };
+
+/* Bytes of pages that there are. */
+static inline uint64_t bfc_pages_backed(const struct bfc_segment_pages *pages) {
+    return pages->created > pages->released ? pages->created - pages->released : 0;
+}
 
 /* Bytes that were mapped more than once. */
 static inline uint64_t bfc_pages_moved(const struct bfc_segment_pages *pages) {

@@ -1,7 +1,7 @@
 /*
- * Pages that fail from some moment on (SIM_FAIL), so that a pool has pages and plain regions side by
- * side: contents stay what they were, while blocks come and go under work of several streams, and
- * one context follows the other.
+ * Pages that fail from some moment on (SIM_FAIL), so that a pool has pages and plain regions side
+ * by side: contents stay what they were, while blocks come and go under work of several streams,
+ * and one context follows the other.
  */
 #include "tests/conformance/gpu.h"
 

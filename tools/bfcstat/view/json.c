@@ -44,7 +44,7 @@ static void put_pages(struct json_writer *json, const struct bfc_segment_pool *p
     }
     json_object(json, "pages");
     json_unsigned(json, "addresses", pages->addresses);
-    json_unsigned(json, "backed", pool->stats.reserved);
+    json_unsigned(json, "backed", bfc_pages_backed(pages));
     json_unsigned(json, "ready", pages->ready);
     json_unsigned(json, "pinned", pages->pinned);
     json_unsigned(json, "created", pages->created);

@@ -207,11 +207,11 @@ static void show_page_state(const struct bfc_segment_pool *pool, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     if (!pages->looked_ns)
         return;
-    uint64_t ready = bfc_min(pages->ready, pool->stats.reserved);
+    uint64_t backed = bfc_pages_backed(pages), ready = bfc_min(pages->ready, backed);
     label(stream, "");
     fprintf(stream, "%13sready to move %s, behind blocks %s", "",
             bfc_bytes_text(ready, a, sizeof a),
-            bfc_bytes_text(pool->stats.reserved - ready, b, sizeof b));
+            bfc_bytes_text(backed - ready, b, sizeof b));
     if (pages->pinned)
         fprintf(stream, ", shown to others %s", bfc_bytes_text(pages->pinned, a, sizeof a));
     fputc('\n', stream);
@@ -222,7 +222,7 @@ static void show_pages(const struct bfc_segment_pool *pool, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     if (!pages->calls)
         return;
-    show_amount(stream, "pages", pool->stats.reserved);
+    show_amount(stream, "pages", bfc_pages_backed(pages));
     fprintf(stream, "   behind %s of addresses; moved so far %s in %s calls\n",
             bfc_bytes_text(pages->addresses, a, sizeof a),
             bfc_bytes_text(bfc_pages_moved(pages), b, sizeof b),
