@@ -169,7 +169,8 @@ struct bfc_waiter {
     uint32_t wake;
     uint32_t pool;     /* index of its section */
     uint32_t position; /* in the queue when it last looked, from 1 */
-    uint32_t zero;
+    /* By how much the driver rounds up what its process has reserved on the device, in 4 KiB. */
+    uint32_t rounded_4k;
 };
 
 /*

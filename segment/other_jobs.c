@@ -116,6 +116,7 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
             continue;
         job->in_use += stats.in_use;
         job->cached += bfc_pool_cached(&stats);
+        job->regions += stats.regions;
         there = true;
     }
     return there;

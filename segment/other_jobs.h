@@ -18,6 +18,7 @@
 struct bfc_other_job {
     int32_t pid;
     uint64_t in_use, cached; /* on the device, in bytes */
+    uint64_t regions;        /* a count */
     char command[64];
     struct bfc_waiter waiters[BFC_WAITERS]; /* on the device; as they stand, see segment/queue.h */
     bool waits_elsewhere;                   /* somebody waits in it for another device's */

@@ -77,6 +77,12 @@ struct bfc_turn bfc_queue_turn(const struct bfc_waiting *all, size_t count, size
     return turn;
 }
 
+uint64_t bfc_in_driver_pages(uint64_t bytes) {
+    if (bytes <= BFC_DRIVER_PAGE / 2 || bytes > UINT64_MAX - BFC_DRIVER_PAGE)
+        return bytes;
+    return (bytes + BFC_DRIVER_PAGE - 1) / BFC_DRIVER_PAGE * BFC_DRIVER_PAGE;
+}
+
 bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns) {
     uint64_t seen = bfc_load_relaxed(&waiter->seen_ns);
     return bfc_load_acquire(&waiter->bytes) && seen <= now_ns + BFC_WAITER_LOST_NS &&

@@ -38,6 +38,13 @@ struct bfc_turn {
 struct bfc_turn bfc_queue_turn(const struct bfc_waiting *all, size_t count, size_t own,
                                uint64_t reach);
 
+/*
+ * What the driver takes for a range of so many bytes: above 1 MiB whole pages of 2 MiB. Smaller
+ * ones share pages.
+ */
+#define BFC_DRIVER_PAGE (UINT64_C(2) << 20)
+uint64_t bfc_in_driver_pages(uint64_t bytes);
+
 /* Whether somebody waits there, and has looked lately. */
 bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns);
 

@@ -1,11 +1,13 @@
 /* Handing over what an earlier allocation in another job waits for. */
 #include "interpose/watch/hand_over.h"
 
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
+#include "interpose/watch/rounding.h"
 #include "segment/figures.h"
 #include "segment/queue.h"
 
@@ -20,6 +22,13 @@ static uint64_t cached_on(CUdevice device) {
     return cached;
 }
 
+/* As the driver counts. */
+static bool has_cached(CUdevice device, uint64_t bytes) {
+    uint64_t cached = cached_on(device);
+    return bytes <= cached ||
+           (bytes / 2 <= cached && bytes <= bfc_add_saturating(cached, bfc_rounded_up_on(device)));
+}
+
 /* Whether it is this arena's device that somebody waits for, and all is done about it. */
 static bool hand_over_on(const struct bfc_arena *arena) {
     struct bfc_segment_header *published = arena->stats.segment;
@@ -28,7 +37,7 @@ static bool hand_over_on(const struct bfc_arena *arena) {
     struct bfc_awaited awaited = bfc_waiters_want(published, arena->stats.section->device_uuid);
     if (!awaited.bytes)
         return false;
-    if (awaited.from_here && awaited.from_here <= cached_on(arena->device)) {
+    if (awaited.from_here && has_cached(arena->device, awaited.from_here)) {
         bfc_waiters_note_given(published);
         bfc_give_back_as_free(arena->device, awaited.from_here);
     }

@@ -29,6 +29,7 @@
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/announce.h"
+#include "interpose/watch/rounding.h"
 #include "interpose/watch/yield.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
@@ -37,6 +38,8 @@
 /* Between two looks that nobody asked for: of the one whose turn it is, and of the others. */
 #define NEXT_LOOK_NS (50 * MS)
 #define LATER_LOOK_NS (100 * MS)
+/* Of one that seems to be stuck: others may have changed while it looked. */
+#define SECOND_LOOK_NS (2 * MS)
 
 enum { MOST_JOBS = 64, MOST_WAITERS = 256 };
 
@@ -90,12 +93,20 @@ static struct bfc_other_job ourselves(const struct wait *wait) {
     return job;
 }
 
+static void publish_look(const struct wait *wait, uint64_t now) {
+    uint64_t rounded = bfc_rounded_up_on(wait->want->arena->device) / 4096;
+    bfc_store_relaxed(&wait->slot->rounded_4k, (uint32_t)bfc_min(rounded, UINT32_MAX));
+    bfc_store_relaxed(&wait->slot->seen_ns, now);
+}
+
 static void add_waiter(struct wait *wait, const struct bfc_waiter *waiter,
                        const struct bfc_other_job *job, uint32_t slot) {
+    uint64_t in_use = job->in_use + UINT64_C(4096) * waiter->rounded_4k;
     if (wait->waiters < MOST_WAITERS)
         wait->all[wait->waiters++] =
-            (struct bfc_waiting){job->pid,      slot,        waiter->since_ns,
-                                 waiter->bytes, job->in_use, job->in_use + job->cached};
+            (struct bfc_waiting){job->pid,         slot,
+                                 waiter->since_ns, bfc_in_driver_pages(waiter->bytes),
+                                 in_use,           in_use + job->cached};
 }
 
 static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *waiter) {
@@ -155,24 +166,31 @@ static bool is_stuck_across_devices(struct wait *wait) {
     return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
 }
 
+/* Returns what those have in which nobody waits. */
+static uint64_t add_others(struct wait *wait, uint64_t now) {
+    uint64_t reach = 0;
+    for (size_t i = 0; i < wait->jobs; i++) {
+        const struct bfc_other_job *job = &wait->job[i];
+        size_t before = wait->waiters;
+        for (uint32_t k = 0; k < BFC_WAITERS; k++)
+            if (bfc_waiter_is_there(&job->waiters[k], now))
+                add_waiter(wait, &job->waiters[k], job, k);
+        if (wait->waiters == before)
+            reach = bfc_add_saturating(reach, bfc_rounded_at_most(job->in_use + job->cached, job));
+    }
+    return reach;
+}
+
 static void look_at_queue(struct wait *wait) {
     const struct bfc_arena *arena = wait->want->arena;
     uint64_t now = bfc_kernel_now_ns();
-    bfc_store_relaxed(&wait->slot->seen_ns, now);
+    publish_look(wait, now);
     wait->waiters = 0;
     size_t own = add_own_waiters(wait, now);
     wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
     wait->saw_jobs |= wait->jobs > 0;
     wait->free_bytes = free_on_device(wait->want);
-    uint64_t reach = wait->free_bytes;
-    for (size_t i = 0; i < wait->jobs; i++) {
-        size_t before = wait->waiters;
-        for (uint32_t k = 0; k < BFC_WAITERS; k++)
-            if (bfc_waiter_is_there(&wait->job[i].waiters[k], now))
-                add_waiter(wait, &wait->job[i].waiters[k], &wait->job[i], k);
-        if (wait->waiters == before)
-            reach = bfc_add_saturating(reach, wait->job[i].in_use + wait->job[i].cached);
-    }
+    uint64_t reach = bfc_add_saturating(wait->free_bytes, add_others(wait, now));
     wait->turn = bfc_queue_turn(wait->all, wait->waiters, own, reach);
     wait->turn.is_stuck = wait->turn.is_stuck || is_stuck_across_devices(wait);
     bfc_store_relaxed(&wait->slot->position, wait->turn.position);
@@ -185,7 +203,8 @@ static void look_at_queue(struct wait *wait) {
 static bool cached_suffices(const struct wait *wait) {
     uint64_t lacks = bfc_want_device_lacks(wait->want), cached = ourselves(wait).cached;
     for (size_t i = 0; i < wait->jobs; i++)
-        cached = bfc_add_saturating(cached, wait->job[i].cached);
+        cached =
+            bfc_add_saturating(cached, bfc_rounded_at_most(wait->job[i].cached, &wait->job[i]));
     return lacks <= cached;
 }
 
@@ -271,7 +290,8 @@ static uint64_t held_by_others(const struct bfc_want *want) {
     if (!want->driver->cuMemGetInfo_v2 ||
         want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
         return 0;
-    uint64_t own = bfc_load_relaxed(&want->arena->on->reserved);
+    uint64_t own =
+        bfc_load_relaxed(&want->arena->on->reserved) + bfc_rounded_up_on(want->arena->device);
     return bfc_subtract_saturating(total, free_bytes + own);
 }
 
@@ -334,7 +354,9 @@ static bool signals_may_interrupt(void) {
 
 /* False: a signal handler of the program's has run that may not restart system calls. */
 static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) {
-    uint64_t look = wait->turn.is_next ? NEXT_LOOK_NS : LATER_LOOK_NS;
+    uint64_t look = wait->turn.is_stuck  ? SECOND_LOOK_NS
+                    : wait->turn.is_next ? NEXT_LOOK_NS
+                                         : LATER_LOOK_NS;
     struct timespec time = bfc_timespec(bfc_min(look, wait->until_ns - now));
     return syscall(SYS_futex, &wait->slot->wake, FUTEX_WAIT, seen, &time, NULL, 0) == 0 ||
            errno != EINTR || !signals_may_interrupt();
@@ -344,6 +366,7 @@ static bool wait_in_queue(struct wait *wait) {
     struct bfc_want *want = wait->want;
     for (;;) {
         uint32_t seen = bfc_load_acquire(&wait->slot->wake);
+        bool was_stuck = wait->turn.is_stuck;
         want->waited = BFC_WAIT_ENDED;
         if (must_end(want))
             return false;
@@ -356,7 +379,7 @@ static bool wait_in_queue(struct wait *wait) {
         uint64_t now = bfc_kernel_now_ns();
         if (want->status != BFC_OUT_OF_MEMORY)
             return false;
-        bool stuck = wait->turn.is_stuck && !others_gave(wait);
+        bool stuck = was_stuck && wait->turn.is_stuck && !others_gave(wait);
         want->waited = stuck ? BFC_WAIT_STUCK : BFC_WAIT_TIME;
         if (stuck || now >= wait->until_ns)
             return false;

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/numbers.h"
+#include "segment/queue.h"
 
 bool bfc_want_again(struct bfc_want *want) {
     want->result = bfc_reuse_allocate_again(want->driver, want->arena, want->bytes, want->how,
@@ -15,7 +16,8 @@ uint64_t bfc_want_device_lacks(const struct bfc_want *want) {
     if (!want->driver->cuMemGetInfo_v2 ||
         want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
         return want->bytes;
-    return bfc_subtract_saturating(want->bytes + want->arena->left_to_others, free_bytes);
+    return bfc_subtract_saturating(bfc_in_driver_pages(want->bytes) + want->arena->left_to_others,
+                                   free_bytes);
 }
 
 uint64_t bfc_want_limit_lacks(const struct bfc_want *want) {

@@ -3,7 +3,7 @@
 stand-in device of 256 MiB that several processes share.
 
 Needs what jobs.py needs, SHARE, MINUTES and CONTEXTS (tests/fault/accidents/limit.c) in the environment.
-BFC_TEST_ROUNDS says how many rounds the three jobs at a full device play (default 40).
+BFC_TEST_ROUNDS says how many rounds the three jobs at a full device play (default 15).
 """
 import concurrent.futures
 import os
@@ -17,7 +17,7 @@ import unittest
 from jobs import ACTOR, BFCSTAT, Job, JobsTest, segment_exists
 
 SHARE, MINUTES, CONTEXTS = (os.environ[n] for n in ("SHARE", "MINUTES", "CONTEXTS"))
-ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "40")
+ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "15")
 
 
 class LastResort(JobsTest):
@@ -134,6 +134,7 @@ class LastResort(JobsTest):
     def test_does_not_wait_in_vain(self):
         for settings, actions in (({"BFC_LIMIT": "100M"}, ("alloc", 60, "alloc", 60)),
                                   ({}, ("alloc", 200, "alloc", 200)),
+                                  ({}, ("alloc", 161, "alloc", 95)),  # 162 and 96 in the driver's pages
                                   ({}, ("alloc", 1, "alloc", 300))):
             with self.subTest(settings=settings, actions=actions):
                 job = self.start(*actions, BFC_WAIT="3600", **settings)
@@ -216,6 +217,21 @@ class LastResort(JobsTest):
         self.assertRegex(younger.said(), r"  waited +[0-9.]+ s, no longer, since all jobs that wait hold what the "
                          "others want\n")
         self.assertRegex(younger.said(), rf"  beside it +process {older.pid} .*; it waits for memory\n")
+        older.until_waiting(1)
+        younger.go_on()
+        younger.process.wait()
+        self.assertEqual(older.results(), ["0"])
+
+    def test_the_younger_is_told_where_only_whole_pages_suffice(self):
+        """The older one lacks what both have in use and a MiB: the driver has rounded up what the younger one has."""
+        older = self.start("alloc", 101, "wait", "alloc", 154, BFC_WAIT="3600")
+        younger = self.start("alloc", 94, "alloc", 1, "wait", "alloc", 100, "wait", BFC_WAIT="3600")
+        older.until_ready()
+        younger.until_ready()
+        older.go_on()
+        older.until_waiting(1)
+        younger.go_on()
+        self.assertEqual(younger.until_ready(), ["2"])
         older.until_waiting(1)
         younger.go_on()
         younger.process.wait()
@@ -311,7 +327,7 @@ class LastResort(JobsTest):
         started = [Job(self, [rounds, most, blocks, seed, board], settings, SHARE) for seed in range(1, jobs + 1)]
         # All at once: the stand-in device takes an ended process that nobody has waited for as living.
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            said = list(pool.map(lambda job: job.process.communicate(timeout=500)[0], started))
+            said = list(pool.map(lambda job: job.process.communicate(timeout=250 + 2 * rounds)[0], started))
         for job, line in zip(started, said):
             self.assertEqual(job.process.returncode, 0, line)
             allocations, refused, _, wrong, _, _, overtaken, _ = line.split()
@@ -320,7 +336,7 @@ class LastResort(JobsTest):
         self.assertEqual([job.pid for job in started if segment_exists(job.pid)], [])
 
     def test_eight_jobs_that_fill_the_device_in_turns(self):
-        for _, refused, _ in self.play(8, 10, 180, 1, BFC_WAIT="90"):
+        for _, refused, _ in self.play(8, 5, 180, 1, BFC_WAIT="90"):
             self.assertEqual(refused, 0)
 
     def test_who_frees_and_allocates_again_stands_behind_those_who_wait(self):
@@ -334,7 +350,7 @@ class LastResort(JobsTest):
 
     def test_three_jobs_at_a_full_device(self):
         """Contents are checked; who waits in vain frees what it has, and so all come to an end."""
-        for allocations, _, _ in self.play(3, int(ROUNDS), 50, 3, BFC_WAIT="3", SIM_MEMORY="128M"):
+        for allocations, _, _ in self.play(3, int(ROUNDS), 25, 3, BFC_WAIT="3600", SIM_MEMORY="64M"):
             self.assertGreater(allocations, int(ROUNDS))
 
     # ---- the text ----

@@ -99,6 +99,16 @@ Test(queue, who_has_not_looked_lately_is_not_there) {
     cr_expect_not(bfc_waiter_is_there(&waiter, waiter.seen_ns));
 }
 
+Test(queue, above_a_mib_the_driver_takes_pages) {
+    const uint64_t mib = 1 << 20;
+    cr_expect_eq(bfc_in_driver_pages(0), 0);
+    cr_expect_eq(bfc_in_driver_pages(mib), mib);
+    cr_expect_eq(bfc_in_driver_pages(mib + 1), 2 * mib);
+    cr_expect_eq(bfc_in_driver_pages(2 * mib), 2 * mib);
+    cr_expect_eq(bfc_in_driver_pages(25 * mib), 26 * mib);
+    cr_expect_eq(bfc_in_driver_pages(UINT64_MAX), UINT64_MAX);
+}
+
 Test(queue, what_a_job_was_told_is_forgotten_after_its_time) {
     static struct bfc_segment_header header;
     const uint64_t here[2] = {1, 2}, elsewhere[2] = {1, 3};
