@@ -139,10 +139,16 @@ static uint64_t free_on_device(const struct bfc_want *want) {
     return bfc_subtract_saturating(free_bytes, want->arena->left_to_others);
 }
 
+/* Even without what this process only caches. */
+static bool limit_is_in_the_way(const struct wait *wait) {
+    uint64_t over = bfc_want_limit_lacks(wait->want);
+    return over && over > ourselves(wait).cached;
+}
+
 /* What stands in its way is BFC_LIMIT, which other threads of this process have come to: then it is
  * not there for others, which are served, but keeps its place. */
 static bool steps_aside(struct wait *wait) {
-    bool aside = bfc_want_limit_lacks(wait->want), was = wait->aside;
+    bool aside = limit_is_in_the_way(wait), was = wait->aside;
     wait->aside = aside;
     if (!aside)
         return false;
@@ -224,11 +230,16 @@ static bool own_pool_has_it(const struct bfc_want *want) {
     return stats.largest_free >= want->bytes && stats.ready >= want->bytes;
 }
 
+/* With what they freed in several regions, which go back to the driver first. */
+static bool own_cache_suffices(const struct wait *wait) {
+    return bfc_want_device_lacks(wait->want) <= ourselves(wait).cached;
+}
+
 static bool try_again(const struct wait *wait) {
     struct bfc_want *want = wait->want;
     bool may_help = own_pool_has_it(want);
-    if (wait->turn.is_next && !bfc_want_limit_lacks(want))
-        may_help = may_help || !bfc_want_device_lacks(want) || others_gave(wait);
+    if (wait->turn.is_next && !limit_is_in_the_way(wait))
+        may_help = may_help || own_cache_suffices(wait) || others_gave(wait);
     if (!may_help)
         return false;
     bfc_upstream_take_turn(true);

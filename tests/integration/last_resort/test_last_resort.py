@@ -173,6 +173,40 @@ class LastResort(JobsTest):
         holder.go_on()
         self.assertEqual(job.results(), ["0"])
 
+    def until_it_waits_no_longer(self, job):
+        for _ in range(3000):
+            if not job.pool()["waiting"]:
+                return
+            time.sleep(0.01)
+        raise AssertionError("it still waits: " + job.said())
+
+    def test_what_other_threads_free_in_several_regions_serves_it(self):
+        """While another job keeps what it has."""
+        self.holder(100)
+        job = self.start("alloc", 60, "alloc", 60, "beside", 110, "wait", "free", "free", "wait", BFC_WAIT="3600")
+        self.assertEqual(job.until_ready(), ["0", "0"])
+        job.until_waiting(1)
+        job.go_on()
+        self.assertEqual(job.until_ready(), [])
+        self.until_it_waits_no_longer(job)
+        self.assertEqual(job.pool()["in_use"], 110 << 20)
+
+    def test_what_other_threads_free_below_its_own_limit_serves_it(self):
+        """It has come to BFC_LIMIT while it waited, and goes back below it."""
+        holder = self.holder(160)
+        job = self.start("beside", 150, "wait", "alloc", 30, "alloc", 30, "wait", "free", "free", "wait",
+                         BFC_LIMIT="200M", BFC_WAIT="3600")
+        self.assertEqual(job.until_ready(), [])
+        job.until_waiting(1)
+        job.go_on()
+        self.assertEqual(job.until_ready(), ["0", "0"])
+        time.sleep(0.2)  # some looks: it steps aside
+        job.go_on()
+        self.assertEqual(job.until_ready(), [])
+        holder.go_on()
+        self.until_it_waits_no_longer(job)
+        self.assertEqual(job.pool()["in_use"], 150 << 20)
+
     def test_a_dead_or_stopped_waiter_loses_its_turn(self):
         for number in (signal.SIGKILL, signal.SIGSTOP):
             with self.subTest(number=number):
