@@ -1,7 +1,6 @@
 /* Opening and closing tokens over a made-up driver: old drivers, refusals, lies. */
 #include <criterion/criterion.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "interpose/config/process.h"
@@ -305,17 +304,22 @@ static CUipcMemHandle token_of_pages(uint64_t offset) {
     return handle;
 }
 
-/* By a process that is gone, and has left its table. */
+/* By another process, which lives as long as the test. */
 static CUipcMemHandle foreign_token(uint64_t offset) {
     CUipcMemHandle handle = {0};
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
+    int told[2], held[2];
+    cr_assert_eq(pipe(told), 0);
+    cr_assert_eq(pipe(held), 0);
     if (fork() == 0) {
+        char none;
         handle = token_of_pages(offset);
-        _exit(write(ends[1], &handle, sizeof handle) != sizeof handle);
+        close(held[1]);
+        if (write(told[1], &handle, sizeof handle) != sizeof handle)
+            _exit(1);
+        /* Of an exporter that has ended any job may remove the table. */
+        _exit(read(held[0], &none, 1) != 0);
     }
-    cr_assert_eq(read(ends[0], &handle, sizeof handle), sizeof handle);
-    wait(NULL);
+    cr_assert_eq(read(told[0], &handle, sizeof handle), sizeof handle);
     return handle;
 }
 
