@@ -210,8 +210,7 @@ static void show_page_state(const struct bfc_segment_pool *pool, FILE *stream) {
     uint64_t backed = bfc_pages_backed(pages), ready = bfc_min(pages->ready, backed);
     label(stream, "");
     fprintf(stream, "%13sready to move %s, behind blocks %s", "",
-            bfc_bytes_text(ready, a, sizeof a),
-            bfc_bytes_text(backed - ready, b, sizeof b));
+            bfc_bytes_text(ready, a, sizeof a), bfc_bytes_text(backed - ready, b, sizeof b));
     if (pages->pinned)
         fprintf(stream, ", shown to others %s", bfc_bytes_text(pages->pinned, a, sizeof a));
     fputc('\n', stream);
