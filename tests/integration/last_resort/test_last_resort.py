@@ -370,7 +370,7 @@ class LastResort(JobsTest):
         self.assertEqual([job.pid for job in started if segment_exists(job.pid)], [])
 
     def test_eight_jobs_that_fill_the_device_in_turns(self):
-        for _, refused, _ in self.play(8, 5, 180, 1, BFC_WAIT="90"):
+        for _, refused, _ in self.play(8, 8, 45, 1, BFC_WAIT="90", SIM_MEMORY="64M"):
             self.assertEqual(refused, 0)
 
     def test_who_frees_and_allocates_again_stands_behind_those_who_wait(self):

@@ -194,11 +194,11 @@ class Moments(JobsTest):
     def spill(self, waiter, holder):
         """The same, but what the other one has stays. On a small device: meson has the C library fill the host's
         memory whenever it is freed."""
-        small = {"SIM_MEMORY": "32M", "BFC_SPILL": "25M"}
-        giver = self.start("alloc", 20, "wait", **{**small, **holder})
+        small = {"SIM_MEMORY": "8M", "BFC_SPILL": "6M"}
+        giver = self.start("alloc", 5, "wait", **{**small, **holder})
         giver.until_ready()
-        results = self.start("alloc", 25, "free", "alloc", 24, **small, **waiter).results()
-        self.assertEqual(self.start("alloc", 24, **small).results(), ["0"])
+        results = self.start("alloc", 6, "free", "alloc", 5, **small, **waiter).results()
+        self.assertEqual(self.start("alloc", 5, **small).results(), ["0"])
         giver.go_on()
         giver.process.wait(timeout=100)
         return results
