@@ -302,11 +302,15 @@ static bool has_pages(const struct picture *p) {
     return p->pages.addresses > 0;
 }
 
+#define GROWTH_ADVISED (1ULL << 30) /* of BFC_GROWTH_SIZE */
+
 /* Gaps and what could still be taken, were they one piece: as pages are. */
 static bool try_growth(struct text *text, const struct picture *p) {
     uint64_t room = bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
                             bfc_subtract_saturating(limit_of(p), p->own_reserved));
-    if (has_pages(p) || !p->cached || bfc_add_saturating(p->cached, room) < p->want->bytes)
+    const struct bfc_process *process = bfc_process_if_made();
+    if (has_pages(p) || !process || process->options.growth_size >= GROWTH_ADVISED || !p->cached ||
+        bfc_add_saturating(p->cached, room) < p->want->bytes)
         return false;
     add_text(
         text,
@@ -319,11 +323,13 @@ static bool try_growth(struct text *text, const struct picture *p) {
 static bool try_trim(struct text *text, const struct picture *p) {
     if (is_beyond_limit(p) || !p->cacher_cached || !device_would_have(p, p->cacher_cached))
         return false;
-    add_text(
-        text,
-        "bfcstat trim %d: what that process caches would have sufficed, but it did not give it "
-        "back (it is stopped, has BFC_YIELD=0, or caches it in pieces)\n",
-        (int)p->cacher);
+    const struct bfc_process *process = bfc_process_if_made();
+    bool asked =
+        process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
+    add_text(text, "bfcstat trim %d: what that process caches would have sufficed, but it %s\n",
+             (int)p->cacher,
+             asked ? "did not give it back (it is stopped, has BFC_YIELD=0, or caches it in pieces)"
+                   : "was not asked (by BFC_YIELD or BFC_LAST_RESORT here)");
     return true;
 }
 
@@ -510,7 +516,7 @@ static void add_pool(struct text *text, const struct bfc_segment_pool *section) 
                  100 * fragmentation, BYTES(section->fit.request));
     add_text(text, "\n");
     if (stats->out_of_memory || stats->retries)
-        add_text(text, "    %llu out of memory, %llu saved by giving memory back\n",
+        add_text(text, "    %llu out of memory, %llu saved by last resorts\n",
                  (unsigned long long)stats->out_of_memory, (unsigned long long)stats->retries);
 }
 

@@ -163,11 +163,12 @@ static char call_kind(enum bfc_event_kind kind) {
     return letters[kind];
 }
 
-/* As if the round before the last one had been seen: what the ring holds now is new. Numbers wrap
- * around, which the size of the ring divides. */
+/* As if the round before the last one had been seen: what the ring holds now is new. A slot that no
+ * event has come to yet waits for its first one. */
 static void begin_events(struct recording *recording, uint64_t next_event) {
     for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
-        uint64_t number = next_event - 1 - (next_event - 1 - slot) % BFC_EVENTS;
+        uint64_t number =
+            slot < next_event ? next_event - 1 - (next_event - 1 - slot) % BFC_EVENTS : slot;
         recording->seen[slot] = number + 1 - BFC_EVENTS;
     }
 }

@@ -369,7 +369,7 @@ static void draw_name(int line, const struct row *row) {
         snprintf(text, sizeof text, "%" PRId32 ", device %" PRId64 ": %s%s", row->job->header.pid,
                  pool->device, bfc_pool_is_host(pool) ? "host memory in place of " : "",
                  text_printable(pool->device_name, name, sizeof name));
-    if (fragmentation >= 0 && pool->stats.in_use)
+    if (fragmentation >= 0 && pool->stats.in_use && pool->stats.ready)
         snprintf(text + used, sizeof text - (size_t)used,
                  "; %s of ready cannot serve %s, largest free %s",
                  text_share(fragmentation, a, sizeof a),

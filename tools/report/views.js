@@ -244,6 +244,7 @@ const spaceWords = (number, pool, space) => {
 
 const holders = (pool, moment, most) => {
   const live = pool.blocks.at(moment).sort((a, b) => pool.blocks.bytes[b] - pool.blocks.bytes[a]);
+  if (!live.length) return [element("p", {class: "faint"}, "No block whose allocation was seen here.")];
   const rows = live.slice(0, most).map(i => element("tr", {}, cell(bytes(pool.blocks.bytes[i])), cell(count(pool.blocks.bytes[i])),
     cell(nameOfBlock(pool, i), ""), cell("from " + when(pool.blocks.from[i]), ""),
     cell(pool.blocks.to[i] === Infinity ? "not freed" : "for " + stretch(pool.blocks.to[i] - pool.blocks.from[i]), ""), cell(hex(pool.blocks.address[i]), "")));
@@ -427,7 +428,7 @@ document.getElementById("title").textContent = start.command;
 document.getElementById("about").textContent = [
   start.pid ? "process " + start.pid : "", typeof start.rank === "number" ? `rank ${start.rank} of ${start.ranks ?? "?"}` : "", start.job ? "job " + start.job : "",
   "bfcpreload " + start.library, byCalls ? `a trace, replayed: ${count(end?.at ?? 0)} calls; the clock counts calls` :
-  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${many(samples.length, "sample")}, from ${when(begun)} to ${when(lastAt)}`,
+  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${many(samples.length, "sample")}, ${begun === lastAt ? "at " + when(begun) : `from ${when(begun)} to ${when(lastAt)}`}`,
   end ? "" : "the recording is incomplete"].filter(Boolean).join(" · ");
 const numbers = [...pools.keys()].filter(number => number !== ALL_POOLS).sort((a, b) => a - b);
 if (numbers.length > 1) {

@@ -52,7 +52,7 @@ static const struct family families[] = {
     {"refusals_total", "counter", "Reservations that the device refused.", STATS(refusals), 1},
     {"release_calls_total", "counter", "Regions given back to the device.", STATS(release_calls),
      1},
-    {"retries_total", "counter", "Allocations saved by giving memory back.", STATS(retries), 1},
+    {"retries_total", "counter", "Allocations that a last resort saved.", STATS(retries), 1},
     {"out_of_memory_total", "counter", "Allocations that failed.", STATS(out_of_memory), 1},
     {"invalid_frees_total", "counter", "Double or interior frees.", STATS(invalid_frees), 1},
     {"fence_waits_total", "counter", "Waits of the pool for device work.", STATS(waits), 1},

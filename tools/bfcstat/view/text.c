@@ -176,6 +176,8 @@ static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream
         fputs("   the job has not measured it yet", stream);
     else if (pool->stats.in_use == 0)
         fputs("   nothing is in use", stream);
+    else if (pool->stats.ready == 0)
+        fputs("   nothing is ready", stream);
     else
         fprintf(stream, "   of the ready bytes cannot serve %s, the largest request lately",
                 bfc_bytes_text(pool->fit.request, figure, sizeof figure));
@@ -295,8 +297,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     show_waits(pool, stream);
     show_driver(pool, stream);
     show_count(stream, "out of memory", stats->out_of_memory);
-    fprintf(stream, "   and %s saved by giving memory back\n",
-            text_count(stats->retries, a, sizeof a));
+    fprintf(stream, "   and %s saved by last resorts\n", text_count(stats->retries, a, sizeof a));
     show_last_resorts(pool, stream);
     if (stats->invalid_frees) {
         show_count(stream, "invalid frees", stats->invalid_frees);
