@@ -172,6 +172,13 @@ static void draw_head(void) {
                              "WAIT/s", "OOM", "COMMAND", text, sizeof text));
 }
 
+/* Without the folder of the program, which would fill the column. */
+static const char *short_command(const char *command) {
+    const char *end = strchrnul(command, ' ');
+    const char *slash = memrchr(command, '/', (size_t)(end - command));
+    return slash ? slash + 1 : command;
+}
+
 static const char *command_text(const struct row *row, char *text, size_t size) {
     const struct bfc_waiter *waiter = job_waiter(row->job, row->index);
     char waiting[WAITER_TEXT], rank[24] = "", command[256];
@@ -179,7 +186,7 @@ static const char *command_text(const struct row *row, char *text, size_t size) 
         snprintf(rank, sizeof rank, "rank %" PRId32 ": ", row->job->header.rank);
     snprintf(text, size, "%s%s%s%s", waiter_text(waiter, waiting, sizeof waiting),
              waiter ? ": " : "", rank,
-             text_printable(row->job->header.command, command, sizeof command));
+             short_command(text_printable(row->job->header.command, command, sizeof command)));
     return text;
 }
 
