@@ -25,6 +25,7 @@
 #include "interpose/stats/segment.h"
 #include "interpose/watch/fragmentation.h"
 #include "interpose/watch/leaks.h"
+#include "interpose/who/libraries.h"
 #include "pool/pages.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"
@@ -414,6 +415,21 @@ static void add_pieces(struct text *text, const struct picture *p) {
                 : "");
 }
 
+/* Of all devices: a program's libraries seldom share one device and not another. */
+static void add_holders(struct text *text) {
+    enum { TOLD = 3 };
+    struct bfc_who_library largest[TOLD];
+    size_t count = bfc_who_libraries(largest, TOLD);
+    for (size_t i = 0; i < count; i++) {
+        const char *slash = strrchr(largest[i].path, '/');
+        const char *name = slash ? slash + 1 : largest[i].path;
+        add_text(text, "%s%s %s", i ? ", " : "  held by      ",
+                 *name ? name : program_invocation_short_name, BYTES((uint64_t)largest[i].bytes));
+    }
+    if (count)
+        add_text(text, " (bfcstat who has the call stacks)\n");
+}
+
 static void add_own(struct text *text, struct picture *p) {
     const struct bfc_pool_stats *stats = &p->stats;
     add_text(text, "  this process %s reserved", BYTES(stats->reserved));
@@ -424,6 +440,7 @@ static void add_own(struct text *text, struct picture *p) {
              BYTES(stats->deferred));
     add_pieces(text, p);
     add_host_memory(text, p);
+    add_holders(text);
     add_map(text, p->want->arena->pool, stats->reserved);
 }
 

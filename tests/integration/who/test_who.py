@@ -5,6 +5,7 @@ usage: test_who.py LIBRARY BFCSTAT HOLDER STRIPPED PLUGIN
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -91,6 +92,16 @@ class Native(unittest.TestCase):
         self.assertLess(abs(small["bytes"] - 64 * MIB), 6 * small["bytes_error"])
         self.assertGreater(small["bytes_error"], 0)
         self.assertLess(small["samples"], 1024)
+
+    def test_out_of_memory_tells_who_holds_it(self):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="300M", PLUGIN=PLUGIN)
+        for stacks in "all", "off":
+            done = subprocess.run([HOLDER, "plain"], env=dict(env, BFC_STACKS=stacks), text=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.count("out of memory"), 1, done.stderr)
+            told = rf"\n  held by +{re.escape(os.path.basename(HOLDER))} 300 MiB \(bfcstat who has the call stacks\)\n"
+            self.assertEqual(bool(re.search(told, done.stderr)), stacks == "all", done.stderr)
 
     def test_depth(self):
         site = self.look("deep", "site_deep")[0]

@@ -1,0 +1,70 @@
+/* Adding the sites up by library. */
+#include "interpose/who/libraries.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "interpose/who/take_stack.h"
+#include "interpose/who/who.h"
+
+/* More are not told apart: they count for nothing, and are not the largest of a real program. */
+enum { MOST_LIBRARIES = 128 };
+
+static const char *path_of(const struct bfc_who_frame *frame) {
+    return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
+}
+
+/* Which only hand the call on. */
+static bool is_between(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strncmp(name, "libcuda", strlen("libcuda")) == 0 ||
+           strncmp(name, "libffi", strlen("libffi")) == 0;
+}
+
+static const char *library_of(const struct bfc_who_site *site) {
+    const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
+    uint32_t i = 0;
+    while (i < site->native && is_between(path_of(&frames[i])))
+        i++;
+    return i < site->native ? path_of(&frames[i]) : "";
+}
+
+static size_t add_site(struct bfc_who_library *libraries, size_t count,
+                       const struct bfc_who_site *site) {
+    const char *path = library_of(site);
+    size_t i = 0;
+    while (i < count && strcmp(libraries[i].path, path) != 0)
+        i++;
+    if (i == count && count < MOST_LIBRARIES)
+        libraries[count++] = (struct bfc_who_library){.path = path};
+    if (i < count)
+        libraries[i].bytes += site->live_bytes;
+    return count;
+}
+
+/* Takes the largest out. */
+static struct bfc_who_library take_largest(struct bfc_who_library *libraries, size_t count) {
+    struct bfc_who_library *largest = libraries;
+    for (size_t i = 1; i < count; i++)
+        if (libraries[i].bytes > largest->bytes)
+            largest = &libraries[i];
+    struct bfc_who_library taken = *largest;
+    largest->bytes = 0;
+    return taken;
+}
+
+size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most) {
+    struct bfc_who_library libraries[MOST_LIBRARIES];
+    struct bfc_who_header header;
+    size_t count = 0, told = 0;
+    if (!bfc_who_bring_up_to_date(&header))
+        return 0;
+    pool_lock(&bfc_who_lock);
+    for (size_t i = 0; i < bfc_sites.site_count; i++)
+        if (bfc_sites.sites[i].live_bytes > 0)
+            count = add_site(libraries, count, &bfc_sites.sites[i]);
+    pool_unlock(&bfc_who_lock);
+    for (; told < most && told < count; told++)
+        largest[told] = take_largest(libraries, count);
+    return told;
+}
