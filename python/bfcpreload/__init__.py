@@ -18,8 +18,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Iterator, List, Optional, Union
 
-__all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "is_loaded", "record", "snapshot",
-           "stats", "trim", "who"]
+from bfcpreload.installed import library, tool
+
+__all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "is_loaded", "library", "record",
+           "snapshot", "stats", "tool", "trim", "who"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -45,17 +47,17 @@ class _Stats(ctypes.Structure):
         "out_of_memory")]
 
 
-def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(None)
-    if not hasattr(library, "bfc_interface"):
+def _loaded() -> ctypes.CDLL:
+    loaded = ctypes.CDLL(None)
+    if not hasattr(loaded, "bfc_interface"):
         raise Error("this process runs without libbfcpreload.so: start it with bfcrun, or with "
                     "LD_PRELOAD, or give the id of a process that does")
-    library.bfc_trim.restype = ctypes.c_size_t
-    library.bfc_trim.argtypes = [ctypes.c_size_t]
-    library.bfc_snapshot.restype = ctypes.c_long
-    library.bfc_snapshot.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t,
+    loaded.bfc_trim.restype = ctypes.c_size_t
+    loaded.bfc_trim.argtypes = [ctypes.c_size_t]
+    loaded.bfc_snapshot.restype = ctypes.c_long
+    loaded.bfc_snapshot.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t,
                                      ctypes.c_size_t]
-    return library
+    return loaded
 
 
 def is_loaded() -> bool:
@@ -68,9 +70,10 @@ def is_loaded() -> bool:
 
 def _bfcstat() -> str:
     found = os.environ.get("BFCSTAT") or shutil.which("bfcstat")
-    if not found:
-        raise Error("bfcstat is not on PATH: install bfcpreload, or set BFCSTAT to its path")
-    return found
+    try:
+        return found or tool("bfcstat")
+    except FileNotFoundError:
+        raise Error("bfcstat is not on PATH: install bfcpreload, or set BFCSTAT to its path") from None
 
 
 def _environment() -> dict:
@@ -158,7 +161,7 @@ def stats(pid: Optional[int] = None, device: int = -1) -> Stats:
     if pid is not None:
         return _stats_of(pid, device)
     found = _Stats()
-    _library().bfc_stats(ctypes.c_int(device), ctypes.byref(found),
+    _loaded().bfc_stats(ctypes.c_int(device), ctypes.byref(found),
                          ctypes.c_size_t(ctypes.sizeof(found)))
     return Stats(**{f.name: getattr(found, f.name) for f in fields(Stats)})
 
@@ -187,7 +190,7 @@ _STATES = ("in use", "free", "pending")
 
 def snapshot(device: int = -1) -> List[Block]:
     """All blocks of this process's pools, each pool's in address order."""
-    library, size, most = _library(), ctypes.sizeof(_Block), 0
+    library, size, most = _loaded(), ctypes.sizeof(_Block), 0
     while True:
         blocks = (_Block * most)()
         count = library.bfc_snapshot(device, blocks if most else None, most, size)
@@ -208,7 +211,7 @@ def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
     if size is not None and not 0 < size <= most:
         raise ValueError(f"size: {size}; accepted are 1 and more, or None for all")
     if pid is None:
-        return _library().bfc_trim(most if size is None else size)
+        return _loaded().bfc_trim(most if size is None else size)
     before = stats(pid).reserved
     _ask("trim", *([] if size is None else [f"--bytes={size}"]), str(pid))
     return max(0, before - stats(pid).reserved)
@@ -281,7 +284,7 @@ def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
 
     With `seconds`: what changes in that time. BFC_STACKS says how exact it is."""
     if pid is None:
-        _library()
+        _loaded()
     options = [] if seconds is None else [f"--diff={seconds}"]
     answer = json.loads(_ask("who", "--json", *options, str(os.getpid() if pid is None else pid)))
     return Who(pid=answer["pid"], stacks=answer["stacks"], bytes=answer["all"]["bytes"],
@@ -297,7 +300,7 @@ def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
 def record(path: PathLike, pid: Optional[int] = None, interval: float = 0.25) -> Iterator[None]:
     """Records samples of a job into a file while the body runs, for bfcstat report."""
     if pid is None:
-        _library()
+        _loaded()
     command = [_bfcstat(), "record", "-o", os.fspath(path), f"--interval={interval}",
                str(os.getpid() if pid is None else pid)]
     recorder = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL,

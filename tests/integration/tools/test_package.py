@@ -17,6 +17,14 @@ assert cuda.cuCtxSetCurrent(context) == 0
 for _ in range(1000):
     assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), 1 << 20) == 0 and cuda.cuMemFree_v2(pointer) == 0
 """
+MODULE = PROGRAM + """
+import os
+import bfcpreload
+stats = bfcpreload.stats()
+assert (stats.allocations, stats.in_use) == (1000, 0), stats
+assert bfcpreload.stats(os.getpid()).allocations == 1000
+assert bfcpreload.library() in open("/proc/self/maps").read()
+"""
 
 
 def run(*command, **changes):
@@ -35,6 +43,7 @@ def install(wheel, folder):
         run(python, *pip, wheel)
         assert run(python, "-m", "bfcpreload", "library").strip().startswith(folder)
         assert run(python, "-m", "bfcpreload", "run", "--version").startswith("bfcrun ")
+        run(python, "-m", "bfcpreload", "run", python, "-c", MODULE, LD_LIBRARY_PATH=SIM)
     else:
         run(sys.executable, *pip, "--prefix", folder, wheel)
     (bfcrun,) = glob.glob(folder + "/**/bin/bfcrun", recursive=True)

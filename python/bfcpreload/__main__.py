@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bfcpreload import library, tool
+from bfcpreload.installed import library, tool
 
 COMMANDS = ("run", "stat", "plan", "replay")
 

@@ -1,21 +1,18 @@
-"""bfcpreload: a caching device allocator for unmodified CUDA programs, to be preloaded.
-
-    bfcrun python train.py            or            python -m bfcpreload run python train.py
-"""
+"""Where pip put the files of this package."""
 
 import os
 import sysconfig
+from typing import Iterator
 
-__all__ = ["library", "tool"]
 
-
-def _places(folder):
+def _places(folder: str) -> Iterator[str]:
     """Where pip puts files of this package: the environment's prefix, or the user's."""
-    for scheme in (sysconfig.get_default_scheme(), "posix_prefix", "posix_user"):
+    default = getattr(sysconfig, "get_default_scheme", lambda: "posix_prefix")  # from Python 3.10 on
+    for scheme in (default(), "posix_prefix", "posix_user"):
         yield os.path.normpath(os.path.join(sysconfig.get_path("scripts", scheme), "..", folder))
 
 
-def _find(folder, name):
+def _find(folder: str, name: str) -> str:
     for place in _places(folder):
         path = os.path.join(place, name)
         if os.path.exists(path):
@@ -23,11 +20,11 @@ def _find(folder, name):
     raise FileNotFoundError(f"{name} was not installed with this package")
 
 
-def library():
+def library() -> str:
     """The path of libbfcpreload.so, for LD_PRELOAD."""
     return _find("lib/bfcpreload", "libbfcpreload.so")
 
 
-def tool(name):
+def tool(name: str) -> str:
     """The path of bfcrun, bfcstat, bfcplan or bfcreplay."""
     return _find("bin", name)
