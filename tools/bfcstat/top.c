@@ -215,7 +215,10 @@ static int draw_rows(int line, int most) {
     size_t first = top.selected >= (size_t)most ? top.selected - (size_t)most + 1 : 0;
     for (size_t i = first; i < top.row_count && i < first + (size_t)most; i++)
         draw_row(line++, &top.rows[i], i == top.selected);
-    if (top.row_count == 0)
+    if (top.row_count == 0 && top.findings.refused_count)
+        mvprintw(line++, 0, "no jobs with pools that can be read; `bfcstat` says of %zu why",
+                 top.findings.refused_count);
+    else if (top.row_count == 0)
         mvprintw(line++, 0, "no jobs with pools");
     return line;
 }
