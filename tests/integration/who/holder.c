@@ -16,7 +16,11 @@
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
-#define SITE __attribute__((noinline, noclone))
+#ifdef __clang__
+#define SITE __attribute__((noinline))
+#else
+#define SITE __attribute__((noinline, noclone)) /* its name stays as it is */
+#endif
 
 static CUcontext shared;
 
