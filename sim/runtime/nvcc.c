@@ -4,24 +4,12 @@
 // of its kernels is wanted, and refuses it, as a device without a fitting image does, unless
 // SIM_KERNELS=skip. Of an image that was unregistered the record stays, so that addresses lead
 // nowhere wrong. Look-up is O(1) on average. Thread-safe.
+#include "sim/runtime/nvcc.h"
 #include "sim/runtime/runtime.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-char __cudaInitModule(void **handle);
-cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *host);
-void **__cudaRegisterFatBinary(void *image);
-void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid_size,
-                            int *warp);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
-                       size_t size, int constant, int global);
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 
 // Its address is the handle that the program holds.
 struct image {

@@ -2,18 +2,12 @@
 // kernels launch in order, take time and touch nothing. Without it they are refused (kernels.c).
 // And what is not modelled is counted by its name.
 #include "sim/border/stats.h"
+#include "sim/runtime/nvcc.h"
 #include "sim/tests/check.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <string.h>
-
-void **__cudaRegisterFatBinary(void *image);
-void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid_size,
-                            int *warp);
 
 static const unsigned fat[16] = {0xba55ed50}, wrapper[6] = {0x466243b1, 1};
 static const char elf[64] = "\177ELF", ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
