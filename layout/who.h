@@ -15,7 +15,11 @@
 #ifndef BFC_LAYOUT_WHO_H
 #define BFC_LAYOUT_WHO_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "base/file_name.h"
 
 /* "BFCWHO" and a byte order tag. */
 #define BFC_WHO_MAGIC UINT64_C(0x01024f4857434642)
@@ -63,6 +67,15 @@ struct bfc_who_object {
     uint32_t path;       /* offset in the texts; empty: the executable */
     uint32_t zero;
 };
+
+/* Whether a loaded object, by its path, only hands calls on: what is allocated is its caller's. */
+static inline bool bfc_who_hands_on(const char *path) {
+    static const char *const names[] = {"libcudart", "libcuda.so", "libffi"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(bfc_file_name(path), names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
 
 _Static_assert(sizeof(struct bfc_who_header) == 96, "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_who_site) == 72, "no padding");

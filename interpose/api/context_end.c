@@ -13,8 +13,8 @@
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
 #include "interpose/fences/fences.h"
-#include "interpose/ipc/export_handle.h"
 #include "interpose/ipc/imports.h"
+#include "interpose/pointers/export_handle.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
 

@@ -6,8 +6,8 @@
 #include "interpose/api/open.h"
 #include "interpose/context/capture.h"
 #include "interpose/host/thread_exit.h"
+#include "interpose/last_resort/last_resort.h"
 #include "interpose/reuse/allocate.h"
-#include "interpose/watch/last_resort.h"
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;
 

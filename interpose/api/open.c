@@ -4,9 +4,9 @@
 #include "interpose/api/context_end.h"
 #include "interpose/api/make_arena.h"
 #include "interpose/context/green.h"
+#include "interpose/last_resort/announce.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/stats/segment.h"
-#include "interpose/watch/announce.h"
 #include "interpose/watch/helper.h"
 
 void bfc_open_segment(const struct bfc_process *process) {

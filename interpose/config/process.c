@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/file_name.h"
 #include "interpose/config/fork_check.h"
 #include "interpose/config/roads.h"
 #include "interpose/config/settings_file.h"
@@ -62,10 +63,8 @@ static void print_complaints(const struct bfc_process *process, struct complaint
 static bool executable_matches(const char *patterns) {
     char *path = bfc_scratch_begin(PATH_MAX);
     bool matches = false;
-    if (path && readlink("/proc/self/exe", path, PATH_MAX - 1) > 0) {
-        const char *slash = strrchr(path, '/');
-        matches = bfc_patterns_match(patterns, slash ? slash + 1 : path);
-    }
+    if (path && readlink("/proc/self/exe", path, PATH_MAX - 1) > 0)
+        matches = bfc_patterns_match(patterns, bfc_file_name(path));
     bfc_scratch_end(path, PATH_MAX);
     if (matches)
         return true;

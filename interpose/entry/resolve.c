@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "interpose/config/roads.h"
 #include "interpose/driver/driver.h"
 #include "interpose/entry/binding.h"
@@ -189,9 +190,7 @@ static void note_hook(const char *name) {
  */
 static bool patches_code(const void *caller) {
     const struct link_map *object = bfc_object_of(caller);
-    const char *slash = object ? strrchr(object->l_name, '/') : NULL;
-    const char *file = slash ? slash + 1 : object ? object->l_name : "";
-    return strncmp(file, "libucm", strlen("libucm")) == 0;
+    return object && strncmp(bfc_file_name(object->l_name), "libucm", strlen("libucm")) == 0;
 }
 
 /* The driver's own function, where the look-up would find its hook; NULL: it would not. */

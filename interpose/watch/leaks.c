@@ -4,40 +4,17 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/compiler.h"
+#include "base/file_name.h"
+#include "interpose/config/message.h"
 #include "interpose/host/c_library.h"
-#include "interpose/host/quiet.h"
-#include "interpose/host/scratch.h"
 #include "interpose/who/frees.h"
 #include "interpose/who/take_stack.h"
 #include "interpose/who/who.h"
 
-enum { SHOWN_SITES = 50, TEXT = 1 << 18 };
-
-struct text {
-    size_t used;
-    char bytes[TEXT];
-};
-
-static PRINTF_LIKE(2, 3) void add(struct text *text, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    size_t room = sizeof text->bytes - text->used;
-    int length = vsnprintf(text->bytes + text->used, room, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        text->used += (size_t)length < room ? (size_t)length : room - 1;
-}
-
-static const char *file_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
+enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };
 
 /* ---- frames ---- */
 
@@ -49,45 +26,45 @@ static bool find_function(const struct bfc_who_object *object, uint64_t address,
            (uint64_t)info->dli_fbase == object->start;
 }
 
-static void add_native(struct text *text, const struct bfc_who_frame *frame) {
+static void add_native(struct bfc_message *message, const struct bfc_who_frame *frame) {
     Dl_info info;
     if (frame->object == 0) {
-        add(text, "    0x%" PRIx64 " (no file)\n", frame->place);
+        bfc_message_add(message, "    0x%" PRIx64 " (no file)\n", frame->place);
         return;
     }
     const struct bfc_who_object *object = &bfc_sites.objects[frame->object - 1];
     const char *path = bfc_sites.texts + object->path;
-    const char *file = *path ? file_of(path) : program_invocation_short_name;
+    const char *file = *path ? bfc_file_name(path) : program_invocation_short_name;
     if (find_function(object, object->start + frame->place, &info))
-        add(text, "    %s (%s+0x%" PRIx64 ")\n", info.dli_sname, file, frame->place);
+        bfc_message_add(message, "    %s (%s+0x%" PRIx64 ")\n", info.dli_sname, file, frame->place);
     else
-        add(text, "    %s+0x%" PRIx64 "\n", file, frame->place);
+        bfc_message_add(message, "    %s+0x%" PRIx64 "\n", file, frame->place);
 }
 
 static bool is_interpreter(const struct bfc_who_frame *frame) {
     if (frame->object == 0)
         return false;
     const char *path = bfc_sites.texts + bfc_sites.objects[frame->object - 1].path;
-    const char *file = *path ? file_of(path) : program_invocation_short_name;
+    const char *file = *path ? bfc_file_name(path) : program_invocation_short_name;
     return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
 }
 
 /* Python's functions stand in place of the interpreter's. */
-static void add_stack(struct text *text, uint32_t index) {
+static void add_stack(struct bfc_message *message, uint32_t index) {
     const struct bfc_who_site *site = &bfc_sites.sites[index];
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
     for (uint32_t i = 0; i < site->native; i++) {
         if (site->python && is_interpreter(&frames[i]))
             break;
-        add_native(text, &frames[i]);
+        add_native(message, &frames[i]);
     }
     for (uint32_t i = 0; i < site->python; i++) {
         const struct bfc_who_frame *frame = &frames[site->native + i];
-        add(text, "    %s (%s:%" PRIu64 ")\n", bfc_sites.texts + frame->object,
-            file_of(bfc_sites.texts + frame->file), frame->place);
+        bfc_message_add(message, "    %s (%s:%" PRIu64 ")\n", bfc_sites.texts + frame->object,
+                        bfc_file_name(bfc_sites.texts + frame->file), frame->place);
     }
     if (site->native + site->python == 0)
-        add(text, "    (its stack could not be walked, or there was no room)\n");
+        bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
 }
 
 /* ---- what is told ---- */
@@ -107,7 +84,7 @@ static uint32_t next_largest(double bytes, uint32_t last) {
     return best;
 }
 
-static void add_leaks(struct text *text) {
+static void add_leaks(struct bfc_message *message) {
     double bytes = 0, blocks = 0;
     unsigned sites = 0, shown = 0;
     for (size_t i = 0; i < bfc_sites.site_count; i++) {
@@ -115,46 +92,47 @@ static void add_leaks(struct text *text) {
         blocks += bfc_sites.sites[i].live_blocks;
         sites += bfc_sites.sites[i].live_samples != 0;
     }
-    add(text, "bfcpreload: not freed: %s in %.0f blocks, from %u sites\n",
-        BFC_BYTES((uint64_t)bytes), blocks, sites);
+    bfc_message_add(message, "bfcpreload: not freed: %s in %.0f blocks, from %u sites\n",
+                    BFC_BYTES((uint64_t)bytes), blocks, sites);
     double last_bytes = 0x1p63;
     for (uint32_t i = 0; shown < SHOWN_SITES && (i = next_largest(last_bytes, i)); shown++) {
         const struct bfc_who_site *site = &bfc_sites.sites[i];
         last_bytes = site->live_bytes;
-        add(text, "  %s in %.0f blocks, allocated at\n", BFC_BYTES((uint64_t)site->live_bytes),
-            site->live_blocks);
-        add_stack(text, i);
+        bfc_message_add(message, "  %s in %.0f blocks, allocated at\n",
+                        BFC_BYTES((uint64_t)site->live_bytes), site->live_blocks);
+        add_stack(message, i);
     }
     if (shown < sites)
-        add(text, "  and %u more sites\n", sites - shown);
+        bfc_message_add(message, "  and %u more sites\n", sites - shown);
 }
 
-static void add_refused(struct text *text) {
+static void add_refused(struct bfc_message *message) {
     const struct bfc_refused_free *refused;
     size_t count = bfc_who_refused_frees(&refused);
     for (size_t i = 0; i < count; i++) {
-        add(text, "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " times, at\n",
-            refused[i].address, refused[i].times);
-        add_stack(text, refused[i].site);
+        bfc_message_add(message,
+                        "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " times, at\n",
+                        refused[i].address, refused[i].times);
+        add_stack(message, refused[i].site);
         if (refused[i].freed_at) {
-            add(text, "  which was freed before at\n");
-            add_stack(text, refused[i].freed_at);
+            bfc_message_add(message, "  which was freed before at\n");
+            add_stack(message, refused[i].freed_at);
         }
     }
 }
 
 void bfc_leaks_tell(void) {
     struct bfc_who_header header;
-    struct text *text = bfc_scratch_begin(sizeof *text);
-    if (text && bfc_who_bring_up_to_date(&header)) {
+    struct bfc_message *message = bfc_message_begin(MESSAGE);
+    if (!message)
+        return;
+    if (bfc_who_bring_up_to_date(&header)) {
         pool_lock(&bfc_who_lock);
-        add_leaks(text);
-        add_refused(text);
+        add_leaks(message);
+        add_refused(message);
         pool_unlock(&bfc_who_lock);
-    } else if (text) {
-        add(text, "bfcpreload: not freed: nothing was allocated\n");
+    } else {
+        bfc_message_add(message, "bfcpreload: not freed: nothing was allocated\n");
     }
-    if (text)
-        bfc_quiet_write(text->bytes, text->used);
-    bfc_scratch_end(text, sizeof *text);
+    bfc_message_end(message);
 }

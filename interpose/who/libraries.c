@@ -7,24 +7,18 @@
 #include "interpose/who/take_stack.h"
 #include "interpose/who/who.h"
 
-/* More are not told apart: they count for nothing, and are not the largest of a real program. */
-enum { MOST_LIBRARIES = 128 };
+/* More are not told apart: they count for nothing, and are not the largest of a real program. The
+ * thread's stack may be the smallest there is. */
+enum { MOST_LIBRARIES = 32 };
 
 static const char *path_of(const struct bfc_who_frame *frame) {
     return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
 }
 
-/* Which only hand the call on. */
-static bool is_between(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return strncmp(name, "libcuda", strlen("libcuda")) == 0 ||
-           strncmp(name, "libffi", strlen("libffi")) == 0;
-}
-
 static const char *library_of(const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
     uint32_t i = 0;
-    while (i < site->native && is_between(path_of(&frames[i])))
+    while (i < site->native && bfc_who_hands_on(path_of(&frames[i])))
         i++;
     return i < site->native ? path_of(&frames[i]) : "";
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "base/shared_folder.h"
 
 #define CONTAINER_ID 64u /* hexadecimal digits */
@@ -168,8 +169,7 @@ static void name_program(const struct bfc_job *job, const char *pid,
     if (!name[0])
         snprintf(name, sizeof name, "%s", job->header.command);
     name[strcspn(name, pid ? "\n" : " ")] = '\0';
-    const char *slash = strrchr(name, '/');
-    snprintf(identity->comm, sizeof identity->comm, "%.15s", slash ? slash + 1 : name);
+    snprintf(identity->comm, sizeof identity->comm, "%.15s", bfc_file_name(name));
 }
 
 static void name_user(uint32_t uid, struct job_identity *identity) {

@@ -1,7 +1,7 @@
 /* Notes on blocks. */
 #include <criterion/criterion.h>
 
-#include "interpose/ipc/block_attributes.h"
+#include "interpose/pointers/block_attributes.h"
 
 static const char first, second; /* arenas */
 

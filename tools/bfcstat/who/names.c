@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
+
 bool who_names_begin(struct who_names *names, const struct bfc_who *who, int pid) {
     char link[64];
     *names = (struct who_names){.who = who, .pid = pid};
@@ -47,11 +49,6 @@ static struct symbols *symbols_of(struct who_names *names, uint32_t object) {
     return names->symbols[object - 1];
 }
 
-const char *who_file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- frames ---- */
 
 static bool begins_with(const char *text, const char *begin) {
@@ -59,7 +56,7 @@ static bool begins_with(const char *text, const char *begin) {
 }
 
 static bool is_interpreter(const char *path) {
-    const char *name = who_file_name(path);
+    const char *name = bfc_file_name(path);
     return begins_with(name, "python") || begins_with(name, "libpython");
 }
 
@@ -92,25 +89,18 @@ size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struc
     return count;
 }
 
-/* Which only hand the call on. */
-static bool is_between(const char *path) {
-    const char *name = who_file_name(path);
-    return begins_with(name, "libcudart") || begins_with(name, "libcuda.so") ||
-           begins_with(name, "libffi");
-}
-
 const char *who_library(struct who_names *names, const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = names->who->frames + site->first;
     for (uint32_t i = 0; i < site->native; i++) {
         const char *path = path_of(names, frames[i].object);
-        if (!is_between(path))
+        if (!bfc_who_hands_on(path))
             return path;
     }
     return "";
 }
 
 char *who_line_text(const struct who_line *line, char *text, size_t size) {
-    const char *file = who_file_name(line->file);
+    const char *file = bfc_file_name(line->file);
     if (line->line)
         snprintf(text, size, "%s (%s:%" PRIu64 ")", line->function, file, line->line);
     else if (line->function)

@@ -39,9 +39,6 @@ size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struc
 /* The library, or program, that called CUDA: its path; "" where it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* A path's last part. */
-const char *who_file_name(const char *path);
-
 /* "function (file:line)" and its like; cut off at `size` bytes; returns `text`. */
 char *who_line_text(const struct who_line *line, char *text, size_t size);
 

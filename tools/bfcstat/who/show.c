@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file_name.h"
 #include "tools/text/json_writer.h"
 #include "tools/text/text.h"
 
@@ -55,7 +56,7 @@ static void show_libraries(const struct who_sums *sums, FILE *stream) {
     struct text_table table = begin_table(sums, "LIBRARY");
     for (size_t i = 0; i < sums->library_count; i++) {
         char name[256];
-        const char *file = who_file_name(sums->libraries[i].library);
+        const char *file = bfc_file_name(sums->libraries[i].library);
         text_printable(*file ? file : "unknown", name, sizeof name);
         add_row(&table, sums, &sums->libraries[i], name);
     }
@@ -200,7 +201,7 @@ void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *s
 static void print_frame(const struct who_line *line, FILE *stream) {
     char text[LINE_TEXT], shown[LINE_TEXT];
     if (line->function && !line->line)
-        snprintf(text, sizeof text, "%s`%s", who_file_name(line->file), line->function);
+        snprintf(text, sizeof text, "%s`%s", bfc_file_name(line->file), line->function);
     else
         who_line_text(line, text, sizeof text);
     text_printable(text, shown, sizeof shown);

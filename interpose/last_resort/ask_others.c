@@ -1,13 +1,13 @@
 /* Asking others for memory: how much is lacking, and who may have it. */
-#include "interpose/watch/ask_others.h"
+#include "interpose/last_resort/ask_others.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
+#include "interpose/last_resort/yield.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/watch/yield.h"
 #include "segment/queue.h"
 
 /* Where nothing seems to be lacking the driver knows better. */

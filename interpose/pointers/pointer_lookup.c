@@ -1,5 +1,5 @@
 /* What a pointer points into. */
-#include "interpose/ipc/pointer_lookup.h"
+#include "interpose/pointers/pointer_lookup.h"
 
 #include "interpose/arena/leaving.h"
 #include "interpose/config/process.h"

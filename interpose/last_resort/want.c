@@ -1,5 +1,5 @@
 /* An allocation that its pool could not serve. */
-#include "interpose/watch/want.h"
+#include "interpose/last_resort/want.h"
 
 #include "base/atomic.h"
 #include "base/numbers.h"

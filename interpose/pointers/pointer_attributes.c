@@ -1,13 +1,13 @@
 /* Answers about pointers. */
-#include "interpose/ipc/pointer_attributes.h"
+#include "interpose/pointers/pointer_attributes.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #include "interpose/driver/current.h"
-#include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
-#include "interpose/ipc/pointer_lookup.h"
+#include "interpose/pointers/block_attributes.h"
+#include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
 #include "pool/pages.h"
 

@@ -6,7 +6,7 @@
 #ifndef BFC_INTERPOSE_ASK_OTHERS_H
 #define BFC_INTERPOSE_ASK_OTHERS_H
 
-#include "interpose/watch/want.h"
+#include "interpose/last_resort/want.h"
 
 bool bfc_ask_contexts(struct bfc_want *want);
 bool bfc_ask_jobs(struct bfc_want *want);

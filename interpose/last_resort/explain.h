@@ -1,13 +1,11 @@
 /*
- * The job's messages on standard error: why an allocation failed, and a summary at exit.
- *
- * Each is one write, so that texts of several processes do not mix. With BFC_LOG=off there are
+ * The job's message on standard error that says why an allocation failed. With BFC_LOG=off there is
  * none.
  */
 #ifndef BFC_INTERPOSE_EXPLAIN_H
 #define BFC_INTERPOSE_EXPLAIN_H
 
-#include "interpose/watch/want.h"
+#include "interpose/last_resort/want.h"
 
 /*
  * An allocation is about to fail with CUDA_ERROR_OUT_OF_MEMORY: says who holds what, which limit

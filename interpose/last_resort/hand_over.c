@@ -1,13 +1,13 @@
 /* Handing over what an earlier allocation in another job waits for. */
-#include "interpose/watch/hand_over.h"
+#include "interpose/last_resort/hand_over.h"
 
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/host/background.h"
+#include "interpose/last_resort/rounding.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/watch/rounding.h"
 #include "segment/figures.h"
 #include "segment/queue.h"
 

@@ -1,5 +1,5 @@
 /* Exporting pooled blocks. */
-#include "interpose/ipc/export_handle.h"
+#include "interpose/pointers/export_handle.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
-#include "interpose/ipc/block_attributes.h"
 #include "interpose/ipc/imports.h"
 #include "interpose/ipc/page_exports.h"
 #include "interpose/ipc/page_server.h"
-#include "interpose/ipc/pointer_attributes.h"
-#include "interpose/ipc/pointer_lookup.h"
 #include "interpose/ipc/token_table.h"
+#include "interpose/pointers/block_attributes.h"
+#include "interpose/pointers/pointer_attributes.h"
+#include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
 
 bool bfc_has_exported_native;

@@ -2,7 +2,7 @@
 #ifndef BFC_INTERPOSE_WAIT_H
 #define BFC_INTERPOSE_WAIT_H
 
-#include "interpose/watch/want.h"
+#include "interpose/last_resort/want.h"
 
 /*
  * A rung of the ladder (last_resort.h): stands in the queue of the device (segment/queue.h) until

@@ -1,5 +1,5 @@
 /* By how much the driver rounds up what pools take from it. */
-#include "interpose/watch/rounding.h"
+#include "interpose/last_resort/rounding.h"
 
 #include "base/numbers.h"
 #include "interpose/arena/region_map.h"

@@ -1,5 +1,5 @@
 /* Block attributes: chains in a table that doubles. */
-#include "interpose/ipc/block_attributes.h"
+#include "interpose/pointers/block_attributes.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* The ladder: one table, one function a rung. */
-#include "interpose/watch/last_resort.h"
+#include "interpose/last_resort/last_resort.h"
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "interpose/config/process.h"
+#include "interpose/last_resort/ask_others.h"
+#include "interpose/last_resort/explain.h"
+#include "interpose/last_resort/wait.h"
 #include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
-#include "interpose/watch/ask_others.h"
-#include "interpose/watch/explain.h"
-#include "interpose/watch/wait.h"
 
 static bool spill(struct bfc_want *want) {
     struct bfc_arena *host =

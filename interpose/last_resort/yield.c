@@ -6,7 +6,7 @@
  * What stands in a segment is another process's word: sizes are compared with our own constants,
  * and all that is believed is how much to ask for.
  */
-#include "interpose/watch/yield.h"
+#include "interpose/last_resort/yield.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* Telling other jobs what is waited for. */
-#include "interpose/watch/announce.h"
+#include "interpose/last_resort/announce.h"
 
 #include <string.h>
 #include <sys/mman.h>

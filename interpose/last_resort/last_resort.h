@@ -8,7 +8,7 @@
 #ifndef BFC_INTERPOSE_LAST_RESORT_H
 #define BFC_INTERPOSE_LAST_RESORT_H
 
-#include "interpose/watch/want.h"
+#include "interpose/last_resort/want.h"
 
 /*
  * Climbs the rungs that BFC_LAST_RESORT leaves in force until the allocation is served; only for

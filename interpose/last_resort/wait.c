@@ -7,7 +7,7 @@
  * memory that no pool has. The others only look whether it is their turn. Who dies or is stopped
  * leaves the queue by no longer looking.
  */
-#include "interpose/watch/wait.h"
+#include "interpose/last_resort/wait.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -26,11 +26,11 @@
 #include "interpose/config/process.h"
 #include "interpose/host/background.h"
 #include "interpose/host/scratch.h"
+#include "interpose/last_resort/announce.h"
+#include "interpose/last_resort/rounding.h"
+#include "interpose/last_resort/yield.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/segment.h"
-#include "interpose/watch/announce.h"
-#include "interpose/watch/rounding.h"
-#include "interpose/watch/yield.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
 

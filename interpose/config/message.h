@@ -1,0 +1,31 @@
+/*
+ * A text for people on standard error that is longer than a line.
+ *
+ * It is one write, so that texts of several processes do not mix; what does not fit is cut off. The
+ * memory is the kernel's, since the thread may be inside the program's malloc. One thread at a time
+ * for one message.
+ */
+#ifndef BFC_INTERPOSE_MESSAGE_H
+#define BFC_INTERPOSE_MESSAGE_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct bfc_message {
+    size_t size, used; /* bytes of the text */
+    char text[];
+};
+
+/* Empty, with room for `size` bytes of text; NULL: the host has no memory. */
+struct bfc_message *bfc_message_begin(size_t size);
+
+void bfc_message_add(struct bfc_message *message, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* A line that says which rank of a job speaks; nothing where the process is one alone. */
+void bfc_message_add_rank(struct bfc_message *message);
+
+/* Writes and releases it. */
+void bfc_message_end(struct bfc_message *message);
+
+#endif
