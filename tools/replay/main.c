@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "tools/plan/common/number.h"
+#include "planner/common/number.h"
 #include "tools/replay/show.h"
 
 static const char help[] =

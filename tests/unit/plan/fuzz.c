@@ -13,14 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/plan/common/hash.h"
+#include "planner/common/hash.h"
+#include "planner/model/validate.h"
+#include "planner/pack/solve.h"
+#include "planner/period/fold.h"
 #include "tools/plan/graph/graph.h"
 #include "tools/plan/graph/schedule.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/model/validate.h"
-#include "tools/plan/pack/solve.h"
-#include "tools/plan/trace/fold.h"
+#include "tools/plan/trace/events.h"
+#include "tools/plan/trace/trace.h"
 
 #define NAME "fuzzed"
 
@@ -171,7 +173,7 @@ static void use_trace(const struct trace *trace) {
         return;
     }
     if (period_find(&period, &events, &error) &&
-        fold(&lifetimes, &events, &period, trace, &error)) {
+        fold(&lifetimes, &events, &period, trace->path, 0, &error)) {
         pack(&lifetimes);
         lifetimes_free(&lifetimes);
     }

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/plan/common/hash.h"
+#include "planner/common/hash.h"
 #include "tools/plan/trace/trace.h"
 
 static uint64_t state;

@@ -1,12 +1,13 @@
 /* The valley greedy, the search, hole filling and the portfolio. */
 #include <criterion/criterion.h>
 
+#include "planner/pack/fill.h"
+#include "planner/pack/ranks.h"
+#include "planner/pack/search.h"
+#include "planner/pack/solve.h"
+#include "planner/pack/solve_alone.h"
+#include "planner/pack/valley.h"
 #include "tests/unit/plan/helpers.h"
-#include "tools/plan/pack/fill.h"
-#include "tools/plan/pack/ranks.h"
-#include "tools/plan/pack/search.h"
-#include "tools/plan/pack/solve.h"
-#include "tools/plan/pack/valley.h"
 
 static bool never;
 
@@ -162,6 +163,26 @@ Test(solve, is_valid_under_all_kinds_of_rows) {
         const struct solve_result result = solved(&problem, offsets, (uint64_t)round);
         cr_assert_not(any_overlap(&l, offsets, 4, 1));
         cr_assert_geq(result.peak, result.bound);
+        problem_free(&problem);
+        lifetimes_free(&l);
+    }
+}
+
+Test(solve, alone_is_as_good) {
+    uint64_t random = 5, offsets[200];
+    const struct solve_options options = {
+        .seconds = 0.1, .capacity = UINT64_MAX, .interrupted = &never};
+    for (int round = 0; round < 8; round++) {
+        struct lifetimes l = random_lifetimes(200, 100, 100, 1, round % 2 == 0, &random);
+        struct problem problem;
+        struct solve_result result;
+        struct plan_error error;
+        cr_assert(problem_build(&problem, &l, 4, 0, &error));
+        cr_assert(solve_alone(&problem, &options, offsets, &result, &error), "%s", error.text);
+        cr_assert_not(any_overlap(&l, offsets, 4, 0));
+        cr_assert_geq(result.peak, result.bound);
+        cr_assert_leq(result.peak, result.bound + result.bound / 4);
+        free(result.peaks);
         problem_free(&problem);
         lifetimes_free(&l);
     }

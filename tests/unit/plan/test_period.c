@@ -1,8 +1,8 @@
 /* Periods of event streams, and folding. */
 #include <criterion/criterion.h>
 
+#include "planner/period/fold.h"
 #include "tests/unit/plan/helpers.h"
-#include "tools/plan/trace/fold.h"
 
 /* A stream from letters: a capital allocates a block of that letter's size, a small one frees it.
  */
@@ -65,10 +65,9 @@ Test(fold, keeps_what_crosses_on_a_ring) {
     struct period period;
     struct plan_error error;
     struct lifetimes l;
-    struct trace trace = {.path = "trace"};
     cr_assert(period_find(&period, &events, &error));
     cr_assert_eq(period.length, 3);
-    cr_assert(fold(&l, &events, &period, &trace, &error), "%s", error.text);
+    cr_assert(fold(&l, &events, &period, "trace", 0, &error), "%s", error.text);
     cr_assert_eq(l.visible, period.prefix + 3);
     uint32_t crossing = 0;
     for (uint32_t i = l.visible; i < l.count; i++) {
@@ -88,10 +87,9 @@ Test(fold, leaves_what_piles_up_unplanned) {
     struct period period;
     struct plan_error error;
     struct lifetimes l;
-    struct trace trace = {.path = "trace"};
     cr_assert(period_find(&period, &events, &error));
     cr_assert_eq(period.length, 2);
-    cr_assert(fold(&l, &events, &period, &trace, &error));
+    cr_assert(fold(&l, &events, &period, "trace", 0, &error));
     cr_assert_eq(l.rows[period.prefix].unplanned, 512);
     cr_assert_eq(l.rows[period.prefix].size, 0);
     lifetimes_free(&l);

@@ -1,10 +1,10 @@
 /* From rows to arenas and parts: sections, bounds, aliases, groups, cutting and laying down. */
 #include <criterion/criterion.h>
 
+#include "planner/problem/arena.h"
+#include "planner/problem/parts.h"
+#include "planner/problem/staircase.h"
 #include "tests/unit/plan/helpers.h"
-#include "tools/plan/problem/arena.h"
-#include "tools/plan/problem/parts.h"
-#include "tools/plan/problem/staircase.h"
 
 static struct problem problem_of(struct lifetimes *l, const char *text, uint64_t align) {
     struct problem problem;

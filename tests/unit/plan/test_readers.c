@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "planner/common/sort.h"
 #include "tests/unit/plan/helpers.h"
-#include "tools/plan/common/sort.h"
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/trace.h"
 

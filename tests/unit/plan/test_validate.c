@@ -1,8 +1,8 @@
 /* The validator agrees with comparing all pairs, and names what is wrong. */
 #include <criterion/criterion.h>
 
+#include "planner/model/validate.h"
 #include "tests/unit/plan/helpers.h"
-#include "tools/plan/model/validate.h"
 
 Test(validate, agrees_with_all_pairs) {
     uint64_t random = 1;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "planner/common/number.h"
 #include "tools/plan/cli/command.h"
-#include "tools/plan/common/number.h"
 
 /* The option that `argument` names; *value is what follows "=", or NULL. */
 static const struct option *find_option(const struct option *options, unsigned count,

@@ -6,7 +6,7 @@
 #define BFC_PLAN_COMMAND_H
 
 #include "base/compiler.h"
-#include "tools/plan/common/error.h"
+#include "planner/common/error.h"
 
 enum exit_status {
     EXIT_GOOD = 0,

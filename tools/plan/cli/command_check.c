@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "planner/common/number.h"
+#include "planner/model/validate.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/source.h"
-#include "tools/plan/common/number.h"
+#include "tools/plan/common/file.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/model/validate.h"
 
 struct check {
     struct plan_file plan;

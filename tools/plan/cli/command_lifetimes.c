@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planner/problem/arena.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/graph/graph.h"
 #include "tools/plan/graph/schedule.h"
 #include "tools/plan/io/csv.h"
-#include "tools/plan/problem/arena.h"
 
 static const struct order {
     const char *name;

@@ -2,15 +2,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "planner/common/number.h"
+#include "planner/model/validate.h"
+#include "planner/pack/solve.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/source.h"
-#include "tools/plan/common/number.h"
+#include "tools/plan/common/file.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/io/plot.h"
-#include "tools/plan/model/validate.h"
-#include "tools/plan/pack/solve.h"
 
 #define SECONDS_TO_PACK 2.0
 #define LONG_PART 0.95 /* of the whole time: counts as living to the end */

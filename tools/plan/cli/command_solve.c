@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,14 +12,14 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "planner/common/number.h"
+#include "planner/model/validate.h"
+#include "planner/pack/solve.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/source.h"
-#include "tools/plan/common/number.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/model/validate.h"
-#include "tools/plan/pack/solve.h"
 
 #define MOST_THREADS 1024
 #define MOST_ALIGN ((uint64_t)1 << 40)

@@ -1,8 +1,10 @@
 #include "tools/plan/cli/source.h"
 
+#include "planner/common/hash.h"
+#include "planner/period/fold.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/trace/fold.h"
+#include "tools/plan/trace/events.h"
 
 static bool refuse_plan(const struct file_text *text, const char *path, struct plan_error *error) {
     if (plan_looks_like(text))
@@ -18,6 +20,12 @@ static bool any_two_streams(const struct lifetimes *lifetimes) {
     return false;
 }
 
+static uint64_t program_of(const struct trace *trace) {
+    const struct bfc_trace_header *header = &trace->header;
+    return header->executable_hash == 0 ? 0
+                                        : hash_join(header->executable_hash, header->argument_hash);
+}
+
 static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,
                        struct source_about *about, struct plan_error *error) {
     struct events events;
@@ -26,8 +34,9 @@ static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,
     about->from_trace = true;
     about->cut_off = trace->cut_off;
     about->unknown_frees = events.unknown_frees;
-    const bool good = period_find(&about->period, &events, error) &&
-                      fold(lifetimes, &events, &about->period, trace, error);
+    const bool good =
+        period_find(&about->period, &events, error) &&
+        fold(lifetimes, &events, &about->period, trace->path, program_of(trace), error);
     events_free(&events);
     return good;
 }

@@ -3,8 +3,8 @@
 #ifndef BFC_PLAN_SOURCE_H
 #define BFC_PLAN_SOURCE_H
 
-#include "tools/plan/model/lifetimes.h"
-#include "tools/plan/trace/period.h"
+#include "planner/model/lifetimes.h"
+#include "planner/period/period.h"
 
 struct source_about {
     bool from_trace;

@@ -58,11 +58,6 @@ bool file_read(struct file_text *text, const char *path, struct plan_error *erro
                   : plan_fail(error, "%s: does not fit into the host's memory", path);
 }
 
-void file_free(struct file_text *text) {
-    free(text->bytes);
-    *text = (struct file_text){NULL, 0};
-}
-
 /* Devices and pipes cannot be replaced by a rename. */
 static bool replaceable(const char *path) {
     struct stat about;

@@ -5,19 +5,13 @@
 #ifndef BFC_PLAN_FILE_H
 #define BFC_PLAN_FILE_H
 
-#include <stddef.h>
 #include <stdio.h>
 
-#include "tools/plan/common/error.h"
-
-struct file_text {
-    char *bytes; /* size + 1 bytes; the last one is zero */
-    size_t size;
-};
+#include "planner/common/error.h"
+#include "planner/common/text.h"
 
 /* Reads a regular file, a pipe, or with "-" standard input. Free with file_free. */
 bool file_read(struct file_text *text, const char *path, struct plan_error *error);
-void file_free(struct file_text *text);
 
 struct file_writer {
     FILE *stream;

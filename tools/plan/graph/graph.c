@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/plan/common/number.h"
+#include "planner/common/number.h"
 
 #define MOST_DEPTH 16
 #define SHOWN 40

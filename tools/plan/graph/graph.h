@@ -5,8 +5,8 @@
 #ifndef BFC_PLAN_GRAPH_H
 #define BFC_PLAN_GRAPH_H
 
+#include "planner/common/names.h"
 #include "tools/plan/common/file.h"
-#include "tools/plan/common/names.h"
 
 #define NO_NODE UINT32_MAX
 #define MOST_NODES ((uint32_t)1 << 22)

@@ -11,8 +11,8 @@
 #ifndef BFC_PLAN_SCHEDULE_H
 #define BFC_PLAN_SCHEDULE_H
 
+#include "planner/model/lifetimes.h"
 #include "tools/plan/graph/graph.h"
-#include "tools/plan/model/lifetimes.h"
 
 enum schedule_order { ORDER_GIVEN, ORDER_DFS, ORDER_BFS, ORDER_MIN_PEAK };
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/plan/common/number.h"
+#include "planner/common/number.h"
+#include "tools/plan/common/file.h"
 
 enum column { ID, LOWER, UPPER, SIZE, ALIAS, GROUP, SPACE, OFFSET, STREAM, COLUMNS };
 

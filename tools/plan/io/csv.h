@@ -9,7 +9,7 @@
 #ifndef BFC_PLAN_CSV_H
 #define BFC_PLAN_CSV_H
 
-#include "tools/plan/model/lifetimes.h"
+#include "planner/model/lifetimes.h"
 
 /* Takes over `text` (also on failure). Free with lifetimes_free. */
 bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,

@@ -1,43 +1,9 @@
-/*
- * Plan files (layout/plan.h): written whole or not at all, and read with every number
- * checked.
- */
+/* Plan files: written whole or not at all. */
 #ifndef BFC_PLAN_PLAN_FILE_H
 #define BFC_PLAN_PLAN_FILE_H
 
-#include "layout/plan.h"
-#include "tools/plan/model/lifetimes.h"
-
-/* What is to be written. Offsets by row; bounds and peaks by space. */
-struct plan_content {
-    const struct lifetimes *lifetimes;
-    const uint64_t *offsets;
-    const uint64_t *bounds;
-    const uint64_t *peaks;
-    uint64_t align;
-    uint64_t gap;
-};
+#include "planner/image/image.h"
 
 bool plan_write(const struct plan_content *content, const char *path, struct plan_error *error);
-
-/* A plan in memory; the tables point into the text. */
-struct plan_file {
-    const char *path;
-    struct file_text text;
-    struct bfc_plan_header header;
-    const struct bfc_plan_arena *arenas;
-    const struct bfc_plan_event *events;
-    const struct bfc_plan_anchor *anchors;
-};
-
-/* Of a whole file of at least a header, with the header's field for it taken as zero. */
-uint64_t plan_checksum(const void *bytes, size_t size);
-
-bool plan_looks_like(const struct file_text *text);
-
-/* Takes over `text` (also on failure). Free with plan_free. */
-bool plan_parse(struct plan_file *plan, struct file_text *text, const char *path,
-                struct plan_error *error);
-void plan_free(struct plan_file *plan);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
+#include "planner/common/number.h"
 #include "tools/plan/common/file.h"
-#include "tools/plan/common/number.h"
 
 /* Pixels. */
 #define WIDTH 1400.0

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "tools/plan/common/error.h"
+#include "planner/common/error.h"
 
 #define PLOT_TITLED 3000
 

@@ -3,14 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/plan/common/sort.h"
-
-void events_free(struct events *events) {
-    free(events->list);
-    free(events->allocations);
-    free(events->refusals);
-    *events = (struct events){0};
-}
+#include "planner/common/sort.h"
 
 static bool make_room(struct events *events, size_t most, size_t allocations) {
     events->list = malloc((most + 1) * sizeof *events->list);
@@ -24,18 +17,6 @@ static bool collect_refusals(struct events *events, const struct trace *trace) {
         count += trace->records[i].op == BFC_TRACE_OUT_OF_MEMORY;
     events->refusals = malloc((count + 1) * sizeof *events->refusals);
     return events->refusals;
-}
-
-static void add_allocation(struct events *events, struct allocation allocation) {
-    allocation.birth = events->count;
-    allocation.death = NEVER;
-    events->list[events->count++] = (struct event){events->allocations_count, false};
-    events->allocations[events->allocations_count++] = allocation;
-}
-
-static void add_free(struct events *events, uint32_t allocation) {
-    events->allocations[allocation].death = events->count;
-    events->list[events->count++] = (struct event){allocation, true};
 }
 
 /* The allocations of a trace sorted by serial: index is the record, then the allocation. */
@@ -88,13 +69,13 @@ static bool add_record(struct events *events, const struct trace *trace, size_t 
             return plan_fail(error, "%s: record %zu: size %" PRIu64 " is above 2^63", trace->path,
                              index, record->bytes);
         known->index = events->allocations_count;
-        add_allocation(events,
-                       (struct allocation){.bytes = record->bytes,
-                                           .serial = record->serial,
-                                           .thread = record->thread,
-                                           .stream = record->stream,
-                                           .device = record->device,
-                                           .spilled = record->memory == BFC_TRACE_HOST_MEMORY});
+        events_add_allocation(
+            events, (struct allocation){.bytes = record->bytes,
+                                        .serial = record->serial,
+                                        .thread = record->thread,
+                                        .stream = record->stream,
+                                        .device = record->device,
+                                        .spilled = record->memory == BFC_TRACE_HOST_MEMORY});
         return true;
     }
     if (record->op == BFC_TRACE_OUT_OF_MEMORY)
@@ -111,7 +92,7 @@ static bool add_record(struct events *events, const struct trace *trace, size_t 
     if (!born || events->allocations[known->index].death != NEVER)
         return plan_fail(error, "%s: record %zu: allocation %" PRIu64 " is freed %s", trace->path,
                          index, record->serial, born ? "a second time" : "before it is made");
-    add_free(events, known->index);
+    events_add_free(events, known->index);
     return true;
 }
 
@@ -134,11 +115,12 @@ static void add_row(struct events *events, const struct lifetimes *lifetimes, ui
                     uint32_t *allocation_of) {
     const struct lifetime *r = &lifetimes->rows[row];
     allocation_of[row] = events->allocations_count;
-    add_allocation(events, (struct allocation){.bytes = r->size,
-                                               .serial = row,
-                                               .thread = r->thread,
-                                               .stream = r->stream == ROW_NONE ? 0 : r->stream,
-                                               .device = r->space});
+    events_add_allocation(events,
+                          (struct allocation){.bytes = r->size,
+                                              .serial = row,
+                                              .thread = r->thread,
+                                              .stream = r->stream == ROW_NONE ? 0 : r->stream,
+                                              .device = r->space});
 }
 
 bool events_from_lifetimes(struct events *events, const struct lifetimes *lifetimes,
@@ -160,11 +142,11 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     uint32_t dead = 0;
     for (uint32_t i = 0; good && i < n; i++) {
         for (; deaths[dead].key <= births[i].key; dead++)
-            add_free(events, allocation_of[deaths[dead].index]);
+            events_add_free(events, allocation_of[deaths[dead].index]);
         add_row(events, lifetimes, births[i].index, allocation_of);
     }
     for (; good && dead < n; dead++)
-        add_free(events, allocation_of[deaths[dead].index]);
+        events_add_free(events, allocation_of[deaths[dead].index]);
     free(births);
     free(deaths);
     free(allocation_of);

@@ -1,0 +1,18 @@
+/* A text in memory that its holder owns. */
+#ifndef BFC_PLAN_TEXT_H
+#define BFC_PLAN_TEXT_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+struct file_text {
+    char *bytes; /* of a file: size + 1 bytes, the last one is zero */
+    size_t size;
+};
+
+static inline void file_free(struct file_text *text) {
+    free(text->bytes);
+    *text = (struct file_text){NULL, 0};
+}
+
+#endif

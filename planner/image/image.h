@@ -1,0 +1,45 @@
+/*
+ * The bytes of a plan (layout/plan.h): made from what was packed, and read with every number
+ * checked.
+ */
+#ifndef BFC_PLAN_IMAGE_H
+#define BFC_PLAN_IMAGE_H
+
+#include "layout/plan.h"
+#include "planner/model/lifetimes.h"
+
+/* What is to be written. Offsets by row; bounds and peaks by space. */
+struct plan_content {
+    const struct lifetimes *lifetimes;
+    const uint64_t *offsets;
+    const uint64_t *bounds;
+    const uint64_t *peaks;
+    uint64_t align;
+    uint64_t gap;
+};
+
+/* Makes the bytes, into `text`; free with file_free. */
+bool plan_image(const struct plan_content *content, struct file_text *text,
+                struct plan_error *error);
+
+/* A plan in memory; the tables point into the text. */
+struct plan_file {
+    const char *path;
+    struct file_text text;
+    struct bfc_plan_header header;
+    const struct bfc_plan_arena *arenas;
+    const struct bfc_plan_event *events;
+    const struct bfc_plan_anchor *anchors;
+};
+
+/* Of a whole file of at least a header, with the header's field for it taken as zero. */
+uint64_t plan_checksum(const void *bytes, size_t size);
+
+bool plan_looks_like(const struct file_text *text);
+
+/* Takes over `text` (also on failure). Free with plan_free. */
+bool plan_parse(struct plan_file *plan, struct file_text *text, const char *path,
+                struct plan_error *error);
+void plan_free(struct plan_file *plan);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * What is to be planned: one row for each buffer, as a file gave them.
+ *
+ * Lifetimes are half-open, [birth, death), in ticks (number.h). Constraints: rows with one `alias`
+ * root share their memory; rows of one `group` lie next to each other in row order; rows of
+ * different `space`s live in separate arenas; `pin` is a given offset; rows of different `stream`s
+ * may share memory only when their lifetimes are ordered by more than the stream gap.
+ */
+#ifndef BFC_PLAN_LIFETIMES_H
+#define BFC_PLAN_LIFETIMES_H
+
+#include "planner/common/error.h"
+#include "planner/common/names.h"
+#include "planner/common/text.h"
+
+#define ROW_NONE UINT32_MAX   /* no alias, group, … */
+#define NOT_PINNED UINT64_MAX /* no given offset */
+#define MOST_ROWS ((uint32_t)1 << 28)
+
+struct lifetime {
+    uint64_t birth;       /* ticks */
+    uint64_t death;       /* ticks, > birth */
+    uint64_t size;        /* bytes, as asked */
+    uint64_t pin;         /* bytes, or NOT_PINNED */
+    uint32_t line;        /* of the file, from 1; 0: made from a trace */
+    uint32_t alias;       /* row, or ROW_NONE */
+    uint32_t group;       /* number, or ROW_NONE */
+    uint32_t space;       /* number, 0 when there is no such column */
+    uint32_t stream;      /* number, or ROW_NONE: in order with all streams */
+    uint32_t thread;      /* of the program that allocated it; 0 when unknown */
+    uint64_t unplanned;   /* bytes asked for when it cannot be planned (size is 0 then), else 0 */
+    uint64_t wraps_until; /* tick: it crosses the period's end and dies then; else 0 */
+};
+
+struct lifetimes {
+    const char *path; /* for messages; the caller's */
+    struct file_text text;
+    struct names ids;    /* number = row */
+    struct names spaces; /* number = space; empty when there is none */
+    struct lifetime *rows;
+    uint32_t count;
+    uint32_t *devices;     /* by space, from a trace; NULL: unknown */
+    uint64_t program_hash; /* from a trace: of the executable and its arguments; 0: unknown */
+    uint64_t hash;         /* of all that a plan depends on: changes whenever a row does */
+    bool has_alias, has_group, has_pin, has_stream, from_trace;
+    /* From a trace: how many rows precede the period, and how many one period has (0: none). */
+    uint32_t prefix, period;
+    /* From a trace: rows from here on are second halves of lifetimes that cross the period's end.
+     */
+    uint32_t visible;
+};
+
+void lifetimes_free(struct lifetimes *lifetimes);
+
+/* Fills in `hash` from the rows. */
+void lifetimes_seal(struct lifetimes *lifetimes);
+
+/* "row 3 (line 4)" for messages; returns `text`. */
+#define ROW_TEXT 48
+const char *lifetimes_row_text(const struct lifetimes *lifetimes, uint32_t row,
+                               char text[ROW_TEXT]);
+
+#endif

@@ -1,0 +1,366 @@
+#include "planner/model/validate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/common/sort.h"
+
+/* Two rows of different kinds (class or stream); `first` dies last. */
+struct latest {
+    uint32_t first;
+    uint32_t second;
+};
+
+/* Over stretches of addresses: rows that cover all of a node's stretch, and any that touch it. */
+struct tree {
+    struct latest *all;
+    struct latest *any;
+    uint32_t leaves;
+};
+
+struct validator {
+    const struct lifetimes *lifetimes;
+    const uint64_t *offsets;
+    uint64_t align;
+    uint64_t gap;
+    struct plan_error *error;
+    uint32_t *class_of;   /* by row: the first row that it shares memory with */
+    uint64_t *class_size; /* by class: its largest row, rounded */
+    struct keyed *order;  /* rows that take room, by space and birth */
+    uint32_t count;       /* of these */
+    uint64_t *cuts;       /* addresses, rising */
+    uint32_t cuts_count;
+    struct tree classes;
+    struct tree streams;
+};
+
+static uint64_t rounded(uint64_t size, uint64_t align) {
+    return size % align == 0 ? size : size + (align - size % align);
+}
+
+static uint64_t end_of(const struct validator *v, uint32_t row) {
+    return v->offsets[row] + rounded(v->lifetimes->rows[row].size, v->align);
+}
+
+static uint32_t root_of(uint32_t *class_of, uint32_t row) {
+    for (; class_of[row] != row; row = class_of[row])
+        class_of[row] = class_of[class_of[row]];
+    return row;
+}
+
+static void find_classes(struct validator *v) {
+    const struct lifetimes *lifetimes = v->lifetimes;
+    for (uint32_t i = 0; i < lifetimes->count; i++)
+        v->class_of[i] = i;
+    for (uint32_t i = 0; i < lifetimes->count; i++) {
+        if (lifetimes->rows[i].alias == ROW_NONE)
+            continue;
+        const uint32_t a = root_of(v->class_of, i);
+        const uint32_t b = root_of(v->class_of, lifetimes->rows[i].alias);
+        v->class_of[a > b ? a : b] = a > b ? b : a;
+    }
+    for (uint32_t i = 0; i < lifetimes->count; i++) {
+        const uint32_t root = root_of(v->class_of, i);
+        const uint64_t size = rounded(lifetimes->rows[i].size, v->align);
+        v->class_of[i] = root;
+        v->class_size[root] = size > v->class_size[root] ? size : v->class_size[root];
+    }
+}
+
+static bool fail_row(struct validator *v, uint32_t row, const char *why, uint64_t expected) {
+    char text[ROW_TEXT];
+    return plan_fail(v->error, "%s: %s: offset %" PRIu64 " %s %" PRIu64, v->lifetimes->path,
+                     lifetimes_row_text(v->lifetimes, row, text), v->offsets[row], why, expected);
+}
+
+static bool check_rows(struct validator *v) {
+    for (uint32_t i = 0; i < v->lifetimes->count; i++) {
+        const struct lifetime *row = &v->lifetimes->rows[i];
+        if (v->offsets[i] % v->align != 0)
+            return fail_row(v, i, "is not a multiple of", v->align);
+        if (rounded(row->size, v->align) < row->size ||
+            v->offsets[i] > UINT64_MAX - rounded(row->size, v->align))
+            return fail_row(v, i, "ends above 2^64 with size", row->size);
+        if (row->pin != NOT_PINNED && row->pin != v->offsets[i])
+            return fail_row(v, i, "is not the given one,", row->pin);
+        if (row->alias != ROW_NONE && v->offsets[row->alias] != v->offsets[i])
+            return fail_row(v, i, "is not that of its alias,", v->offsets[row->alias]);
+    }
+    return true;
+}
+
+/* Rows of a group follow each other; one that shares memory with an earlier row of it is that row.
+ */
+static bool check_groups(struct validator *v, uint64_t *ends, bool *begun, bool *seen) {
+    for (uint32_t i = 0; i < v->lifetimes->count; i++) {
+        const uint32_t group = v->lifetimes->rows[i].group;
+        const uint32_t class_of = v->class_of[i];
+        if (group == ROW_NONE || seen[class_of])
+            continue;
+        seen[class_of] = true;
+        if (begun[group] && v->offsets[i] != ends[group])
+            return fail_row(v, i, "does not follow the row before in its group, which ends at",
+                            ends[group]);
+        begun[group] = true;
+        ends[group] = v->offsets[i] + v->class_size[class_of];
+    }
+    return true;
+}
+
+static bool check_all_groups(struct validator *v) {
+    const size_t n = (size_t)v->lifetimes->count + 1;
+    uint64_t *ends = calloc(n, sizeof *ends);
+    bool *begun = calloc(n, sizeof *begun);
+    bool *seen = calloc(n, sizeof *seen);
+    const bool good =
+        ends && begun && seen ? check_groups(v, ends, begun, seen) : plan_fail_memory(v->error);
+    free(ends);
+    free(begun);
+    free(seen);
+    return good;
+}
+
+static uint32_t kind_of(const struct validator *v, bool by_stream, uint32_t row) {
+    return by_stream ? v->lifetimes->rows[row].stream : v->class_of[row];
+}
+
+static void put(const struct validator *v, bool by_stream, struct latest *at, uint32_t row) {
+    const struct lifetime *rows = v->lifetimes->rows;
+    const uint32_t kind = kind_of(v, by_stream, row);
+    if (at->first == ROW_NONE || kind_of(v, by_stream, at->first) == kind) {
+        if (at->first == ROW_NONE || rows[row].death > rows[at->first].death)
+            at->first = row;
+    } else if (rows[row].death > rows[at->first].death) {
+        at->second = at->first;
+        at->first = row;
+    } else if (at->second == ROW_NONE || rows[row].death > rows[at->second].death) {
+        at->second = row;
+    }
+}
+
+static void tree_put(const struct validator *v, struct tree *tree, bool by_stream, uint32_t from,
+                     uint32_t to, uint32_t row) {
+    uint32_t a = from + tree->leaves, b = to + tree->leaves;
+    for (; a < b; a /= 2, b /= 2) {
+        if (a & 1)
+            put(v, by_stream, &tree->all[a++], row);
+        if (b & 1)
+            put(v, by_stream, &tree->all[--b], row);
+    }
+    for (a = from + tree->leaves; a > 0; a /= 2)
+        put(v, by_stream, &tree->any[a], row);
+    for (b = to - 1 + tree->leaves; b > 0; b /= 2)
+        put(v, by_stream, &tree->any[b], row);
+    for (a = from + tree->leaves, b = to + tree->leaves; a < b; a /= 2, b /= 2) {
+        if (a & 1)
+            put(v, by_stream, &tree->any[a++], row);
+        if (b & 1)
+            put(v, by_stream, &tree->any[--b], row);
+    }
+}
+
+/* The later of `found` and the last to die of another kind than `row` in this entry. */
+static uint32_t later(const struct validator *v, bool by_stream, struct latest at, uint32_t row,
+                      uint32_t found) {
+    const struct lifetime *rows = v->lifetimes->rows;
+    uint32_t other = at.first;
+    if (other != ROW_NONE && kind_of(v, by_stream, other) == kind_of(v, by_stream, row))
+        other = at.second;
+    if (other == ROW_NONE || (found != ROW_NONE && rows[found].death >= rows[other].death))
+        return found;
+    return other;
+}
+
+/* Of the rows so far that touch [from, to) and are of another kind: the last to die, or ROW_NONE.
+ */
+static uint32_t tree_find(const struct validator *v, const struct tree *tree, bool by_stream,
+                          uint32_t from, uint32_t to, uint32_t row) {
+    uint32_t found = ROW_NONE;
+    uint32_t a = from + tree->leaves, b = to + tree->leaves;
+    for (; a < b; a /= 2, b /= 2) {
+        if (a & 1)
+            found = later(v, by_stream, tree->any[a++], row, found);
+        if (b & 1)
+            found = later(v, by_stream, tree->any[--b], row, found);
+    }
+    for (a = from + tree->leaves; a > 0; a /= 2)
+        found = later(v, by_stream, tree->all[a], row, found);
+    for (b = to - 1 + tree->leaves; b > 0; b /= 2)
+        found = later(v, by_stream, tree->all[b], row, found);
+    return found;
+}
+
+static void tree_clear(struct tree *tree, uint32_t stretches) {
+    tree->leaves = 1;
+    while (tree->leaves < stretches)
+        tree->leaves *= 2;
+    memset(tree->all, 0xff, (size_t)tree->leaves * 2 * sizeof *tree->all);
+    memset(tree->any, 0xff, (size_t)tree->leaves * 2 * sizeof *tree->any);
+}
+
+static bool tree_create(struct tree *tree, uint32_t rows) {
+    size_t leaves = 1;
+    while (leaves < (size_t)rows * 2)
+        leaves *= 2;
+    tree->all = malloc(leaves * 2 * sizeof *tree->all);
+    tree->any = malloc(leaves * 2 * sizeof *tree->any);
+    return tree->all && tree->any;
+}
+
+static bool fail_overlap(struct validator *v, uint32_t row, uint32_t other, const char *why) {
+    char one[ROW_TEXT], two[ROW_TEXT];
+    return plan_fail(
+        v->error, "%s: %s at offset %" PRIu64 " and %s at offset %" PRIu64 " overlap%s",
+        v->lifetimes->path, lifetimes_row_text(v->lifetimes, other, one), v->offsets[other],
+        lifetimes_row_text(v->lifetimes, row, two), v->offsets[row], why);
+}
+
+static uint32_t cut_at(const struct validator *v, uint64_t address) {
+    uint32_t lo = 0, hi = v->cuts_count;
+    while (lo < hi) {
+        const uint32_t middle = lo + (hi - lo) / 2;
+        if (v->cuts[middle] < address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+static bool check_row(struct validator *v, uint32_t row) {
+    const struct lifetime *rows = v->lifetimes->rows;
+    const uint64_t birth = rows[row].birth;
+    const uint32_t from = cut_at(v, v->offsets[row]);
+    const uint32_t to = cut_at(v, end_of(v, row));
+    uint32_t other = tree_find(v, &v->classes, false, from, to, row);
+    if (other != ROW_NONE && rows[other].death > birth)
+        return fail_overlap(v, row, other, "");
+    tree_put(v, &v->classes, false, from, to, row);
+    if (!v->lifetimes->has_stream || rows[row].stream == ROW_NONE)
+        return true;
+    other = tree_find(v, &v->streams, true, from, to, row);
+    if (other != ROW_NONE && (birth <= rows[other].death || birth - rows[other].death <= v->gap))
+        return fail_overlap(v, row, other, " too soon after each other for two streams");
+    tree_put(v, &v->streams, true, from, to, row);
+    return true;
+}
+
+/* The addresses at which the rows order[from, to) begin and end. */
+static bool cut_addresses(struct validator *v, uint32_t from, uint32_t to) {
+    const uint32_t n = (to - from) * 2;
+    struct keyed *keyed = malloc(n * sizeof *keyed);
+    bool good = keyed;
+    for (uint32_t i = from; good && i < to; i++) {
+        keyed[2 * (i - from)] = (struct keyed){v->offsets[v->order[i].index], 0};
+        keyed[2 * (i - from) + 1] = (struct keyed){end_of(v, v->order[i].index), 0};
+    }
+    good = good && sort_keyed(keyed, n);
+    v->cuts_count = 0;
+    for (uint32_t i = 0; good && i < n; i++)
+        if (i == 0 || keyed[i].key != keyed[i - 1].key)
+            v->cuts[v->cuts_count++] = keyed[i].key;
+    free(keyed);
+    return good;
+}
+
+static bool check_space(struct validator *v, uint32_t from, uint32_t to) {
+    if (!cut_addresses(v, from, to))
+        return plan_fail_memory(v->error);
+    tree_clear(&v->classes, v->cuts_count);
+    if (v->lifetimes->has_stream)
+        tree_clear(&v->streams, v->cuts_count);
+    for (uint32_t i = from; i < to; i++)
+        if (!check_row(v, v->order[i].index))
+            return false;
+    return true;
+}
+
+/* By birth, then (stable) by space. */
+static bool order_rows(struct validator *v, bool pinned_only) {
+    const struct lifetime *rows = v->lifetimes->rows;
+    v->count = 0;
+    for (uint32_t i = 0; i < v->lifetimes->count; i++)
+        if (rows[i].size > 0 && (!pinned_only || rows[i].pin != NOT_PINNED))
+            v->order[v->count++] = (struct keyed){rows[i].birth, i};
+    if (!sort_keyed(v->order, v->count))
+        return false;
+    for (uint32_t i = 0; i < v->count; i++)
+        v->order[i].key = rows[v->order[i].index].space;
+    return sort_keyed(v->order, v->count);
+}
+
+static bool check_overlaps(struct validator *v, bool pinned_only) {
+    if (!order_rows(v, pinned_only))
+        return plan_fail_memory(v->error);
+    uint32_t to;
+    for (uint32_t from = 0; from < v->count; from = to) {
+        for (to = from + 1; to < v->count && v->order[to].key == v->order[from].key;)
+            to++;
+        if (!check_space(v, from, to))
+            return false;
+    }
+    return true;
+}
+
+static bool create(struct validator *v) {
+    const size_t n = (size_t)v->lifetimes->count + 1;
+    v->class_of = malloc(n * sizeof *v->class_of);
+    v->class_size = calloc(n, sizeof *v->class_size);
+    v->order = malloc(n * sizeof *v->order);
+    v->cuts = malloc(n * 2 * sizeof *v->cuts);
+    return v->class_of && v->class_size && v->order && v->cuts &&
+           tree_create(&v->classes, v->lifetimes->count) &&
+           (!v->lifetimes->has_stream || tree_create(&v->streams, v->lifetimes->count));
+}
+
+static void destroy(struct validator *v) {
+    free(v->class_of);
+    free(v->class_size);
+    free(v->order);
+    free(v->cuts);
+    free(v->classes.all);
+    free(v->classes.any);
+    free(v->streams.all);
+    free(v->streams.any);
+}
+
+static void find_peaks(const struct validator *v, uint64_t *peaks) {
+    const struct lifetimes *lifetimes = v->lifetimes;
+    memset(peaks, 0, (lifetimes->spaces.count + (size_t)1) * sizeof *peaks);
+    for (uint32_t i = 0; i < lifetimes->count; i++)
+        if (lifetimes->rows[i].size > 0 && end_of(v, i) > peaks[lifetimes->rows[i].space])
+            peaks[lifetimes->rows[i].space] = end_of(v, i);
+}
+
+bool validate(const struct lifetimes *lifetimes, const uint64_t *offsets, uint64_t align,
+              uint64_t gap, uint64_t *peaks, struct plan_error *error) {
+    struct validator v = {
+        .lifetimes = lifetimes, .offsets = offsets, .align = align, .gap = gap, .error = error};
+    bool good = create(&v) || plan_fail_memory(error);
+    if (good) {
+        find_classes(&v);
+        good = check_rows(&v) && check_all_groups(&v) && check_overlaps(&v, false);
+    }
+    if (good)
+        find_peaks(&v, peaks);
+    destroy(&v);
+    return good;
+}
+
+bool validate_pins(const struct lifetimes *lifetimes, uint64_t align, uint64_t gap,
+                   struct plan_error *error) {
+    uint64_t *pins = malloc(((size_t)lifetimes->count + 1) * sizeof *pins);
+    struct validator v = {
+        .lifetimes = lifetimes, .offsets = pins, .align = align, .gap = gap, .error = error};
+    bool good = (pins && create(&v)) || plan_fail_memory(error);
+    for (uint32_t i = 0; good && i < lifetimes->count; i++)
+        pins[i] = lifetimes->rows[i].pin;
+    if (good) {
+        find_classes(&v);
+        good = check_overlaps(&v, true);
+    }
+    destroy(&v);
+    free(pins);
+    return good;
+}

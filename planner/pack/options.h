@@ -1,0 +1,30 @@
+/* What a run of the solver is given, and what comes of it. */
+#ifndef BFC_PLAN_OPTIONS_H
+#define BFC_PLAN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct solve_progress {
+    uint64_t bound; /* bytes, all arenas together */
+    uint64_t peak;  /* of the best so far; UINT64_MAX: there is none yet */
+    double seconds; /* since the start */
+};
+
+struct solve_options {
+    double seconds;    /* most time; negative: 2.5 s, or up to 60 s for a capacity */
+    uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
+    unsigned threads;
+    uint64_t seed;
+    const bool *interrupted;                                 /* atomic */
+    void (*progress)(const struct solve_progress *progress); /* now and then; may be NULL */
+};
+
+struct solve_result {
+    uint64_t bound;
+    uint64_t peak;   /* UINT64_MAX: none is below 2^64 */
+    uint64_t *peaks; /* by arena; the caller frees it */
+    bool optimal;    /* no plan has a lower peak */
+};
+
+#endif

@@ -1,0 +1,129 @@
+#include "planner/pack/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/common/hash.h"
+
+/*
+ * A far smaller weight decides only between boxes that are equal by the others: a lexicographic
+ * order.
+ */
+#define LESS 0x1p-10
+const struct weights fixed_orders[FIXED_ORDERS] = {
+    {0, 1, 1, 0},       /* area */
+    {0, LESS, 0, 1},    /* crowd, then width */
+    {1, 0, 1, 0},       /* area in ticks */
+    {LESS, 0, 0, 1},    /* crowd, then span */
+    {0, 1, LESS, 0},    /* width, then size */
+    {LESS, 0, LESS, 1}, /* crowd, then area in ticks */
+    {1, 0, LESS, 0},    /* span, then size */
+    {0, LESS, 1, 0},    /* size, then width */
+    {1, 0, -LESS, 0},   /* span, the smaller first */
+    {0, 1, 0.5, 1},     /* a middle way */
+};
+
+/* A tree of maxima over the live bytes of each section, bottom up. */
+struct crowd_tree {
+    uint64_t *most;
+    uint32_t leaves;
+};
+
+static bool grow_tree(struct crowd_tree *tree, const struct box *boxes, uint32_t n,
+                      uint32_t sections) {
+    tree->leaves = sections;
+    tree->most = calloc((size_t)sections * 2 + 1, sizeof *tree->most);
+    if (!tree->most)
+        return false;
+    uint64_t *live = tree->most + sections;
+    for (uint32_t i = 0; i < n; i++) {
+        live[boxes[i].birth] += boxes[i].size;
+        live[boxes[i].death] -= boxes[i].size; /* wraps, and back again in the sum */
+    }
+    for (uint32_t s = 1; s < sections; s++)
+        live[s] += live[s - 1];
+    for (uint32_t node = sections; node-- > 1;) {
+        const uint64_t a = tree->most[2 * node];
+        const uint64_t b = tree->most[2 * node + 1];
+        tree->most[node] = a > b ? a : b;
+    }
+    return true;
+}
+
+static uint64_t tree_most(const struct crowd_tree *tree, uint32_t from, uint32_t to) {
+    uint64_t most = 0;
+    size_t a = (size_t)from + tree->leaves;
+    size_t b = (size_t)to + tree->leaves;
+    for (; a < b; a /= 2, b /= 2) {
+        if (a & 1) {
+            most = tree->most[a] > most ? tree->most[a] : most;
+            a++;
+        }
+        if (b & 1) {
+            b--;
+            most = tree->most[b] > most ? tree->most[b] : most;
+        }
+    }
+    return most;
+}
+
+/*
+ * The base-2 logarithm of value + 1, from the bits of the float: its exponent, and of the rest m in
+ * [1, 2) the series of 2 artanh((m - 1) / (m + 1)). Our own, since libm's is not on every system
+ * what it is on others, and a job must not need a further library.
+ */
+static float log_of(uint64_t value) {
+    const float one_more = (float)value + 1;
+    uint32_t bits;
+    memcpy(&bits, &one_more, sizeof bits);
+    const uint32_t mantissa = (bits & 0x7fffff) | 0x3f800000;
+    float m;
+    memcpy(&m, &mantissa, sizeof m);
+    const double t = ((double)m - 1) / ((double)m + 1), square = t * t;
+    double sum = 0;
+    for (int power = 15; power > 0; power -= 2)
+        sum = sum * square + 1.0 / power;
+    return (float)((int)(bits >> 23) - 127) + (float)(2 / 0.69314718055994531 * t * sum);
+}
+
+bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections,
+                   const uint32_t *item, const uint64_t *spans) {
+    struct crowd_tree tree;
+    if (!grow_tree(&tree, boxes, n, sections))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        traits[i] = (struct traits){log_of(spans[item[i]]), log_of(boxes[i].death - boxes[i].birth),
+                                    log_of(boxes[i].size),
+                                    log_of(tree_most(&tree, boxes[i].birth, boxes[i].death))};
+    free(tree.most);
+    return true;
+}
+
+void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights) {
+    for (uint32_t i = 0; i < n; i++)
+        worth[i] = weights.span * (double)traits[i].span + weights.width * (double)traits[i].width +
+                   weights.size * (double)traits[i].size + weights.crowd * (double)traits[i].crowd;
+}
+
+struct weights ranks_draw(uint64_t *random) {
+    const double time = random_unit(random) * 2;
+    const bool ticks = random_unit(random) < 0.5;
+    return (struct weights){ticks ? time : 0, ticks ? 0 : time, random_unit(random),
+                            random_unit(random) < 0.3 ? 1024 : random_unit(random) * 4};
+}
+
+void ranks_disturb(double *worth, uint32_t n, uint64_t *random) {
+    const double strength = random_unit(random) * random_unit(random) * 2;
+    for (uint32_t i = 0; i < n; i++)
+        worth[i] += strength * random_unit(random);
+}
+
+bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare) {
+    for (uint32_t i = 0; i < n; i++)
+        spare[i] = (struct keyed){sort_key_of(-worth[i]), i};
+    if (!sort_keyed(spare, n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rank[spare[i].index] = i;
+    return true;
+}

@@ -1,0 +1,42 @@
+/*
+ * The order in which a greedy packer prefers boxes: by weighted sums of the logarithms of their
+ * span (in ticks), width (in sections), size and crowd (the most live bytes that they meet), after
+ * MiniMalloc's orders (Moffitt, ASPLOS 2023) and XLA's and TFLite's greedy ones.
+ */
+#ifndef BFC_PLAN_RANKS_H
+#define BFC_PLAN_RANKS_H
+
+#include <stdbool.h>
+
+#include "planner/common/sort.h"
+#include "planner/problem/arena.h"
+
+struct traits {
+    float span, width, size, crowd; /* base-2 logarithms; the span is in ticks */
+};
+
+struct weights {
+    double span, width, size, crowd;
+};
+
+#define FIXED_ORDERS 10
+extern const struct weights fixed_orders[FIXED_ORDERS];
+
+/*
+ * The traits of n boxes whose sections are below `sections`; `spans` is by item and `item` by box.
+ * False: no host memory.
+ */
+bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, uint32_t sections,
+                   const uint32_t *item, const uint64_t *spans);
+
+/* Worth of each box under the weights: the higher the earlier. */
+void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights);
+
+/* Weights drawn at random, and noise of a random strength put on the worth of each box. */
+struct weights ranks_draw(uint64_t *random);
+void ranks_disturb(double *worth, uint32_t n, uint64_t *random);
+
+/* rank[i]: 0 for the box of highest worth, and so on. `spare` has room for n. */
+bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare);
+
+#endif

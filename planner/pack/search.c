@@ -1,0 +1,588 @@
+#include "planner/pack/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "planner/common/hash.h"
+
+#define TABLE_BITS 19
+#define NODES_PER_LOOK 256 /* at the stop flag */
+#define NO_ENTRY UINT32_MAX
+#define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
+
+/*
+ * An unplaced box, and the lowest offset that the placed boxes leave it. Boxes are numbered by
+ * rank.
+ */
+struct entry {
+    uint64_t floor;
+    uint32_t box;
+};
+
+/* Unplaced boxes that are to be packed apart from all others, ordered by floor and number. */
+struct group {
+    size_t at; /* in the pool of entries */
+    uint32_t count;
+    uint32_t lo, hi; /* sections */
+    uint64_t hash;   /* of its boxes and their floors */
+};
+
+/*
+ * A group being packed. Its candidate is placed, and the rest is packed in deeper frames. If that
+ * fails, the candidate may not lie where it was, which lifts its floor, and the group, now more
+ * constrained, is searched again.
+ */
+struct frame {
+    struct group group;
+    uint64_t entered; /* the hash that the group had at first */
+    uint32_t placed;  /* how many boxes were placed when it was entered */
+    uint32_t groups;  /* how many groups there were then */
+    size_t pool_used; /* and how much of the pool was used */
+    uint32_t child;   /* the group that is being packed below the candidate */
+    uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
+};
+
+/* A group that is known not to fit. */
+struct failure {
+    uint64_t hash;
+    uint32_t run; /* entries of another run mean nothing */
+};
+
+struct search {
+    struct box *boxes; /* by rank */
+    uint32_t n;
+    uint32_t sections;
+    uint64_t unit;     /* bytes */
+    uint64_t capacity; /* in units, as all sizes and floors */
+    int32_t *stacked;  /* by section: bytes of boxes looked at so far */
+    uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
+    int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
+    enum search_focus focus;
+    uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
+    uint32_t *skip;     /* for painting: the next section not painted yet */
+    uint64_t *bits;     /* for sorting by box */
+    uint32_t *part_of;  /* for splitting: by section */
+    uint64_t *offsets;  /* by rank */
+    uint32_t *placed;   /* stack of boxes */
+    uint32_t placed_count;
+    struct entry *pool;
+    size_t pool_used, pool_room;
+    struct group *groups;
+    uint32_t groups_count, groups_room;
+    struct frame *frames;
+    uint32_t depth;
+    struct failure *table;
+    uint32_t run;
+    bool no_memory;
+};
+
+struct search *search_create(void) {
+    struct search *s = calloc(1, sizeof *s);
+    if (s)
+        s->table = calloc((size_t)1 << TABLE_BITS, sizeof *s->table);
+    if (s && !s->table) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void free_part(struct search *s) {
+    free(s->boxes);
+    free(s->stacked);
+    free(s->floor);
+    free(s->need);
+    free(s->crossing);
+    free(s->skip);
+    free(s->bits);
+    free(s->part_of);
+    free(s->offsets);
+    free(s->placed);
+    free(s->frames);
+}
+
+void search_destroy(struct search *s) {
+    if (!s)
+        return;
+    free_part(s);
+    free(s->pool);
+    free(s->groups);
+    free(s->table);
+    free(s);
+}
+
+static bool make_room(struct search *s, uint32_t n, uint32_t sections) {
+    free_part(s);
+    s->boxes = malloc((n + (size_t)1) * sizeof *s->boxes);
+    s->stacked = calloc(sections + (size_t)1, sizeof *s->stacked);
+    s->floor = calloc(sections + (size_t)1, sizeof *s->floor);
+    s->need = calloc(sections + (size_t)1, sizeof *s->need);
+    s->crossing = calloc(sections + (size_t)2, sizeof *s->crossing);
+    s->skip = malloc((sections + (size_t)1) * sizeof *s->skip);
+    s->bits = calloc(n / 64 + (size_t)1, sizeof *s->bits);
+    s->part_of = malloc((sections + (size_t)1) * sizeof *s->part_of);
+    s->offsets = malloc((n + (size_t)1) * sizeof *s->offsets);
+    s->placed = malloc((n + (size_t)1) * sizeof *s->placed);
+    s->frames = malloc((n + (size_t)2) * sizeof *s->frames);
+    return s->boxes && s->stacked && s->floor && s->need && s->crossing && s->skip && s->bits &&
+           s->part_of && s->offsets && s->placed && s->frames;
+}
+
+static bool reserve_pool(struct search *s, size_t more) {
+    if (s->pool_used + more <= s->pool_room)
+        return true;
+    const size_t room = (s->pool_used + more) * 2;
+    struct entry *pool = realloc(s->pool, room * sizeof *pool);
+    if (!pool)
+        return false;
+    s->pool = pool;
+    s->pool_room = room;
+    return true;
+}
+
+static bool add_group(struct search *s, struct group group) {
+    if (s->groups_count == s->groups_room) {
+        const uint32_t room = s->groups_room == 0 ? 256 : s->groups_room * 2;
+        struct group *groups = realloc(s->groups, room * sizeof *groups);
+        if (!groups)
+            return false;
+        s->groups = groups;
+        s->groups_room = room;
+    }
+    s->groups[s->groups_count++] = group;
+    return true;
+}
+
+static uint64_t hash_entry(struct entry entry) {
+    return hash_mix(entry.floor * 0x9e3779b97f4a7c15u ^ (uint64_t)entry.box << 40);
+}
+
+static bool overlap(const struct box *a, const struct box *b) {
+    return a->birth < b->death && b->birth < a->death;
+}
+
+/* Takes the box out of the sections' sums. Returns whether a border is spanned no more. */
+static bool take(struct search *s, uint32_t box) {
+    const struct box *b = &s->boxes[box];
+    bool cut = false;
+    for (uint32_t i = b->birth + 1; i < b->death; i++)
+        cut = --s->crossing[i] == 0 || cut;
+    s->placed[s->placed_count++] = box;
+    return cut;
+}
+
+static void put_back(struct search *s, uint32_t box) {
+    const struct box *b = &s->boxes[box];
+    for (uint32_t i = b->birth + 1; i < b->death; i++)
+        s->crossing[i]++;
+}
+
+static void undo(struct search *s, uint32_t placed) {
+    while (s->placed_count > placed)
+        put_back(s, s->placed[--s->placed_count]);
+}
+
+/* Writes the boxes that are set in `bits` from `out` on, in rising order, all with this floor. */
+static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) {
+    uint32_t count = 0;
+    for (uint32_t word = 0; word <= s->n / 64; word++) {
+        for (uint64_t bits = s->bits[word]; bits != 0; bits &= bits - 1)
+            out[count++] = (struct entry){floor, word * 64 + (uint32_t)__builtin_ctzll(bits)};
+        s->bits[word] = 0;
+    }
+    return count;
+}
+
+static bool before(struct entry a, struct entry b) {
+    return a.floor != b.floor ? a.floor < b.floor : a.box < b.box;
+}
+
+/* Merges two ordered lists, the first of which ends where `out` may grow into. */
+static void merge(struct entry *out, const struct entry *a, uint32_t an, const struct entry *b,
+                  uint32_t bn) {
+    uint32_t i = an, j = bn;
+    while (j > 0) {
+        if (i > 0 && before(b[j - 1], a[i - 1])) {
+            out[i + j - 1] = a[i - 1];
+            i--;
+        } else {
+            out[i + j - 1] = b[j - 1];
+            j--;
+        }
+    }
+}
+
+/*
+ * Computes the rest of a group after its entry `index` is placed: lifts the floors of boxes that
+ * overlap it. Merging restores the order, since all lifted boxes have the same floor.
+ */
+static bool rest_of(struct search *s, const struct group *group, uint32_t index,
+                    struct group *rest) {
+    if (!reserve_pool(s, 2 * (size_t)group->count))
+        return false;
+    const struct entry *from = s->pool + group->at;
+    struct entry *out = s->pool + s->pool_used;
+    const struct entry chosen = from[index];
+    const struct box *b = &s->boxes[chosen.box];
+    const uint64_t top = chosen.floor + b->size;
+    uint64_t hash = group->hash - hash_entry(chosen);
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct entry e = from[i];
+        if (i == index)
+            continue;
+        if (e.floor >= top || !overlap(&s->boxes[e.box], b)) {
+            out[same++] = e;
+            continue;
+        }
+        s->bits[e.box / 64] |= (uint64_t)1 << (e.box % 64);
+        hash += hash_entry((struct entry){top, e.box}) - hash_entry(e);
+    }
+    struct entry *lifted = out + group->count;
+    const uint32_t moved = drain_bits(s, lifted, top);
+    merge(out, out, same, lifted, moved);
+    *rest = (struct group){s->pool_used, group->count - 1, group->lo, group->hi, hash};
+    s->pool_used += group->count - 1;
+    return true;
+}
+
+static uint32_t unpainted(uint32_t *skip, uint32_t section) {
+    while (skip[section] != section) {
+        skip[section] = skip[skip[section]];
+        section = skip[section];
+    }
+    return section;
+}
+
+/* The floor of a section is the lowest of its boxes: painting by rising floors visits each once. */
+static void paint_floors(struct search *s, const struct group *group) {
+    const struct entry *list = s->pool + group->at;
+    uint32_t left = group->hi - group->lo;
+    for (uint32_t i = group->lo; i <= group->hi; i++) {
+        s->skip[i] = i;
+        s->floor[i] = UINT64_MAX; /* of a section that has no box */
+    }
+    for (uint32_t i = 0; i < group->count && left > 0; i++) {
+        const struct box *box = &s->boxes[list[i].box];
+        for (uint32_t at = unpainted(s->skip, box->birth); at < box->death;
+             at = unpainted(s->skip, at)) {
+            s->floor[at] = list[i].floor;
+            s->skip[at] = at + 1;
+            left--;
+        }
+    }
+}
+
+/* One box of weigh_sections: returns the most that any of its sections needs. Made to be
+ * vectorised. */
+static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint32_t sections,
+                         int32_t floor, int32_t size) {
+    int32_t most = 0;
+    for (uint32_t i = 0; i < sections; i++) {
+        stacked[i] += size;
+        const int32_t now = floor + stacked[i];
+        need[i] = now > need[i] ? now : need[i];
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+/*
+ * Computes the peak that each section needs: its boxes are jobs on one machine with their floors as
+ * release dates, so boxes with floor f or higher end at f plus their sum or later (Jackson's
+ * bound). False when a section needs more than the capacity.
+ */
+static bool weigh_sections(struct search *s, const struct group *group) {
+    const struct entry *list = s->pool + group->at;
+    memset(s->stacked + group->lo, 0, (group->hi - group->lo) * sizeof *s->stacked);
+    memset(s->need + group->lo, 0, (group->hi - group->lo) * sizeof *s->need);
+    for (uint32_t i = group->count; i-- > 0;) {
+        const struct box *box = &s->boxes[list[i].box];
+        const int32_t most =
+            stack_box(s->stacked + box->birth, s->need + box->birth, box->death - box->birth,
+                      (int32_t)list[i].floor, (int32_t)box->size);
+        if ((uint32_t)most > s->capacity)
+            return false;
+    }
+    return true;
+}
+
+static bool known_failure(const struct search *s, uint64_t hash) {
+    const struct failure *f = &s->table[hash >> (64 - TABLE_BITS)];
+    return f->run == s->run && f->hash == hash;
+}
+
+static void note_failure(struct search *s, uint64_t hash) {
+    s->table[hash >> (64 - TABLE_BITS)] = (struct failure){hash, s->run};
+}
+
+/* Numbers the halves of [lo, hi) from left to right; returns how many there are. */
+static uint32_t number_parts(struct search *s, uint32_t lo, uint32_t hi) {
+    uint32_t part = 0;
+    for (uint32_t i = lo; i < hi; i++) {
+        part += i > lo && s->crossing[i] == 0;
+        s->part_of[i] = part;
+    }
+    return part + 1;
+}
+
+static int fewer_first(const void *a, const void *b) {
+    const struct group *x = a;
+    const struct group *y = b;
+    return (x->count > y->count) - (x->count < y->count);
+}
+
+/* Splits a group where no box spans, and adds its parts, the smallest first. */
+static bool split(struct search *s, const struct group *group) {
+    const uint32_t parts = number_parts(s, group->lo, group->hi);
+    const uint32_t first = s->groups_count;
+    if (!reserve_pool(s, group->count))
+        return false;
+    for (uint32_t p = 0; p < parts; p++)
+        if (!add_group(s, (struct group){0, 0, UINT32_MAX, 0, 0}))
+            return false;
+    struct group *list = s->groups + first;
+    const struct entry *from = s->pool + group->at;
+    for (uint32_t i = 0; i < group->count; i++)
+        list[s->part_of[s->boxes[from[i].box].birth]].count++;
+    for (uint32_t p = 0; p < parts; p++) {
+        list[p].at = s->pool_used;
+        s->pool_used += list[p].count;
+        list[p].count = 0;
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct box *box = &s->boxes[from[i].box];
+        struct group *g = &list[s->part_of[box->birth]];
+        s->pool[g->at + g->count++] = from[i];
+        g->hash += hash_entry(from[i]);
+        g->lo = box->birth < g->lo ? box->birth : g->lo;
+        g->hi = box->death > g->hi ? box->death : g->hi;
+    }
+    qsort(list, parts, sizeof *list, fewer_first);
+    while (s->groups_count > first && parts > 1 && s->groups[first].count == 0) {
+        memmove(list, list + 1, (s->groups_count - first - 1) * sizeof *list);
+        s->groups_count--;
+    }
+    return true;
+}
+
+/*
+ * The section to work on: the one with the least slack, or the lowest; the group has been painted.
+ */
+static uint32_t choose_section(const struct search *s, const struct group *group) {
+    uint32_t chosen = group->lo;
+    for (uint32_t at = group->lo + 1; at < group->hi; at++) {
+        const bool lower = s->floor[at] < s->floor[chosen];
+        const bool same = s->floor[at] == s->floor[chosen];
+        const bool tighter = s->need[at] > s->need[chosen];
+        const bool level = s->need[at] == s->need[chosen];
+        if (s->focus == SEARCH_TIGHTEST ? tighter || (level && lower) : lower || (same && tighter))
+            chosen = at;
+    }
+    return chosen;
+}
+
+/*
+ * The first box, by floor and rank, that lies in the valley below the section: no unplaced box can
+ * come under it, so it lies there or higher. If the box reaches into a lower valley, the search
+ * continues there; floors fall each time.
+ */
+static uint32_t choose_entry(const struct search *s, const struct group *group) {
+    const struct entry *list = s->pool + group->at;
+    uint32_t section = choose_section(s, group);
+    for (;;) {
+        uint32_t i = 0;
+        while (list[i].floor != s->floor[section] || s->boxes[list[i].box].birth > section ||
+               s->boxes[list[i].box].death <= section)
+            i++;
+        const struct box *box = &s->boxes[list[i].box];
+        uint32_t lowest = section;
+        for (uint32_t at = box->birth; at < box->death; at++)
+            lowest = s->floor[at] < s->floor[lowest] ? at : lowest;
+        if (lowest == section)
+            return i;
+        section = lowest;
+    }
+}
+
+/*
+ * The entry's box does not lie at its floor, so it lies on a box that is not placed yet: its floor
+ * rises to the lowest top that such a box can have. False when there is none.
+ */
+static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
+    struct entry *list = s->pool + group->at;
+    struct entry entry = list[index];
+    const struct box *box = &s->boxes[entry.box];
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t i = 0; i < group->count && list[i].floor < lowest; i++) {
+        const struct box *other = &s->boxes[list[i].box];
+        if (i != index && other->size > 0 && overlap(box, other) &&
+            list[i].floor + other->size < lowest)
+            lowest = list[i].floor + other->size;
+    }
+    if (lowest > s->capacity)
+        return false;
+    group->hash -= hash_entry(entry);
+    entry.floor = lowest;
+    group->hash += hash_entry(entry);
+    for (; index + 1 < group->count && before(list[index + 1], entry); index++)
+        list[index] = list[index + 1];
+    list[index] = entry;
+    return true;
+}
+
+static void enter(struct search *s, struct group group) {
+    s->frames[s->depth++] = (struct frame){.group = group,
+                                           .entered = group.hash,
+                                           .placed = s->placed_count,
+                                           .groups = s->groups_count,
+                                           .pool_used = s->pool_used,
+                                           .tried = NO_ENTRY};
+}
+
+/* Forgets what was derived below the frame's candidate. */
+static void drop_lists(struct search *s, const struct frame *f) {
+    s->groups_count = f->groups;
+    s->pool_used = f->pool_used;
+}
+
+/* Starts on the next group below the frame's candidate; false: all are packed. */
+static bool next_child(struct search *s, struct frame *f) {
+    if (f->child == s->groups_count)
+        return false;
+    enter(s, s->groups[f->child++]);
+    return true;
+}
+
+/* Places the frame's entry; false when that cannot lead to a packing. */
+static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
+    const struct entry chosen = s->pool[f->group.at + index];
+    struct group rest;
+    f->tried = index;
+    if (!rest_of(s, &f->group, index, &rest)) {
+        s->no_memory = true;
+        return false;
+    }
+    const bool cut = take(s, chosen.box);
+    s->offsets[chosen.box] = chosen.floor;
+    f->child = s->groups_count;
+    if (rest.count == 0)
+        return true;
+    if (known_failure(s, rest.hash) || !weigh_sections(s, &rest))
+        return false;
+    const bool added = cut ? split(s, &rest) : add_group(s, rest);
+    s->no_memory = s->no_memory || !added;
+    for (uint32_t g = f->child; cut && added && g < s->groups_count; g++)
+        if (known_failure(s, s->groups[g].hash))
+            return false;
+    return added;
+}
+
+/* Tries candidates, excluding each that has failed, until one can be placed; false: none can. */
+static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
+    while (!s->no_memory && *nodes > 0) {
+        undo(s, f->placed);
+        drop_lists(s, f);
+        if (f->tried != NO_ENTRY && !bar_entry(s, &f->group, f->tried))
+            return false;
+        --*nodes;
+        if ((f->tried != NO_ENTRY && known_failure(s, f->group.hash)) ||
+            !weigh_sections(s, &f->group))
+            return false;
+        paint_floors(s, &f->group);
+        if (try_entry(s, f, choose_entry(s, &f->group)))
+            return true;
+    }
+    return false;
+}
+
+static enum search_result walk(struct search *s, uint64_t nodes, const bool *stop) {
+    bool solved = false; /* the result of the frame that was just left */
+    for (uint64_t looks = 1; s->depth > 0; looks++) {
+        struct frame *f = &s->frames[s->depth - 1];
+        if (nodes == 0 || (looks % NODES_PER_LOOK == 0 && bfc_load_relaxed(stop) /* only a hint */))
+            return SEARCH_STOPPED;
+        if (!solved && !next_candidate(s, f, &nodes)) {
+            if (s->no_memory)
+                return SEARCH_NO_MEMORY;
+            if (nodes == 0)
+                return SEARCH_STOPPED;
+            note_failure(s, f->entered);
+            s->depth--;
+            continue;
+        }
+        solved = !next_child(s, f);
+        if (solved) {
+            drop_lists(s, f);
+            s->depth--;
+        }
+    }
+    return solved ? SEARCH_FOUND : SEARCH_EXHAUSTED;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/*
+ * Bytes are counted in units, the greatest common divisor of all sizes. False when the capacity is
+ * too many units, or a box is larger than it.
+ */
+static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uint64_t capacity) {
+    s->unit = 0;
+    for (uint32_t i = 0; i < n; i++)
+        s->unit = common_divisor(s->unit, boxes[i].size);
+    s->unit = s->unit == 0 ? 1 : s->unit;
+    s->capacity = capacity / s->unit;
+    return s->capacity <= MOST_UNITS;
+}
+
+static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections,
+                 const uint32_t *rank, struct group *root) {
+    s->n = n;
+    s->sections = sections;
+    s->pool_used = s->groups_count = s->placed_count = s->depth = 0;
+    s->no_memory = false;
+    s->run++;
+    if (!make_room(s, n, sections) || !reserve_pool(s, n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        s->boxes[rank[i]] = (struct box){boxes[i].birth, boxes[i].death, boxes[i].size / s->unit};
+    *root = (struct group){0, n, 0, sections, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct entry e = {0, i};
+        s->pool[i] = e;
+        root->hash += hash_entry(e);
+        put_back(s, i);
+    }
+    s->pool_used = n;
+    return true;
+}
+
+enum search_result search_run(struct search *s, const struct box *boxes, uint32_t n,
+                              uint32_t sections, const uint32_t *rank, enum search_focus focus,
+                              uint64_t capacity, uint64_t nodes, const bool *stop,
+                              uint64_t *offsets) {
+    struct group root;
+    for (uint32_t i = 0; i < n; i++)
+        if (boxes[i].size > capacity)
+            return SEARCH_EXHAUSTED;
+    if (!find_unit(s, boxes, n, capacity))
+        return SEARCH_STOPPED;
+    if (!load(s, boxes, n, sections, rank, &root))
+        return SEARCH_NO_MEMORY;
+    s->focus = focus;
+    if (n == 0)
+        return SEARCH_FOUND;
+    enter(s, root);
+    const enum search_result result = walk(s, nodes, stop);
+    for (uint32_t i = 0; result == SEARCH_FOUND && i < n; i++)
+        offsets[i] = s->offsets[rank[i]] * s->unit;
+    return result;
+}

@@ -1,0 +1,47 @@
+/*
+ * Canonical depth-first search: packs boxes below a capacity, or shows that it cannot be done.
+ *
+ * Boxes are placed by rising offset, each as low as it goes (any packing can be pushed down into
+ * this form), ties by a fixed order. After MiniMalloc (M. D. Moffitt, ASPLOS 2023, doi
+ * 10.1145/3623278.3624752): a node is given up when the floor of some section and what is still to
+ * be placed there exceed the capacity; a box is not placed at or above the top that another could
+ * have had (dominance); where no unplaced box spans, the rest is solved in independent halves.
+ * Beyond it: partial packings that left the same boxes with the same floors are recognised by a
+ * hash and not searched twice (a transposition table, as in chess programs; a false match, 1 in
+ * 2^64, can only cost completeness, never validity), and the stack is explicit.
+ *
+ * Exponential at worst; about n words copied a node. Thread-safety: one workspace a thread.
+ */
+#ifndef BFC_PLAN_SEARCH_H
+#define BFC_PLAN_SEARCH_H
+
+#include "planner/problem/arena.h"
+
+#define SEARCH_MOST_BOXES 3000
+
+struct search; /* a workspace */
+
+enum search_result {
+    SEARCH_FOUND,     /* offsets are set */
+    SEARCH_EXHAUSTED, /* there is no packing below the capacity */
+    SEARCH_STOPPED,   /* by the node limit or the flag, or sizes too fine (below) */
+    SEARCH_NO_MEMORY,
+};
+
+/* Where the search works. Neither is better in general, so both are tried. */
+enum search_focus { SEARCH_TIGHTEST, SEARCH_LOWEST };
+
+struct search *search_create(void);
+void search_destroy(struct search *search);
+
+/*
+ * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
+ * bytes, in at most `nodes` nodes, trying low ranks first. `stop`, which is atomic, is read now and
+ * then.
+ */
+enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
+                              uint32_t sections, const uint32_t *rank, enum search_focus focus,
+                              uint64_t capacity, uint64_t nodes, const bool *stop,
+                              uint64_t *offsets);
+
+#endif

@@ -1,0 +1,256 @@
+#include "planner/pack/valley.h"
+
+#include <stdlib.h>
+
+#define NO_BOX UINT32_MAX
+
+struct node {
+    uint32_t death; /* least of the unplaced boxes below */
+    uint32_t rank;  /* best of them */
+};
+
+struct level {
+    uint64_t height;
+    uint32_t left;
+    uint32_t stamp; /* the segment's when it was pushed; an older one is stale */
+};
+
+/* A segment is known by its leftmost section. */
+struct segment {
+    uint64_t height;
+    uint32_t right; /* just past its last section */
+    uint32_t stamp;
+};
+
+struct valley {
+    struct node *tree; /* leaves from `leaves` on */
+    uint32_t leaves;
+    uint32_t *first_at; /* by section: the first box born there or later */
+    uint32_t *left_of;  /* by the section just past a segment: its leftmost */
+    struct segment *segments;
+    struct level *heap;
+    size_t heap_used;
+    uint32_t sections;
+};
+
+struct valley *valley_create(uint32_t boxes, uint32_t sections) {
+    struct valley *valley = calloc(1, sizeof *valley);
+    if (!valley)
+        return NULL;
+    uint32_t leaves = 1;
+    while (leaves < boxes)
+        leaves *= 2;
+    /* A box pushes three segments at most, which are raised once each at most. */
+    const size_t pushes = 6 * (size_t)boxes + 4;
+    valley->tree = malloc((size_t)leaves * 2 * sizeof *valley->tree);
+    valley->first_at = malloc(((size_t)sections + 1) * sizeof *valley->first_at);
+    valley->left_of = malloc(((size_t)sections + 1) * sizeof *valley->left_of);
+    valley->segments = malloc(((size_t)sections + 1) * sizeof *valley->segments);
+    valley->heap = malloc(pushes * sizeof *valley->heap);
+    if (!valley->tree || !valley->first_at || !valley->left_of || !valley->segments ||
+        !valley->heap) {
+        valley_destroy(valley);
+        return NULL;
+    }
+    return valley;
+}
+
+void valley_destroy(struct valley *valley) {
+    if (!valley)
+        return;
+    free(valley->tree);
+    free(valley->first_at);
+    free(valley->left_of);
+    free(valley->segments);
+    free(valley->heap);
+    free(valley);
+}
+
+static bool lower(const struct level *a, const struct level *b) {
+    return a->height != b->height ? a->height < b->height : a->left < b->left;
+}
+
+static void heap_push(struct valley *v, uint32_t left) {
+    const struct level entry = {v->segments[left].height, left, ++v->segments[left].stamp};
+    size_t at = v->heap_used++;
+    while (at > 0 && lower(&entry, &v->heap[(at - 1) / 2])) {
+        v->heap[at] = v->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    v->heap[at] = entry;
+}
+
+static struct level heap_pop(struct valley *v) {
+    const struct level top = v->heap[0];
+    const struct level entry = v->heap[--v->heap_used];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= v->heap_used)
+            break;
+        if (child + 1 < v->heap_used && lower(&v->heap[child + 1], &v->heap[child]))
+            child++;
+        if (!lower(&v->heap[child], &entry))
+            break;
+        v->heap[at] = v->heap[child];
+        at = child;
+    }
+    v->heap[at] = entry;
+    return top;
+}
+
+static struct node join(struct node a, struct node b) {
+    return (struct node){a.death < b.death ? a.death : b.death, a.rank < b.rank ? a.rank : b.rank};
+}
+
+static void plant(struct valley *v, const struct box *boxes, uint32_t n, const uint32_t *rank) {
+    v->leaves = 1;
+    while (v->leaves < n)
+        v->leaves *= 2;
+    for (uint32_t i = 0; i < v->leaves; i++)
+        v->tree[v->leaves + i] =
+            i < n ? (struct node){boxes[i].death, rank[i]} : (struct node){NO_BOX, NO_BOX};
+    for (uint32_t node = v->leaves; node-- > 1;)
+        v->tree[node] = join(v->tree[2 * node], v->tree[2 * node + 1]);
+}
+
+static void take_out(struct valley *v, uint32_t box) {
+    uint32_t node = v->leaves + box;
+    v->tree[node] = (struct node){NO_BOX, NO_BOX};
+    while (node > 1) {
+        node /= 2;
+        v->tree[node] = join(v->tree[2 * node], v->tree[2 * node + 1]);
+    }
+}
+
+static bool promising(const struct node *node, uint32_t death, uint32_t best) {
+    return node->death <= death && node->rank < best;
+}
+
+/* The best rank below `top` among boxes that die by `death`; better than *best only. */
+static void search_below(const struct valley *v, uint32_t top, uint32_t death, uint32_t *best,
+                         uint32_t *found) {
+    uint32_t stack[66];
+    int depth = 0;
+    stack[depth++] = top;
+    while (depth > 0) {
+        const uint32_t node = stack[--depth];
+        if (!promising(&v->tree[node], death, *best))
+            continue;
+        if (node >= v->leaves) {
+            *best = v->tree[node].rank;
+            *found = node - v->leaves;
+            continue;
+        }
+        const uint32_t better = v->tree[2 * node].rank < v->tree[2 * node + 1].rank ? 0 : 1;
+        stack[depth++] = 2 * node + (better ^ 1);
+        stack[depth++] = 2 * node + better;
+    }
+}
+
+/* The best-ranked unplaced box within [birth, death), or NO_BOX. */
+static uint32_t best_within(const struct valley *v, uint32_t birth, uint32_t death) {
+    uint32_t best = NO_BOX, found = NO_BOX;
+    uint32_t a = v->first_at[birth] + v->leaves;
+    uint32_t b = v->first_at[death] + v->leaves;
+    for (; a < b; a /= 2, b /= 2) {
+        if (a & 1)
+            search_below(v, a++, death, &best, &found);
+        if (b & 1)
+            search_below(v, --b, death, &best, &found);
+    }
+    return found;
+}
+
+static void lay_segment(struct valley *v, uint32_t left, uint32_t right, uint64_t height) {
+    v->segments[left].height = height;
+    v->segments[left].right = right;
+    v->left_of[right] = left;
+}
+
+/* Lays [left, right) at this height, joined with neighbours of the same height. */
+static void join_segment(struct valley *v, uint32_t left, uint32_t right, uint64_t height) {
+    if (right < v->sections && v->segments[right].height == height) {
+        v->segments[right].stamp++;
+        right = v->segments[right].right;
+    }
+    if (left > 0 && v->segments[v->left_of[left]].height == height) {
+        v->segments[left].stamp++;
+        left = v->left_of[left];
+    }
+    lay_segment(v, left, right, height);
+    heap_push(v, left);
+}
+
+static void place(struct valley *v, uint32_t left, const struct box *box) {
+    const struct segment segment = v->segments[left];
+    v->segments[left].stamp++;
+    if (box->birth > left) {
+        lay_segment(v, left, box->birth, segment.height);
+        heap_push(v, left);
+    }
+    if (box->death < segment.right) {
+        v->segments[box->death].stamp++;
+        lay_segment(v, box->death, segment.right, segment.height);
+        heap_push(v, box->death);
+    }
+    join_segment(v, box->birth, box->death, segment.height + box->size);
+}
+
+/* False when the segment is the whole skyline. */
+static bool raise_segment(struct valley *v, uint32_t left) {
+    const uint32_t right = v->segments[left].right;
+    const uint64_t before = left > 0 ? v->segments[v->left_of[left]].height : UINT64_MAX;
+    const uint64_t after = right < v->sections ? v->segments[right].height : UINT64_MAX;
+    if (left == 0 && right == v->sections)
+        return false;
+    join_segment(v, left, right, before < after ? before : after);
+    return true;
+}
+
+static void start(struct valley *v, const struct box *boxes, uint32_t n, uint32_t sections) {
+    uint32_t box = 0;
+    for (uint32_t s = 0; s <= sections; s++) {
+        while (box < n && boxes[box].birth < s)
+            box++;
+        v->first_at[s] = box;
+    }
+    for (uint32_t s = 0; s <= sections; s++)
+        v->segments[s].stamp = 0;
+    v->sections = sections;
+    v->heap_used = 0;
+    lay_segment(v, 0, sections, 0);
+    heap_push(v, 0);
+}
+
+struct valley_result valley_pack(struct valley *v, const struct box *boxes, uint32_t n,
+                                 uint32_t sections, const uint32_t *rank, uint64_t limit,
+                                 uint64_t *offsets) {
+    struct valley_result result = {0, NO_BOX, false};
+    uint32_t left_over = n;
+    plant(v, boxes, n, rank);
+    start(v, boxes, n, sections);
+    while (left_over > 0) {
+        const struct level top = heap_pop(v);
+        if (top.stamp != v->segments[top.left].stamp)
+            continue;
+        const uint32_t box = best_within(v, top.left, v->segments[top.left].right);
+        if (box == NO_BOX) {
+            if (!raise_segment(v, top.left))
+                return result;
+            continue;
+        }
+        if (top.height > limit || boxes[box].size > limit - top.height) {
+            result.failed = box;
+            return result;
+        }
+        offsets[box] = top.height;
+        if (top.height + boxes[box].size > result.peak)
+            result.peak = top.height + boxes[box].size;
+        take_out(v, box);
+        place(v, top.left, &boxes[box]);
+        left_over--;
+    }
+    result.done = true;
+    return result;
+}

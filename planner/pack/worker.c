@@ -1,0 +1,242 @@
+#include "planner/pack/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "planner/common/hash.h"
+
+#define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
+#define STEP_OFTEN 3          /* one in so many of these is content with a step towards the goal */
+#define STEP_SELDOM 10        /* likewise when only the goal counts */
+#define FIRST_RESTARTS 4      /* a part's first turns are no searches */
+#define RESTART_EVERY 10      /* nor is one in so many later */
+#define MANY_BOXES 500        /* from which on restarts do better: every other turn */
+#define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
+#define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
+
+bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
+    const size_t n = (size_t)(boxes > items ? boxes : items) + 1;
+    worker->valley = valley_create(boxes, sections);
+    worker->rank = malloc(n * sizeof *worker->rank);
+    worker->worth = malloc(n * sizeof *worker->worth);
+    worker->spare = malloc(n * sizeof *worker->spare);
+    worker->offsets = malloc(n * sizeof *worker->offsets);
+    return worker->valley && worker->rank && worker->worth && worker->spare && worker->offsets;
+}
+
+void worker_free(struct worker *worker) {
+    valley_destroy(worker->valley);
+    search_destroy(worker->search);
+    fill_destroy(worker->fill);
+    free(worker->rank);
+    free(worker->worth);
+    free(worker->spare);
+    free(worker->offsets);
+}
+
+static uint64_t most_allowed(struct worker *worker, const struct part_state *part) {
+    pthread_mutex_lock(worker->lock);
+    const uint64_t best = part->best;
+    pthread_mutex_unlock(worker->lock);
+    return best == UINT64_MAX ? UINT64_MAX - part->part->base : best - 1;
+}
+
+static void publish(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                    uint64_t peak) {
+    pthread_mutex_lock(worker->lock);
+    if (peak < part->best) {
+        part->best = peak;
+        memcpy(arena->best + part->part->from, worker->offsets,
+               part->part->count * sizeof *worker->offsets);
+        arena->stale = true;
+    }
+    pthread_mutex_unlock(worker->lock);
+}
+
+static const struct box *boxes_of(const struct arena_state *arena, const struct part_state *part) {
+    return arena->parts.boxes + part->part->from;
+}
+
+/* One run of the valley greedy by the worths as they stand. */
+static struct valley_result pack(struct worker *worker, struct arena_state *arena,
+                                 struct part_state *part) {
+    const uint32_t n = part->part->count;
+    struct valley_result result = {0, UINT32_MAX, false};
+    if (!ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
+        worker->no_memory = true;
+        return result;
+    }
+    const uint64_t limit = most_allowed(worker, part);
+    result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
+                         worker->rank, limit, worker->offsets);
+    if (result.done)
+        publish(worker, arena, part, result.peak);
+    return result;
+}
+
+void worker_greedy(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                   uint32_t order) {
+    ranks_weigh(worker->worth, arena->traits + part->part->from, part->part->count,
+                fixed_orders[order]);
+    pack(worker, arena, part);
+}
+
+static void draw_worths(struct worker *worker, const struct traits *traits, uint32_t n,
+                        uint64_t *random) {
+    ranks_weigh(worker->worth, traits, n, ranks_draw(random));
+    ranks_disturb(worker->worth, n, random);
+}
+
+/* How far apart the worths lie: the measure for lifting one of them. */
+static double spread_of(const double *worth, uint32_t n) {
+    double least = worth[0], most = worth[0];
+    for (uint32_t i = 1; i < n; i++) {
+        least = worth[i] < least ? worth[i] : least;
+        most = worth[i] > most ? worth[i] : most;
+    }
+    return most - least + 1e-6;
+}
+
+static void restart(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                    uint64_t goal, uint64_t *random) {
+    const uint32_t n = part->part->count;
+    uint64_t work = 0;
+    while (work < RESTART_WORK) {
+        draw_worths(worker, arena->traits + part->part->from, n, random);
+        const double spread = spread_of(worker->worth, n);
+        for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
+            if (bfc_load_relaxed(worker->stop) /* only a hint */)
+                return;
+            const struct valley_result result = pack(worker, arena, part);
+            work += n;
+            if (worker->no_memory || (result.done && result.peak <= goal))
+                return;
+            if (!result.done)
+                worker->worth[result.failed] += spread * 0.3 * random_unit(random);
+        }
+    }
+}
+
+/* What the next search of a part is to try; drawn with the lock held. */
+struct plan_of_search {
+    uint64_t capacity;
+    uint64_t nodes;
+    uint32_t order; /* in the round */
+};
+
+static struct plan_of_search next_search(struct worker *worker, struct part_state *part,
+                                         uint64_t goal, bool stepwise) {
+    pthread_mutex_lock(worker->lock);
+    struct plan_of_search plan = {goal, part->node_limit, part->next_search % SEARCHES_PER_ROUND};
+    const uint64_t step = (part->best - goal) / 4;
+    const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;
+    if (plan.order % every == every - 1)
+        plan.capacity = part->best - (step > worker->align ? step : worker->align);
+    if (plan.capacity < part->proved)
+        plan.capacity = part->proved;
+    if (++part->next_search % SEARCHES_PER_ROUND == 0)
+        part->node_limit += part->node_limit / 2;
+    pthread_mutex_unlock(worker->lock);
+    return plan;
+}
+
+static void note_exhausted(struct worker *worker, struct part_state *part, uint64_t capacity) {
+    const uint64_t next = capacity - capacity % worker->align + worker->align;
+    pthread_mutex_lock(worker->lock);
+    if (next > part->proved)
+        part->proved = next;
+    pthread_mutex_unlock(worker->lock);
+}
+
+static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32_t n) {
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < n; i++)
+        peak = offsets[i] + boxes[i].size > peak ? offsets[i] + boxes[i].size : peak;
+    return peak;
+}
+
+static void search(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                   uint64_t goal, bool stepwise, uint64_t *random) {
+    const uint32_t n = part->part->count;
+    const struct plan_of_search plan = next_search(worker, part, goal, stepwise);
+    if (!worker->search)
+        worker->search = search_create();
+    if (plan.order / 2 < FIXED_ORDERS)
+        ranks_weigh(worker->worth, arena->traits + part->part->from, n,
+                    fixed_orders[plan.order / 2]);
+    else
+        draw_worths(worker, arena->traits + part->part->from, n, random);
+    if (!worker->search || !ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
+        worker->no_memory = true;
+        return;
+    }
+    const enum search_result result =
+        search_run(worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank,
+                   plan.order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan.capacity, plan.nodes,
+                   worker->stop, worker->offsets);
+    worker->no_memory = worker->no_memory || result == SEARCH_NO_MEMORY;
+    if (result == SEARCH_EXHAUSTED)
+        note_exhausted(worker, part, plan.capacity);
+    if (result == SEARCH_FOUND)
+        publish(worker, arena, part, peak_of(boxes_of(arena, part), worker->offsets, n));
+}
+
+static bool wants_restart(uint32_t boxes, uint32_t turn) {
+    const uint32_t every = boxes > MANY_BOXES ? 2 : RESTART_EVERY;
+    return boxes > SEARCH_MOST_BOXES || turn < FIRST_RESTARTS || turn % every == 0;
+}
+
+void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                    uint64_t goal, bool stepwise) {
+    pthread_mutex_lock(worker->lock);
+    const uint32_t turn = part->turns++;
+    pthread_mutex_unlock(worker->lock);
+    uint64_t random = hash_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
+    if (wants_restart(part->part->count, turn))
+        restart(worker, arena, part, goal, &random);
+    else
+        search(worker, arena, part, goal, stepwise, &random);
+}
+
+static void publish_fill(struct worker *worker, struct arena_state *arena, uint64_t peak) {
+    pthread_mutex_lock(worker->lock);
+    if (peak < arena->filled_peak) {
+        arena->filled_peak = peak;
+        memcpy(arena->filled, worker->offsets, arena->arena->count * sizeof *worker->offsets);
+        arena->stale = true;
+    }
+    pthread_mutex_unlock(worker->lock);
+}
+
+static bool have_fill(struct worker *worker, const struct arena *arena) {
+    if (worker->fill_arena != arena) {
+        fill_destroy(worker->fill);
+        worker->fill = fill_create(arena);
+        worker->fill_arena = !worker->fill ? NULL : arena;
+    }
+    return worker->fill;
+}
+
+void worker_fill(struct worker *worker, struct arena_state *arena) {
+    const uint32_t n = arena->arena->count;
+    pthread_mutex_lock(worker->lock);
+    const uint32_t turn = arena->fills++;
+    const uint64_t limit = arena->filled_peak == UINT64_MAX ? UINT64_MAX : arena->filled_peak - 1;
+    pthread_mutex_unlock(worker->lock);
+    uint64_t random = hash_join(worker->seed, ~(uint64_t)turn);
+    if (turn < 2 * FIXED_ORDERS)
+        ranks_weigh(worker->worth, arena->whole, n, fixed_orders[turn / 2]);
+    else
+        draw_worths(worker, arena->whole, n, &random);
+    if (!have_fill(worker, arena->arena) ||
+        !ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
+        worker->no_memory = true;
+        return;
+    }
+    const struct fill_result result =
+        fill_pack(worker->fill, worker->rank, turn % 2 == 1, limit, worker->offsets);
+    worker->no_memory = worker->no_memory || result.no_memory;
+    if (result.done)
+        publish_fill(worker, arena, result.peak);
+}

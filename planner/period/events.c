@@ -1,0 +1,22 @@
+#include "planner/period/events.h"
+
+#include <stdlib.h>
+
+void events_free(struct events *events) {
+    free(events->list);
+    free(events->allocations);
+    free(events->refusals);
+    *events = (struct events){0};
+}
+
+void events_add_allocation(struct events *events, struct allocation allocation) {
+    allocation.birth = events->count;
+    allocation.death = NEVER;
+    events->list[events->count++] = (struct event){events->allocations_count, false};
+    events->allocations[events->allocations_count++] = allocation;
+}
+
+void events_add_free(struct events *events, uint32_t allocation) {
+    events->allocations[allocation].death = events->count;
+    events->list[events->count++] = (struct event){allocation, true};
+}

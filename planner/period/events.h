@@ -1,0 +1,52 @@
+/*
+ * A stream of allocations and frees in the order in which they came.
+ */
+#ifndef BFC_PLAN_STREAM_H
+#define BFC_PLAN_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NEVER UINT32_MAX
+#define MOST_EVENTS ((uint32_t)1 << 29)
+
+struct event {
+    uint32_t allocation; /* index */
+    bool is_free;
+};
+
+struct allocation {
+    uint64_t bytes;
+    uint64_t serial; /* of the trace; of lifetimes: the row */
+    uint32_t birth;  /* event */
+    uint32_t death;  /* event, or NEVER */
+    uint32_t thread;
+    uint32_t stream;
+    uint32_t device;
+    bool spilled; /* it was host memory when it was recorded */
+};
+
+/* An allocation that failed when the trace was recorded. */
+struct refusal {
+    uint64_t bytes;
+    uint32_t event; /* the one that came next */
+    uint32_t device;
+};
+
+struct events {
+    struct event *list;
+    struct allocation *allocations; /* in order of birth */
+    struct refusal *refusals;
+    uint32_t refusals_count;
+    uint32_t count;
+    uint32_t allocations_count;
+    uint32_t unknown_frees; /* of allocations that the trace does not have: left out */
+};
+
+void events_free(struct events *events);
+
+/* Append to the lists, which have room. */
+void events_add_allocation(struct events *events, struct allocation allocation);
+void events_add_free(struct events *events, uint32_t allocation);
+
+#endif

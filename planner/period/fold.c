@@ -1,0 +1,152 @@
+#include "planner/period/fold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "planner/common/number.h"
+
+#define SERIAL_TEXT 21
+
+struct folder {
+    struct lifetimes *lifetimes;
+    const struct events *events;
+    const struct period *period;
+};
+
+static uint64_t tick_of(uint32_t event) {
+    return PLAN_TICK_OF_ZERO + event;
+}
+
+static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
+    const size_t n = (size_t)visible * 2 + 1; /* each may cross the period's end */
+    lifetimes->rows = calloc(n, sizeof *lifetimes->rows);
+    lifetimes->ids.list = calloc(n, sizeof *lifetimes->ids.list);
+    lifetimes->text.bytes = calloc(n, SERIAL_TEXT);
+    lifetimes->visible = visible;
+    return lifetimes->rows && lifetimes->ids.list && lifetimes->text.bytes;
+}
+
+/* Devices are the spaces, numbered as they come: a device's own bytes serve as its name. */
+static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a) {
+    bool fresh;
+    const struct name name = {(const char *)&a->device, sizeof a->device};
+    const uint32_t space = names_add(&lifetimes->spaces, name, &fresh);
+    if (!fresh)
+        return space;
+    uint32_t *devices =
+        realloc(lifetimes->devices, lifetimes->spaces.count * sizeof *lifetimes->devices);
+    if (!devices)
+        return NAMES_NONE;
+    lifetimes->devices = devices;
+    devices[space] = a->device;
+    return space;
+}
+
+static struct lifetime *add_row(struct folder *folder, const struct allocation *a) {
+    struct lifetimes *lifetimes = folder->lifetimes;
+    const uint32_t number = lifetimes->count++;
+    struct lifetime *row = &lifetimes->rows[number];
+    *row = (struct lifetime){.size = a->bytes,
+                             .pin = NOT_PINNED,
+                             .alias = ROW_NONE,
+                             .group = ROW_NONE,
+                             .space = space_of(lifetimes, a),
+                             .stream = a->stream,
+                             .thread = a->thread};
+    char *text = lifetimes->text.bytes + (size_t)number * SERIAL_TEXT;
+    const int length = snprintf(text, SERIAL_TEXT, "%" PRIu64, a->serial);
+    lifetimes->ids.list[number] = (struct name){text, (size_t)length};
+    lifetimes->ids.count = lifetimes->count;
+    return row;
+}
+
+static void add_prefix(struct folder *folder, uint32_t allocation, uint32_t end) {
+    const struct allocation *a = &folder->events->allocations[allocation];
+    struct lifetime *row = add_row(folder, a);
+    row->birth = tick_of(a->birth);
+    row->death = tick_of(a->death < end ? a->death : end);
+}
+
+/* The largest size that a slot of the period has in any repetition. */
+static uint64_t slot_bytes(const struct folder *folder, uint32_t slot) {
+    const struct period *period = folder->period;
+    uint64_t most = 0;
+    for (uint32_t r = 0; r < period->repetitions; r++) {
+        const uint32_t a = period->prefix + r * period->length + slot;
+        const uint64_t bytes = folder->events->allocations[a].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
+    const struct period *period = folder->period;
+    const struct allocation *a = &folder->events->allocations[period->prefix + slot];
+    struct lifetime *row = add_row(folder, a);
+    row->size = slot_bytes(folder, slot);
+    row->birth = tick_of(a->birth);
+    row->death = tick_of(a->death < end ? a->death : end);
+    if (a->death <= end)
+        return;
+    const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
+    if (rest > a->birth) { /* two of them live at once */
+        row->unplanned = row->size;
+        row->size = 0;
+        return;
+    }
+    row->wraps_until = tick_of(rest);
+}
+
+/* The second halves come after all visible rows. */
+static void add_halves(struct folder *folder) {
+    struct lifetimes *lifetimes = folder->lifetimes;
+    const uint64_t start = tick_of(folder->period->prefix_events);
+    for (uint32_t i = 0; i < lifetimes->visible; i++) {
+        const struct lifetime row = lifetimes->rows[i];
+        if (row.wraps_until <= start)
+            continue;
+        struct lifetime *half = &lifetimes->rows[lifetimes->count];
+        *half = row;
+        half->birth = start;
+        half->death = row.wraps_until;
+        half->alias = i;
+        lifetimes->ids.list[lifetimes->count++] = lifetimes->ids.list[i];
+        lifetimes->has_alias = true;
+    }
+    lifetimes->ids.count = lifetimes->count;
+}
+
+static bool spaces_fail(const struct lifetimes *lifetimes) {
+    for (uint32_t i = 0; i < lifetimes->count; i++)
+        if (lifetimes->rows[i].space == NAMES_NONE)
+            return true;
+    return false;
+}
+
+bool fold(struct lifetimes *lifetimes, const struct events *events, const struct period *period,
+          const char *path, uint64_t program_hash, struct plan_error *error) {
+    struct lifetimes result = {.path = path, .program_hash = program_hash, .from_trace = true};
+    struct folder folder = {&result, events, period};
+    const uint32_t prefix = period->length > 0 ? period->prefix : events->allocations_count;
+    const uint32_t end =
+        period->length > 0 ? period->prefix_events + period->length_events : events->count;
+    if (!make_room(&result, prefix + period->length)) {
+        lifetimes_free(&result);
+        return plan_fail_memory(error);
+    }
+    result.prefix = prefix;
+    result.period = period->length;
+    for (uint32_t i = 0; i < prefix; i++)
+        add_prefix(&folder, i, end);
+    for (uint32_t i = 0; i < period->length; i++)
+        add_slot(&folder, i, end);
+    add_halves(&folder);
+    if (spaces_fail(&result)) {
+        lifetimes_free(&result);
+        return plan_fail_memory(error);
+    }
+    lifetimes_seal(&result);
+    *lifetimes = result;
+    return true;
+}

@@ -1,0 +1,152 @@
+#include "planner/period/period.h"
+
+#include <stdlib.h>
+
+#include "planner/common/hash.h"
+
+#define LEAST_REPETITIONS 3
+#define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
+#define TELLING_SHARE 4   /* nor is one whose repetitions are this part of the whole, … */
+#define TELLING_EVENTS 12 /* … and that many events */
+
+static uint64_t token_of(const struct events *events, const struct event *event,
+                         uint32_t allocations_before, bool with_size) {
+    const struct allocation *a = &events->allocations[event->allocation];
+    if (event->is_free)
+        return hash_mix((uint64_t)(allocations_before - event->allocation) << 1 | 1);
+    const uint64_t place = (uint64_t)a->device << 32 | a->thread;
+    return hash_join(hash_mix(place), with_size ? a->bytes : 0);
+}
+
+/* Reversed: token 0 is that of the last event. */
+static void write_tokens(uint64_t *tokens, const struct events *events, bool with_size) {
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < events->count; i++) {
+        tokens[events->count - 1 - i] = token_of(events, &events->list[i], before, with_size);
+        before += !events->list[i].is_free;
+    }
+}
+
+/* A part of the reversed stream: `length` tokens from `tail` on, repeating every `step`. */
+struct run {
+    uint32_t tail;
+    uint32_t length;
+    uint32_t step;
+};
+
+/* The longest prefix of tokens[0, n) that repeats often enough. `border` has room for n + 1. */
+static struct run longest_run(const uint64_t *tokens, uint32_t n, uint32_t *border) {
+    struct run best = {0, 0, 0};
+    uint32_t k = 0;
+    border[0] = border[1] = 0;
+    for (uint32_t length = 2; length <= n; length++) {
+        while (k > 0 && tokens[k] != tokens[length - 1])
+            k = border[k];
+        k += tokens[k] == tokens[length - 1];
+        border[length] = k;
+        const uint32_t step = length - k;
+        if ((uint64_t)step * LEAST_REPETITIONS <= length)
+            best = (struct run){0, length, step};
+    }
+    return best;
+}
+
+static uint32_t allocations_in(const struct events *events, uint32_t from, uint32_t to) {
+    uint32_t count = 0;
+    for (uint32_t i = from; i < to; i++)
+        count += !events->list[i].is_free;
+    return count;
+}
+
+static bool telling(const struct events *events, struct run run) {
+    if (run.length == 0)
+        return false;
+    const uint32_t from = events->count - run.tail - run.length;
+    const uint32_t allocations = allocations_in(events, from, from + run.step);
+    if (allocations == 0)
+        return false;
+    return allocations >= TELLING_LENGTH ||
+           (run.length >= events->count / TELLING_SHARE && run.length >= TELLING_EVENTS);
+}
+
+/* Leaves out tails of 0, 1, 2, 4, … events. */
+static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border) {
+    struct run best = {0, 0, 0};
+    for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = tail == 0 ? 1 : tail * 2) {
+        struct run run = longest_run(tokens + tail, events->count - tail, border);
+        run.tail = tail;
+        if (run.length > best.length && telling(events, run))
+            best = run;
+    }
+    return best;
+}
+
+static void describe(struct period *period, const struct events *events, struct run run) {
+    period->prefix_events = events->count - run.tail - run.length;
+    period->length_events = run.step;
+    period->repetitions = run.length / run.step;
+    period->prefix = allocations_in(events, 0, period->prefix_events);
+    period->length =
+        allocations_in(events, period->prefix_events, period->prefix_events + run.step);
+}
+
+/* Most live bytes of what repetition `number` allocates, with sizes from `bytes` or its own. */
+static double repetition_peak(const struct events *events, const struct period *period,
+                              uint32_t number, const uint64_t *bytes) {
+    const uint32_t first = period->prefix + number * period->length;
+    const uint32_t from = period->prefix_events + number * period->length_events;
+    double live = 0, most = 0;
+    for (uint32_t i = from; i < from + period->length_events; i++) {
+        const struct event *event = &events->list[i];
+        if (event->allocation < first)
+            continue; /* a free of what came before */
+        const double size = !bytes ? (double)events->allocations[event->allocation].bytes
+                                   : (double)bytes[event->allocation - first];
+        live += event->is_free ? -size : size;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+static bool measure_growth(struct period *period, const struct events *events) {
+    uint64_t *largest = calloc(period->length, sizeof *largest);
+    double sum = 0;
+    if (!largest)
+        return false;
+    for (uint32_t r = 0; r < period->repetitions; r++) {
+        for (uint32_t i = 0; i < period->length; i++) {
+            const uint32_t a = period->prefix + r * period->length + i;
+            const uint64_t bytes = events->allocations[a].bytes;
+            largest[i] = bytes > largest[i] ? bytes : largest[i];
+        }
+        sum += repetition_peak(events, period, r, NULL);
+    }
+    const double most = repetition_peak(events, period, 0, largest);
+    period->growth = sum > 0 ? most * period->repetitions / sum : 1;
+    free(largest);
+    return true;
+}
+
+bool period_find(struct period *period, const struct events *events, struct plan_error *error) {
+    struct period result = {.growth = 1};
+    uint64_t *tokens = malloc(((size_t)events->count + 1) * sizeof *tokens);
+    uint32_t *border = malloc(((size_t)events->count + 2) * sizeof *border);
+    bool good = tokens && border;
+    for (int exact = 1; good && exact >= 0 && result.length == 0; exact--) {
+        write_tokens(tokens, events, exact);
+        const struct run run = best_run(events, tokens, border);
+        if (run.length == 0)
+            continue;
+        describe(&result, events, run);
+        result.jitter = !exact;
+        good = exact || measure_growth(&result, events);
+        if (result.growth > PERIOD_MOST_GROWTH)
+            result = (struct period){.growth = result.growth};
+    }
+    free(tokens);
+    free(border);
+    if (!good)
+        return plan_fail_memory(error);
+    *period = result;
+    return true;
+}

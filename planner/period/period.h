@@ -1,0 +1,36 @@
+/*
+ * Finds the repeating part of an allocation stream: training and inference loops allocate the same
+ * sizes in the same order in every iteration.
+ *
+ * Each event becomes a token: an allocation by device, thread and size, a free by the age of its
+ * block, counted in allocations; never by addresses. The prefix function (Knuth, Morris, Pratt
+ * 1977) of the reversed tokens gives the least period of every suffix at once; the longest suffix
+ * that repeats at least three times wins. A job's end disturbs that, so tails of growing length are
+ * left out in turn: O(n log n).
+ *
+ * When sizes vary, the exact tokens find nothing. The search is then repeated without sizes, and
+ * each slot of the period is planned for its largest size. If that would raise the most live bytes
+ * of an average repetition by more than PERIOD_MOST_GROWTH, no period is reported.
+ */
+#ifndef BFC_PLAN_PERIOD_H
+#define BFC_PLAN_PERIOD_H
+
+#include "planner/common/error.h"
+#include "planner/period/events.h"
+
+#define PERIOD_MOST_GROWTH 1.25
+
+struct period {
+    uint32_t prefix; /* allocations before the first repetition */
+    uint32_t length; /* allocations of one repetition; 0: the stream has no period */
+    uint32_t repetitions;
+    uint32_t prefix_events; /* the same in events */
+    uint32_t length_events;
+    bool jitter;   /* sizes differ between repetitions */
+    double growth; /* most live bytes of the largest sizes ÷ those of an average repetition */
+};
+
+/* False: no host memory. A stream without a period is a success with length 0. */
+bool period_find(struct period *period, const struct events *events, struct plan_error *error);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * From rows to what the solvers pack: one arena a space, in it items that move as one.
+ *
+ * An item is a row, or all rows that share memory (alias), or a group of such. It consists of
+ * pieces, rectangles of time and address at fixed places within it: rows that share memory give a
+ * staircase, the outline of the largest of them alive at each time. Its box is a plain rectangle
+ * that holds all pieces, with the stream gap added to its end: a packing of the boxes is always
+ * valid, and when the arena is `exact` no better one exists.
+ *
+ * Times of boxes are sections: a section starts at each birth that follows a death, so two boxes
+ * share a section if and only if they are alive together (interval graphs: the sections are the
+ * maximal cliques). O(n log n).
+ */
+#ifndef BFC_PLAN_ARENA_H
+#define BFC_PLAN_ARENA_H
+
+#include "planner/model/lifetimes.h"
+#include "planner/problem/piece.h"
+
+struct box {
+    uint32_t birth; /* sections, half-open */
+    uint32_t death;
+    uint64_t size; /* bytes, a multiple of the alignment */
+};
+
+struct arena {
+    uint32_t count;    /* of items */
+    uint32_t sections; /* of all boxes */
+    struct box *boxes; /* by item */
+    uint64_t *spans;   /* by item: ticks from first birth to last death */
+    struct piece *pieces;
+    uint32_t *first; /* by item, count + 1 of them: its first piece */
+    uint64_t *pins;  /* by item: its given offset or NOT_PINNED; NULL: nothing is pinned */
+    uint64_t bound;  /* no plan can have a lower peak */
+    uint64_t gap;    /* between different streams, in ticks */
+    bool streams;    /* there are at least two */
+    bool exact;
+};
+
+struct problem {
+    const struct lifetimes *lifetimes;
+    uint64_t align;
+    struct arena *arenas;
+    uint32_t count;
+    uint32_t *item;  /* by row: its item in the arena of its space */
+    uint64_t *place; /* by row: its place within the item */
+};
+
+/* Contradictory rows are refused with an error that names them. `gap` as in struct arena. */
+bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, uint64_t align,
+                   uint64_t gap, struct plan_error *error);
+void problem_free(struct problem *problem);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Makes an arena smaller before it is solved, without losing the best plan: cuts it where no box
+ * spans, and lays boxes that live as long as their piece of time at its bottom, again and again. An
+ * explicit stack; O(n log n) by a bound on the work, after which larger parts are left as they are.
+ */
+#ifndef BFC_PLAN_PARTS_H
+#define BFC_PLAN_PARTS_H
+
+#include "planner/problem/arena.h"
+
+/* Boxes [from, from + count) of parts.boxes, in order of birth, sections from 0 to `sections`. */
+struct part {
+    uint32_t from;
+    uint32_t count;
+    uint32_t sections;
+    uint64_t base;  /* what lies below it */
+    uint64_t bound; /* most live bytes of its own boxes */
+};
+
+struct parts {
+    struct part *list;
+    uint32_t count;
+    uint32_t most_boxes;    /* of any part */
+    uint32_t most_sections; /* of any part */
+    struct box *boxes;      /* of all parts */
+    uint32_t *item;         /* by box: its item */
+    uint32_t boxes_count;
+};
+
+/*
+ * Writes the offsets of boxes that it has placed at the bottom; other elements of `offsets` are
+ * unchanged.
+ */
+bool parts_build(struct parts *parts, const struct arena *arena, uint64_t *offsets);
+void parts_free(struct parts *parts);
+
+#endif
