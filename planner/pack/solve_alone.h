@@ -9,8 +9,8 @@
 #include "planner/problem/arena.h"
 
 /*
- * As solve (solve.h), whatever the number of threads. Once interrupted it makes no plan any more, and
- * may fail for want of one.
+ * As solve (solve.h), whatever the number of threads. Once interrupted it makes no plan any more,
+ * and may fail for want of one.
  */
 bool solve_alone(const struct problem *problem, const struct solve_options *options,
                  uint64_t *offsets, struct solve_result *result, struct plan_error *error);
