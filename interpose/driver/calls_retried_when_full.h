@@ -12,6 +12,7 @@
 #define BFC_INTERPOSE_CALLS_RETRIED_WHEN_FULL_H
 
 #include <cuda.h>
+#include <stdint.h>
 
 /* Allocations that bypass the pool: NAME, kind (enum bfc_bypass_kind), place, parameters,
  * arguments, bytes that a success allocates. */
@@ -128,6 +129,10 @@
       (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,   \
        size_t count, void *what),                                                                  \
       (out, graph, after, edges, count, what))                                                     \
+    X(cuGraphAddNode_v3, BFC_HERE,                                                                 \
+      (CUgraphNode * out, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,   \
+       size_t count, void *what),                                                                  \
+      (out, graph, after, edges, count, what))                                                     \
     X(cuGraphInstantiate, BFC_HERE,                                                                \
       (CUgraphExec * out, CUgraph graph, CUgraphNode * node, char *log, size_t size),              \
       (out, graph, node, log, size))                                                               \
@@ -215,6 +220,22 @@
       (CUmemGenericAllocationHandle object, size_t at, CUmemGenericAllocationHandle memory,        \
        size_t offset, size_t bytes, unsigned long long flags),                                     \
       (object, at, memory, offset, bytes, flags))                                                  \
+    X(cuMulticastBindMem_v2, BFC_ON(device),                                                       \
+      (CUmemGenericAllocationHandle object, CUdevice device, size_t at,                            \
+       CUmemGenericAllocationHandle memory, size_t offset, size_t bytes,                           \
+       unsigned long long flags),                                                                  \
+      (object, device, at, memory, offset, bytes, flags))                                          \
+    X(cuLogicalEndpointIdReserve, BFC_ANYWHERE, (unsigned *first, unsigned count), (first, count)) \
+    X(cuLogicalEndpointCreate, BFC_ANYWHERE, (unsigned endpoint, const void *properties),          \
+      (endpoint, properties))                                                                      \
+    X(cuLogicalEndpointAddDevice, BFC_ON(device), (unsigned endpoint, CUdevice device),            \
+      (endpoint, device))                                                                          \
+    X(cuLogicalEndpointBindMem, BFC_ON(device),                                                    \
+      (unsigned endpoint, CUdevice device, uint64_t at, CUmemGenericAllocationHandle memory,       \
+       uint64_t offset, uint64_t bytes, unsigned long long flags),                                 \
+      (endpoint, device, at, memory, offset, bytes, flags))                                        \
+    X(cuLogicalEndpointImport, BFC_ANYWHERE, (unsigned endpoint, const void *handle, int type),    \
+      (endpoint, handle, type))                                                                    \
     X(cuTexObjectCreate, BFC_HERE,                                                                 \
       (CUtexObject * out, const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how,            \
        const CUDA_RESOURCE_VIEW_DESC *view),                                                       \

@@ -62,6 +62,9 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemAddressFree, (CUdeviceptr, size_t))                                                     \
     X(cuMulticastBindAddr,                                                                         \
       (CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t, bfc_cuda_flags))                 \
+    X(cuMulticastBindAddr_v2,                                                                      \
+      (CUmemGenericAllocationHandle, CUdevice, size_t, CUdeviceptr, size_t, bfc_cuda_flags))       \
+    X(cuLogicalEndpointBindAddr, (unsigned, CUdevice, uint64_t, void *, uint64_t, bfc_cuda_flags)) \
     X(cuStreamBeginCapture, (CUstream))                                                            \
     X(cuStreamBeginCapture_ptsz, (CUstream))                                                       \
     X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                                    \

@@ -127,6 +127,26 @@ BFC_HOOK(cuMulticastBindAddr, (CUmemGenericAllocationHandle object, size_t at, C
     return result;
 }
 
+BFC_HOOK(cuMulticastBindAddr_v2, (CUmemGenericAllocationHandle object, CUdevice device, size_t at,
+                                  CUdeviceptr pointer, size_t bytes, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuMulticastBindAddr_v2);
+    pointer = bfc_mappable(pointer, bytes);
+    BFC_RETRIED_WHEN_FULL(
+        result, BFC_ON(device),
+        driver->cuMulticastBindAddr_v2(object, device, at, pointer, bytes, flags));
+    return result;
+}
+
+BFC_HOOK(cuLogicalEndpointBindAddr, (unsigned endpoint, CUdevice device, uint64_t at, void *memory,
+                                     uint64_t bytes, bfc_cuda_flags flags)) {
+    BFC_FIND_DRIVER(driver, cuLogicalEndpointBindAddr);
+    memory = (void *)bfc_mappable((CUdeviceptr)memory, bytes);
+    BFC_RETRIED_WHEN_FULL(
+        result, BFC_ON(device),
+        driver->cuLogicalEndpointBindAddr(endpoint, device, at, memory, bytes, flags));
+    return result;
+}
+
 BFC_HOOK(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, cuIpcGetMemHandle);
     return bfc_export_handle(driver, handle, pointer);

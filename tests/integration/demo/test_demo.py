@@ -35,6 +35,10 @@ class Demo(unittest.TestCase):
             for mode in ("lazy_", "ordered_"):
                 self.assertEqual(last[prefix + mode + "pooled"], last[prefix + "pooled"])
                 self.assertLess(last[prefix + mode + "host_waits_for_frees"], last[prefix + "frees"])
+            self.assertGreater(last[prefix + "native_memory"], 0)
+            for mode in ("preloaded_", "lazy_", "ordered_"):
+                self.assertGreaterEqual(last[prefix + mode + "memory"], last[prefix + "native_memory"])
+        self.assert_answers_first(result.stdout.splitlines())
         self.assertIn("device", last)
         self.assertIn("fragmentation", result.stdout)
         if last["simulated"]:
@@ -44,6 +48,13 @@ class Demo(unittest.TestCase):
                 self.assertTrue(last[f"spill_{mode}_contents_equal"])
                 self.assertGreater(last[f"spill_{mode}_peak_spilled"], 0)
                 self.assertLessEqual(last[f"spill_{mode}_peak_in_use"], last["spill_device_memory"])
+
+    def assert_answers_first(self, lines):
+        """What is gained and what it costs, mode by mode, comes before all else."""
+        for mode in ("sync", "lazy", "ordered"):
+            answers = [line for line in lines[:25] if line.startswith(mode)]
+            self.assertEqual(len(answers), 1)
+            self.assertRegex(answers[0], "[0-9]+ % (less|MORE) time .* of memory \\(\\+[0-9]+ %\\)")
 
     def test_refuses_nonsense(self):
         for arguments in ([], [BUILD, "0"], [BUILD, "x"], [BUILD, "1", "2"]):

@@ -33,7 +33,15 @@ struct run {
     unsigned char *seen;       /* the same on the host, pinned */
     unsigned char expected[LAYERS][2][PIECE];
     uint64_t allocations, frees, mismatches, checksum;
+    size_t held, most_held; /* bytes of device memory */
+    double allocating_us;   /* in cudaMalloc and cudaFree */
 };
+
+static double now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
 
 static void check(cudaError_t error, const char *what) {
     if (error == cudaSuccess)
@@ -44,14 +52,22 @@ static void check(cudaError_t error, const char *what) {
 
 static void *allocate(struct run *run, size_t bytes) {
     void *address;
+    double begin = now_us();
     check(cudaMalloc(&address, bytes), "cudaMalloc");
+    run->allocating_us += now_us() - begin;
     run->allocations++;
+    run->held += bytes;
+    if (run->held > run->most_held)
+        run->most_held = run->held;
     return address;
 }
 
-static void release(struct run *run, void *address) {
+static void release(struct run *run, void *address, size_t bytes) {
+    double begin = now_us();
     check(cudaFree(address), "cudaFree");
+    run->allocating_us += now_us() - begin;
     run->frees++;
+    run->held -= bytes;
 }
 
 /* 1 MiB to 36 MiB, odd sizes, a different length in each of 8 iterations. */
@@ -89,7 +105,7 @@ static void forward(struct run *run, unsigned iteration) {
         set(activation + layer * SIGNATURE, head_mark(iteration, layer), SIGNATURE, stream);
         copy(activation + bytes - PIECE, workspace, stream);
         check(cudaEventRecord(run->done[layer], stream), "record");
-        release(run, workspace);
+        release(run, workspace, bytes / 3);
     }
 }
 
@@ -103,8 +119,8 @@ static void backward(struct run *run, unsigned iteration) {
         copy(gradient, activation, stream);
         copy(left, gradient, stream);
         copy(left + PIECE, activation + bytes - PIECE, stream);
-        release(run, gradient);
-        release(run, activation);
+        release(run, gradient, bytes);
+        release(run, activation, bytes);
     }
 }
 
@@ -157,22 +173,16 @@ static void prepare(struct run *run) {
 
 static void finish(struct run *run) {
     for (unsigned i = 0; i < LAYERS; i++) {
-        release(run, run->weights[i]);
+        release(run, run->weights[i], size_of(0, i));
         check(cudaEventDestroy(run->done[i]), "event");
     }
     for (unsigned i = 0; i < STREAMS; i++)
         check(cudaStreamDestroy(run->streams[i]), "stream");
-    release(run, run->left);
+    release(run, run->left, sizeof run->expected);
     check(cudaFreeHost(run->seen), "cudaFreeHost");
 }
 
 /* --- reporting --- */
-
-static double now_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* The stand-in driver counts its calls; a real one does not tell: null. */
 static void print_driver_count(const char *key, const char *name) {
@@ -189,8 +199,9 @@ static void print_driver_count(const char *key, const char *name) {
 static void report(const struct run *run, const char *mark, unsigned iterations, double us) {
     printf("{\"mark\": \"%s\", \"iterations\": %u, \"us\": %.1f, \"allocations\": %" PRIu64
            ", \"frees\": %" PRIu64 ", \"mismatches\": %" PRIu64 ", \"checksum\": \"%016" PRIx64
-           "\"",
-           mark, iterations, us, run->allocations, run->frees, run->mismatches, run->checksum);
+           "\", \"allocating_us\": %.1f, \"most_held\": %zu",
+           mark, iterations, us, run->allocations, run->frees, run->mismatches, run->checksum,
+           run->allocating_us, run->most_held);
     print_driver_count("driver_allocations", "cuMemAlloc_v2");
     print_driver_count("driver_frees", "cuMemFree_v2");
     print_driver_count("driver_calls", "total");

@@ -39,6 +39,8 @@ def call(name, *arguments):
 class Run:
     def __init__(self):
         self.allocations = self.frees = self.mismatches = self.checksum = 0
+        self.held, self.most_held = {}, 0  # bytes of device memory, by address
+        self.allocating = 0.0  # seconds in cudaMalloc and cudaFree
         self.streams = [ctypes.c_void_p() for _ in range(STREAMS)]
         for stream in self.streams:
             call("cudaStreamCreateWithFlags", ctypes.byref(stream), 1)
@@ -48,13 +50,20 @@ class Run:
 
     def allocate(self, size_in_bytes):
         address = ctypes.c_void_p()
+        begin = time.perf_counter()
         call("cudaMalloc", ctypes.byref(address), ctypes.c_size_t(size_in_bytes))
+        self.allocating += time.perf_counter() - begin
         self.allocations += 1
+        self.held[address.value] = size_in_bytes
+        self.most_held = max(self.most_held, sum(self.held.values()))
         return address
 
     def free(self, address):
+        begin = time.perf_counter()
         call("cudaFree", address)
+        self.allocating += time.perf_counter() - begin
         self.frees += 1
+        del self.held[address.value]
 
     def iterate(self, number):
         activations = []
@@ -132,6 +141,8 @@ def report(run, mark, iterations, microseconds, pause):
                 "frees": run.frees,
                 "mismatches": run.mismatches,
                 "checksum": f"{run.checksum:08x}",
+                "allocating_us": run.allocating * 1e6,
+                "most_held": run.most_held,
                 **driver_counts(),
             }
         ),
