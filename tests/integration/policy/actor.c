@@ -7,13 +7,13 @@
  *                 answer later than it is waited for
  *   mib N         prints free memory in MiB        sleep MS
  *   loop N        N blocks of 64 KiB, each freed at once
- *   folder PATH   becomes the working folder
- *   device N      goes on on that device
- *   exec SECONDS  becomes a program that sleeps so long
- *   handler       SIGUSR1 is handled, and restarts no system call
- *   restarter     SIGUSR1 is handled, and restarts system calls
+ *   swap MIB      frees the block that was allocated last, of that size, and takes one again, and
+ * so on until a line comes on standard input folder PATH   becomes the working folder device N goes
+ * on on that device exec SECONDS  becomes a program that sleeps so long handler       SIGUSR1 is
+ * handled, and restarts no system call restarter     SIGUSR1 is handled, and restarts system calls
  *   wait          prints "ready" and waits for a line on standard input
  */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -74,16 +74,26 @@ static void loop(long rounds) {
     }
 }
 
-static void ignore(int number) {
-    (void)number;
-}
-
 static void wait_for_line(void) {
     char line[16];
     puts("ready");
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))
         exit(2);
+}
+
+/* It never has nothing for longer than a call takes. */
+static void swap(const char *mib) {
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    while (poll(&input, 1, 0) == 0) {
+        CHECK(cuMemFree(blocks[--count]));
+        CHECK(cuMemAlloc(&blocks[count++], (size_t)atol(mib) << 20));
+    }
+    wait_for_line();
+}
+
+static void ignore(int number) {
+    (void)number;
 }
 
 int main(int argc, char **argv) {
@@ -112,6 +122,8 @@ int main(int argc, char **argv) {
             use_primary(atoi(argv[++i]));
         else if (strcmp(argv[i], "exec") == 0 && i + 1 < argc)
             execlp("sleep", "sleep", argv[++i], NULL);
+        else if (strcmp(argv[i], "swap") == 0 && i + 1 < argc)
+            swap(argv[++i]);
         else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)
             CHECK(chdir(argv[++i]) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
         else
