@@ -18,6 +18,7 @@ import unittest
 from jobs import ACTOR, BFCSTAT, Job, JobsTest, segment_exists
 
 SHARE, MINUTES, CONTEXTS = (os.environ[n] for n in ("SHARE", "MINUTES", "CONTEXTS"))
+FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
 ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "15")
 
 
@@ -126,6 +127,47 @@ class LastResort(JobsTest):
         job.until_waiting(1)
         holder.go_on()
         self.assertEqual(job.results(), ["0"])
+
+    def sleeps(self, job):
+        """All its threads do, in a futex, and so hold nothing that a jump would leave behind."""
+        calls = []
+        for thread in os.listdir(f"/proc/{job.pid}/task"):
+            try:
+                with open(f"/proc/{job.pid}/task/{thread}/syscall", encoding="ascii") as call:
+                    calls.append(call.read().split()[0])
+            except OSError:
+                return False
+        return len(calls) > 1 and set(calls) == {FUTEX}
+
+    def jump_out(self, job):
+        for _ in range(3000):
+            if self.sleeps(job):
+                job.process.send_signal(signal.SIGUSR1)
+                self.assertEqual(job.process.stdout.readline().split()[:3], ["alloc", "200", "-1"])
+                return
+            time.sleep(0.003)
+        self.skipTest("its system calls cannot be seen: " + job.said())
+
+    def test_who_jumps_out_of_a_wait_leaves_the_queue(self):
+        """However often, in one thread and in several that end: there are 8 slots."""
+        for jump in ("jump_here", "jump"):
+            with self.subTest(jump=jump):
+                holder = self.holder(160)
+                job = self.start(*[jump, 200] * 9, "wait", "alloc", 200, BFC_WAIT="3600")
+                for _ in range(9):
+                    job.until_waiting()
+                    self.jump_out(job)
+                self.assertEqual(job.until_ready(), [])
+                self.until_it_waits_no_longer(job)
+                other = self.start("alloc", 190, "wait", BFC_WAIT="3600")
+                other.until_waiting(1)
+                job.go_on()
+                job.until_waiting(2)
+                holder.go_on()
+                self.assertEqual(other.until_ready(), ["0"])
+                other.end()
+                self.assertEqual(job.results(), ["0"])
+                holder.end()
 
     def test_it_can_be_switched_off(self):
         self.holder(160)
