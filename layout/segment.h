@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 7u
+#define BFC_SEGMENT_VERSION 8u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -175,15 +175,16 @@ struct bfc_waiter {
 
 /*
  * What somebody in another job waits for, which this job may free: a waiter whose turn it is writes
- * it, moves it on, and wakes the helper thread as for a request.
+ * it into each of the job's sections on the device, moves it on, and wakes the helper thread as for
+ * a request.
  */
 struct bfc_awaited {
     uint64_t until_ns; /* it holds until then; 0: nobody waits */
+    uint64_t turn_ns;  /* since when it is that waiter's turn */
     uint64_t bytes;    /* asked for */
     /* That this job would have to give, if all others gave what they only cache: then the waiter
-     * could be served. */
+     * could be served. All ones: nothing. */
     uint64_t from_here;
-    uint64_t device_uuid[2];
 };
 
 /* ---- a pool's section ---- */
@@ -247,6 +248,7 @@ struct bfc_segment_pool {
     uint64_t free_latency[BFC_LATENCY_BINS];
     struct bfc_segment_pages pages;
     struct bfc_segment_fit fit;
+    struct bfc_awaited awaited; /* other jobs write it */
 };
 
 /* All waits for the context that were made for frees. */
@@ -397,13 +399,12 @@ struct bfc_segment_header {
     uint64_t forwarded_frees[BFC_FORWARD_REASONS];
     uint64_t bypassed_calls[BFC_BYPASS_KINDS];
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
-    struct bfc_awaited awaited;
     struct bfc_waiter waiters[BFC_WAITERS];
     /* A reader adds 1, and then asks as for the map, to have layout/who.h's file written; the job
      * sets who_written to that number when it is, or there is none to write. */
     uint32_t who_asked;
     uint32_t who_written;
-    uint64_t reserved_for_growth[18]; /* zero */
+    uint64_t reserved_for_growth[23]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u
@@ -416,15 +417,25 @@ struct bfc_segment_header {
 #define BFC_SEGMENT_SIZE                                                                           \
     (BFC_SEGMENT_EVENTS_OFFSET + BFC_EVENTS * (uint64_t)sizeof(struct bfc_event))
 
+/* Of a segment that is mapped as a whole. */
+static inline const struct bfc_segment_pool *
+bfc_segment_sections_of(const struct bfc_segment_header *header) {
+    return (const struct bfc_segment_pool *)(const void *)((const char *)header +
+                                                           BFC_SEGMENT_POOLS_OFFSET);
+}
+static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_header *header) {
+    return (struct bfc_segment_pool *)(void *)((char *)header + BFC_SEGMENT_POOLS_OFFSET);
+}
+
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 +
+                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
                "no padding");
 _Static_assert(sizeof(struct bfc_waiter) == 40, "no padding");
-_Static_assert(sizeof(struct bfc_awaited) == 40, "no padding");
+_Static_assert(sizeof(struct bfc_awaited) == 32, "no padding");
 _Static_assert(sizeof(struct bfc_event) == 32, "two in a cache line");
 _Static_assert(sizeof(struct bfc_segment_header) == 6640, "no padding");
 _Static_assert(sizeof(struct bfc_segment_header) <= BFC_SEGMENT_POOLS_OFFSET,

@@ -112,7 +112,8 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
             return there;
         if (state != BFC_POOL_ACTIVE || !READ_MEMBER(file, i, memory, &memory) ||
             memory != BFC_MEMORY_DEVICE || !READ_MEMBER(file, i, device_uuid, its_uuid) ||
-            memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats))
+            memcmp(its_uuid, uuid, sizeof its_uuid) != 0 || !READ_MEMBER(file, i, stats, &stats) ||
+            !READ_MEMBER(file, i, awaited, &job->awaited))
             continue;
         job->in_use += stats.in_use;
         job->cached += bfc_pool_cached(&stats);
@@ -144,11 +145,6 @@ static bool read_waiters(int file, const uint8_t *uuid, struct bfc_other_job *jo
     return true;
 }
 
-static bool read_awaited(int file, struct bfc_other_job *job) {
-    return read_at(file, &job->awaited, sizeof job->awaited,
-                   offsetof(struct bfc_segment_header, awaited));
-}
-
 static bool look_at_job(void *context, int directory, const struct bfc_segment_name *name) {
     struct search *search = context;
     struct bfc_other_job *job = &search->found[search->count];
@@ -159,7 +155,7 @@ static bool look_at_job(void *context, int directory, const struct bfc_segment_n
         return true;
     *job = (struct bfc_other_job){.pid = name->pid};
     if (!is_dead(file) && read_job_command(file, job) && read_pools(file, search->uuid, job) &&
-        read_waiters(file, search->uuid, job) && read_awaited(file, job))
+        read_waiters(file, search->uuid, job))
         search->count++;
     close(file);
     return search->count < search->most;

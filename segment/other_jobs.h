@@ -22,7 +22,7 @@ struct bfc_other_job {
     char command[64];
     struct bfc_waiter waiters[BFC_WAITERS]; /* on the device; as they stand, see segment/queue.h */
     bool waits_elsewhere;                   /* somebody waits in it for another device's */
-    struct bfc_awaited awaited;             /* as it was told last */
+    struct bfc_awaited awaited;             /* on the device, as it was told last */
 };
 
 /* Lists living jobs with memory on the device of this UUID, at most `most`; returns how many. */

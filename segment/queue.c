@@ -100,44 +100,63 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             wake(&header->waiters[i].wake);
 }
 
-bool bfc_awaited_is_same(const struct bfc_awaited *a, const struct bfc_awaited *b) {
-    return a->bytes == b->bytes && a->from_here == b->from_here &&
-           memcmp(a->device_uuid, b->device_uuid, sizeof a->device_uuid) == 0;
+/* ---- what is announced ---- */
+
+/* Somebody who is about to be forgotten may be so by the time that this one is announced. */
+#define SOON_NS (UINT64_C(100) * 1000 * 1000)
+
+static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {
+    return bfc_load_acquire(&section->state) == BFC_POOL_ACTIVE &&
+           section->memory == BFC_MEMORY_DEVICE &&
+           memcmp(section->device_uuid, device_uuid, sizeof section->device_uuid) == 0;
+}
+
+static bool exist_at(const struct bfc_segment_header *header, uint64_t ns) {
+    const struct bfc_segment_pool *sections = bfc_segment_sections_of(header);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (ns < bfc_load_acquire(&sections[i].awaited.until_ns))
+            return true;
+    return false;
 }
 
 /* Each word is right by itself: whoever reads two announcements mixed gives too much or too little
  * once. */
-void bfc_waiters_announce(struct bfc_segment_header *header, const struct bfc_awaited *awaited,
-                          uint64_t now_ns) {
-    bfc_store_relaxed(&header->awaited.bytes, awaited->bytes);
-    bfc_store_relaxed(&header->awaited.from_here, awaited->from_here);
-    for (size_t i = 0; i < 2; i++)
-        bfc_store_relaxed(&header->awaited.device_uuid[i], awaited->device_uuid[i]);
-    uint64_t before = bfc_exchange_acq_rel(&header->awaited.until_ns, awaited->until_ns);
-    if (before < now_ns)
+static void write_awaited(struct bfc_awaited *to, const struct bfc_awaited *awaited) {
+    bfc_store_relaxed(&to->turn_ns, awaited->turn_ns);
+    bfc_store_relaxed(&to->bytes, awaited->bytes);
+    bfc_store_relaxed(&to->from_here, awaited->from_here);
+    bfc_store_release(&to->until_ns, awaited->until_ns);
+}
+
+void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
+                          const struct bfc_awaited *awaited, uint64_t now_ns) {
+    struct bfc_segment_pool *sections = bfc_segment_sections(header);
+    bool known = exist_at(header, now_ns + SOON_NS);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (is_on(&sections[i], device_uuid))
+            write_awaited(&sections[i].awaited, awaited);
+    if (!known)
         wake(&header->request);
 }
 
-void bfc_waiters_note_given(struct bfc_segment_header *header) {
-    bfc_store_relaxed(&header->awaited.from_here, UINT64_MAX);
+void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]) {
+    struct bfc_segment_pool *sections = bfc_segment_sections(header);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (is_on(&sections[i], device_uuid))
+            bfc_store_relaxed(&sections[i].awaited.from_here, UINT64_MAX);
 }
 
 bool bfc_waiters_exist(const struct bfc_segment_header *header) {
-    uint64_t until = bfc_load_acquire(&header->awaited.until_ns);
-    return until && bfc_kernel_now_ns() < until;
+    return exist_at(header, bfc_kernel_now_ns());
 }
 
-struct bfc_awaited bfc_waiters_want(const struct bfc_segment_header *header,
-                                    const uint8_t device_uuid[16]) {
-    struct bfc_awaited awaited = {0};
-    if (!bfc_waiters_exist(header))
-        return awaited;
-    for (size_t i = 0; i < 2; i++)
-        awaited.device_uuid[i] = bfc_load_relaxed(&header->awaited.device_uuid[i]);
-    if (memcmp(awaited.device_uuid, device_uuid, sizeof awaited.device_uuid) != 0)
+struct bfc_awaited bfc_waiters_want(const struct bfc_segment_pool *section) {
+    const struct bfc_awaited *awaited = &section->awaited;
+    uint64_t until = bfc_load_acquire(&awaited->until_ns);
+    if (!until || bfc_kernel_now_ns() >= until)
         return (struct bfc_awaited){0};
-    awaited.bytes = bfc_load_relaxed(&header->awaited.bytes);
-    awaited.from_here = bfc_load_relaxed(&header->awaited.from_here);
-    awaited.until_ns = bfc_load_relaxed(&header->awaited.until_ns);
-    return awaited;
+    return (struct bfc_awaited){.until_ns = until,
+                                .turn_ns = bfc_load_relaxed(&awaited->turn_ns),
+                                .bytes = bfc_load_relaxed(&awaited->bytes),
+                                .from_here = bfc_load_relaxed(&awaited->from_here)};
 }

@@ -51,21 +51,20 @@ bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns);
 /* Has all who wait in this job look again. */
 void bfc_waiters_wake(struct bfc_segment_header *header);
 
-/* Whether both say the same; but for how long it holds. */
-bool bfc_awaited_is_same(const struct bfc_awaited *a, const struct bfc_awaited *b);
-
-/* Tells a job what somebody waits for; its helper thread is woken if it did not know of any. */
-void bfc_waiters_announce(struct bfc_segment_header *header, const struct bfc_awaited *awaited,
-                          uint64_t now_ns);
+/*
+ * Tells a job what somebody waits for on the device; its helper thread is woken if it did not know
+ * of anybody. `header` has its whole segment behind it, here and below.
+ */
+void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t device_uuid[16],
+                          const struct bfc_awaited *awaited, uint64_t now_ns);
 
 /* What was announced was given, so it is not asked for again before the next announcement. */
-void bfc_waiters_note_given(struct bfc_segment_header *header);
+void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]);
 
 /* Whether somebody in another job waits, as this one was told, on whichever device. */
 bool bfc_waiters_exist(const struct bfc_segment_header *header);
 
-/* What is waited for on the device; bytes 0: nothing. */
-struct bfc_awaited bfc_waiters_want(const struct bfc_segment_header *header,
-                                    const uint8_t device_uuid[16]);
+/* What is waited for on the section's device; bytes 0: nothing. */
+struct bfc_awaited bfc_waiters_want(const struct bfc_segment_pool *section);
 
 #endif

@@ -63,8 +63,7 @@ static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_a
     size_t free_bytes, total;
     if (has_turn || !arena->stats.segment || !process || process->options.wait <= 0)
         return false;
-    uint64_t wanted =
-        bfc_waiters_want(arena->stats.segment, arena->stats.section->device_uuid).bytes;
+    uint64_t wanted = bfc_waiters_want(arena->stats.section).bytes;
     return wanted && driver->cuMemGetInfo_v2 &&
            driver->cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS &&
            free_bytes < bfc_add_saturating(bytes, wanted);

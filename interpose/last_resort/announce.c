@@ -27,46 +27,46 @@ static uint64_t in_reach(const struct bfc_other_job *jobs, size_t count, uint64_
     return free_bytes;
 }
 
-static struct bfc_awaited announcement(const struct bfc_arena *arena, uint64_t bytes,
-                                       uint64_t without_it, uint64_t now) {
-    struct bfc_awaited awaited = {.bytes = bytes,
-                                  .from_here = bfc_subtract_saturating(bytes, without_it),
-                                  .until_ns = bytes ? now + ANNOUNCED_NS : 0};
-    memcpy(awaited.device_uuid, arena->stats.section->device_uuid, sizeof awaited.device_uuid);
-    return awaited;
+static struct bfc_awaited announcement(uint64_t bytes, uint64_t turn_ns, uint64_t now) {
+    return (struct bfc_awaited){.until_ns = bytes ? now + ANNOUNCED_NS : 0,
+                                .turn_ns = turn_ns,
+                                .bytes = bytes,
+                                .from_here = UINT64_MAX};
 }
 
 static bool is_known(const struct bfc_other_job *job, const struct bfc_awaited *awaited,
                      uint64_t now) {
-    return bfc_awaited_is_same(&job->awaited, awaited) &&
+    return job->awaited.turn_ns == awaited->turn_ns && job->awaited.bytes == awaited->bytes &&
+           job->awaited.from_here == awaited->from_here &&
            job->awaited.until_ns > now + ANNOUNCED_NS - ANNOUNCE_AFTER_NS &&
            job->awaited.until_ns <= now + ANNOUNCED_NS;
 }
 
-static void tell(const struct bfc_other_job *job, const struct bfc_awaited *awaited, uint64_t now) {
+static void tell(const struct bfc_arena *arena, const struct bfc_other_job *job,
+                 const struct bfc_awaited *awaited, uint64_t now) {
     struct bfc_segment_header *header = bfc_other_job_map(job->pid);
     if (!header)
         return;
     if (bfc_segment_has_helper(header))
-        bfc_waiters_announce(header, awaited, now);
+        bfc_waiters_announce(header, arena->stats.section->device_uuid, awaited, now);
     munmap(header, BFC_SEGMENT_SIZE);
 }
 
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
-                  uint64_t bytes, uint64_t free_bytes) {
-    uint64_t now = bfc_kernel_now_ns(), all = in_reach(jobs, count, free_bytes);
+                  struct bfc_demand demand) {
+    uint64_t now = bfc_kernel_now_ns(), all = in_reach(jobs, count, demand.free_bytes);
+    struct bfc_awaited awaited = announcement(demand.bytes, demand.turn_ns, now);
     for (size_t i = 0; i < count; i++) {
-        struct bfc_awaited awaited = announcement(arena, bytes, all - jobs[i].cached, now);
+        awaited.from_here = bfc_subtract_saturating(demand.bytes, all - jobs[i].cached);
         if (!is_known(&jobs[i], &awaited, now))
-            tell(&jobs[i], &awaited, now);
+            tell(arena, &jobs[i], &awaited, now);
     }
 }
 
-void bfc_announce_here(const struct bfc_arena *arena, const struct bfc_other_job *jobs,
-                       size_t count, uint64_t bytes, uint64_t free_bytes) {
+void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes) {
     uint64_t now = bfc_kernel_now_ns();
-    struct bfc_awaited awaited = announcement(arena, bytes, in_reach(jobs, count, free_bytes), now);
-    bfc_waiters_announce(arena->stats.segment, &awaited, now);
+    struct bfc_awaited awaited = announcement(bytes, now, now);
+    bfc_waiters_announce(arena->stats.segment, arena->stats.section->device_uuid, &awaited, now);
 }
 
 /* ---- who is new ---- */
@@ -89,10 +89,8 @@ static void look_for_waiters(const struct bfc_arena *arena, struct bfc_other_job
     uint64_t now = bfc_kernel_now_ns();
     size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, jobs, MOST_JOBS);
     const struct bfc_waiter *oldest = oldest_of(jobs, count, now);
-    if (!oldest)
-        return;
-    struct bfc_awaited awaited = announcement(arena, oldest->bytes, 0, now);
-    bfc_waiters_announce(arena->stats.segment, &awaited, now);
+    if (oldest)
+        bfc_announce_here(arena, oldest->bytes);
 }
 
 void bfc_announce_to_new(const struct bfc_arena *arena) {

@@ -9,17 +9,22 @@
 #include "interpose/arena/arena.h"
 #include "segment/other_jobs.h"
 
+/* What is waited for on a device. */
+struct bfc_demand {
+    uint64_t bytes;      /* 0: nothing any more */
+    uint64_t turn_ns;    /* since when it is that one's turn */
+    uint64_t free_bytes; /* on the device */
+};
+
 /*
- * Tells the `count` jobs, as they were seen on the arena's device, that `bytes` are waited for
- * there; 0: nothing any more. What a job was told is not told again for a while. `free_bytes`: free
- * on the device.
+ * Tells the `count` jobs, as they were seen on the arena's device, what is waited for there. What a
+ * job was told is not told again for a while.
  */
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
-                  uint64_t bytes, uint64_t free_bytes);
+                  struct bfc_demand demand);
 
-/* The same to this process, where `jobs` are all others. */
-void bfc_announce_here(const struct bfc_arena *arena, const struct bfc_other_job *jobs,
-                       size_t count, uint64_t bytes, uint64_t free_bytes);
+/* Tells this process, without asking it for anything. */
+void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
 
 /*
  * A pool is new: what is waited for on its device is looked up, since those who wait do not know of

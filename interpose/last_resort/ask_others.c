@@ -34,9 +34,8 @@ static uint64_t ask_other_jobs(const struct bfc_want *want) {
 
 /* It will wait, and others wait already: what is asked for now is theirs. */
 static bool waits_behind_others(const struct bfc_process *process, const struct bfc_want *want) {
-    const struct bfc_segment_header *published = want->arena->stats.segment;
     return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
-           published && bfc_waiters_want(published, want->arena->stats.section->device_uuid).bytes;
+           bfc_waiters_want(want->arena->stats.section).bytes;
 }
 
 /* Other processes do not help against our own limit. */

@@ -17,6 +17,7 @@
 #include "interpose/arena/host_memory.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
+#include "interpose/host/scratch.h"
 #include "interpose/who/libraries.h"
 #include "pool/pages.h"
 #include "segment/figures.h"
@@ -27,7 +28,7 @@
 #define SILENCE_NS UINT64_C(60000000000)
 #define MAP_WIDTH 64u
 #define MIB ((uint64_t)1 << 20)
-#define JOBS_SHOWN 4u
+enum { JOBS_SHOWN = 4, MOST_JOBS = 64 };
 
 enum speech { SILENT, A_LINE, ALL };
 
@@ -164,21 +165,60 @@ static bool waits(const struct bfc_other_job *job) {
     return false;
 }
 
-static void add_other_jobs(struct bfc_message *message, struct picture *p) {
-    struct bfc_other_job found[JOBS_SHOWN];
-    size_t count = bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, found, JOBS_SHOWN);
+static uint64_t held_by(const struct bfc_other_job *job) {
+    return job->in_use + job->cached;
+}
+
+static int by_held(const void *a, const void *b) {
+    uint64_t of_a = held_by(a), of_b = held_by(b);
+    return (of_a < of_b) - (of_a > of_b);
+}
+
+/* Those that hold most; one that holds nothing, and waits for nothing, is left out. */
+static void add_jobs(struct bfc_message *message, const struct bfc_other_job *jobs, size_t count) {
+    uint64_t in_use = 0, cached = 0;
+    size_t more = 0;
     for (size_t i = 0; i < count; i++) {
-        bfc_message_add(message, "  beside it    process %d (%s): %s in use, %s cached%s\n",
-                        (int)found[i].pid, found[i].command, BFC_BYTES(found[i].in_use),
-                        BFC_BYTES(found[i].cached),
-                        waits(&found[i]) ? "; it waits for memory" : "");
-        p->jobs_in_use += found[i].in_use;
-        p->jobs_cached += found[i].cached;
-        if (found[i].cached > p->cacher_cached) {
-            p->cacher = found[i].pid;
-            p->cacher_cached = found[i].cached;
+        const struct bfc_other_job *job = &jobs[i];
+        bool waiting = waits(job);
+        if (!held_by(job) && !waiting)
+            continue;
+        if (i >= JOBS_SHOWN) {
+            in_use += job->in_use;
+            cached += job->cached;
+            more++;
+        } else {
+            bfc_message_add(message, "  beside it    process %d (%s): %s in use, %s cached%s\n",
+                            (int)job->pid, job->command, BFC_BYTES(job->in_use),
+                            BFC_BYTES(job->cached), waiting ? "; it waits for memory" : "");
         }
     }
+    if (more)
+        bfc_message_add(message, "  beside it    %zu more: %s in use, %s cached\n", more,
+                        BFC_BYTES(in_use), BFC_BYTES(cached));
+}
+
+static void note_jobs(struct picture *p, const struct bfc_other_job *jobs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        p->jobs_in_use += jobs[i].in_use;
+        p->jobs_cached += jobs[i].cached;
+        if (jobs[i].cached > p->cacher_cached) {
+            p->cacher = jobs[i].pid;
+            p->cacher_cached = jobs[i].cached;
+        }
+    }
+}
+
+static void add_other_jobs(struct bfc_message *message, struct picture *p) {
+    const size_t size = MOST_JOBS * sizeof(struct bfc_other_job);
+    struct bfc_other_job *jobs = bfc_scratch_begin(size);
+    if (!jobs)
+        return;
+    size_t count = bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, MOST_JOBS);
+    qsort(jobs, count, sizeof *jobs, by_held);
+    add_jobs(message, jobs, count);
+    note_jobs(p, jobs, count);
+    bfc_scratch_end(jobs, size);
 }
 
 /* What the driver counts and no pool that we see has reserved. */
@@ -239,7 +279,7 @@ static bool device_would_have(const struct picture *p, uint64_t more) {
 static bool try_limit(struct bfc_message *message, const struct picture *p) {
     if (!is_beyond_limit(p) || !device_would_have(p, 0))
         return false;
-    bfc_message_add(message, "a higher BFC_LIMIT: with %lluM it would have fitted\n",
+    bfc_message_add(message, "a higher BFC_LIMIT: with %lluM this request would have fitted\n",
                     (unsigned long long)round_up_mib(p->own_reserved + p->want->bytes));
     return true;
 }
@@ -247,7 +287,7 @@ static bool try_limit(struct bfc_message *message, const struct picture *p) {
 static bool try_reserve(struct bfc_message *message, const struct picture *p) {
     if (!is_left_to_others(p))
         return false;
-    bfc_message_add(message, "a lower BFC_RESERVE: with %lluM it would have fitted\n",
+    bfc_message_add(message, "a lower BFC_RESERVE: with %lluM this request would have fitted\n",
                     (unsigned long long)((p->device_free - p->want->bytes) >> 20));
     return true;
 }
@@ -258,18 +298,25 @@ static bool has_pages(const struct picture *p) {
 
 #define GROWTH_ADVISED (1ULL << 30) /* of BFC_GROWTH_SIZE */
 
+/* Whether regions are already as large as advised, or their size obeys no setting. */
+static bool growth_is_settled(const struct bfc_options *options) {
+    return options->policy == BFC_POLICY_PYTORCH ||
+           (options->growth_size >= GROWTH_ADVISED && options->growth != BFC_GROWTH_EXACT);
+}
+
 /* Gaps and what could still be taken, were they one piece: as pages are. */
 static bool try_growth(struct bfc_message *message, const struct picture *p) {
     uint64_t room = bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
                             bfc_subtract_saturating(limit_of(p), p->own_reserved));
     const struct bfc_process *process = bfc_process_if_made();
-    if (has_pages(p) || !process || process->options.growth_size >= GROWTH_ADVISED || !p->cached ||
+    if (has_pages(p) || !process || growth_is_settled(&process->options) || !p->cached ||
         bfc_add_saturating(p->cached, room) < p->want->bytes)
         return false;
     bfc_message_add(
         message,
-        "BFC_GROWTH_SIZE=1G: in one piece the %s cached and the %s that could be taken would have "
-        "sufficed; larger regions keep them together\n",
+        "%sBFC_GROWTH_SIZE=1G: in one piece the %s cached and the %s that could be taken would "
+        "have sufficed; larger regions keep them together\n",
+        process->options.growth == BFC_GROWTH_EXACT ? "BFC_GROWTH=double " : "",
         BFC_BYTES(p->cached), BFC_BYTES(room));
     return true;
 }
@@ -295,7 +342,8 @@ static bool try_wait(struct bfc_message *message, const struct picture *p) {
         return false;
     bfc_message_add(
         message,
-        "BFC_WAIT=SECONDS: it would fit once the jobs beside it have freed what they use\n");
+        "BFC_WAIT=SECONDS: this request would fit once the jobs beside it have freed what they "
+        "use\n");
     return true;
 }
 
@@ -320,7 +368,8 @@ static bool try_spill(struct bfc_message *message, const struct picture *p) {
         p->want->bytes > host_available())
         return false;
     bfc_message_add(message,
-                    "BFC_SPILL=%lluM: in host memory, which is slower, it would have fitted\n",
+                    "BFC_SPILL=%lluM: in host memory, which is slower, this request would have "
+                    "fitted\n",
                     (unsigned long long)(size / MIB));
     return true;
 }
@@ -345,7 +394,7 @@ static void add_advice(struct bfc_message *message, const struct picture *p) {
         else
             message->used = before;
     }
-    if (!given && p->want->bytes + p->own_in_use <= bfc_min(limit_of(p), p->device_total))
+    if (!given && !is_beyond_limit(p) && p->want->bytes + p->own_in_use <= p->device_total)
         bfc_message_add(message,
                         "  try          fewer processes on the device: %s are in use here\n",
                         BFC_BYTES(p->own_in_use));
@@ -357,16 +406,39 @@ static void add_advice(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(p->own_in_use));
 }
 
+/* What is free in regions that took the place of pages. */
+struct free_in_regions {
+    uint64_t bytes, largest;
+};
+
+static void add_if_in_region(void *context, const struct bfc_block_info *block) {
+    struct free_in_regions *sum = context;
+    if (block->live || block->paged)
+        return;
+    sum->bytes += block->size;
+    sum->largest = bfc_max(sum->largest, block->size);
+}
+
+static void add_pages(struct bfc_message *message, const struct picture *p) {
+    struct free_in_regions regions = {0};
+    bfc_pool_visit(p->want->arena->pool, add_if_in_region, &regions);
+    uint64_t rest = bfc_subtract_saturating(p->cached, p->pages.ready + regions.bytes);
+    bfc_message_add(message,
+                    "  pages        %s cached in whole ones, for any block; %s in such as have a "
+                    "byte in use or still waited for%s\n",
+                    BFC_BYTES(p->pages.ready), BFC_BYTES(rest),
+                    p->pages.pinned ? ", or were shared" : "");
+    if (regions.bytes)
+        bfc_message_add(message,
+                        "  regions      %s cached in some that took the place of pages; largest "
+                        "free %s\n",
+                        BFC_BYTES(regions.bytes), BFC_BYTES(regions.largest));
+}
+
 /* What keeps cached memory from one block. */
 static void add_pieces(struct bfc_message *message, const struct picture *p) {
     if (has_pages(p))
-        bfc_message_add(
-            message,
-            "  pages        %s cached in whole ones, for any block; %s in such as have a byte "
-            "in use or still waited for%s\n",
-            BFC_BYTES(p->pages.ready),
-            BFC_BYTES(bfc_subtract_saturating(p->cached, p->pages.ready)),
-            p->pages.pinned ? ", or were shared" : "");
+        add_pages(message, p);
     else
         bfc_message_add(
             message, "  largest free %s%s\n", BFC_BYTES(p->stats.largest_free),

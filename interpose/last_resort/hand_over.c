@@ -1,6 +1,8 @@
 /* Handing over what an earlier allocation in another job waits for. */
 #include "interpose/last_resort/hand_over.h"
 
+#include "base/atomic.h"
+#include "base/clock.h"
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
@@ -29,19 +31,39 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
            (bytes / 2 <= cached && bytes <= bfc_add_saturating(cached, bfc_rounded_up_on(device)));
 }
 
-/* Whether it is this arena's device that somebody waits for, and all is done about it. */
-static bool hand_over_on(const struct bfc_arena *arena) {
+/*
+ * What is handed over is freed and allocated again, which costs far more than a hit: so this
+ * process first works on with it for a while, however short its blocks live, and for some blocks,
+ * however long they do, but not for both without end. docs/out-of-memory.md has what was measured.
+ */
+#define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
+#define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)
+#define KEPT_TIMES 2
+
+/* By section: of the turn, how often this process could have handed over and did not. */
+static struct {
+    uint64_t turn_ns; /* atomic */
+    unsigned times;   /* atomic */
+} kept[BFC_SEGMENT_POOLS];
+
+static bool keeps(unsigned section, const struct bfc_awaited *awaited) {
+    uint64_t waited = bfc_subtract_saturating(bfc_kernel_now_ns(), awaited->turn_ns);
+    if (bfc_exchange_relaxed(&kept[section].turn_ns, awaited->turn_ns) != awaited->turn_ns)
+        bfc_store_relaxed(&kept[section].times, 0);
+    unsigned times = bfc_fetch_add_relaxed(&kept[section].times, 1);
+    return waited < KEPT_AT_MOST_NS && (waited < KEPT_AT_LEAST_NS || times < KEPT_TIMES);
+}
+
+static void hand_over_on(const struct bfc_arena *arena) {
+    const struct bfc_segment_pool *section = arena->stats.section;
     struct bfc_segment_header *published = arena->stats.segment;
-    if (bfc_arena_is_host(arena) || !published)
-        return false;
-    struct bfc_awaited awaited = bfc_waiters_want(published, arena->stats.section->device_uuid);
-    if (!awaited.bytes)
-        return false;
-    if (awaited.from_here && has_cached(arena->device, awaited.from_here)) {
-        bfc_waiters_note_given(published);
-        bfc_give_back_as_free(arena->device, awaited.from_here);
-    }
-    return true;
+    struct bfc_awaited awaited = bfc_waiters_want(section);
+    if (bfc_arena_is_host(arena) || !published || !awaited.bytes || !awaited.from_here ||
+        !has_cached(arena->device, awaited.from_here) ||
+        keeps(arena->stats.section_index, &awaited))
+        return;
+    bfc_waiters_note_given(published, section->device_uuid);
+    bfc_give_back_as_free(arena->device, awaited.from_here);
 }
 
 void bfc_hand_over(void) {
@@ -50,7 +72,6 @@ void bfc_hand_over(void) {
     if (!process || process->options.wait <= 0 || !process->options.yield || bfc_captures_exist() ||
         bfc_background_is_over())
         return;
-    while ((arena = bfc_arena_next(arena)) && !hand_over_on(arena))
-        ;
-    bfc_arena_drop(arena);
+    while ((arena = bfc_arena_next(arena)))
+        hand_over_on(arena);
 }

@@ -49,9 +49,13 @@ struct wait {
     struct bfc_segment_header *published;
     struct bfc_waiter *slot;
     uint64_t until_ns;
-    uint64_t free_bytes; /* on the device, when it last looked, without what is left to others */
+    /* When the driver was last asked, what it had free, without what is left to others; and what
+     * pools had reserved when it last looked. */
+    uint64_t asked_ns, free_bytes, reserved;
     struct bfc_turn turn;
+    uint64_t turn_ns; /* since when it is its turn; 0: it is not */
     bool announced;
+    bool settled;  /* what pools have reserved was the same in its last two looks */
     bool aside;    /* BFC_LIMIT is in its way */
     bool saw_jobs; /* others of the user were on the device meanwhile */
     size_t jobs, waiters;
@@ -62,22 +66,47 @@ struct wait {
 
 /* ---- the slot ---- */
 
-static unsigned slots_taken; /* atomic: a bit each */
+static pid_t slot_owner[BFC_WAITERS]; /* atomic: the thread that waits in it; 0: none */
 
-static struct bfc_waiter *take_slot(struct bfc_segment_header *published) {
+static bool is_gone(pid_t thread) {
+    return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
+}
+
+/* This thread's own, if a handler of the program's has left an earlier wait of it (siglongjmp);
+ * else one that nobody waits in. NULL: there is none. */
+static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
+    pid_t own = (pid_t)syscall(SYS_gettid);
     for (unsigned i = 0; i < BFC_WAITERS; i++)
-        if (!(bfc_fetch_or_seq_cst(&slots_taken, 1u << i) & 1u << i))
+        if (bfc_load_relaxed(&slot_owner[i]) == own)
             return &published->waiters[i];
+    for (unsigned i = 0; i < BFC_WAITERS; i++) {
+        pid_t owner = bfc_load_relaxed(&slot_owner[i]);
+        if ((!owner || is_gone(owner)) && bfc_compare_exchange_seq_cst(&slot_owner[i], &owner, own))
+            return &published->waiters[i];
+    }
     return NULL;
 }
 
-static void enter_queue(const struct wait *wait, uint64_t now) {
-    struct bfc_waiter *slot = wait->slot;
-    slot->since_ns = wait->want->since_ns;
-    slot->seen_ns = now;
-    slot->pool = wait->want->arena->stats.section_index;
-    slot->position = 0;
+/* At each look, since a wait within a handler of the program's uses this thread's slot too, and
+ * gives it back. */
+static bool hold_slot(struct wait *wait) {
+    struct bfc_waiter *slot = find_slot(wait->published);
+    if (!slot)
+        return false;
+    wait->slot = slot;
+    bfc_store_relaxed(&slot->since_ns, wait->want->since_ns);
+    bfc_store_relaxed(&slot->pool, wait->want->arena->stats.section_index);
     bfc_store_release(&slot->bytes, wait->want->bytes);
+    return true;
+}
+
+static void give_slot_back(const struct wait *wait) {
+    pid_t *owner = &slot_owner[wait->slot - wait->published->waiters];
+    if (bfc_load_relaxed(owner) != (pid_t)syscall(SYS_gettid))
+        return;
+    bfc_store_relaxed(&wait->slot->position, 0);
+    bfc_store_release(&wait->slot->bytes, 0);
+    bfc_store_release(owner, 0);
 }
 
 /* ---- looking at the queue ---- */
@@ -110,8 +139,7 @@ static void add_waiter(struct wait *wait, const struct bfc_waiter *waiter,
 }
 
 static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *waiter) {
-    const struct bfc_segment_pool *sections =
-        (const void *)((const char *)wait->published + BFC_SEGMENT_POOLS_OFFSET);
+    const struct bfc_segment_pool *sections = bfc_segment_sections_of(wait->published);
     return memcmp(sections[waiter->pool].device_uuid, wait->want->arena->stats.section->device_uuid,
                   16) == 0;
 }
@@ -187,6 +215,37 @@ static uint64_t add_others(struct wait *wait, uint64_t now) {
     return reach;
 }
 
+static uint64_t reserved_by_pools(const struct wait *wait) {
+    uint64_t reserved = bfc_load_relaxed(&wait->want->arena->on->reserved);
+    for (size_t i = 0; i < wait->jobs; i++)
+        reserved = bfc_add_saturating(reserved, wait->job[i].in_use + wait->job[i].cached);
+    return reserved;
+}
+
+/*
+ * The driver is asked when something else than a pool may have freed: every now and then, and
+ * before a deadlock is believed; and when pools took or gave, and once more after that, since they
+ * count before they call the driver. Most wakes come from frees that change nothing for it.
+ */
+static void ask_driver(struct wait *wait, uint64_t now) {
+    uint64_t reserved = reserved_by_pools(wait);
+    bool same = reserved == wait->reserved;
+    if (!same || !wait->settled || wait->turn.is_stuck || now - wait->asked_ns >= NEXT_LOOK_NS) {
+        wait->free_bytes = free_on_device(wait->want);
+        wait->asked_ns = now;
+    }
+    wait->settled = same;
+    wait->reserved = reserved;
+}
+
+static void note_turn(struct wait *wait, uint64_t now) {
+    if (!wait->turn.is_next)
+        wait->turn_ns = 0;
+    else if (!wait->turn_ns)
+        wait->turn_ns = now;
+    bfc_store_relaxed(&wait->slot->position, wait->turn.position);
+}
+
 static void look_at_queue(struct wait *wait) {
     const struct bfc_arena *arena = wait->want->arena;
     uint64_t now = bfc_kernel_now_ns();
@@ -195,19 +254,24 @@ static void look_at_queue(struct wait *wait) {
     size_t own = add_own_waiters(wait, now);
     wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
     wait->saw_jobs |= wait->jobs > 0;
-    wait->free_bytes = free_on_device(wait->want);
+    ask_driver(wait, now);
     uint64_t reach = bfc_add_saturating(wait->free_bytes, add_others(wait, now));
     wait->turn = bfc_queue_turn(wait->all, wait->waiters, own, reach);
     wait->turn.is_stuck = wait->turn.is_stuck || is_stuck_across_devices(wait);
-    bfc_store_relaxed(&wait->slot->position, wait->turn.position);
+    note_turn(wait, now);
 }
 
 /* ---- the one whose turn it is ---- */
 
+/* By how much the device falls short. */
+static uint64_t device_lacks(const struct wait *wait) {
+    return bfc_subtract_saturating(bfc_in_driver_pages(wait->want->bytes), wait->free_bytes);
+}
+
 /* Also what waiting processes cache, and this one: all that can come without anything being freed.
  */
 static bool cached_suffices(const struct wait *wait) {
-    uint64_t lacks = bfc_want_device_lacks(wait->want), cached = ourselves(wait).cached;
+    uint64_t lacks = device_lacks(wait), cached = ourselves(wait).cached;
     for (size_t i = 0; i < wait->jobs; i++)
         cached =
             bfc_add_saturating(cached, bfc_rounded_at_most(wait->job[i].cached, &wait->job[i]));
@@ -232,7 +296,7 @@ static bool own_pool_has_it(const struct bfc_want *want) {
 
 /* With what they freed in several regions, which go back to the driver first. */
 static bool own_cache_suffices(const struct wait *wait) {
-    return bfc_want_device_lacks(wait->want) <= ourselves(wait).cached;
+    return device_lacks(wait) <= ourselves(wait).cached;
 }
 
 static bool try_again(const struct wait *wait) {
@@ -251,8 +315,9 @@ static bool try_again(const struct wait *wait) {
 /* ---- announcing, and leaving ---- */
 
 static void announce(struct wait *wait) {
+    struct bfc_demand demand = {wait->want->bytes, wait->turn_ns, wait->free_bytes};
     wait->announced = true;
-    bfc_announce(wait->want->arena, wait->job, wait->jobs, wait->want->bytes, wait->free_bytes);
+    bfc_announce(wait->want->arena, wait->job, wait->jobs, demand);
 }
 
 /* The oldest of another process; 0 bytes: there is none. */
@@ -268,19 +333,18 @@ static uint64_t bytes_of_next(const struct wait *wait) {
 /* Until the next one looks: so that what is freed meanwhile is not lost to it. */
 static void announce_next(const struct wait *wait) {
     const struct bfc_arena *arena = wait->want->arena;
-    uint64_t bytes = bytes_of_next(wait), free_bytes = free_on_device(wait->want);
-    bfc_announce(arena, wait->job, wait->jobs, bytes, free_bytes);
-    if (bytes)
-        bfc_announce_here(arena, wait->job, wait->jobs, bytes, free_bytes);
+    struct bfc_demand demand = {bytes_of_next(wait), bfc_kernel_now_ns(),
+                                free_on_device(wait->want)};
+    bfc_announce(arena, wait->job, wait->jobs, demand);
+    if (demand.bytes)
+        bfc_announce_here(arena, demand.bytes);
 }
 
 /* The next one in the queue, wherever it is, looks at once. */
 static void leave_queue(const struct wait *wait) {
-    size_t index = (size_t)(wait->slot - wait->published->waiters);
     if (wait->announced)
         announce_next(wait);
-    bfc_store_release(&wait->slot->bytes, 0);
-    bfc_fetch_and_release(&slots_taken, ~(1u << index));
+    give_slot_back(wait);
     bfc_waiters_wake(wait->published);
     bfc_other_jobs_wake();
 }
@@ -395,19 +459,17 @@ static bool wait_in_queue(struct wait *wait) {
         if (stuck || now >= wait->until_ns)
             return false;
         want->waited = BFC_WAIT_SIGNAL;
-        if (!sleep_a_while(wait, seen, now))
+        if (!sleep_a_while(wait, seen, now) || !hold_slot(wait))
             return false;
     }
 }
 
 static bool wait_with(struct wait *wait, double seconds) {
     uint64_t began = bfc_kernel_now_ns();
-    wait->slot = take_slot(wait->published);
-    if (!wait->slot)
+    if (!hold_slot(wait))
         return false;
     wait->until_ns = began + (uint64_t)(seconds * (double)BFC_NS_PER_SECOND);
     log_begun(wait->want, seconds);
-    enter_queue(wait, began);
     bool served = wait_in_queue(wait);
     leave_queue(wait);
     if (!served)

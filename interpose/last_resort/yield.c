@@ -53,9 +53,7 @@ static struct bfc_segment_header *open_job(int pid) {
 /* What it caches on other devices than ours. */
 static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
                                  const struct bfc_arena *arena) {
-    const struct bfc_segment_pool *pools =
-        (const struct bfc_segment_pool *)(const void *)((const char *)header +
-                                                        BFC_SEGMENT_POOLS_OFFSET);
+    const struct bfc_segment_pool *pools = bfc_segment_sections_of(header);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
         if (bfc_load_acquire(&pools[i].state) == BFC_POOL_ACTIVE &&

@@ -209,8 +209,7 @@ __attribute__((destructor)) static void remove_segment(void) {
 
 static struct bfc_segment_pool *sections(void) {
     struct bfc_segment_header *published = bfc_load_acquire(&segment);
-    return published ? (struct bfc_segment_pool *)((char *)published + BFC_SEGMENT_POOLS_OFFSET)
-                     : NULL;
+    return published ? bfc_segment_sections(published) : NULL;
 }
 
 /* Sections that an arena, ended or not, still writes to. */

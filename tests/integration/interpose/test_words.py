@@ -48,7 +48,7 @@ class Words(unittest.TestCase):
         said = run(BFC_LIMIT="512M").stderr
         self.assertRegex(said, r"  refused by +BFC_LIMIT: it is 512 MiB, and this process has \d+ MiB of it reserved\n")
         self.assertNotIn("free by the driver", said)
-        self.assertIn("  try          a higher BFC_LIMIT: with 528M it would have fitted\n", said)
+        self.assertIn("  try          a higher BFC_LIMIT: with 528M this request would have fitted\n", said)
         self.assertRegex(said, r"this process .* reserved of at most 512 MiB \(BFC_LIMIT\): ")
 
     def test_a_log_that_the_program_opens(self):

@@ -123,6 +123,7 @@ class Moments(JobsTest):
         victim.until_ready()
         job = self.start("alloc", 200, "wait", BFC_WAIT="90")
         job.until_waiting(1)
+        time.sleep(0.7)  # else it may keep what it frees for a while
         victim.go_on()
         self.assertTrue(self.is_halted(victim))
         self.kill(victim)

@@ -3,18 +3,19 @@
  *
  *   alloc MIB     one block, kept                  free      the block that was allocated last
  *   beside MIB    one block in another thread, which nobody waits for
- *   try MIB       the same, up to ten times until it succeeds: on a busy machine a neighbour may
- *                 answer later than it is waited for
- *   mib N         prints free memory in MiB        sleep MS
- *   loop N        N blocks of 64 KiB, each freed at once
- *   folder PATH   becomes the working folder
- *   device N      goes on on that device
- *   exec SECONDS  becomes a program that sleeps so long
- *   handler       SIGUSR1 is handled, and restarts no system call
- *   restarter     SIGUSR1 is handled, and restarts system calls
+ *   jump MIB      one block, in another thread; SIGUSR1 leaves the call by siglongjmp, -1 is
+ * printed jump_here MIB the same in this thread try MIB       the same as alloc, up to ten times
+ * until it succeeds: on a busy machine a neighbour may answer later than it is waited for mib N
+ * prints free memory in MiB        sleep MS loop N        N blocks of 64 KiB, each freed at once
+ *   swap MIB      frees the block that was allocated last, of that size, and takes one again, and
+ * so on until a line comes on standard input folder PATH   becomes the working folder device N goes
+ * on on that device exec SECONDS  becomes a program that sleeps so long handler       SIGUSR1 is
+ * handled, and restarts no system call restarter     SIGUSR1 is handled, and restarts system calls
  *   wait          prints "ready" and waits for a line on standard input
  */
+#include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -55,6 +56,43 @@ static void allocate_beside(char *mib) {
                                                                   : CUDA_ERROR_UNKNOWN);
 }
 
+static __thread sigjmp_buf before;
+
+static void jump_out(int number) {
+    (void)number;
+    siglongjmp(before, 1);
+}
+
+static void set_jumps(int how) {
+    sigset_t usr1;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = jump_out}, NULL);
+    pthread_sigmask(how, &usr1, NULL);
+}
+
+static void jump_here(const char *mib) {
+    if (sigsetjmp(before, 1) == 0) {
+        set_jumps(SIG_UNBLOCK);
+        allocate(mib);
+    } else {
+        printf("alloc %s -1 0\n", mib);
+    }
+}
+
+static void *jump_there(void *mib) {
+    use_primary(0);
+    jump_here(mib);
+    return NULL;
+}
+
+static void jump(char *mib) {
+    pthread_t thread;
+    set_jumps(SIG_BLOCK);
+    CHECK(pthread_create(&thread, NULL, jump_there, mib) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
+    pthread_join(thread, NULL);
+}
+
 static void try_to_allocate(const char *mib) {
     for (int i = 0; i < 10 && !allocate(mib); i++)
         usleep(20000);
@@ -74,16 +112,26 @@ static void loop(long rounds) {
     }
 }
 
-static void ignore(int number) {
-    (void)number;
-}
-
 static void wait_for_line(void) {
     char line[16];
     puts("ready");
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))
         exit(2);
+}
+
+/* It never has nothing for longer than a call takes. */
+static void swap(const char *mib) {
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    while (poll(&input, 1, 0) == 0) {
+        CHECK(cuMemFree(blocks[--count]));
+        CHECK(cuMemAlloc(&blocks[count++], (size_t)atol(mib) << 20));
+    }
+    wait_for_line();
+}
+
+static void ignore(int number) {
+    (void)number;
 }
 
 int main(int argc, char **argv) {
@@ -93,6 +141,10 @@ int main(int argc, char **argv) {
             allocate(argv[++i]);
         else if (strcmp(argv[i], "beside") == 0 && i + 1 < argc)
             allocate_beside(argv[++i]);
+        else if (strcmp(argv[i], "jump") == 0 && i + 1 < argc)
+            jump(argv[++i]);
+        else if (strcmp(argv[i], "jump_here") == 0 && i + 1 < argc)
+            jump_here(argv[++i]);
         else if (strcmp(argv[i], "try") == 0 && i + 1 < argc)
             try_to_allocate(argv[++i]);
         else if (strcmp(argv[i], "free") == 0)
@@ -112,6 +164,8 @@ int main(int argc, char **argv) {
             use_primary(atoi(argv[++i]));
         else if (strcmp(argv[i], "exec") == 0 && i + 1 < argc)
             execlp("sleep", "sleep", argv[++i], NULL);
+        else if (strcmp(argv[i], "swap") == 0 && i + 1 < argc)
+            swap(argv[++i]);
         else if (strcmp(argv[i], "folder") == 0 && i + 1 < argc)
             CHECK(chdir(argv[++i]) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
         else

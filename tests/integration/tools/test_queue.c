@@ -1,5 +1,6 @@
 /* Whose turn it is among those who wait for one device's memory. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "segment/queue.h"
 
@@ -109,25 +110,62 @@ Test(queue, above_a_mib_the_driver_takes_pages) {
     cr_expect_eq(bfc_in_driver_pages(UINT64_MAX), UINT64_MAX);
 }
 
+static const uint8_t HERE[16] = {1, 2}, ELSEWHERE[16] = {1, 3};
+static _Alignas(4096) char segment[BFC_SEGMENT_SIZE];
+static struct bfc_segment_header *const header = (void *)segment;
+
+/* A job with a pool on each. */
+static struct bfc_segment_pool *two_devices(void) {
+    struct bfc_segment_pool *sections = bfc_segment_sections(header);
+    sections[0].state = sections[1].state = BFC_POOL_ACTIVE;
+    memcpy(sections[0].device_uuid, HERE, sizeof HERE);
+    memcpy(sections[1].device_uuid, ELSEWHERE, sizeof ELSEWHERE);
+    return sections;
+}
+
 Test(queue, what_a_job_was_told_is_forgotten_after_its_time) {
-    static struct bfc_segment_header header;
-    const uint64_t here[2] = {1, 2}, elsewhere[2] = {1, 3};
-    struct bfc_awaited told = {
-        .bytes = 77, .from_here = 7, .until_ns = UINT64_MAX, .device_uuid = {1, 2}};
-    cr_expect_not(bfc_waiters_exist(&header));
-    bfc_waiters_announce(&header, &told, 1);
-    cr_expect(bfc_waiters_exist(&header));
-    struct bfc_awaited known = bfc_waiters_want(&header, (const uint8_t *)here);
-    cr_expect(bfc_awaited_is_same(&known, &told));
-    cr_expect_eq(bfc_waiters_want(&header, (const uint8_t *)elsewhere).bytes, 0);
-    cr_expect_eq(header.request, 1, "its helper is woken");
+    struct bfc_segment_pool *sections = two_devices();
+    struct bfc_awaited told = {.bytes = 77, .from_here = 7, .until_ns = UINT64_MAX};
+    cr_expect_not(bfc_waiters_exist(header));
+    bfc_waiters_announce(header, HERE, &told, 1);
+    cr_expect(bfc_waiters_exist(header));
+    struct bfc_awaited known = bfc_waiters_want(&sections[0]);
+    cr_expect(known.bytes == 77 && known.from_here == 7);
+    cr_expect_eq(bfc_waiters_want(&sections[1]).bytes, 0);
+    cr_expect_eq(header->request, 1, "its helper is woken");
     told.bytes = 78;
-    bfc_waiters_announce(&header, &told, 1);
-    cr_expect_eq(header.request, 1, "but once");
-    bfc_waiters_note_given(&header);
-    cr_expect_eq(bfc_waiters_want(&header, (const uint8_t *)here).from_here, UINT64_MAX);
+    bfc_waiters_announce(header, HERE, &told, 1);
+    cr_expect_eq(header->request, 1, "but once");
+    bfc_waiters_note_given(header, HERE);
+    cr_expect_eq(bfc_waiters_want(&sections[0]).from_here, UINT64_MAX);
     told.until_ns = 1;
-    bfc_waiters_announce(&header, &told, 1);
-    cr_expect_not(bfc_waiters_exist(&header));
-    cr_expect_eq(bfc_waiters_want(&header, (const uint8_t *)here).bytes, 0);
+    bfc_waiters_announce(header, HERE, &told, 1);
+    cr_expect_not(bfc_waiters_exist(header));
+    cr_expect_eq(bfc_waiters_want(&sections[0]).bytes, 0);
+}
+
+Test(queue, each_device_has_an_announcement_of_its_own) {
+    struct bfc_segment_pool *sections = two_devices();
+    struct bfc_awaited told = {.bytes = 77, .from_here = 7, .until_ns = UINT64_MAX};
+    bfc_waiters_announce(header, HERE, &told, 1);
+    told.bytes = 5;
+    bfc_waiters_announce(header, ELSEWHERE, &told, 1);
+    cr_expect_eq(bfc_waiters_want(&sections[0]).bytes, 77);
+    cr_expect_eq(bfc_waiters_want(&sections[1]).bytes, 5);
+    bfc_waiters_note_given(header, HERE);
+    cr_expect_eq(bfc_waiters_want(&sections[0]).from_here, UINT64_MAX);
+    cr_expect_eq(bfc_waiters_want(&sections[1]).from_here, 7);
+    told.until_ns = 1;
+    bfc_waiters_announce(header, HERE, &told, 1);
+    cr_expect(bfc_waiters_exist(header), "on the other device");
+}
+
+Test(queue, nothing_is_announced_where_a_context_has_ended_or_memory_is_the_hosts) {
+    struct bfc_segment_pool *sections = two_devices();
+    struct bfc_awaited told = {.bytes = 77, .from_here = 7, .until_ns = UINT64_MAX};
+    sections[0].state = BFC_POOL_ENDED;
+    sections[1].memory = BFC_MEMORY_HOST;
+    bfc_waiters_announce(header, HERE, &told, 1);
+    bfc_waiters_announce(header, ELSEWHERE, &told, 1);
+    cr_expect_not(bfc_waiters_exist(header));
 }

@@ -2,6 +2,7 @@
 #include "tools/bfcstat/view/view.h"
 
 #include "base/clock.h"
+#include "segment/queue.h"
 #include "tools/text/text.h"
 
 const char *job_state_name(enum bfc_job_state state) {
@@ -16,11 +17,18 @@ const char *job_state_name(enum bfc_job_state state) {
     return "unknown";
 }
 
+/* One that its own limit holds up has not looked at the queue (0). One that has not looked for long
+ * is stopped, or was left by a jump. */
+static bool is_waiting(const struct bfc_waiter *waiter) {
+    return waiter->bytes && (!waiter->seen_ns || bfc_waiter_is_there(waiter, bfc_kernel_now_ns()));
+}
+
 const struct bfc_waiter *job_waiter(const struct bfc_job *job, unsigned pool) {
     const struct bfc_waiter *first = NULL;
     for (unsigned i = 0; i < BFC_WAITERS && job->state != BFC_JOB_ENDED; i++) {
         const struct bfc_waiter *waiter = &job->header.waiters[i];
-        if (waiter->pool == pool && waiter->bytes && (!first || waiter->since_ns < first->since_ns))
+        if (waiter->pool == pool && is_waiting(waiter) &&
+            (!first || waiter->since_ns < first->since_ns))
             first = waiter;
     }
     return first;
