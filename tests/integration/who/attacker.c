@@ -211,7 +211,7 @@ static void forks(void) {
     pthread_t walkers[2];
     for (int i = 0; i < 2; i++)
         pthread_create(&walkers[i], NULL, walk_anew, NULL);
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 150; i++) {
         pid_t child = fork();
         if (child == 0) {
             dl_iterate_phdr(visit_one, NULL);
