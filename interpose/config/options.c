@@ -151,7 +151,7 @@ const struct bfc_option bfc_option_table[] = {
      "At 1 the process publishes live counters in /dev/shm for bfcstat; at 0 it "
      "publishes nothing, and neither yields memory nor trims idle regions.",
      NULL},
-    {"BFC_STACKS", BFC_OPTION_CHOICE, "off", "off, sample, all", 0, 0, AT(stacks),
+    {"BFC_STACKS", BFC_OPTION_CHOICE, "sample", "off, sample, all", 0, 0, AT(stacks),
      "Sets of which allocations the call stack is taken, for bfcstat who. off: of none. sample: of "
      "so few that it costs next to nothing, from which the rest is estimated. all: of each.",
      NULL},

@@ -1,12 +1,12 @@
 /* Finding CPython, none of which is linked; and frames by its public C interface. */
 #include "interpose/stacks/python.h"
 
-#include <link.h>
 #include <stddef.h>
 
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/host/c_library.h"
+#include "interpose/stacks/objects.h"
 #include "interpose/stacks/python_layout.h"
 
 typedef void object; /* PyObject and its like */
@@ -42,12 +42,13 @@ static struct python {
 
 /* The interpreter may be loaded after CUDA: it is looked for until it is there. */
 static uint32_t state; /* atomic: whether `python` is filled */
-enum { UNKNOWN, FILLING, FOUND };
-static uint64_t looked_at; /* atomic: objects loaded when it was last looked for */
+enum { UNKNOWN, FILLING, FOUND, GONE };
+static uint64_t looked_at;     /* atomic: objects loaded when it was last looked for */
+static uint64_t unloaded_then; /* atomic: objects unloaded when it was last seen */
 
 struct search {
     struct link_map object;
-    uint64_t loaded;
+    uint64_t loaded, unloaded;
     bool found;
 };
 
@@ -55,6 +56,7 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct search *search = context;
     (void)size;
     search->loaded = info->dlpi_adds;
+    search->unloaded = info->dlpi_subs;
     if (search->loaded == bfc_load_relaxed(&looked_at))
         return 1;
     search->found = bfc_object_of_walk(info, &search->object) &&
@@ -90,15 +92,45 @@ static bool fill(const struct link_map *from) {
 
 static bool look_for_python(void) {
     struct search search = {.found = false};
-    dl_iterate_phdr(visit_object, &search);
-    bfc_store_relaxed(&looked_at, search.loaded);
     uint32_t was = UNKNOWN;
+    if (bfc_load_relaxed(&state) != UNKNOWN || !bfc_objects_visit(visit_object, &search))
+        return false;
+    bfc_store_relaxed(&looked_at, search.loaded);
     if (!search.found || !bfc_compare_exchange_acquire(&state, &was, FILLING))
         return false;
+    bfc_store_relaxed(&unloaded_then, search.unloaded);
     if (!fill(&search.object))
         return false; /* for good: a stub, or another version's */
     bfc_store_release(&state, FOUND);
     return true;
+}
+
+/* An embedded interpreter may have been unloaded since. */
+static int visit_again(struct dl_phdr_info *info, size_t size, void *context) {
+    struct search *search = context;
+    const char *version;
+    (void)size;
+    search->unloaded = info->dlpi_subs;
+    search->found = search->unloaded == bfc_load_relaxed(&unloaded_then) ||
+                    (bfc_object_of_walk(info, &search->object) &&
+                     bfc_object_function(&search->object, "Py_IsInitialized", &version) ==
+                         *(void **)&python.Py_IsInitialized);
+    return search->found;
+}
+
+static bool is_still_there(void) {
+    struct search search = {.found = false};
+    if (!bfc_objects_visit(visit_again, &search))
+        return false;
+    if (search.found)
+        bfc_store_relaxed(&unloaded_then, search.unloaded);
+    else
+        bfc_store_relaxed(&state, GONE); /* for good */
+    return search.found;
+}
+
+static bool has_python(void) {
+    return LIKELY(bfc_load_acquire(&state) == FOUND) ? is_still_there() : look_for_python();
 }
 
 /* Whether this thread, whose state that is, may call the interface. */
@@ -147,9 +179,7 @@ static void walk_by_interface(bfc_python_visit *visit, void *context) {
 }
 
 void bfc_walk_python(bfc_python_visit *visit, void *context) {
-    if (UNLIKELY(bfc_load_acquire(&state) != FOUND) && !look_for_python())
-        return;
-    if (!python.Py_IsInitialized() || (python.is_ending && python.is_ending()))
+    if (!has_python() || !python.Py_IsInitialized() || (python.is_ending && python.is_ending()))
         return;
     const void *thread = python.PyGILState_GetThisThreadState();
     if (thread && python.layout)

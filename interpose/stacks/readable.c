@@ -9,30 +9,31 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/atomic.h"
 #include "base/compiler.h"
 
 #define PAGE ((uint64_t)4096) /* or a part of the machine's */
 #define MOST_PAGES 256        /* of an own stack, asked about once */
 
-/* The kernel keeps 128 MiB below the first thread's stack's end free for it: what lies there is
- * that stack. */
-#define FIRST_STACK ((uint64_t)128 << 20)
+/* The kernel keeps 128 MiB below the first thread's stack, its arguments and environment free for
+ * it: what lies in half of that is that stack. */
+#define FIRST_STACK ((uint64_t)64 << 20)
+
+/* On other stacks frames are closer together. What lies farther away, such as memory of a device,
+ * is not read to find out. */
+#define FARTHEST ((uint64_t)1 << 20)
 
 /* The calling thread's own stack, as far as walks have been: all of it is there until the thread
  * ends. high 0: not looked for yet. */
 static __thread struct bfc_readable own INITIAL_EXEC;
 
-/* Valgrind, which preloads its own part, reports what we ask the kernel of as errors. */
-static bool is_under_valgrind(void) {
-    static int known; /* atomic: 0 not yet, else 1 + whether */
-    int was = bfc_load_relaxed(&known);
-    if (!was) {
-        const char *preloaded = getenv("LD_PRELOAD");
-        was = 1 + (preloaded && strstr(preloaded, "vgpreload_"));
-        bfc_store_relaxed(&known, was);
-    }
-    return was == 2;
+/* Of the process, known before it has a second thread or changes its environment. */
+static uintptr_t first_thread; /* 0: this library was loaded by another thread */
+static bool is_under_valgrind; /* which reports what we ask the kernel of as errors */
+
+__attribute__((constructor)) static void look_around(void) {
+    const char *preloaded = getenv("LD_PRELOAD");
+    first_thread = syscall(SYS_gettid) == getpid() ? (uintptr_t)pthread_self() : 0;
+    is_under_valgrind = preloaded && strstr(preloaded, "vgpreload_");
 }
 
 /*
@@ -40,12 +41,13 @@ static bool is_under_valgrind(void) {
  * where it can, and nothing changes. The technique is that of Abseil's AddressIsReadable.
  */
 static bool page_is_readable(uint64_t page) {
-    return !is_under_valgrind() && syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) != 0 &&
+    return !is_under_valgrind && syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) != 0 &&
            errno == EINVAL;
 }
 
+/* Not asked of the kernel: a forked child's only thread is its first, on another's stack. */
 static bool is_first_thread(void) {
-    return syscall(SYS_gettid) == getpid();
+    return (uintptr_t)pthread_self() == first_thread;
 }
 
 /*
@@ -89,9 +91,17 @@ void bfc_readable_begin(struct bfc_readable *readable, uint64_t sp) {
         *readable = (struct bfc_readable){page, page + PAGE};
 }
 
+bool bfc_readable_go_on(struct bfc_readable *readable, uint64_t sp) {
+    uint64_t page = sp & ~(PAGE - 1);
+    bool is_own = bfc_readable_is_own(sp);
+    *readable = (struct bfc_readable){page, is_own ? own.high : page + PAGE};
+    return is_own || page_is_readable(page);
+}
+
 bool bfc_readable_ask(struct bfc_readable *readable, uint64_t address) {
     uint64_t page = address & ~(PAGE - 1);
-    if (page < PAGE || !page_is_readable(page))
+    if (readable->high == own.high || address < readable->low ||
+        address - readable->high > FARTHEST || !page_is_readable(page))
         return false;
     if (page == readable->high)
         readable->high += PAGE;

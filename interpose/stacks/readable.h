@@ -16,10 +16,14 @@ struct bfc_readable {
     uint64_t low, high;
 };
 
-/* Begins with what is known about the stack that `sp` lies in. */
+/* Begins with what is known about the stack that `sp` lies in, which the thread is on. */
 void bfc_readable_begin(struct bfc_readable *readable, uint64_t sp);
 
-/* The kernel's word on the page of an address beyond; extends the range. */
+/* Goes on at `sp`, where a signal is said to have come. False: nothing can be read there. */
+bool bfc_readable_go_on(struct bfc_readable *readable, uint64_t sp);
+
+/* The kernel's word on the page of an address above; extends the range. The thread's own stack has
+ * nothing above it. */
 bool bfc_readable_ask(struct bfc_readable *readable, uint64_t address);
 
 /* Whether the address lies in the thread's own stack, as far as that is known. */

@@ -1,12 +1,18 @@
 /* Rules out of .eh_frame, and a table of those that were found. */
 #include "interpose/stacks/unwind_table.h"
 
-#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "interpose/stacks/objects.h"
+
 uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS];
+
+void bfc_frame_rules_forget(void) {
+    for (size_t i = 0; i < sizeof bfc_known_rules / sizeof bfc_known_rules[0]; i++)
+        bfc_store_relaxed(&bfc_known_rules[i], 0);
+}
 
 #ifdef __x86_64__
 
@@ -497,7 +503,8 @@ static bfc_frame_rule pack(const struct rule *rule) {
 NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
     struct object object = {.address = address};
     uint64_t key = bfc_rule_key(address);
-    dl_iterate_phdr(visit_object, &object);
+    if (!bfc_objects_visit(visit_object, &object))
+        return BFC_BASE_NONE; /* this time alone */
     bfc_frame_rule rule = pack(&object.rule);
     bfc_store_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS], key << BFC_RULE_BITS | rule);
     return rule;

@@ -73,6 +73,9 @@ static inline uint64_t bfc_rule_key(uint64_t address) {
 
 bfc_frame_rule bfc_frame_rule_look_up(uint64_t address);
 
+/* After an object was unloaded: another may come to lie where it was. */
+void bfc_frame_rules_forget(void);
+
 /* The rule at an address in the code: that of a call, not of its return. */
 static inline bfc_frame_rule bfc_frame_rule_at(uint64_t address) {
     uint64_t key = bfc_rule_key(address);

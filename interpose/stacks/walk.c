@@ -45,9 +45,7 @@ static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
         return false;
     frame->stack = stack;
     frame->exact = true;
-    bfc_readable_begin(readable, stack);
-    uint64_t first;
-    return bfc_readable_word(readable, stack & ~UINT64_C(7), &first);
+    return bfc_readable_go_on(readable, stack);
 }
 #else
 #define HERE(frame)                                                                                \
@@ -114,14 +112,17 @@ static inline bool leave_frame(struct bfc_readable *readable, struct frame *fram
     return left && frame->code >= LOWEST_CODE && frame->code < HIGHEST_CODE;
 }
 
-NOINLINE size_t bfc_walk_stack(uint64_t *calls, size_t most) {
+NOINLINE size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler) {
     struct bfc_readable readable;
     struct frame frame = {.exact = true};
     size_t count = 0;
+    *in_handler = false;
     HERE(frame);
     bfc_readable_begin(&readable, frame.stack);
-    while (count < most && leave_frame(&readable, &frame))
+    while (count < most && leave_frame(&readable, &frame)) {
+        *in_handler |= frame.exact;
         if (!is_ours(frame.code))
             calls[count++] = call_of(&frame);
+    }
     return count;
 }

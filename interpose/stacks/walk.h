@@ -9,11 +9,13 @@
 #ifndef BFC_INTERPOSE_WALK_H
 #define BFC_INTERPOSE_WALK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Writes the addresses of the calls that are under way, innermost first, without those in this
- * library; at most `most`. Returns how many. */
-size_t bfc_walk_stack(uint64_t *calls, size_t most);
+ * library; at most `most`. Returns how many. `in_handler`: whether a signal handler is among them.
+ */
+size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler);
 
 #endif

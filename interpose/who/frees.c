@@ -24,8 +24,7 @@ static bool enter_at_site(uint32_t *site) {
     if (!begun)
         return false;
     bfc_who_take_stack(&stack);
-    pool_lock(&bfc_who_lock);
-    *site = bfc_sites_find(&stack);
+    *site = bfc_who_enter_at_site(&stack);
     return true;
 }
 

@@ -1,10 +1,11 @@
 /* The tables of sites, frames, objects and texts. */
 #include "interpose/who/sites.h"
 
-#include <link.h>
 #include <string.h>
 
 #include "interpose/host/scratch.h"
+#include "interpose/stacks/objects.h"
+#include "interpose/stacks/unwind_table.h"
 
 enum {
     SITES = 1 << 14,
@@ -88,16 +89,33 @@ static void list_object(const struct bfc_who_object *object) {
     tables->seen[i] = generation;
 }
 
-static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
-    uint64_t end = 0;
-    bool *first = context;
-    (void)size;
-    if (*first && info->dlpi_adds == loaded && info->dlpi_subs == unloaded)
-        return 1; /* as they were */
-    generation += *first;
-    *first = false;
+struct listing {
+    struct pool_lock *lock;
+    bool locked;
+};
+
+/* The first object tells whether there is anything new. */
+static bool have_changed(const struct dl_phdr_info *info) {
+    if (info->dlpi_adds == loaded && info->dlpi_subs == unloaded)
+        return false;
+    if (info->dlpi_subs != unloaded)
+        bfc_frame_rules_forget();
     loaded = info->dlpi_adds;
     unloaded = info->dlpi_subs;
+    generation++;
+    return true;
+}
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
+    struct listing *listing = context;
+    uint64_t end = 0;
+    (void)size;
+    if (!listing->locked) {
+        pool_lock(listing->lock);
+        listing->locked = true;
+        if (!have_changed(info))
+            return 1;
+    }
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type == PT_LOAD && part->p_vaddr + part->p_memsz > end)
@@ -110,9 +128,11 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
     return 0;
 }
 
-static void list_objects(void) {
-    bool first = true;
-    dl_iterate_phdr(visit_object, &first);
+void bfc_sites_list_objects(struct pool_lock *lock) {
+    struct listing listing = {.lock = lock};
+    bfc_objects_visit(visit_object, &listing);
+    if (listing.locked)
+        pool_unlock(lock);
 }
 
 /* ---- sites ---- */
@@ -126,30 +146,33 @@ static struct bfc_who_frame frame_of(uint64_t call) {
     return (struct bfc_who_frame){.place = call};
 }
 
-static void add_site(const struct bfc_stack *stack) {
-    struct bfc_who_site *site = &bfc_sites.sites[bfc_sites.site_count];
-    *site = (struct bfc_who_site){.first = bfc_sites.frame_count,
-                                  .native = (uint32_t)stack->native,
-                                  .python = (uint32_t)stack->python};
-    list_objects();
+/* The slot of the stack's site, or the free one where it would be. */
+static uint32_t *slot_of(const struct bfc_stack *stack) {
+    size_t slot = stack->hash % SLOTS;
+    while (tables->slots[slot] && tables->hashes[tables->slots[slot]] != stack->hash)
+        slot = (slot + 1) % SLOTS;
+    return &tables->slots[slot];
+}
+
+uint32_t bfc_sites_find(const struct bfc_stack *stack) {
+    return *slot_of(stack);
+}
+
+uint32_t bfc_sites_add(const struct bfc_stack *stack) {
+    uint32_t *slot = slot_of(stack);
+    size_t count = stack->native + stack->python;
+    if (*slot || count == 0 || bfc_sites.site_count == SITES ||
+        count > FRAMES - bfc_sites.frame_count)
+        return *slot;
+    bfc_sites.sites[bfc_sites.site_count] =
+        (struct bfc_who_site){.first = bfc_sites.frame_count,
+                              .native = (uint32_t)stack->native,
+                              .python = (uint32_t)stack->python};
     for (size_t i = 0; i < stack->native; i++)
         bfc_sites.frames[bfc_sites.frame_count++] = frame_of(stack->calls[i]);
     for (size_t i = 0; i < stack->python; i++)
         bfc_sites.frames[bfc_sites.frame_count++] = stack->frames[i];
-    tables->hashes[bfc_sites.site_count++] = stack->hash;
-}
-
-uint32_t bfc_sites_find(const struct bfc_stack *stack) {
-    size_t slot = stack->hash % SLOTS;
-    if (stack->native + stack->python == 0)
-        return 0;
-    for (; tables->slots[slot]; slot = (slot + 1) % SLOTS)
-        if (tables->hashes[tables->slots[slot]] == stack->hash)
-            return tables->slots[slot];
-    if (bfc_sites.site_count == SITES ||
-        stack->native + stack->python > FRAMES - bfc_sites.frame_count)
-        return 0;
-    tables->slots[slot] = (uint32_t)bfc_sites.site_count;
-    add_site(stack);
-    return tables->slots[slot];
+    tables->hashes[bfc_sites.site_count] = stack->hash;
+    *slot = (uint32_t)bfc_sites.site_count++;
+    return *slot;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "layout/who.h"
+#include "pool/structures/lock.h"
 
 #define BFC_NATIVE_MOST 40u
 #define BFC_PYTHON_MOST 32u
@@ -42,7 +43,14 @@ bool bfc_sites_begin(void);
 /* The text's offset; the empty text's where there is no room. */
 uint32_t bfc_sites_text(const char *text);
 
-/* The stack's site. */
+/* The stack's site; 0: it has none yet. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);
+
+/* Brings the table of objects up to date. Takes `lock`, the caller's, inside the loader's, which
+ * other threads may hold when they take it: so not with the lock held. */
+void bfc_sites_list_objects(struct pool_lock *lock);
+
+/* Its site, which is new unless another thread was faster; 0: there is no room. */
+uint32_t bfc_sites_add(const struct bfc_stack *stack);
 
 #endif

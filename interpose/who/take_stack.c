@@ -21,10 +21,23 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 35;
 }
 
+uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack) {
+    pool_lock(&bfc_who_lock);
+    uint32_t site = bfc_sites_find(stack);
+    if (site)
+        return site;
+    pool_unlock(&bfc_who_lock);
+    bfc_sites_list_objects(&bfc_who_lock);
+    pool_lock(&bfc_who_lock);
+    return bfc_sites_add(stack);
+}
+
 void bfc_who_take_stack(struct bfc_stack *stack) {
-    stack->native = bfc_walk_stack(stack->calls, BFC_NATIVE_MOST);
+    bool in_handler;
+    stack->native = bfc_walk_stack(stack->calls, BFC_NATIVE_MOST, &in_handler);
     stack->python = 0;
-    bfc_walk_python(add_python_frame, stack);
+    if (!in_handler) /* which may have come while the interpreter changes its frames */
+        bfc_walk_python(add_python_frame, stack);
     stack->hash = stack->native;
     for (size_t i = 0; i < stack->native; i++)
         stack->hash = mix(stack->hash, stack->calls[i]);

@@ -12,4 +12,7 @@ extern struct pool_lock bfc_who_lock;
  */
 void bfc_who_take_stack(struct bfc_stack *stack);
 
+/* The stack's site, which is added if it is new; with the lock held from then on. */
+uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack);
+
 #endif

@@ -9,6 +9,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
+#include "interpose/stacks/objects.h"
 #include "interpose/who/file.h"
 #include "interpose/who/poisson.h"
 #include "interpose/who/take_stack.h"
@@ -147,6 +148,8 @@ static bool begin(void) {
     if (state == NOT_BEGUN) {
         samples = bfc_scratch_begin(SAMPLES * sizeof *samples);
         bool there = samples && bfc_sites_begin();
+        if (there)
+            bfc_objects_begin();
         bfc_store_release(&state, there ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
@@ -171,13 +174,13 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
         return; /* spilled, and its context ends meanwhile */
-    pool_lock(&bfc_who_lock);
+    uint32_t site = bfc_who_enter_at_site(&stack);
     struct sample sample = {.address = pointer,
                             .id = block.id,
                             .bytes = bytes,
                             .weight = weight,
                             .arena = arena->sequence,
-                            .site = bfc_sites_find(&stack)};
+                            .site = site};
     check_some(arena);
     add_sample(&sample);
     pool_unlock(&bfc_who_lock);

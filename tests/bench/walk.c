@@ -20,8 +20,9 @@ static uint64_t now_ns(void) {
 static size_t walk(long walks) {
     uint64_t calls[MOST];
     size_t frames = 0;
+    bool in_handler;
     while (walks-- > 0)
-        frames = bfc_walk_stack(calls, MOST);
+        frames = bfc_walk_stack(calls, MOST, &in_handler);
     return frames;
 }
 
