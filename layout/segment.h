@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 7u
+#define BFC_SEGMENT_VERSION 8u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -245,6 +245,7 @@ struct bfc_segment_pool {
     struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
+    uint64_t host_wait_latency[BFC_LATENCY_BINS]; /* of the waits that host_waits counts */
     struct bfc_segment_pages pages;
     struct bfc_segment_fit fit;
 };
@@ -418,7 +419,7 @@ struct bfc_segment_header {
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
                    40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 +
-                       8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
+                       8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),
