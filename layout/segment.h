@@ -246,6 +246,7 @@ struct bfc_segment_pool {
     struct bfc_lane lanes[BFC_LANES];
     uint64_t allocate_latency[BFC_LATENCY_BINS];
     uint64_t free_latency[BFC_LATENCY_BINS];
+    uint64_t host_wait_latency[BFC_LATENCY_BINS]; /* of the waits that host_waits counts */
     struct bfc_segment_pages pages;
     struct bfc_segment_fit fit;
     struct bfc_awaited awaited; /* other jobs write it */
@@ -429,7 +430,7 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
                    40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 +
-                       8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 2 * BFC_LATENCY_BINS),
+                       8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");
 _Static_assert(sizeof(struct bfc_map) == 32 + BFC_MAP_ROWS * sizeof(struct bfc_map_row),

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes a manual page of a tool's help: help_page.py TOOL NAME SUMMARY PAGE."""
+"""Makes a manual page of a tool's help: help_page.py HELP NAME SUMMARY PAGE."""
 
-import subprocess
 import sys
 
-tool, name, summary, page = sys.argv[1:5]
-shown = subprocess.run([tool, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+source, name, summary, page = sys.argv[1:5]
+with open(source, encoding="utf-8") as file:
+    shown = file.read()
 text = shown.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
 lines = "".join(("\\&" + line if line[:1] in (".", "'") else line) + "\n" for line in text.splitlines())
 with open(page, "w", encoding="utf-8") as file:

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Puts the table of variables into a manual page: variables.py BFCOPTS TEMPLATE PAGE."""
+"""Puts the table of variables into a manual page: variables.py TABLE TEMPLATE PAGE."""
 
-import subprocess
 import sys
 
-bfcopts, template, page = sys.argv[1:4]
+source, template, page = sys.argv[1:4]
 
 
 def roff(text):
@@ -12,7 +11,8 @@ def roff(text):
 
 
 items = ""
-table = subprocess.run([bfcopts, "markdown"], stdout=subprocess.PIPE, text=True, check=True).stdout
+with open(source, encoding="utf-8") as file:
+    table = file.read()
 for line in table.splitlines()[2:]:
     name, default, accepted, meaning = (roff(cell) for cell in line.strip("|").split("|"))
     items += f".TP\n.B {name}\n{meaning} Default: {default}; accepted: {accepted}.\n"

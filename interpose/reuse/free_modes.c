@@ -20,7 +20,10 @@ static NOINLINE CUresult synchronize_timed(const struct bfc_driver *driver, stru
                                            uint64_t weight) {
     uint64_t before = bfc_now_ns();
     CUresult result = driver->cuCtxSynchronize();
-    bfc_fetch_add_relaxed(&arena->stats.section->host_wait_ns, weight * (bfc_now_ns() - before));
+    uint64_t ns = bfc_now_ns() - before;
+    struct bfc_segment_pool *section = arena->stats.section;
+    bfc_fetch_add_relaxed(&section->host_wait_ns, weight * ns);
+    bfc_fetch_add_relaxed(&section->host_wait_latency[bfc_latency_bin(ns)], weight);
     return result;
 }
 

@@ -17,16 +17,20 @@
 
 /* --- looking --- */
 
+/* bfc_segment_read, or bfc_segment_read_figures. */
+typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
+                                          struct bfc_job *job, char *reason, size_t size);
+
 /* A job that does not answer in time is shown as it last was. */
 static enum bfc_read_result read_refreshed(int directory, const struct bfc_segment_name *name,
-                                           struct bfc_patience *patience, struct bfc_job *job,
-                                           char *reason, size_t size) {
+                                           struct bfc_patience *patience, read_segment *read,
+                                           struct bfc_job *job, char *reason, size_t size) {
     enum bfc_read_result result = BFC_READ_YOUNG;
     bfc_segment_refresh(directory, name, patience, reason, size);
     for (int tries = 0; tries < YOUNG_TRIES && result == BFC_READ_YOUNG; tries++) {
         if (tries)
             bfc_nap(1000000);
-        result = bfc_segment_read(directory, name, job, reason, size);
+        result = read(directory, name, job, reason, size);
     }
     return result;
 }
@@ -34,20 +38,21 @@ static enum bfc_read_result read_refreshed(int directory, const struct bfc_segme
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size) {
     struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
-    return read_refreshed(directory, name, &patience, job, reason, size);
+    return read_refreshed(directory, name, &patience, bfc_segment_read, job, reason, size);
 }
 
 static void look_at(int directory, const struct bfc_segment_name *name,
-                    struct bfc_patience *patience, struct findings *findings) {
+                    struct bfc_patience *patience, read_segment *read, struct findings *findings) {
     struct bfc_job *job = &findings->jobs[findings->job_count];
     char *reason = findings->refused[findings->refused_count];
     enum bfc_read_result result =
-        read_refreshed(directory, name, patience, job, reason, sizeof findings->refused[0]);
+        read_refreshed(directory, name, patience, read, job, reason, sizeof findings->refused[0]);
     if (result == BFC_READ_ABSENT)
         return;
-    if (bfc_segment_sweep(directory, name, result == BFC_READ_OK ? job : NULL))
+    if (bfc_segment_sweep(directory, name, result == BFC_READ_OK ? job : NULL)) {
         findings->swept[findings->swept_count++] = *name;
-    else if (result == BFC_READ_OK)
+        memset(job, 0, sizeof *job); /* for the next one */
+    } else if (result == BFC_READ_OK)
         findings->job_count++;
     else
         findings->refused_count++;
@@ -55,13 +60,13 @@ static void look_at(int directory, const struct bfc_segment_name *name,
 
 /* Sends all requests before it waits for the first answer. */
 static void look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
-                        struct findings *findings) {
+                        read_segment *read, struct findings *findings) {
     char reason[sizeof findings->refused[0]];
     for (size_t i = 0; i < count; i++)
         bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
     struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
     for (size_t i = 0; i < count; i++)
-        look_at(directory, &names[i], &patience, findings);
+        look_at(directory, &names[i], &patience, read, findings);
 }
 
 /*
@@ -80,7 +85,8 @@ static size_t keep_within(struct bfc_segment_name *names, size_t count, size_t e
     return kept;
 }
 
-bool find_jobs_within(int directory, size_t each, size_t all, struct findings *findings) {
+static bool find_within(int directory, size_t each, size_t all, read_segment *read,
+                        struct findings *findings) {
     struct bfc_segment_name *names;
     ssize_t listed = bfc_segment_list(directory, &names);
     if (listed < 0)
@@ -92,13 +98,17 @@ bool find_jobs_within(int directory, size_t each, size_t all, struct findings *f
     findings->swept = calloc(count + 1, sizeof *findings->swept);
     bool enough = findings->jobs && findings->refused && findings->swept;
     if (enough)
-        look_at_all(directory, names, count, findings);
+        look_at_all(directory, names, count, read, findings);
     free(names);
     return enough;
 }
 
 bool find_jobs(int directory, struct findings *findings) {
-    return find_jobs_within(directory, SIZE_MAX, SIZE_MAX, findings);
+    return find_within(directory, SIZE_MAX, SIZE_MAX, bfc_segment_read, findings);
+}
+
+bool find_figures(int directory, size_t each, size_t all, struct findings *findings) {
+    return find_within(directory, each, all, bfc_segment_read_figures, findings);
 }
 
 void free_findings(struct findings *findings) {

@@ -78,10 +78,9 @@ static void report_odd_segments(const struct findings *findings) {
 
 static int show_metrics(struct findings *findings) {
     struct identities identities = {0};
-    bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
-    if (good)
-        show_jobs_metrics(findings, METRICS_PROMETHEUS, stdout);
-    else
+    bool good = identify_jobs(&identities, KUBELET_LOGS, findings) &&
+                show_jobs_metrics(findings, METRICS_PROMETHEUS, stdout);
+    if (!good)
         fputs("bfcstat: no memory\n", stderr);
     free_identities(&identities);
     return good ? SHOWN : REFUSED;

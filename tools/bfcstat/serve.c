@@ -32,10 +32,10 @@
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
+/* All connections that take it share its memory, which goes with the last of them. */
 struct answer {
-    char *text;
-    size_t size;
-    uint64_t made_ns; /* 0: never */
+    struct MHD_Response *response; /* NULL: none was made yet */
+    uint64_t made_ns;
 };
 
 struct guest {
@@ -67,11 +67,10 @@ static bool write_metrics(struct exporter *exporter, enum metrics_format format,
     struct findings findings = {0};
     int directory = bfc_segment_directory_open(exporter->folder);
     bool good = directory >= 0 &&
-                find_jobs_within(directory, MOST_JOBS_OF_USER, MOST_JOBS, &findings) &&
-                identify_jobs(&exporter->identities, KUBELET_LOGS, &findings);
+                find_figures(directory, MOST_JOBS_OF_USER, MOST_JOBS, &findings) &&
+                identify_jobs(&exporter->identities, KUBELET_LOGS, &findings) &&
+                show_jobs_metrics(&findings, format, stream);
     int reason = errno;
-    if (good)
-        show_jobs_metrics(&findings, format, stream);
     free_findings(&findings);
     if (directory >= 0)
         close(directory);
@@ -79,39 +78,53 @@ static bool write_metrics(struct exporter *exporter, enum metrics_format format,
     return good;
 }
 
-static bool make_answer(struct exporter *exporter, enum metrics_format format) {
-    struct answer made = {.made_ns = bfc_now_ns()};
-    FILE *stream = open_memstream(&made.text, &made.size);
-    bool good = stream && write_metrics(exporter, format, stream);
-    int reason = errno;
-    if (!stream || fclose(stream) != 0 || !good) {
-        free(made.text);
-        errno = reason;
-        return false;
+static struct MHD_Response *respond(const char *type, char *text, size_t size,
+                                    enum MHD_ResponseMemoryMode mode) {
+    struct MHD_Response *response = MHD_create_response_from_buffer(size, text, mode);
+    if (response) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
-    free(exporter->answers[format].text);
-    exporter->answers[format] = made;
-    return true;
+    return response;
 }
 
-static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
-                                 const char *type, const char *text, size_t size) {
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+static void forget_answer(struct answer *answer) {
+    if (answer->response)
+        MHD_destroy_response(answer->response);
+    answer->response = NULL;
+}
+
+/* False: errno says why. */
+static bool make_answer(struct exporter *exporter, enum metrics_format format) {
+    struct answer *answer = &exporter->answers[format];
+    char *text = NULL;
+    size_t size;
+    forget_answer(answer);
+    answer->made_ns = bfc_now_ns();
+    FILE *stream = open_memstream(&text, &size);
+    bool good = stream && write_metrics(exporter, format, stream);
+    int reason = errno;
+    if (stream && fclose(stream) == 0 && good)
+        answer->response = respond(format == METRICS_OPEN ? OPEN_TYPE : TEXT_TYPE, text, size,
+                                   MHD_RESPMEM_MUST_FREE);
+    if (!answer->response) {
+        free(text);
+        errno = good ? ENOMEM : reason;
+    }
+    return answer->response;
+}
+
+static enum MHD_Result send_words(struct MHD_Connection *connection, unsigned status,
+                                  const char *words) {
+    struct MHD_Response *response = respond("text/plain; charset=utf-8", (char *)(uintptr_t)words,
+                                            strlen(words), MHD_RESPMEM_MUST_COPY);
     if (!response)
         return MHD_NO;
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     enum MHD_Result result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
-}
-
-static enum MHD_Result send_words(struct MHD_Connection *connection, unsigned status,
-                                  const char *words) {
-    return send_text(connection, status, "text/plain; charset=utf-8", words, strlen(words));
 }
 
 static enum MHD_Result send_metrics(struct exporter *exporter, struct MHD_Connection *connection) {
@@ -120,14 +133,13 @@ static enum MHD_Result send_metrics(struct exporter *exporter, struct MHD_Connec
     bool open = accepted && strstr(accepted, "application/openmetrics-text");
     enum metrics_format format = open ? METRICS_OPEN : METRICS_PROMETHEUS;
     const struct answer *answer = &exporter->answers[format];
-    bool fresh = answer->made_ns && bfc_now_ns() - answer->made_ns < FRESH_NS;
+    bool fresh = answer->response && bfc_now_ns() - answer->made_ns < FRESH_NS;
     if (!fresh && !make_answer(exporter, format)) {
         char words[256];
         snprintf(words, sizeof words, "%.128s: %s\n", exporter->folder, strerror(errno));
         return send_words(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, words);
     }
-    return send_text(connection, MHD_HTTP_OK, open ? OPEN_TYPE : TEXT_TYPE, answer->text,
-                     answer->size);
+    return MHD_queue_response(connection, MHD_HTTP_OK, answer->response);
 }
 
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
@@ -256,7 +268,7 @@ int run_serve(const struct request *request, int directory) {
     status = serve(&exporter, request->listen, address);
     freeaddrinfo(address);
     for (int i = 0; i < 2; i++)
-        free(exporter.answers[i].text);
+        forget_answer(&exporter.answers[i]);
     free_identities(&exporter.identities);
     return status;
 }

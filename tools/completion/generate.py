@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a shell's completion of a tool: generate.py BFCOPTS SOURCES bash|zsh|fish TOOL OUTPUT.
+"""Writes a shell's completion of a tool: generate.py TABLE SOURCES bash|zsh|fish TOOL OUTPUT.
 
 The options come from where the tools themselves have them: the table of variables (bfcopts) and the
 tables in the sources of the commands, below the folder SOURCES.
@@ -8,7 +8,6 @@ tables in the sources of the commands, below the folder SOURCES.
 import os
 import re
 import shlex
-import subprocess
 import sys
 
 FILE, FOLDER, PID, ANY = "file", "folder", "pid", "any"
@@ -58,8 +57,9 @@ def words_of(accepted):
     return accepted[len("one of "):].split(", ") if accepted.startswith("one of ") else []
 
 
-def bfcrun(bfcopts):
-    table = subprocess.run([bfcopts, "markdown"], stdout=subprocess.PIPE, text=True, check=True).stdout
+def bfcrun(source):
+    with open(source, encoding="utf-8") as file:
+        table = file.read()
     options = []
     for line in needed(table.splitlines()[2:], "bfcopts markdown"):
         name, _, accepted, meaning = (cell.strip(" `") for cell in line.strip("|").split("|"))
@@ -256,8 +256,8 @@ def fish(tool):
 
 
 def main():
-    bfcopts, sources, shell, name, output = sys.argv[1:]
-    tools = {"bfcrun": lambda: bfcrun(bfcopts), "bfcstat": lambda: bfcstat(sources),
+    table, sources, shell, name, output = sys.argv[1:]
+    tools = {"bfcrun": lambda: bfcrun(table), "bfcstat": lambda: bfcstat(sources),
              "bfcplan": lambda: bfcplan(sources), "bfcreplay": lambda: bfcreplay(sources)}
     with open(output, "w", encoding="utf-8") as file:
         file.write({"bash": bash, "zsh": zsh, "fish": fish}[shell](tools[name]()))

@@ -149,14 +149,6 @@ static size_t copy_events(struct bfc_event *to, const struct bfc_event *from, ui
     return copied;
 }
 
-static void copy_rings(struct bfc_job *job, const char *base) {
-    const struct bfc_event *landmarks = (const void *)(base + BFC_SEGMENT_LANDMARKS_OFFSET);
-    const struct bfc_event *events = (const void *)(base + BFC_SEGMENT_EVENTS_OFFSET);
-    job->landmark_count =
-        copy_events(job->landmarks, landmarks, BFC_LANDMARKS, job->header.next_landmark);
-    job->event_count = copy_events(job->events, events, BFC_EVENTS, job->header.next_event);
-}
-
 static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsigned index,
                                        const struct bfc_segment_pool *pool) {
     if (pool->state > BFC_POOL_ENDED)
@@ -171,9 +163,42 @@ static enum bfc_read_result check_pool(const struct bfc_segment_look *look, unsi
     return BFC_READ_OK;
 }
 
+/* The rest of an unused section is all zeros, as `to` is already. */
+static bool is_used(const struct bfc_segment_pool *from) {
+    return bfc_load_acquire(&from->state) != BFC_POOL_UNUSED;
+}
+
+static enum bfc_read_result copy_pools(const struct bfc_segment_look *look, const char *base,
+                                       struct bfc_patience *patience, struct bfc_job *job) {
+    const struct bfc_segment_pool *pools = (const void *)(base + BFC_SEGMENT_POOLS_OFFSET);
+    enum bfc_read_result result = BFC_READ_OK;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS && result == BFC_READ_OK; i++) {
+        if (!is_used(&pools[i]))
+            continue;
+        if (!copy_pool(&job->pools[i], &pools[i], patience))
+            job->torn |= 1u << i;
+        result = check_pool(look, i, &job->pools[i]);
+    }
+    return result;
+}
+
+static void copy_rings(struct bfc_job *job, const char *base) {
+    const struct bfc_event *landmarks = (const void *)(base + BFC_SEGMENT_LANDMARKS_OFFSET);
+    const struct bfc_event *events = (const void *)(base + BFC_SEGMENT_EVENTS_OFFSET);
+    job->landmark_count =
+        copy_events(job->landmarks, landmarks, BFC_LANDMARKS, job->header.next_landmark);
+    job->event_count = copy_events(job->events, events, BFC_EVENTS, job->header.next_event);
+}
+
+struct reading {
+    struct bfc_job *job;
+    bool figures; /* alone */
+};
+
 static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, char *base,
                                          void *context) {
-    struct bfc_job *job = context;
+    const struct reading *reading = context;
+    struct bfc_job *job = reading->job;
     const struct bfc_segment_header *header = (const void *)base;
     uint64_t magic = bfc_load_acquire(&header->magic);
     enum bfc_read_result result = bfc_segment_check_magic(look, magic, header->version);
@@ -187,12 +212,9 @@ static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, ch
     uint64_t now = bfc_now_ns();
     struct bfc_patience time = bfc_patience_until(now + PATIENCE_NS, now, NAP_NS);
     struct bfc_patience *patience = job->state == BFC_JOB_ENDED ? NULL : &time;
-    const struct bfc_segment_pool *pools = (const void *)(base + BFC_SEGMENT_POOLS_OFFSET);
-    for (unsigned i = 0; i < BFC_SEGMENT_POOLS && result == BFC_READ_OK; i++) {
-        if (!copy_pool(&job->pools[i], &pools[i], patience))
-            job->torn |= 1u << i;
-        result = check_pool(look, i, &job->pools[i]);
-    }
+    result = copy_pools(look, base, patience, job);
+    if (reading->figures)
+        return result;
     copy_map(&job->map, (const void *)(base + BFC_SEGMENT_MAP_OFFSET), patience);
     copy_rings(job, base);
     return result;
@@ -201,9 +223,22 @@ static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, ch
 enum bfc_read_result bfc_segment_read(int directory, const struct bfc_segment_name *name,
                                       struct bfc_job *job, char *reason, size_t size) {
     const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
+    struct reading reading = {.job = job};
     memset(job, 0, sizeof *job);
     job->name = *name;
-    return bfc_segment_visit_guarded(&look, directory, false, copy_segment, job);
+    return bfc_segment_visit_guarded(&look, directory, false, copy_segment, &reading);
+}
+
+enum bfc_read_result bfc_segment_read_figures(int directory, const struct bfc_segment_name *name,
+                                              struct bfc_job *job, char *reason, size_t size) {
+    const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
+    struct reading reading = {.job = job, .figures = true};
+    job->name = *name;
+    enum bfc_read_result result =
+        bfc_segment_visit_guarded(&look, directory, false, copy_segment, &reading);
+    if (result != BFC_READ_OK)
+        memset(job, 0, sizeof *job);
+    return result;
 }
 
 /* --- the directory --- */

@@ -32,7 +32,7 @@ enum bfc_job_state {
 };
 
 /*
- * One segment, copied: some 360 KiB. Every string is NUL-terminated; every state and count is in
+ * One segment, copied: some 400 KiB. Every string is NUL-terminated; every state and count is in
  * its range. Rows of the map are sound: bfc_map_row_cells(row) is 1 to BFC_MAP_CELLS. Events are in
  * the order of their numbers; the pool of one may be 63: none in particular.
  */
@@ -54,6 +54,14 @@ struct bfc_job {
  */
 enum bfc_read_result bfc_segment_read(int directory, const struct bfc_segment_name *name,
                                       struct bfc_job *job, char *reason, size_t size);
+
+/*
+ * The same without the map and the events, which are most of it. `job` must be all zeros, and is so
+ * again on any other result than BFC_READ_OK; what is not read is not touched, so that many jobs in
+ * an array from calloc take little memory.
+ */
+enum bfc_read_result bfc_segment_read_figures(int directory, const struct bfc_segment_name *name,
+                                              struct bfc_job *job, char *reason, size_t size);
 
 /*
  * The names of all segments in the directory, in the order of their pids, into an array that the

@@ -89,6 +89,7 @@ static void fill_histograms(struct bfc_segment_pool *pool) {
     pool->allocate_latency[bfc_latency_bin(40)] = 30;
     pool->allocate_latency[bfc_latency_bin(80)] = 2;
     pool->free_latency[bfc_latency_bin(2500)] = 32;
+    pool->host_wait_latency[bfc_latency_bin(2500)] = 1000;
 }
 
 /* Two regions of pool 0: half in use, then pending; wholly ready. */

@@ -2,7 +2,10 @@
 """The wheel: built, installed by pip into an environment of its own, and used over the stand-in GPU."""
 
 import glob
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,6 +53,45 @@ def install(wheel, folder):
     return bfcrun
 
 
+# Finds the interface by the header and pkg-config, links nothing, and asks while it is preloaded.
+CLIENT = """
+#define BFCPRELOAD_WEAK
+#include <bfcpreload.h>
+#include <stdio.h>
+int main(void) { return printf("%s\\n", bfc_interface ? "preloaded" : "alone") < 0; }
+"""
+
+
+def check_header(bfcrun, folder):
+    """The file for pkg-config, wherever the packages' folders were unpacked."""
+    if not (shutil.which("pkg-config") and shutil.which("cc")):
+        return
+    (place,) = glob.glob(folder + "/**/pkgconfig", recursive=True)
+    with open(os.path.join(folder, "client.c"), "w", encoding="utf-8") as file:
+        file.write(CLIENT)
+
+    def ask(option):
+        return run("pkg-config", option, "bfcpreload", PKG_CONFIG_PATH=place).split()
+
+    assert ask("--modversion") == [os.environ["VERSION"]]
+    assert os.path.samefile(*ask("--variable=library"), glob.glob(folder + "/**/libbfcpreload.so", recursive=True)[0])
+    program = os.path.join(folder, "client")
+    run("cc", *ask("--cflags"), "-o", program, program + ".c", *ask("--libs"))
+    assert run(program) == "alone\n" and run(bfcrun, "--", program) == "preloaded\n"
+
+
+def check_bill(folder):
+    """Every file's hash is that in the bill of materials."""
+    (path,) = glob.glob(folder + "/**/*.spdx.json", recursive=True)
+    with open(path, encoding="utf-8") as file:
+        bill = json.load(file)
+    assert {p["name"] for p in bill["packages"]} >= {"bfcpreload", "uPlot"}, bill["packages"]
+    (library,) = (f for f in bill["files"] if f["fileName"].endswith("/libbfcpreload.so"))
+    with open(glob.glob(folder + "/**/libbfcpreload.so", recursive=True)[0], "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    assert digest in {entry["checksumValue"] for entry in library["checksums"]}
+
+
 def check(bfcrun):
     assert run(bfcrun, "--version").split() == ["bfcrun", os.environ["VERSION"]]
     said = run(bfcrun, "--summary=1", "--", sys.executable, "-c", PROGRAM, LD_LIBRARY_PATH=SIM)
@@ -64,7 +106,11 @@ def main():
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="bfc-package-") as folder:
         wheel = run(os.path.join(ROOT, "scripts", "package"), "--only", "wheel", folder, JOBS="2").strip()
-        check(install(wheel, os.path.join(folder, "environment")))
+        environment = os.path.join(folder, "environment")
+        bfcrun = install(wheel, environment)
+        check(bfcrun)
+        check_header(bfcrun, environment)
+        check_bill(environment)
 
 
 if __name__ == "__main__":

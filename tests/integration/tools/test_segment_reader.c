@@ -94,6 +94,25 @@ Test(reader, drops_unsound_rows_and_events) {
     cr_expect(job.map.rows == 0 && job.event_count == 0 && job.landmark_count == 1);
 }
 
+Test(reader, leaves_what_it_need_not_read_untouched) {
+    static struct bfc_job zeros;
+    struct bfc_segment_name name = publish(sizeof segment);
+    memset(&job, 0, sizeof job);
+    cr_assert(bfc_segment_read_figures(directory, &name, &job, reason, sizeof reason) ==
+                  BFC_READ_OK,
+              "%s", reason);
+    cr_expect(memcmp(&job.header, &segment.header, sizeof job.header) == 0);
+    cr_expect(memcmp(&job.pools[0].stats, &segment.pools[0].stats, sizeof job.pools[0].stats) == 0);
+    cr_expect(memcmp(&job.map, &zeros.map, sizeof job.map) == 0);
+    cr_expect(job.landmark_count == 0 && job.event_count == 0);
+    segment.pools[1].state = 77; /* found when the first pool has been copied */
+    name = publish(sizeof segment);
+    memset(&job, 0, sizeof job);
+    cr_expect(bfc_segment_read_figures(directory, &name, &job, reason, sizeof reason) ==
+              BFC_READ_REFUSED);
+    cr_expect(memcmp(&job, &zeros, sizeof job) == 0);
+}
+
 Test(reader, bins_cover_all_numbers) {
     cr_expect(bfc_size_bin(0) == 0 && bfc_size_bin(1) == 0);
     cr_expect(bfc_size_bin(2) == 1 && bfc_size_bin(3) == 2 && bfc_size_bin(4) == 2);
@@ -186,6 +205,7 @@ Test(reader, refuses_texts_without_end) {
     expect_refusal("not terminated");
     segment.header.command[0] = '\0';
     memset(segment.pools[3].device_name, 'x', sizeof segment.pools[3].device_name);
+    segment.pools[3].state = BFC_POOL_ENDED;
     expect_refusal("pool 3");
 }
 

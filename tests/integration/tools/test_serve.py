@@ -109,7 +109,7 @@ class Serve(unittest.TestCase):
         for label in (f'pid="{job.pid}"', 'comm="fake_job"', 'gpu="0"', 'UUID="GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"',
                       'rank="3"', 'job_name="made-up.1"'):
             self.assertIn(label, series[0])
-        for name in ("allocation_seconds", "free_seconds"):
+        for name in ("allocation_seconds", "free_seconds", "host_wait_duration_seconds"):
             buckets = [int(value) for series, value in found.items() if f"{name}_bucket" in series]
             self.assertEqual(buckets, sorted(buckets))
             count, = (value for series, value in found.items() if f"{name}_count" in series)

@@ -48,6 +48,7 @@ void put_histograms(struct json_writer *json, const struct bfc_segment_pool *poo
     put_sizes(json, pool);
     put_latency(json, "allocate_latency", pool->allocate_latency);
     put_latency(json, "free_latency", pool->free_latency);
+    put_latency(json, "host_wait_latency", pool->host_wait_latency);
 }
 
 static void put_number(struct json_writer *json, const char *key, int32_t number) {

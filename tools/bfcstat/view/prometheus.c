@@ -9,6 +9,7 @@
 #include "tools/bfcstat/view/view.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "interpose/config/options.h"
@@ -78,11 +79,20 @@ static const struct family spilled[] = {
     {"spills_total", "counter", "Allocations that host memory served.", STATS(allocations), 1},
 };
 
+/* An active pool; its labels, without the closing brace, are the same in each of its series. */
+struct row {
+    const struct bfc_job *job;
+    const struct bfc_segment_pool *pool;
+    char *labels;
+};
+
 /* What every function below writes to. */
 struct metrics {
     const struct findings *findings;
     enum metrics_format format;
     FILE *stream;
+    struct row *rows;
+    size_t row_count;
 };
 
 /* ---- labels ---- */
@@ -116,14 +126,15 @@ static void put_identity(FILE *stream, const struct job_identity *identity) {
     put_label_if(stream, "container_id", identity->container_id);
 }
 
-static void put_job_labels(const struct metrics *metrics, const struct bfc_job *job) {
+static void put_job_labels(const struct findings *findings, const struct bfc_job *job,
+                           FILE *stream) {
     const struct bfc_segment_header *header = &job->header;
-    fprintf(metrics->stream, "{pid=\"%" PRId32 "\",pid_namespace=\"%" PRIu64 "\"", header->pid,
+    fprintf(stream, "{pid=\"%" PRId32 "\",pid_namespace=\"%" PRIu64 "\"", header->pid,
             header->pid_namespace);
-    put_identity(metrics->stream, &metrics->findings->identities[job - metrics->findings->jobs]);
+    put_identity(stream, &findings->identities[job - findings->jobs]);
     if (header->rank >= 0) {
-        fprintf(metrics->stream, ",rank=\"%" PRId32 "\"", header->rank);
-        put_label_if(metrics->stream, "job_name", header->job);
+        fprintf(stream, ",rank=\"%" PRId32 "\"", header->rank);
+        put_label_if(stream, "job_name", header->job);
     }
 }
 
@@ -136,14 +147,57 @@ static void put_uuid(FILE *stream, const uint8_t uuid[16]) {
     putc('"', stream);
 }
 
-static void put_pool_labels(const struct metrics *metrics, const struct bfc_job *job,
-                            const struct bfc_segment_pool *pool) {
+static void put_pool_labels(const struct findings *findings, const struct bfc_job *job,
+                            const struct bfc_segment_pool *pool, FILE *stream) {
     static const uint8_t none[16];
-    put_job_labels(metrics, job);
-    fprintf(metrics->stream, ",gpu=\"%" PRId64 "\"", pool->device);
+    put_job_labels(findings, job, stream);
+    fprintf(stream, ",gpu=\"%" PRId64 "\"", pool->device);
     if (memcmp(pool->device_uuid, none, sizeof none) != 0)
-        put_uuid(metrics->stream, pool->device_uuid);
-    fprintf(metrics->stream, ",context=\"%" PRIu64 "\"", pool->context_id);
+        put_uuid(stream, pool->device_uuid);
+    fprintf(stream, ",context=\"%" PRIu64 "\"", pool->context_id);
+}
+
+/* NULL: no memory. */
+static char *pool_labels(const struct findings *findings, const struct bfc_job *job,
+                         const struct bfc_segment_pool *pool) {
+    char *labels = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&labels, &size);
+    if (!stream)
+        return NULL;
+    put_pool_labels(findings, job, pool, stream);
+    return fclose(stream) == 0 ? labels : NULL;
+}
+
+static bool add_rows(struct metrics *metrics, const struct bfc_job *job) {
+    for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++) {
+        const struct bfc_segment_pool *pool = &job->pools[k];
+        if (pool->state != BFC_POOL_ACTIVE)
+            continue;
+        struct row *larger =
+            reallocarray(metrics->rows, metrics->row_count + 1, sizeof *metrics->rows);
+        if (!larger)
+            return false;
+        metrics->rows = larger;
+        struct row *row = &metrics->rows[metrics->row_count++];
+        *row = (struct row){job, pool, pool_labels(metrics->findings, job, pool)};
+        if (!row->labels)
+            return false;
+    }
+    return true;
+}
+
+static bool find_rows(struct metrics *metrics) {
+    for (size_t i = 0; i < metrics->findings->job_count; i++)
+        if (!add_rows(metrics, &metrics->findings->jobs[i]))
+            return false;
+    return true;
+}
+
+static void free_rows(struct metrics *metrics) {
+    for (size_t i = 0; i < metrics->row_count; i++)
+        free(metrics->rows[i].labels);
+    free(metrics->rows);
 }
 
 /* ---- families ---- */
@@ -171,60 +225,60 @@ static void put_single(const struct metrics *metrics, const char *name, const ch
     fprintf(metrics->stream, "bfcpreload_%s %zu\n", name, value);
 }
 
-typedef void put_pool(const struct metrics *metrics, const struct bfc_job *job,
-                      const struct bfc_segment_pool *pool, const struct family *family);
+typedef void put_pool(const struct metrics *metrics, const struct row *row,
+                      const struct family *family);
 
 /* Calls `put` for each active pool of device memory (`host`: of host memory). */
 static void put_family(const struct metrics *metrics, const struct family *family, bool host,
                        put_pool *put) {
     put_head(metrics, family->name, family->type, family->help);
-    for (size_t i = 0; i < metrics->findings->job_count; i++) {
-        const struct bfc_job *job = &metrics->findings->jobs[i];
-        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++)
-            if (job->pools[k].state == BFC_POOL_ACTIVE && bfc_pool_is_host(&job->pools[k]) == host)
-                put(metrics, job, &job->pools[k], family);
-    }
+    for (size_t i = 0; i < metrics->row_count; i++)
+        if (bfc_pool_is_host(metrics->rows[i].pool) == host)
+            put(metrics, &metrics->rows[i], family);
 }
 
-static void put_name(const struct metrics *metrics, const struct bfc_job *job,
-                     const struct bfc_segment_pool *pool, const char *name, const char *suffix) {
-    fprintf(metrics->stream, "bfcpreload_%s%s", name, suffix);
-    put_pool_labels(metrics, job, pool);
+static void put_name(const struct metrics *metrics, const struct row *row, const char *name,
+                     const char *suffix) {
+    FILE *stream = metrics->stream;
+    fputs("bfcpreload_", stream);
+    fputs(name, stream);
+    fputs(suffix, stream);
+    fputs(row->labels, stream);
 }
 
-static void put_field(const struct metrics *metrics, const struct bfc_job *job,
-                      const struct bfc_segment_pool *pool, const struct family *family) {
-    put_name(metrics, job, pool, family->name, "");
+static void put_field(const struct metrics *metrics, const struct row *row,
+                      const struct family *family) {
+    put_name(metrics, row, family->name, "");
     putc('}', metrics->stream);
     put_value(metrics->stream,
-              *(const uint64_t *)(const void *)((const char *)pool + family->offset),
+              *(const uint64_t *)(const void *)((const char *)row->pool + family->offset),
               family->scale);
 }
 
 /* A pool without a limit has no sample. */
-static void put_limit(const struct metrics *metrics, const struct bfc_job *job,
-                      const struct bfc_segment_pool *pool, const struct family *family) {
+static void put_limit(const struct metrics *metrics, const struct row *row,
+                      const struct family *family) {
     struct bfc_options options = {0};
     char text[64];
     size_t length;
-    const char *value = bfc_job_configured(job, "BFC_LIMIT", &length);
+    const char *value = bfc_job_configured(row->job, "BFC_LIMIT", &length);
     snprintf(text, sizeof text, "%.*s", value ? (int)length : 0, value ? value : "");
     if (!bfc_option_set(&options, bfc_option_find("BFC_LIMIT"), text))
         return;
-    uint64_t bytes = bfc_amount_bytes(&options.limit, pool->device_total);
+    uint64_t bytes = bfc_amount_bytes(&options.limit, row->pool->device_total);
     if (bytes == UINT64_MAX)
         return;
-    put_name(metrics, job, pool, family->name, "");
+    put_name(metrics, row, family->name, "");
     putc('}', metrics->stream);
     put_value(metrics->stream, bytes, 1);
 }
 
-static void put_fragmentation(const struct metrics *metrics, const struct bfc_job *job,
-                              const struct bfc_segment_pool *pool, const struct family *family) {
-    double share = bfc_pool_fragmentation(pool);
+static void put_fragmentation(const struct metrics *metrics, const struct row *row,
+                              const struct family *family) {
+    double share = bfc_pool_fragmentation(row->pool);
     if (share < 0)
         return;
-    put_name(metrics, job, pool, family->name, "");
+    put_name(metrics, row, family->name, "");
     fprintf(metrics->stream, "} %.4g\n", share);
 }
 
@@ -255,23 +309,24 @@ static double middle_of(unsigned bin) {
     return ((double)bfc_latency_bin_start(bin) + (double)bfc_latency_bin_start(bin + 1)) / 2;
 }
 
-static void put_histogram(const struct metrics *metrics, const struct bfc_job *job,
-                          const struct bfc_segment_pool *pool, const struct family *family) {
-    const uint64_t *bins = (const uint64_t *)(const void *)((const char *)pool + family->offset);
+static void put_histogram(const struct metrics *metrics, const struct row *row,
+                          const struct family *family) {
+    const uint64_t *bins =
+        (const uint64_t *)(const void *)((const char *)row->pool + family->offset);
     double seconds = 0;
     for (int bound = FIRST_BOUND; bound <= LAST_BOUND; bound += BOUND_STEP) {
-        put_name(metrics, job, pool, family->name, "_bucket");
+        put_name(metrics, row, family->name, "_bucket");
         fprintf(metrics->stream, ",le=\"%.9g\"}", (double)(UINT64_C(1) << bound) * 1e-9);
         put_value(metrics->stream, timed_below(bins, UINT64_C(1) << bound), 1);
     }
-    put_name(metrics, job, pool, family->name, "_bucket");
+    put_name(metrics, row, family->name, "_bucket");
     fputs(",le=\"+Inf\"}", metrics->stream);
     put_value(metrics->stream, timed_below(bins, UINT64_MAX), 1);
     for (unsigned b = 0; b < BFC_LATENCY_BINS; b++)
         seconds += (double)bins[b] * middle_of(b) * 1e-9;
-    put_name(metrics, job, pool, family->name, "_sum");
+    put_name(metrics, row, family->name, "_sum");
     fprintf(metrics->stream, "} %.9g\n", seconds);
-    put_name(metrics, job, pool, family->name, "_count");
+    put_name(metrics, row, family->name, "_count");
     putc('}', metrics->stream);
     put_value(metrics->stream, timed_below(bins, UINT64_MAX), 1);
 }
@@ -282,6 +337,9 @@ static void put_histograms(const struct metrics *metrics) {
          FIELD(allocate_latency), 1e-9},
         {"free_seconds", "histogram", "Time of a free with its wait, of those that were timed.",
          FIELD(free_latency), 1e-9},
+        {"host_wait_duration_seconds", "histogram",
+         "Time of a wait of the host made for a free, of those that were timed.",
+         FIELD(host_wait_latency), 1e-9},
     };
     for (size_t i = 0; i < sizeof histograms / sizeof histograms[0]; i++)
         put_family(metrics, &histograms[i], false, put_histogram);
@@ -295,18 +353,18 @@ static void put_kind(const struct metrics *metrics, const struct bfc_job *job, c
     if (!kind || !value)
         return;
     fprintf(metrics->stream, "bfcpreload_%s", name);
-    put_job_labels(metrics, job);
+    put_job_labels(metrics->findings, job, metrics->stream);
     fprintf(metrics->stream, ",%s=\"%s\"}", label, kind);
     put_value(metrics->stream, value, 1);
 }
 
-static void put_rungs(const struct metrics *metrics, const struct bfc_job *job,
-                      const struct bfc_segment_pool *pool, const struct family *family) {
+static void put_rungs(const struct metrics *metrics, const struct row *row,
+                      const struct family *family) {
     for (unsigned k = 0; k < BFC_RUNGS; k++) {
-        struct bfc_rung_counts counts = bfc_pool_rung(pool, (enum bfc_rung)k);
+        struct bfc_rung_counts counts = bfc_pool_rung(row->pool, (enum bfc_rung)k);
         if (!bfc_rung_name((enum bfc_rung)k) || !counts.climbed)
             continue;
-        put_name(metrics, job, pool, family->name, "");
+        put_name(metrics, row, family->name, "");
         fprintf(metrics->stream, ",rung=\"%s\"}", bfc_rung_name((enum bfc_rung)k));
         put_value(metrics->stream,
                   *(const uint64_t *)(const void *)((const char *)&counts + family->offset),
@@ -327,10 +385,10 @@ static void put_last_resorts(const struct metrics *metrics) {
         put_family(metrics, &rungs[f], false, put_rungs);
 }
 
-static void put_waiting(const struct metrics *metrics, const struct bfc_job *job,
-                        const struct bfc_segment_pool *pool, const struct family *family) {
-    const struct bfc_waiter *waiter = job_waiter(job, (unsigned)(pool - job->pools));
-    put_name(metrics, job, pool, family->name, "");
+static void put_waiting(const struct metrics *metrics, const struct row *row,
+                        const struct family *family) {
+    const struct bfc_waiter *waiter = job_waiter(row->job, (unsigned)(row->pool - row->job->pools));
+    put_name(metrics, row, family->name, "");
     putc('}', metrics->stream);
     put_value(metrics->stream, waiter ? waiter->bytes : 0, 1);
 }
@@ -340,7 +398,7 @@ static void put_given(const struct metrics *metrics) {
     put_head(metrics, "given_bytes_total", "counter", "Memory given back on request of others.");
     for (size_t i = 0; i < metrics->findings->job_count; i++) {
         fputs("bfcpreload_given_bytes_total", metrics->stream);
-        put_job_labels(metrics, &metrics->findings->jobs[i]);
+        put_job_labels(metrics->findings, &metrics->findings->jobs[i], metrics->stream);
         putc('}', metrics->stream);
         put_value(metrics->stream, metrics->findings->jobs[i].header.released_bytes, 1);
     }
@@ -364,27 +422,40 @@ static void put_coverage(const struct metrics *metrics) {
                      findings->jobs[i].header.bypassed_calls[k]);
 }
 
-void show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream) {
-    static const struct family waiting = {"waiting_bytes", "gauge",
-                                          "Memory that an allocation waits for (BFC_WAIT).", 0, 1};
-    const struct metrics metrics = {findings, format, stream};
-    put_single(&metrics, "jobs", "Jobs that run with bfcpreload and could be read.",
+static void put_machine(const struct metrics *metrics) {
+    const struct findings *findings = metrics->findings;
+    put_single(metrics, "jobs", "Jobs that run with bfcpreload and could be read.",
                findings->job_count);
-    put_single(&metrics, "unreadable_jobs",
+    put_single(metrics, "unreadable_jobs",
                "Jobs beside them that could not be read: other users', or of another version.",
                findings->refused_count);
-    put_single(&metrics, "left_out_jobs", "Jobs beyond the bound on their number.",
+    put_single(metrics, "left_out_jobs", "Jobs beyond the bound on their number.",
                findings->left_out);
+}
+
+static void put_all(const struct metrics *metrics) {
+    static const struct family waiting = {"waiting_bytes", "gauge",
+                                          "Memory that an allocation waits for (BFC_WAIT).", 0, 1};
+    put_machine(metrics);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        put_family(&metrics, &families[i], false, put_field);
+        put_family(metrics, &families[i], false, put_field);
     for (size_t i = 0; i < sizeof spilled / sizeof spilled[0]; i++)
-        put_family(&metrics, &spilled[i], true, put_field);
-    put_derived(&metrics);
-    put_histograms(&metrics);
-    put_last_resorts(&metrics);
-    put_family(&metrics, &waiting, false, put_waiting);
-    put_given(&metrics);
-    put_coverage(&metrics);
-    if (format == METRICS_OPEN)
-        fputs("# EOF\n", stream);
+        put_family(metrics, &spilled[i], true, put_field);
+    put_derived(metrics);
+    put_histograms(metrics);
+    put_last_resorts(metrics);
+    put_family(metrics, &waiting, false, put_waiting);
+    put_given(metrics);
+    put_coverage(metrics);
+    if (metrics->format == METRICS_OPEN)
+        fputs("# EOF\n", metrics->stream);
+}
+
+bool show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream) {
+    struct metrics metrics = {.findings = findings, .format = format, .stream = stream};
+    bool enough = find_rows(&metrics);
+    if (enough)
+        put_all(&metrics);
+    free_rows(&metrics);
+    return enough;
 }

@@ -66,9 +66,9 @@ void show_job_text(const struct bfc_job *job, FILE *stream);
 void show_charts_text(const struct bfc_job *job, FILE *stream);
 
 /* Prometheus's text format, version 0.0.4, or OpenMetrics 1.0; metrics: docs/bfcstat.md. The
- * findings need identities. */
+ * findings need identities. False: no memory. */
 enum metrics_format { METRICS_PROMETHEUS, METRICS_OPEN };
-void show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
+bool show_jobs_metrics(const struct findings *findings, enum metrics_format format, FILE *stream);
 
 /* Keys: docs/bfcstat.md. */
 void show_jobs_json(const struct findings *findings, FILE *stream);
