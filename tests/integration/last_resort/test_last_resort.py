@@ -207,6 +207,17 @@ class LastResort(JobsTest):
                 later.until_waiting()
             waiter.go_on()
 
+    def test_three_that_run_out_at_once(self):
+        """One holds all they want; each gets its turn."""
+        holder = self.holder(200)
+        waiters = [self.start("alloc", 150, BFC_WAIT="90") for _ in range(3)]
+        for waiter in waiters:
+            waiter.until_waiting()
+        time.sleep(0.3)  # some looks
+        queue = {waiter.until_waiting()["position"]: waiter for waiter in waiters}
+        holder.go_on()
+        self.assertEqual([queue[position].results() for position in (1, 2, 3)], [["0"]] * 3)
+
     def test_who_has_come_to_its_own_limit_is_passed_over(self):
         holder = self.holder(160)
         limited = self.start("beside", 150, "wait", "alloc", 60, "wait", BFC_LIMIT="200M", BFC_WAIT="3600")
@@ -452,9 +463,9 @@ class LastResort(JobsTest):
 
     def test_who_frees_and_allocates_again_stands_behind_those_who_wait(self):
         """In the end it hands over what it frees, although nobody asks it for that."""
-        for mode in ("sync", "lazy", "ordered"):
-            with self.subTest(mode=mode):
-                busy = self.start("alloc", 160, "wait", "swap", 160, BFC_WAIT="90", BFC_FREE=mode)
+        for settings in ({"BFC_FREE": "sync"}, {"BFC_FREE": "lazy"}, {"BFC_FREE": "ordered"}, {"BFC_BACKING": "pages"}):
+            with self.subTest(settings=settings):
+                busy = self.start("alloc", 160, "wait", "swap", 160, BFC_WAIT="90", **settings)
                 self.assertEqual(busy.until_ready(), ["0"])
                 busy.go_on()
                 job = self.start("alloc", 200, BFC_WAIT="90", BFC_LAST_RESORT="pool,contexts,wait")
