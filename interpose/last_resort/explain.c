@@ -14,6 +14,7 @@
 #include "base/file_name.h"
 #include "base/numbers.h"
 #include "base/open.h"
+#include "base/shared_folder.h"
 #include "interpose/arena/host_memory.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
@@ -259,9 +260,14 @@ static void add_wait(struct bfc_message *message, const struct bfc_want *want) {
         [BFC_WAIT_STUCK] = "no longer, since all jobs that wait hold what the others want",
         [BFC_WAIT_ENDED] = "until the context or the process was about to end",
     };
+    const struct bfc_process *process = bfc_process_if_made();
     if (want->waited != BFC_WAIT_NOT_BEGUN)
         bfc_message_add(message, "  waited       %.1f s, %s\n", (double)want->waited_ns / 1e9,
                         ends[want->waited]);
+    else if (process && process->options.wait > 0 && !want->arena->stats.segment)
+        bfc_message_add(message,
+                        "  waited       not at all: BFC_WAIT needs a segment in " BFC_SHARED_FOLDER
+                        ", and this process has none\n");
 }
 
 /* ---- what would have helped ---- */

@@ -43,11 +43,14 @@ static bool climb_all(struct bfc_pool *pool, const struct request *request, uint
                       enum bfc_status *status) {
     struct bfc_pool_stats *stats = pool->stats;
     uint64_t began = wait_clock(pool);
-    bool taken = (!pool->config.no_last_resorts && last_resorts(pool, request, released, status)) ||
+    bool climbs = !pool->config.no_last_resorts;
+    bool taken = (climbs && last_resorts(pool, request, released, status)) ||
                  take_unrounded(pool, request, status);
-    stats->last_resorts++;
-    stats->last_resorts_saved += taken;
-    stats->last_resort_ns += wait_clock(pool) - began;
+    if (climbs) {
+        stats->last_resorts++;
+        stats->last_resorts_saved += taken;
+        stats->last_resort_ns += wait_clock(pool) - began;
+    }
     stats->retries += taken && !(request->flags & BFC_ALLOCATE_AGAIN);
     return taken;
 }

@@ -19,6 +19,8 @@ from jobs import ACTOR, BFCSTAT, Job, JobsTest, segment_exists
 
 SHARE, MINUTES, CONTEXTS = (os.environ[n] for n in ("SHARE", "MINUTES", "CONTEXTS"))
 FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
+EVENTS = {"contexts": "saved_contexts", "jobs": "saved_jobs", "wait": "waited", "spill": "spilled"}
+SAVED = set(EVENTS.values())
 ROUNDS = os.environ.get("BFC_TEST_ROUNDS", "15")
 
 
@@ -204,6 +206,17 @@ class LastResort(JobsTest):
             for later in waiters[i + 1:]:
                 later.until_waiting()
             waiter.go_on()
+
+    def test_three_that_run_out_at_once(self):
+        """One holds all they want; each gets its turn."""
+        holder = self.holder(200)
+        waiters = [self.start("alloc", 150, BFC_WAIT="90") for _ in range(3)]
+        for waiter in waiters:
+            waiter.until_waiting()
+        time.sleep(0.3)  # some looks
+        queue = {waiter.until_waiting()["position"]: waiter for waiter in waiters}
+        holder.go_on()
+        self.assertEqual([queue[position].results() for position in (1, 2, 3)], [["0"]] * 3)
 
     def test_who_has_come_to_its_own_limit_is_passed_over(self):
         holder = self.holder(160)
@@ -398,6 +411,37 @@ class LastResort(JobsTest):
         holder.process.wait()
         self.assertEqual(job.results(), ["0"])
 
+    # ---- in order ----
+
+    def rungs(self, *actions, **settings):
+        """Of each last resort, how often it was tried and what it saved."""
+        job = self.start(*actions, "wait", BFC_SPILL="1G", **settings)
+        self.assertEqual(set(job.until_ready()), {"0"})
+        pools = job.shown()["pools"]
+        device = next(pool for pool in pools if pool["memory"] == "device")
+        self.assertEqual([e["kind"] for e in job.shown()["landmarks"] if e["kind"] in SAVED],
+                         [name for rung, name in EVENTS.items() if device["last_resorts"][rung]["saved"]
+                          or (rung == "wait" and device["last_resorts"][rung]["tried"])])
+        for rung in device["last_resorts"].values():
+            self.assertEqual(rung["ns"] > 0, rung["tried"] > 0)
+        job.go_on()
+        job.process.wait(timeout=100)
+        return {name: (rung["tried"], rung["saved"]) for name, rung in device["last_resorts"].items()}
+
+    def test_each_is_tried_once_those_before_have_failed(self):
+        holder = self.holder(160)
+        none = (0, 0)
+        self.assertEqual(self.rungs("alloc", 60, BFC_WAIT="0.2"),
+                         {"pool": none, "contexts": none, "jobs": none, "wait": none, "spill": none})
+        self.assertEqual(self.rungs("alloc", 200, BFC_WAIT="0.2"),
+                         {"pool": (1, 0), "contexts": (1, 0), "jobs": (1, 0), "wait": (1, 0), "spill": (1, 1)})
+        self.assertEqual(self.rungs("alloc", 200, BFC_WAIT="0.2", BFC_LAST_RESORT="spill"),
+                         {"pool": none, "contexts": none, "jobs": none, "wait": none, "spill": (1, 1)})
+        holder.go_on()
+        holder.until_ready()
+        self.assertEqual(self.rungs("alloc", 200, BFC_WAIT="0.2"),
+                         {"pool": (1, 0), "contexts": (1, 0), "jobs": (1, 1), "wait": none, "spill": none})
+
     # ---- many ----
 
     def play(self, jobs, rounds, most, blocks, **settings):
@@ -419,9 +463,9 @@ class LastResort(JobsTest):
 
     def test_who_frees_and_allocates_again_stands_behind_those_who_wait(self):
         """In the end it hands over what it frees, although nobody asks it for that."""
-        for mode in ("sync", "lazy", "ordered"):
-            with self.subTest(mode=mode):
-                busy = self.start("alloc", 160, "wait", "swap", 160, BFC_WAIT="90", BFC_FREE=mode)
+        for settings in ({"BFC_FREE": "sync"}, {"BFC_FREE": "lazy"}, {"BFC_FREE": "ordered"}, {"BFC_BACKING": "pages"}):
+            with self.subTest(settings=settings):
+                busy = self.start("alloc", 160, "wait", "swap", 160, BFC_WAIT="90", **settings)
                 self.assertEqual(busy.until_ready(), ["0"])
                 busy.go_on()
                 job = self.start("alloc", 200, BFC_WAIT="90", BFC_LAST_RESORT="pool,contexts,wait")

@@ -204,6 +204,12 @@ class Moments(JobsTest):
         giver.process.wait(timeout=100)
         return results
 
+    def contexts(self, wanting, _):
+        """One context wants what another one of the process caches."""
+        results = self.start("alloc", 160, "free", "context", "alloc", 200, "free", **wanting).results()
+        self.assertEqual(self.start("alloc", 250, BFC_WAIT="90").results(), ["0"])
+        return results
+
     def calls_of(self, side, play):
         """The functions that the waiter (0) or the other one (1) calls of the driver, but for the program's own.
         One whose device has no UUID is not known to the others, who then wait until it ends."""
@@ -214,7 +220,7 @@ class Moments(JobsTest):
         with open(stats, encoding="utf-8") as lines:
             calls = json.loads(lines.readline())["calls"]
         return sorted(set(calls) - {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuCtxSynchronize",
-                                    "cuDeviceGetUuid"})
+                                    "cuCtxCreate_v4", "cuDeviceGetUuid"})
 
     def refuse(self, side, play):
         for name in self.calls_of(side, play):
@@ -229,6 +235,9 @@ class Moments(JobsTest):
 
     def test_a_refused_call_of_one_that_waits(self):
         self.refuse(0, self.play)
+
+    def test_a_refused_call_between_contexts(self):
+        self.refuse(0, self.contexts)
 
     def test_a_refused_call_of_one_that_gives(self):
         self.refuse(1, self.play)

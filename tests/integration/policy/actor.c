@@ -3,14 +3,20 @@
  *
  *   alloc MIB     one block, kept                  free      the block that was allocated last
  *   beside MIB    one block in another thread, which nobody waits for
- *   jump MIB      one block, in another thread; SIGUSR1 leaves the call by siglongjmp, -1 is
- * printed jump_here MIB the same in this thread try MIB       the same as alloc, up to ten times
- * until it succeeds: on a busy machine a neighbour may answer later than it is waited for mib N
- * prints free memory in MiB        sleep MS loop N        N blocks of 64 KiB, each freed at once
- *   swap MIB      frees the block that was allocated last, of that size, and takes one again, and
- * so on until a line comes on standard input folder PATH   becomes the working folder device N goes
- * on on that device exec SECONDS  becomes a program that sleeps so long handler       SIGUSR1 is
- * handled, and restarts no system call restarter     SIGUSR1 is handled, and restarts system calls
+ *   jump MIB      one block, in another thread; SIGUSR1 leaves the call by siglongjmp
+ *   jump_here MIB the same in this thread
+ *   try MIB       as alloc, up to ten times until it succeeds: on a busy machine a neighbour may
+ *                 answer later than it is waited for
+ *   mib N         prints free memory in MiB        sleep MS
+ *   loop N        N blocks of 64 KiB, each freed at once
+ *   swap MIB      frees the block that was allocated last, of that size, and takes one again, until
+ *                 a line comes on standard input
+ *   folder PATH   becomes the working folder
+ *   device N      goes on on that device
+ *   context       goes on in a new context of device 0
+ *   exec SECONDS  becomes a program that sleeps so long
+ *   handler       SIGUSR1 is handled, and restarts no system call
+ *   restarter     SIGUSR1 is handled, and restarts system calls
  *   wait          prints "ready" and waits for a line on standard input
  */
 #include <poll.h>
@@ -130,6 +136,11 @@ static void swap(const char *mib) {
     wait_for_line();
 }
 
+static void go_on_in_new_context(void) {
+    CUcontext context;
+    CHECK(cuCtxCreate(&context, NULL, 0, 0));
+}
+
 static void ignore(int number) {
     (void)number;
 }
@@ -162,6 +173,8 @@ int main(int argc, char **argv) {
             usleep((useconds_t)atol(argv[++i]) * 1000);
         else if (strcmp(argv[i], "device") == 0 && i + 1 < argc)
             use_primary(atoi(argv[++i]));
+        else if (strcmp(argv[i], "context") == 0)
+            go_on_in_new_context();
         else if (strcmp(argv[i], "exec") == 0 && i + 1 < argc)
             execlp("sleep", "sleep", argv[++i], NULL);
         else if (strcmp(argv[i], "swap") == 0 && i + 1 < argc)

@@ -71,12 +71,19 @@ static void fill_pool(struct bfc_segment_pool *pool) {
     };
 }
 
-/* Of five times that other jobs were asked three helped; and a thread waits. */
+/* Each with figures of its own; and a thread waits. */
 static void fill_last_resorts(union test_segment *segment) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    segment->pools[0].rungs[BFC_RUNG_JOBS] = (struct bfc_rung_counts){5, 3, 7000000};
+    struct bfc_rung_counts *rungs = segment->pools[0].rungs;
+    rungs[BFC_RUNG_CONTEXTS] = (struct bfc_rung_counts){6, 1, 2000000};
+    rungs[BFC_RUNG_JOBS] = (struct bfc_rung_counts){5, 3, 7000000};
+    rungs[BFC_RUNG_WAIT] = (struct bfc_rung_counts){4, 2, 9000000000};
+    rungs[BFC_RUNG_SPILL] = (struct bfc_rung_counts){2, 2, 8000000};
+    segment->pools[0].stats.last_resorts = 7;
+    segment->pools[0].stats.last_resorts_saved = 1;
+    segment->pools[0].stats.last_resort_ns = 1000000;
     segment->header.waiters[1] =
         (struct bfc_waiter){.bytes = 3277 * MIB, .since_ns = ns - 12000000000u, .position = 2};
 }
@@ -116,8 +123,11 @@ static void fill_events(union test_segment *segment) {
               1 << 30, 64 * MIB);
     put_event(segment->landmarks, &segment->header.next_landmark, BFC_LANDMARKS,
               BFC_EVENT_OUT_OF_MEMORY, 0, 4096 * MIB);
-    put_event(segment->landmarks, &segment->header.next_landmark, BFC_LANDMARKS, BFC_EVENT_WAITED,
-              7000000, 64 * MIB);
+    const enum bfc_event_kind saved[] = {BFC_EVENT_WAITED, BFC_EVENT_SAVED_CONTEXTS,
+                                         BFC_EVENT_SAVED_JOBS, BFC_EVENT_SPILLED};
+    for (unsigned i = 0; i < sizeof saved / sizeof saved[0]; i++)
+        put_event(segment->landmarks, &segment->header.next_landmark, BFC_LANDMARKS, saved[i],
+                  7000000 + i, 64 * MIB);
     while (*next < BFC_EVENTS + 10)
         put_event(segment->events, next, BFC_EVENTS,
                   *next % 2 ? BFC_EVENT_FREE : BFC_EVENT_ALLOCATE, 1 << 30, *next % 2 ? 0 : 65536);

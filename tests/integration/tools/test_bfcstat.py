@@ -214,7 +214,11 @@ class Bfcstat(unittest.TestCase):
             r"2\.00 ms  waited +64\.0 MiB  after 7\.00 ms\n",
             r"free by driver +11\.7 GiB",
             r"it waits for 3\.20 GiB since [0-9.]+ \w+, position 2\n",
-            r"other jobs gave +3   of 5 times that it was tried, 7\.00 ms in all\n",
+            r"this pool gave +1   of 7 times that it was tried, 1\.00 ms in all\n"
+            r" *contexts gave +1   of 6 times that it was tried, 2\.00 ms in all\n"
+            r" *other jobs gave +3   of 5 times that it was tried, 7\.00 ms in all\n"
+            r" *waited +2   of 4 times that it was tried, 9\.00 s in all\n"
+            r" *spilled +2   of 2 times that it was tried, 8\.00 ms in all\n",
         ):
             self.assertRegex(text, words)
 
@@ -222,12 +226,23 @@ class Bfcstat(unittest.TestCase):
         job = self.start()
         self.assertRegex(self.shown(), r" waits for 3\.20 GiB since [0-9.]+ \w+, position 2: rank 3 of 4: ")
         (pool,) = json.loads(self.shown("--json", str(job.pid)))["pools"]
-        self.assertEqual(pool["last_resorts"]["jobs"], {"tried": 5, "saved": 3, "ns": 7000000})
-        self.assertEqual(list(pool["last_resorts"]), ["pool", "contexts", "jobs", "wait", "spill"])
+        rungs = {"pool": (7, 1, 1000000), "contexts": (6, 1, 2000000), "jobs": (5, 3, 7000000),
+                 "wait": (4, 2, 9000000000), "spill": (2, 2, 8000000)}
+        self.assertEqual(pool["last_resorts"],
+                         {rung: {"tried": tried, "saved": saved, "ns": ns} for rung, (tried, saved, ns) in rungs.items()})
+        self.assertEqual(list(pool["last_resorts"]), list(rungs))
+        landmarks = json.loads(self.shown("--json", str(job.pid)))["landmarks"]
+        self.assertEqual([(e["kind"], e["address"], e["bytes"]) for e in landmarks[2:]],
+                         [(kind, 7000000 + i, 64 << 20)
+                          for i, kind in enumerate(("waited", "saved_contexts", "saved_jobs", "spilled"))])
         self.assertEqual((pool["waiting"]["bytes"], pool["waiting"]["position"]), (3277 << 20, 2))
         self.assertGreaterEqual(pool["waiting"]["waited_ns"], 12 * 10**9)
         text = self.shown("--prometheus")
-        self.assertRegex(text, r'bfcpreload_last_resorts_saved_total\{.*rung="jobs"\} 3\n')
+        for rung, (tried, saved, ns) in rungs.items():
+            self.assertRegex(text, rf'bfcpreload_last_resorts_total\{{.*rung="{rung}"\}} {tried}\n')
+            self.assertRegex(text, rf'bfcpreload_last_resorts_saved_total\{{.*rung="{rung}"\}} {saved}\n')
+            (seconds,) = re.findall(rf'bfcpreload_last_resort_seconds_total\{{.*rung="{rung}"\}} (\S+)\n', text)
+            self.assertEqual(float(seconds), ns / 1e9)
         self.assertRegex(text, r"bfcpreload_waiting_bytes\{.*\} 3436183552\n")
 
     def test_jobs_that_cannot_be_read_are_never_no_jobs(self):

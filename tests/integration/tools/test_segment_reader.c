@@ -71,7 +71,7 @@ Test(reader, copies_the_map_and_the_events) {
     cr_expect(memcmp(&job.map, &segment.map, sizeof job.map) == 0);
     cr_assert(job.map.rows == 2);
     cr_expect(bfc_map_row_cells(&job.map.row[0]) == 128);
-    cr_expect(job.landmark_count == 3);
+    cr_expect(job.landmark_count == 6);
     cr_assert(job.event_count == BFC_EVENTS - 1);
     for (size_t i = 1; i < job.event_count; i++)
         cr_assert(job.events[i].stamp > job.events[i - 1].stamp);
