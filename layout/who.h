@@ -23,7 +23,7 @@
 
 /* "BFCWHO" and a byte order tag. */
 #define BFC_WHO_MAGIC UINT64_C(0x01024f4857434642)
-#define BFC_WHO_VERSION 1u
+#define BFC_WHO_VERSION 2u
 
 /* User id, pid namespace (inode number), pid in that namespace. */
 #define BFC_WHO_NAME_FORMAT "bfcpreload-who.%u.%lu.%d"
@@ -40,6 +40,7 @@ struct bfc_who_header {
     uint64_t stacks;                 /* BFC_STACKS: 0 off, 1 sample, 2 all */
     uint64_t samples;                /* ever taken */
     uint64_t lost;                   /* of them, for want of room */
+    uint64_t executable;             /* its path: offset in the texts; empty: not known */
 };
 
 /* Estimates, unbiased: sums over samples of what each stands for. With BFC_STACKS=all they are
@@ -52,6 +53,8 @@ struct bfc_who_site {
     double blocks, bytes;    /* allocated ever; bytes as asked for */
     double live_blocks, live_bytes;
     double live_variance; /* of live_bytes, in bytes squared: its root is the standard error */
+    uint32_t tag; /* offset in the texts: what the thread said that it does; empty: nothing */
+    uint32_t zero;
 };
 
 /* Native: `place` is an address from the object's begin, or absolute without an object. Python:
@@ -77,8 +80,8 @@ static inline bool bfc_who_hands_on(const char *path) {
     return false;
 }
 
-_Static_assert(sizeof(struct bfc_who_header) == 96, "no padding: other processes read this");
-_Static_assert(sizeof(struct bfc_who_site) == 72, "no padding");
+_Static_assert(sizeof(struct bfc_who_header) == 104, "no padding: other processes read this");
+_Static_assert(sizeof(struct bfc_who_site) == 80, "no padding");
 _Static_assert(sizeof(struct bfc_who_frame) == 16, "no padding");
 _Static_assert(sizeof(struct bfc_who_object) == 24, "no padding");
 

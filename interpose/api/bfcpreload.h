@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define BFCPRELOAD_INTERFACE 1
+#define BFCPRELOAD_INTERFACE 2
 
 #ifdef BFCPRELOAD_WEAK
 #define BFCPRELOAD_FUNCTION __attribute__((weak, visibility("default")))
@@ -36,6 +36,7 @@ enum bfcpreload_error {
     BFCPRELOAD_OUT_OF_MEMORY = -3, /* of the device, or of the host */
     BFCPRELOAD_BAD_ARGUMENT = -4,  /* a null pointer, a size of zero */
     BFCPRELOAD_IN_GROUP = -5,      /* this thread has begun a group already, or has none to end */
+    BFCPRELOAD_NO_TAG = -6,        /* this thread has pushed none that is not popped */
 };
 
 struct bfcpreload_block {
@@ -98,6 +99,14 @@ BFCPRELOAD_FUNCTION long bfc_snapshot(int device, struct bfcpreload_block *block
  */
 BFCPRELOAD_FUNCTION int bfc_group_begin(size_t bytes);
 BFCPRELOAD_FUNCTION int bfc_group_end(void);
+
+/*
+ * From interface 2 on. What this thread allocates until the matching bfc_tag_pop is tagged `name`,
+ * below the tags that it has already; bfcstat who --by=tag sums up by tag. The first 63 bytes count,
+ * which are copied. Push returns how many tags the thread had.
+ */
+BFCPRELOAD_FUNCTION int bfc_tag_push(const char *name);
+BFCPRELOAD_FUNCTION int bfc_tag_pop(void);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/reuse/give_back.h"
+#include "interpose/who/tags.h"
 
 unsigned bfc_interface(void) {
     return BFCPRELOAD_INTERFACE;
@@ -120,4 +121,15 @@ long bfc_snapshot(int device, struct bfcpreload_block *blocks, size_t most, size
         bfc_pool_visit(arena->pool, add_block_to_snapshot, &snapshot);
     }
     return (long)snapshot.count;
+}
+
+/* A domain of our own: no address that NVTX could have for one of its. */
+#define OUR_DOMAIN UINT64_MAX
+
+int bfc_tag_push(const char *name) {
+    return name ? (int)bfc_tags_push(OUR_DOMAIN, bfc_tags_name(name)) : BFCPRELOAD_BAD_ARGUMENT;
+}
+
+int bfc_tag_pop(void) {
+    return bfc_tags_pop(OUR_DOMAIN) ? 0 : BFCPRELOAD_NO_TAG;
 }

@@ -155,6 +155,11 @@ const struct bfc_option bfc_option_table[] = {
      "Sets of which allocations the call stack is taken, for bfcstat who. off: of none. sample: of "
      "so few that it costs next to nothing, from which the rest is estimated. all: of each.",
      NULL},
+    {"BFC_TAGS", BFC_OPTION_CHOICE, "off", "off, nvtx", 0, 0, AT(tags),
+     "nvtx: allocations are tagged with the program's NVTX ranges, for bfcstat who. The library "
+     "sets NVTX_INJECTION64_PATH for that, and hands the ranges on to what was set there. Only the "
+     "environment counts, no settings file.",
+     NULL},
     {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
      "Sets which messages go to standard error: each level includes those before "
      "it. error: what fails. warn: what works less well than it could. info: what "

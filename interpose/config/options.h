@@ -16,6 +16,7 @@ enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
 enum bfc_backing { BFC_BACKING_MALLOC, BFC_BACKING_PAGES, BFC_BACKING_AUTO };
 enum bfc_stacks { BFC_STACKS_OFF, BFC_STACKS_SAMPLE, BFC_STACKS_ALL };
+enum bfc_tags { BFC_TAGS_OFF, BFC_TAGS_NVTX };
 enum bfc_summary { BFC_SUMMARY_OFF, BFC_SUMMARY_ON, BFC_SUMMARY_LEAKS };
 enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
 
@@ -55,6 +56,7 @@ struct bfc_options {
     char record[256];     /* a file, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
+    int tags;   /* enum bfc_tags */
     int log;    /* enum bfc_log_level */
     bool strict;
     int summary; /* enum bfc_summary */

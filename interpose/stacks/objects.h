@@ -12,8 +12,8 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* From now on forks wait; once a process, before the first walk. */
-void bfc_objects_begin(void);
+/* From now on forks wait, and call `child` in the child; once a process, before the first walk. */
+void bfc_objects_begin(void (*child)(void));
 
 /* As dl_iterate_phdr. False: a fork is under way, and nothing was visited. */
 bool bfc_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),

@@ -30,9 +30,12 @@ static __thread struct bfc_readable own INITIAL_EXEC;
 static uintptr_t first_thread; /* 0: this library was loaded by another thread */
 static bool is_under_valgrind; /* which reports what we ask the kernel of as errors */
 
+/* Without a system call: this is in processes that never use CUDA. */
 __attribute__((constructor)) static void look_around(void) {
     const char *preloaded = getenv("LD_PRELOAD");
-    first_thread = syscall(SYS_gettid) == getpid() ? (uintptr_t)pthread_self() : 0;
+    uint64_t here = (uint64_t)__builtin_frame_address(0);
+    bool on_first_stack = getauxval(AT_RANDOM) - here < FIRST_STACK;
+    first_thread = on_first_stack ? (uintptr_t)pthread_self() : 0;
     is_under_valgrind = preloaded && strstr(preloaded, "vgpreload_");
 }
 

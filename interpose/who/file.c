@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@
 #include "interpose/host/quiet.h"
 
 static char path[96]; /* of the last one; "": none */
-static bool ended;    /* atomic: the process exits */
+static char executable[PATH_MAX];
+static bool ended; /* atomic: the process exits */
 
 static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *header) {
     header->magic = BFC_WHO_MAGIC;
@@ -28,7 +30,8 @@ static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *he
     header->sites = sites->site_count;
     header->frames = sites->frame_count;
     header->objects = sites->object_count;
-    header->texts = sites->text_bytes;
+    header->executable = sites->text_bytes; /* behind the others */
+    header->texts = sites->text_bytes + strlen(executable) + 1;
     header->written_ns = bfc_wall_clock_ns();
 }
 
@@ -51,7 +54,8 @@ static bool write_tables(int file, const struct bfc_sites *sites,
            write_all(file, sites->sites, sites->site_count * sizeof *sites->sites) &&
            write_all(file, sites->frames, sites->frame_count * sizeof *sites->frames) &&
            write_all(file, sites->objects, sites->object_count * sizeof *sites->objects) &&
-           write_all(file, sites->texts, sites->text_bytes);
+           write_all(file, sites->texts, sites->text_bytes) &&
+           write_all(file, executable, strlen(executable) + 1);
 }
 
 void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header) {
@@ -60,6 +64,8 @@ void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *he
     snprintf(path, sizeof path, BFC_SHARED_FOLDER "/" BFC_WHO_NAME_FORMAT, getuid(),
              (unsigned long)bfc_pid_namespace(), getpid());
     unlink(path);
+    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+    executable[length > 0 ? length : 0] = '\0';
     fill_header(sites, header);
     int file = bfc_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     int failed = file < 0 || !write_tables(file, sites, header) ? errno : 0;

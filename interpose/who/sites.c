@@ -14,6 +14,7 @@ enum {
     OBJECTS = 1 << 12,
     TEXTS = 1 << 21,
     TEXT_SLOTS = 1 << 15,
+    TAGS = 1 << 12,
 };
 
 /* In one mapping: what the job writes out, and how it is found. */
@@ -55,20 +56,34 @@ static uint64_t hash_text(const char *text) {
     return hash ^ hash >> 32;
 }
 
+/* The text's slot, or the free one where it would be. */
+static uint32_t *slot_of_text(const char *text) {
+    size_t slot = hash_text(text) % TEXT_SLOTS;
+    while (tables->text_slots[slot] && strcmp(tables->texts + tables->text_slots[slot], text) != 0)
+        slot = (slot + 1) % TEXT_SLOTS;
+    return &tables->text_slots[slot];
+}
+
 uint32_t bfc_sites_text(const char *text) {
-    size_t size = strlen(text) + 1, slot = hash_text(text) % TEXT_SLOTS;
-    for (; tables->text_slots[slot]; slot = (slot + 1) % TEXT_SLOTS)
-        if (strcmp(tables->texts + tables->text_slots[slot], text) == 0)
-            return tables->text_slots[slot];
     static size_t kept;
-    if (size == 1 || size > TEXTS - bfc_sites.text_bytes || kept > TEXT_SLOTS / 2)
-        return 0;
+    size_t size = strlen(text) + 1;
+    uint32_t *slot = slot_of_text(text);
+    if (*slot || size == 1 || size > TEXTS - bfc_sites.text_bytes || kept > TEXT_SLOTS / 2)
+        return *slot;
     uint32_t offset = (uint32_t)bfc_sites.text_bytes;
     memcpy(tables->texts + offset, text, size);
     bfc_sites.text_bytes += size;
-    tables->text_slots[slot] = offset;
+    *slot = offset;
     kept++;
     return offset;
+}
+
+uint32_t bfc_sites_tag(const char *text) {
+    static size_t kept;
+    if (kept == TAGS && *slot_of_text(text) == 0)
+        return bfc_sites_text("(other tags)");
+    kept += *slot_of_text(text) == 0;
+    return bfc_sites_text(text);
 }
 
 /* ---- objects ---- */
@@ -161,13 +176,13 @@ uint32_t bfc_sites_find(const struct bfc_stack *stack) {
 uint32_t bfc_sites_add(const struct bfc_stack *stack) {
     uint32_t *slot = slot_of(stack);
     size_t count = stack->native + stack->python;
-    if (*slot || count == 0 || bfc_sites.site_count == SITES ||
+    if (*slot || count + stack->tag == 0 || bfc_sites.site_count == SITES ||
         count > FRAMES - bfc_sites.frame_count)
         return *slot;
-    bfc_sites.sites[bfc_sites.site_count] =
-        (struct bfc_who_site){.first = bfc_sites.frame_count,
-                              .native = (uint32_t)stack->native,
-                              .python = (uint32_t)stack->python};
+    bfc_sites.sites[bfc_sites.site_count] = (struct bfc_who_site){.first = bfc_sites.frame_count,
+                                                                  .native = (uint32_t)stack->native,
+                                                                  .python = (uint32_t)stack->python,
+                                                                  .tag = stack->tag};
     for (size_t i = 0; i < stack->native; i++)
         bfc_sites.frames[bfc_sites.frame_count++] = frame_of(stack->calls[i]);
     for (size_t i = 0; i < stack->python; i++)

@@ -1,5 +1,5 @@
 /*
- * Sites: distinct call stacks, and what was allocated at each.
+ * Sites: distinct call stacks, each under a tag, and what was allocated at each.
  *
  * A site is known by a hash of its stack (64 bits: two stacks are taken for one with a chance below
  * 2^-30 at most). Its frames are kept as object and place when it is first seen, so that a library
@@ -23,6 +23,7 @@
 /* A stack as it was taken. */
 struct bfc_stack {
     size_t native, python;
+    uint32_t tag; /* a text's offset */
     uint64_t hash;
     uint64_t calls[BFC_NATIVE_MOST];
     struct bfc_who_frame frames[BFC_PYTHON_MOST];
@@ -42,6 +43,9 @@ bool bfc_sites_begin(void);
 
 /* The text's offset; the empty text's where there is no room. */
 uint32_t bfc_sites_text(const char *text);
+
+/* A tag's text; that of "(other tags)" once there are too many different ones. */
+uint32_t bfc_sites_tag(const char *text);
 
 /* The stack's site; 0: it has none yet. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);

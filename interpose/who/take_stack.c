@@ -3,6 +3,7 @@
 
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/walk.h"
+#include "interpose/who/tags.h"
 
 struct pool_lock bfc_who_lock;
 
@@ -38,7 +39,8 @@ void bfc_who_take_stack(struct bfc_stack *stack) {
     stack->python = 0;
     if (!in_handler) /* which may have come while the interpreter changes its frames */
         bfc_walk_python(add_python_frame, stack);
-    stack->hash = stack->native;
+    stack->tag = bfc_tags_now();
+    stack->hash = mix(stack->native, stack->tag);
     for (size_t i = 0; i < stack->native; i++)
         stack->hash = mix(stack->hash, stack->calls[i]);
     for (size_t i = 0; i < stack->python; i++) {

@@ -142,14 +142,20 @@ static void add_sample(const struct sample *sample) {
 
 /* ---- one sample ---- */
 
-/* Once a process. */
-static bool begin(void) {
+/* Threads that had the lock are not in the child. */
+static void in_child(void) {
+    bfc_who_lock = (struct pool_lock){0};
+}
+
+bool bfc_who_begin(void) {
+    if (LIKELY(bfc_load_acquire(&state) == BEGUN))
+        return true;
     pool_lock(&bfc_who_lock);
     if (state == NOT_BEGUN) {
         samples = bfc_scratch_begin(SAMPLES * sizeof *samples);
         bool there = samples && bfc_sites_begin();
         if (there)
-            bfc_objects_begin();
+            bfc_objects_begin(in_child);
         bfc_store_release(&state, there ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
@@ -207,8 +213,7 @@ static bool is_sample(int stacks, size_t bytes) {
 NOINLINE void bfc_who_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes) {
     int stacks = wanted_stacks(), reason = errno;
     bfc_who_left = NEVER;
-    if (stacks != BFC_STACKS_OFF && (bfc_load_acquire(&state) == BEGUN || begin()) &&
-        is_sample(stacks, bytes)) {
+    if (stacks != BFC_STACKS_OFF && bfc_who_begin() && is_sample(stacks, bytes)) {
         uint64_t interval = stacks == BFC_STACKS_ALL ? 0 : pace.interval;
         bfc_who_left = NEVER;
         take_sample(arena, pointer, bytes, bfc_poisson_weight(bytes, interval));

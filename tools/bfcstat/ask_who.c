@@ -14,45 +14,93 @@ static void show(const struct request *request, const struct who_sums *sums,
     else if (request->collapsed)
         show_who_collapsed(sums, names, stdout);
     else
-        show_who_text(sums, names, request->sites, stdout);
+        show_who_text(sums, names, request->by_tag, request->sites, stdout);
 }
 
-static int show_answer(const struct request *request, const struct bfc_segment_name *name,
-                       const struct bfc_who *now, const struct bfc_who *before) {
+static int complain(const char *reason) {
+    fprintf(stderr, "bfcstat: %s\n", reason);
+    return REFUSED;
+}
+
+/* `pid`: of the job, 0 if its files alone are looked at; `before`: NULL: one moment. */
+static int show_moments(const struct request *request, int pid, const struct bfc_who *now,
+                        const struct bfc_who *before) {
     struct who_names names;
     struct who_sums sums = {0};
-    bool enough = who_names_begin(&names, now, name->pid) && who_sum_up(&sums, &names, before);
+    if (before && !bfc_who_follows(now, before))
+        return complain("these are not two moments of one job, the earlier one first");
+    bool enough = who_names_begin(&names, now, pid) && who_sum_up(&sums, &names, before);
     if (enough)
         show(request, &sums, &names);
-    else
-        fputs("bfcstat: out of memory\n", stderr);
     who_sums_free(&sums);
     who_names_end(&names);
-    return enough ? SHOWN : REFUSED;
+    return enough ? SHOWN : complain("out of memory");
 }
 
-/* At one moment, or at two. */
-static int ask(const struct request *request, int directory, const struct bfc_segment_name *name) {
-    struct bfc_who before = {0}, now = {0};
+/* Shows it, or saves it. */
+static int use(const struct request *request, int pid, const struct bfc_who *now,
+               const struct bfc_who *before) {
     char reason[512];
-    int status = REFUSED;
-    bool good = bfc_who_ask(directory, name, WHO_MS, &now, reason, sizeof reason);
-    if (good && request->between > 0) {
-        before = now;
-        bfc_nap((long)(request->between * 1e9));
-        good = bfc_who_ask(directory, name, WHO_MS, &now, reason, sizeof reason);
-    }
+    if (!request->output)
+        return show_moments(request, pid, now, before);
+    bool good = bfc_who_save(now, request->output, reason, sizeof reason);
+    return good ? SHOWN : complain(reason);
+}
+
+static bool ask(int directory, const struct bfc_segment_name *name, struct bfc_who *who) {
+    char reason[512];
+    bool good = bfc_who_ask(directory, name, WHO_MS, who, reason, sizeof reason);
+    if (!good)
+        complain(reason);
+    return good;
+}
+
+static bool read_moment(const char *path, struct bfc_who *who) {
+    char reason[4200];
+    bool good = bfc_who_read(path, who, reason, sizeof reason);
+    if (!good)
+        complain(reason);
+    return good;
+}
+
+/* The moment that is compared with; true too where there is none. */
+static bool take_before(const struct request *request, int directory,
+                        const struct bfc_segment_name *name, struct bfc_who *before) {
+    if (request->before)
+        return read_moment(request->before, before);
+    if (request->between <= 0)
+        return true;
+    bool good = ask(directory, name, before);
     if (good)
-        status = show_answer(request, name, &now, request->between > 0 ? &before : NULL);
-    else
-        fprintf(stderr, "bfcstat: %s\n", reason);
+        bfc_nap((long)(request->between * 1e9));
+    return good;
+}
+
+static int run_on_job(const struct request *request, int directory) {
+    struct bfc_segment_name name;
+    struct bfc_who before = {0}, now = {0};
+    int status = find_target(directory, request->directory, request->target, &name);
+    if (status != SHOWN)
+        return status;
+    bool good = take_before(request, directory, &name, &before) && ask(directory, &name, &now);
+    status = good ? use(request, name.pid, &now, before.copy ? &before : NULL) : REFUSED;
+    bfc_who_free(&before);
+    bfc_who_free(&now);
+    return status;
+}
+
+static int run_on_file(const struct request *request) {
+    struct bfc_who before = {0}, now = {0};
+    if (request->between > 0)
+        return complain("--diff=SECONDS needs a PID: a FILE does not change");
+    bool good = read_moment(request->target, &now) &&
+                (!request->before || read_moment(request->before, &before));
+    int status = good ? use(request, 0, &now, before.copy ? &before : NULL) : REFUSED;
     bfc_who_free(&before);
     bfc_who_free(&now);
     return status;
 }
 
 int run_who(const struct request *request, int directory) {
-    struct bfc_segment_name name;
-    int status = find_target(directory, request->directory, request->target, &name);
-    return status == SHOWN ? ask(request, directory, &name) : status;
+    return is_target(request->target) ? run_on_job(request, directory) : run_on_file(request);
 }

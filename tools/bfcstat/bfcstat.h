@@ -16,12 +16,14 @@ struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     const char *directory;     /* as given */
     const char *target;        /* PID or SEGMENT, or NULL */
-    const char *output;        /* -o: record, report */
+    const char *output;        /* -o: record, report, who */
     const char *listen;        /* serve: ADDRESS:PORT */
     uint64_t bytes;            /* trim: how much */
     double interval, duration; /* seconds: record, top */
     bool events;               /* record: all calls, too */
     double between;            /* seconds: who */
+    const char *before;        /* who: a saved moment, or NULL */
+    bool by_tag;               /* who */
     bool collapsed;            /* who */
     size_t sites;              /* who: at most so many; 0: all */
 };

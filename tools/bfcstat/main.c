@@ -24,7 +24,9 @@ static const char usage[] =
     "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
     "       bfcstat top [--interval=SECONDS]\n"
     "       bfcstat trim [--bytes=SIZE] PID\n"
-    "       bfcstat who [--diff=SECONDS] [--json | --collapsed | --sites=COUNT] PID\n"
+    "       bfcstat who [--diff=SECONDS|FILE] [--by=library|tag] [--json | --collapsed | "
+    "--sites=COUNT]\n"
+    "                   [-o FILE] PID|FILE\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
     "       bfcstat report FILE|PID -o PAGE.html\n"
     "       bfcstat serve [--listen=ADDRESS:PORT]\n"
@@ -44,6 +46,8 @@ static const char usage[] =
     "  --prometheus        print all jobs in Prometheus's text format\n"
     "  --bytes=SIZE        how much to request, with K, M, G, T (default: all that is cached)\n"
     "  --diff=SECONDS      what changes in that time, with the rate\n"
+    "  --diff=FILE         what has changed since a moment that who -o FILE saved\n"
+    "  --by=library|tag    what the first table of who sums up by (default: library)\n"
     "  --collapsed         a line a stack, for flame graphs\n"
     "  --sites=COUNT       stacks to show (default: 20; 0: all)\n"
     "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
@@ -145,6 +149,12 @@ static bool parse_seconds(const char *text, double *seconds) {
     return end != text && *end == '\0' && *seconds >= 0.01 && *seconds <= 1e9;
 }
 
+static bool is_number(const char *text) {
+    char *end;
+    strtod(text, &end);
+    return *end == '\0';
+}
+
 static bool parse_count(const char *text, size_t *count) {
     char *end;
     *count = strtoul(text, &end, 10);
@@ -190,9 +200,15 @@ static int take_option(int option, struct request *request) {
         return parse_count(optarg, &request->sites) ? SHOWN
                                                     : complain("--sites takes a number; 0: all");
     case 'w':
-        return parse_seconds(optarg, &request->between)
+        request->before = is_number(optarg) ? NULL : optarg;
+        return request->before || parse_seconds(optarg, &request->between)
                    ? SHOWN
-                   : complain("--diff takes seconds, at least 0.01");
+                   : complain("--diff takes seconds, at least 0.01, or a FILE of who -o");
+    case 'y':
+        request->by_tag = strcmp(optarg, "tag") == 0;
+        return request->by_tag || strcmp(optarg, "library") == 0
+                   ? SHOWN
+                   : complain("--by takes library or tag");
     case 'h':
         fputs(usage, stdout);
         exit(SHOWN);
@@ -219,6 +235,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"collapsed", no_argument, NULL, 'c'},
         {"sites", required_argument, NULL, 's'},
         {"diff", required_argument, NULL, 'w'},
+        {"by", required_argument, NULL, 'y'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},

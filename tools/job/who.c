@@ -79,7 +79,7 @@ static bool find_parts(struct bfc_who *who, size_t size) {
         header->header_size != sizeof *header || header->site_size != sizeof *who->sites ||
         header->frame_size != sizeof *who->frames || header->object_size != sizeof *who->objects ||
         header->sites > size || header->frames > size || header->objects > size ||
-        header->texts > size || header->texts == 0)
+        header->texts > size || header->executable >= header->texts)
         return false;
     const char *at = (const char *)who->copy + sizeof *header;
     who->sites = (const void *)at;
@@ -94,7 +94,8 @@ static bool find_parts(struct bfc_who *who, size_t size) {
 
 static bool frames_are_sound(const struct bfc_who *who, const struct bfc_who_site *site) {
     uint64_t end = site->first + site->native + site->python;
-    if (site->first > who->header.frames || end > who->header.frames)
+    if (site->first > who->header.frames || end > who->header.frames ||
+        site->tag >= who->header.texts)
         return false;
     for (uint64_t i = site->first; i < site->first + site->native; i++)
         if (who->frames[i].object > who->header.objects)
@@ -131,12 +132,12 @@ static bool take_file(int file, struct bfc_who *who) {
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > LARGEST_FILE ||
         (size_t)status.st_size < sizeof who->header)
         return false;
-    size_t size = (size_t)status.st_size;
-    who->copy = malloc(size);
-    if (!who->copy || !read_all(file, who->copy, size))
+    who->size = (size_t)status.st_size;
+    who->copy = malloc(who->size);
+    if (!who->copy || !read_all(file, who->copy, who->size))
         return false;
     memcpy(&who->header, who->copy, sizeof who->header);
-    return find_parts(who, size) && is_sound(who);
+    return find_parts(who, who->size) && is_sound(who);
 }
 
 /* False: `reason` is set. `again`: another reader may have taken the file, or have had it written
@@ -176,6 +177,40 @@ bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned ti
             return true;
     }
     return false;
+}
+
+/* ---- kept for later ---- */
+
+bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *who = (struct bfc_who){0};
+    bool good = file >= 0 && take_file(file, who);
+    if (!good)
+        snprintf(reason, size, "%s: %s", path,
+                 file < 0 ? strerror(errno)
+                          : "not a moment that this version's bfcstat who -o has saved");
+    if (file >= 0)
+        close(file);
+    if (!good)
+        bfc_who_free(who);
+    return good;
+}
+
+bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, size_t size) {
+    FILE *file = fopen(path, "we");
+    bool good = file && fwrite(who->copy, 1, who->size, file) == who->size;
+    good = (!file || fclose(file) == 0) && good;
+    if (!good)
+        snprintf(reason, size, "%s: %s", path, strerror(errno));
+    return good;
+}
+
+/* A job's tables only grow. */
+bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before) {
+    return who->header.pid == before->header.pid &&
+           who->header.written_ns > before->header.written_ns &&
+           who->header.frames >= before->header.frames &&
+           memcmp(who->frames, before->frames, before->header.frames * sizeof *who->frames) == 0;
 }
 
 void bfc_who_free(struct bfc_who *who) {

@@ -5,16 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file_name.h"
 
 bool who_names_begin(struct who_names *names, const struct bfc_who *who, int pid) {
-    char link[64];
     *names = (struct who_names){.who = who, .pid = pid};
-    snprintf(link, sizeof link, "/proc/%d/exe", pid);
-    ssize_t length = readlink(link, names->executable, sizeof names->executable - 1);
-    names->executable[length > 0 ? length : 0] = '\0';
     names->symbols = calloc(who->header.objects + 1, sizeof(struct symbols *));
     names->opened = calloc(who->header.objects + 1, sizeof(bool));
     return names->symbols && names->opened;
@@ -32,7 +27,7 @@ static const char *path_of(const struct who_names *names, uint32_t object) {
     if (object == 0)
         return "";
     const char *path = names->who->texts + names->who->objects[object - 1].path;
-    return *path ? path : names->executable;
+    return *path ? path : names->who->texts + names->who->header.executable;
 }
 
 static struct symbols *symbols_of(struct who_names *names, uint32_t object) {
@@ -42,8 +37,11 @@ static struct symbols *symbols_of(struct who_names *names, uint32_t object) {
     if (!names->opened[object - 1]) {
         names->opened[object - 1] = true;
         const char *name = path_of(names, object);
-        snprintf(path, sizeof path, *name == '/' ? "/proc/%d/root%s" : "/proc/%d/cwd/%s",
-                 names->pid, name);
+        if (names->pid)
+            snprintf(path, sizeof path, *name == '/' ? "/proc/%d/root%s" : "/proc/%d/cwd/%s",
+                     names->pid, name);
+        else
+            snprintf(path, sizeof path, "%s", name);
         names->symbols[object - 1] = symbols_open(path);
     }
     return names->symbols[object - 1];
@@ -89,6 +87,10 @@ size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struc
     return count;
 }
 
+const char *who_tag(const struct who_names *names, const struct bfc_who_site *site) {
+    return names->who->texts + site->tag;
+}
+
 const char *who_library(struct who_names *names, const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = names->who->frames + site->first;
     for (uint32_t i = 0; i < site->native; i++) {
@@ -107,5 +109,25 @@ char *who_line_text(const struct who_line *line, char *text, size_t size) {
         snprintf(text, size, "%s+0x%" PRIx64 " (%s)", line->function, line->place, file);
     else
         snprintf(text, size, "0x%" PRIx64 " (%s)", line->place, *file ? file : "no file");
+    return text;
+}
+
+static const struct who_line *innermost(const struct who_line *lines, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].line)
+            return &lines[i];
+    for (size_t i = 0; i < count; i++)
+        if (!bfc_who_hands_on(lines[i].file))
+            return &lines[i];
+    return NULL;
+}
+
+char *who_place(const struct who_line *lines, size_t count, char *text, size_t size) {
+    const struct who_line *line = innermost(lines, count);
+    text[0] = '\0';
+    if (line && line->line)
+        snprintf(text, size, "%s:%" PRIu64, bfc_file_name(line->file), line->line);
+    else if (line)
+        who_line_text(line, text, size);
     return text;
 }

@@ -11,8 +11,7 @@
 
 struct who_names {
     const struct bfc_who *who;
-    int pid;
-    char executable[4096];    /* its path; empty: not to be had */
+    int pid;                  /* 0: the job is not looked at, only its files */
     struct symbols **symbols; /* by object; NULL: not opened yet, or nothing there */
     bool *opened;
 };
@@ -36,8 +35,15 @@ struct who_line {
 size_t who_stack(struct who_names *names, const struct bfc_who_site *site, struct who_line *lines,
                  size_t most);
 
+/* What the thread said that it does; "" if nothing. */
+const char *who_tag(const struct who_names *names, const struct bfc_who_site *site);
+
 /* The library, or program, that called CUDA: its path; "" where it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
+
+/* Where in the program a stack allocates: its innermost line of Python, else its innermost function
+ * that does not only hand on. "": not known. Cut off at `size` bytes; returns `text`. */
+char *who_place(const struct who_line *lines, size_t count, char *text, size_t size);
 
 /* "function (file:line)" and its like; cut off at `size` bytes; returns `text`. */
 char *who_line_text(const struct who_line *line, char *text, size_t size);

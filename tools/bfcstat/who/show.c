@@ -52,13 +52,14 @@ static struct text_table begin_table(const struct who_sums *sums, const char *wh
     return table;
 }
 
-static void show_libraries(const struct who_sums *sums, FILE *stream) {
-    struct text_table table = begin_table(sums, "LIBRARY");
-    for (size_t i = 0; i < sums->library_count; i++) {
-        char name[256];
-        const char *file = bfc_file_name(sums->libraries[i].library);
-        text_printable(*file ? file : "unknown", name, sizeof name);
-        add_row(&table, sums, &sums->libraries[i], name);
+static void show_groups(const struct who_sums *sums, bool by_tag, FILE *stream) {
+    struct text_table table = begin_table(sums, by_tag ? "TAG" : "LIBRARY");
+    const struct who_sum *groups = by_tag ? sums->tags : sums->libraries;
+    for (size_t i = 0; i < (by_tag ? sums->tag_count : sums->library_count); i++) {
+        char name[LINE_TEXT];
+        const char *text = by_tag ? groups[i].name : bfc_file_name(groups[i].name);
+        text_printable(*text ? text : by_tag ? "no tag" : "unknown", name, sizeof name);
+        add_row(&table, sums, &groups[i], name);
     }
     text_table_print(&table, stream, 0);
     text_table_free(&table);
@@ -70,7 +71,7 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
     char text[LINE_TEXT], shown[LINE_TEXT];
     struct text_table table = {.columns = 5, .right = 0xf};
     size_t count = who_stack(names, sum->site, lines, MOST_LINES);
-    add_row(&table, sums, sum, "");
+    add_row(&table, sums, sum, text_printable(who_tag(names, sum->site), shown, sizeof shown));
     text_table_print(&table, stream, 0);
     text_table_free(&table);
     for (size_t i = 0; i < count; i++)
@@ -96,17 +97,37 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
                 text_count(who->header.lost, samples, sizeof samples));
 }
 
+enum { GROWING = 3 };
+
+/* The sites that have grown most, by more than the figures' error may explain. */
+static void show_growth(const struct who_sums *sums, struct who_names *names, FILE *stream) {
+    struct who_line lines[MOST_LINES];
+    char rate[TEXT_FIGURE], text[LINE_TEXT], shown[LINE_TEXT];
+    for (size_t i = 0; i < sums->site_count && i < GROWING; i++) {
+        const struct who_sum *sum = &sums->sites[i];
+        if (sum->bytes < 1 || sum->bytes <= 2 * who_error(sum))
+            continue;
+        size_t count = who_stack(names, sum->site, lines, MOST_LINES);
+        who_place(lines, count, text, sizeof text);
+        fprintf(stream, "grows %s/s at %s\n",
+                amount_text(sum->bytes / sums->seconds, false, rate, sizeof rate),
+                *text ? text_printable(text, shown, sizeof shown) : "an unknown place");
+    }
+}
+
 /* Whether a table of sites shows it: what is in use, or has changed. */
 static bool is_shown(const struct who_sum *sum) {
     return fabs(sum->bytes) >= 1;
 }
 
-void show_who_text(const struct who_sums *sums, struct who_names *names, size_t most,
+void show_who_text(const struct who_sums *sums, struct who_names *names, bool by_tag, size_t most,
                    FILE *stream) {
     size_t shown = 0, left = 0;
     show_head(sums, names->who, stream);
+    if (sums->seconds > 0)
+        show_growth(sums, names, stream);
     fputc('\n', stream);
-    show_libraries(sums, stream);
+    show_groups(sums, by_tag, stream);
     for (size_t i = 0; i < sums->site_count; i++) {
         if (!is_shown(&sums->sites[i]))
             continue;
@@ -162,11 +183,24 @@ static void show_site_json(struct json_writer *writer, struct who_names *names,
     json_object(writer, NULL);
     show_sum(writer, sum);
     json_string(writer, "library", who_library(names, sum->site));
+    json_string(writer, "tag", who_tag(names, sum->site));
     json_array(writer, "frames");
     for (size_t i = 0; i < count; i++)
         show_line(writer, &lines[i]);
     json_array_end(writer);
     json_object_end(writer);
+}
+
+static void show_groups_json(struct json_writer *writer, const char *all, const char *one,
+                             const struct who_sum *groups, size_t count) {
+    json_array(writer, all);
+    for (size_t i = 0; i < count; i++) {
+        json_object(writer, NULL);
+        json_string(writer, one, groups[i].name);
+        show_sum(writer, &groups[i]);
+        json_object_end(writer);
+    }
+    json_array_end(writer);
 }
 
 void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *stream) {
@@ -180,14 +214,8 @@ void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *s
     json_object(&writer, "all");
     show_sum(&writer, &sums->all);
     json_object_end(&writer);
-    json_array(&writer, "libraries");
-    for (size_t i = 0; i < sums->library_count; i++) {
-        json_object(&writer, NULL);
-        json_string(&writer, "library", sums->libraries[i].library);
-        show_sum(&writer, &sums->libraries[i]);
-        json_object_end(&writer);
-    }
-    json_array_end(&writer);
+    show_groups_json(&writer, "libraries", "library", sums->libraries, sums->library_count);
+    show_groups_json(&writer, "tags", "tag", sums->tags, sums->tag_count);
     json_array(&writer, "sites");
     for (size_t i = 0; i < sums->site_count; i++)
         show_site_json(&writer, names, &sums->sites[i]);

@@ -6,8 +6,9 @@
 
 #include "tools/bfcstat/who/sums.h"
 
-/* At most `most` sites (0: all), each with its stack. */
-void show_who_text(const struct who_sums *sums, struct who_names *names, size_t most, FILE *stream);
+/* By library or by tag, and at most `most` sites (0: all), each with its stack. */
+void show_who_text(const struct who_sums *sums, struct who_names *names, bool by_tag, size_t most,
+                   FILE *stream);
 void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *stream);
 
 /* A line a site, "outermost;...;innermost BYTES", as flame graphs are made of. Of two moments: what

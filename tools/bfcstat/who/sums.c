@@ -34,13 +34,14 @@ static void subtract(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->samples = sum->site->samples - before->samples;
 }
 
-static void add_to_library(struct who_sums *sums, const char *library, const struct who_sum *sum) {
+static void add_to(struct who_sum *groups, size_t *count, const char *name,
+                   const struct who_sum *sum) {
     size_t i = 0;
-    while (i < sums->library_count && strcmp(sums->libraries[i].library, library) != 0)
+    while (i < *count && strcmp(groups[i].name, name) != 0)
         i++;
-    if (i == sums->library_count)
-        sums->libraries[sums->library_count++] = (struct who_sum){.library = library};
-    add(&sums->libraries[i], sum);
+    if (i == *count)
+        groups[(*count)++] = (struct who_sum){.name = name};
+    add(&groups[i], sum);
 }
 
 static int by_bytes(const void *one, const void *other) {
@@ -58,8 +59,9 @@ bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc
     const struct bfc_who *who = names->who;
     size_t count = who->header.sites;
     *sums = (struct who_sums){.libraries = calloc(count + 1, sizeof(struct who_sum)),
+                              .tags = calloc(count + 1, sizeof(struct who_sum)),
                               .sites = calloc(count + 1, sizeof(struct who_sum))};
-    if (!sums->libraries || !sums->sites)
+    if (!sums->libraries || !sums->tags || !sums->sites)
         return false;
     if (before)
         sums->seconds = (double)(who->header.written_ns - before->header.written_ns) / 1e9;
@@ -70,16 +72,19 @@ bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc
         if (is_nothing(&sum))
             continue;
         add(&sums->all, &sum);
-        add_to_library(sums, who_library(names, sum.site), &sum);
+        add_to(sums->libraries, &sums->library_count, who_library(names, sum.site), &sum);
+        add_to(sums->tags, &sums->tag_count, who_tag(names, sum.site), &sum);
         sums->sites[sums->site_count++] = sum;
     }
     qsort(sums->sites, sums->site_count, sizeof *sums->sites, by_bytes);
     qsort(sums->libraries, sums->library_count, sizeof *sums->libraries, by_bytes);
+    qsort(sums->tags, sums->tag_count, sizeof *sums->tags, by_bytes);
     return true;
 }
 
 void who_sums_free(struct who_sums *sums) {
     free(sums->libraries);
+    free(sums->tags);
     free(sums->sites);
 }
 

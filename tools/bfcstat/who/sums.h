@@ -1,6 +1,6 @@
 /*
- * Sums over a job's sites: all of it, by library, and by site; and what has changed between two
- * moments. One thread.
+ * Sums over a job's sites: all of it, by library, by tag, and by site; and what has changed between
+ * two moments. One thread.
  */
 #ifndef BFC_TOOLS_WHO_SUMS_H
 #define BFC_TOOLS_WHO_SUMS_H
@@ -9,7 +9,7 @@
 
 /* Estimates; bytes as asked for. */
 struct who_sum {
-    const char *library;                      /* of a sum by library: its path */
+    const char *name;                         /* of a sum by library: its path; by tag: the tag */
     const struct bfc_who_site *site;          /* of a sum of one site */
     double bytes, blocks;                     /* in use */
     double variance;                          /* of `bytes` */
@@ -19,8 +19,8 @@ struct who_sum {
 
 struct who_sums {
     struct who_sum all;
-    struct who_sum *libraries, *sites; /* most bytes first */
-    size_t library_count, site_count;
+    struct who_sum *libraries, *tags, *sites; /* most bytes first */
+    size_t library_count, tag_count, site_count;
     double seconds; /* between two moments; 0: one alone */
 };
 

@@ -1,0 +1,307 @@
+/* The calls of NVTX that begin and end ranges, and those that make what they refer to. */
+#include "interpose/api/nvtx.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "interpose/host/c_library.h"
+#include "interpose/who/tags.h"
+#include "pool/structures/lock.h"
+
+#define PATH_VARIABLE "NVTX_INJECTION64_PATH"
+#define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH" /* for processes that this one starts */
+
+typedef void function(void);
+typedef struct bfc_nvtx_attributes attributes;
+
+/* ---- names ---- */
+
+/* UTF-8 (RFC 3629); cut off at `size` bytes. */
+static const char *narrow(const wchar_t *wide, char *text, size_t size) {
+    size_t length = 0;
+    for (; wide && *wide && length + 5 <= size; wide++) {
+        uint32_t c = (uint32_t)*wide;
+        if (c < 0x80) {
+            text[length++] = (char)c;
+            continue;
+        }
+        int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+        text[length++] = (char)("\xc0\xe0\xf0"[more - 1] | (char)(c >> (6 * more)));
+        while (more-- > 0)
+            text[length++] = (char)(0x80 | (c >> (6 * more) & 0x3f));
+    }
+    text[length] = '\0';
+    return text;
+}
+
+static uint32_t name_of_wide(const wchar_t *wide) {
+    char text[64];
+    return bfc_tags_name(narrow(wide, text, sizeof text));
+}
+
+/* Strings that were registered with the next injection, by its handles. */
+enum { STRINGS = 4096 };
+static struct {
+    const void *handle;
+    uint32_t name;
+} strings[STRINGS];
+static size_t string_count;
+static struct pool_lock lock; /* of the strings, and of initializing */
+
+static void remember_string(const void *handle, uint32_t name) {
+    pool_lock(&lock);
+    if (string_count < STRINGS) {
+        strings[string_count].handle = handle;
+        strings[string_count++].name = name;
+    }
+    pool_unlock(&lock);
+}
+
+static uint32_t name_of_string(const void *handle) {
+    uint32_t name = 0;
+    pool_lock(&lock);
+    for (size_t i = string_count; i-- > 0 && !name;)
+        if (strings[i].handle == handle)
+            name = strings[i].name;
+    pool_unlock(&lock);
+    return name;
+}
+
+static uint32_t name_of(const attributes *event) {
+    int kind = event && event->size >= sizeof *event ? event->message_kind : 0;
+    uint32_t name = kind == BFC_NVTX_BYTES        ? bfc_tags_name(event->message)
+                    : kind == BFC_NVTX_WIDE       ? name_of_wide(event->message)
+                    : kind == BFC_NVTX_REGISTERED ? name_of_string(event->message)
+                                                  : 0;
+    return name ? name : bfc_tags_name("(range)");
+}
+
+/* ---- the calls: module, number, name, result, parameters, arguments ---- */
+
+enum module { CORE = 1, DOMAINS = 5 };
+
+#define CALLS(X)                                                                                   \
+    X(CORE, 4, start_event, uint64_t, (const attributes *event), (event))                          \
+    X(CORE, 5, start_bytes, uint64_t, (const char *text), (text))                                  \
+    X(CORE, 6, start_wide, uint64_t, (const wchar_t *text), (text))                                \
+    X(CORE, 7, end, void, (uint64_t id), (id))                                                     \
+    X(CORE, 8, push_event, int, (const attributes *event), (event))                                \
+    X(CORE, 9, push_bytes, int, (const char *text), (text))                                        \
+    X(CORE, 10, push_wide, int, (const wchar_t *text), (text))                                     \
+    X(CORE, 11, pop, int, (void), ())                                                              \
+    X(DOMAINS, 2, domain_start, uint64_t, (void *domain, const attributes *event),                 \
+      (domain, event))                                                                             \
+    X(DOMAINS, 3, domain_end, void, (void *domain, uint64_t id), (domain, id))                     \
+    X(DOMAINS, 4, domain_push, int, (void *domain, const attributes *event), (domain, event))      \
+    X(DOMAINS, 5, domain_pop, int, (void *domain), (domain))                                       \
+    X(DOMAINS, 10, string_bytes, void *, (void *domain, const char *text), (domain, text))         \
+    X(DOMAINS, 11, string_wide, void *, (void *domain, const wchar_t *text), (domain, text))       \
+    X(DOMAINS, 12, domain_bytes, void *, (const char *text), (text))                               \
+    X(DOMAINS, 13, domain_wide, void *, (const wchar_t *text), (text))
+
+/* The next injection's; NULL: there is none, or it has no such call. */
+static struct {
+#define FIELD(module, number, name, result, parameters, arguments) result(*name) parameters;
+    CALLS(FIELD)
+#undef FIELD
+} next;
+
+/* Ids of ranges, strings and domains, where nobody else gives any. */
+static uint64_t last_id;
+
+static uint64_t new_id(void) {
+    return bfc_fetch_add_relaxed(&last_id, 1) + 1;
+}
+
+static uint64_t start(uint64_t id, uint32_t name) {
+    if (id)
+        bfc_tags_start(id, name);
+    return id;
+}
+
+/* The next injection is asked first: its id is the range's. */
+#define STARTED(call, arguments, name) start(next.call ? next.call arguments : new_id(), name)
+
+static uint64_t on_start_event(const attributes *event) {
+    return STARTED(start_event, (event), name_of(event));
+}
+
+static uint64_t on_start_bytes(const char *text) {
+    return STARTED(start_bytes, (text), bfc_tags_name(text));
+}
+
+static uint64_t on_start_wide(const wchar_t *text) {
+    return STARTED(start_wide, (text), name_of_wide(text));
+}
+
+static uint64_t on_domain_start(void *domain, const attributes *event) {
+    return STARTED(domain_start, (domain, event), name_of(event));
+}
+
+static void on_end(uint64_t id) {
+    bfc_tags_end(id);
+    if (next.end)
+        next.end(id);
+}
+
+static void on_domain_end(void *domain, uint64_t id) {
+    bfc_tags_end(id);
+    if (next.domain_end)
+        next.domain_end(domain, id);
+}
+
+/* The level is the domain's own where the next injection tells it, the thread's where none does. */
+#define PUSHED(call, arguments, domain, name)                                                      \
+    int level = (int)bfc_tags_push((uint64_t)(domain), name);                                      \
+    return next.call ? next.call arguments : level
+
+static int on_push_event(const attributes *event) {
+    PUSHED(push_event, (event), 0, name_of(event));
+}
+
+static int on_push_bytes(const char *text) {
+    PUSHED(push_bytes, (text), 0, bfc_tags_name(text));
+}
+
+static int on_push_wide(const wchar_t *text) {
+    PUSHED(push_wide, (text), 0, name_of_wide(text));
+}
+
+static int on_domain_push(void *domain, const attributes *event) {
+    PUSHED(domain_push, (domain, event), domain, name_of(event));
+}
+
+static int on_pop(void) {
+    int level = bfc_tags_pop(0) ? 0 : -1;
+    return next.pop ? next.pop() : level;
+}
+
+static int on_domain_pop(void *domain) {
+    int level = bfc_tags_pop((uint64_t)domain) ? 0 : -1;
+    return next.domain_pop ? next.domain_pop(domain) : level;
+}
+
+static void *string(void *handle, uint32_t name) {
+    handle = handle ? handle : (void *)new_id();
+    remember_string(handle, name);
+    return handle;
+}
+
+static void *on_string_bytes(void *domain, const char *text) {
+    return string(next.string_bytes ? next.string_bytes(domain, text) : NULL, bfc_tags_name(text));
+}
+
+static void *on_string_wide(void *domain, const wchar_t *text) {
+    return string(next.string_wide ? next.string_wide(domain, text) : NULL, name_of_wide(text));
+}
+
+static void *on_domain_bytes(const char *text) {
+    return next.domain_bytes ? next.domain_bytes(text) : (void *)new_id();
+}
+
+static void *on_domain_wide(const wchar_t *text) {
+    return next.domain_wide ? next.domain_wide(text) : (void *)new_id();
+}
+
+/* ---- initializing ---- */
+
+static const struct {
+    enum module module;
+    unsigned number;
+    function *ours, **next;
+} calls[] = {
+#define ROW(module, number, name, result, parameters, arguments)                                   \
+    {module, number, (function *)on_##name, (function **)&next.name},
+    CALLS(ROW)
+#undef ROW
+};
+
+enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
+
+/* Tables of places where NVTX keeps its functions, by number. */
+struct tables {
+    size_t size;
+    int (*find)(uint32_t module, function ****table, unsigned *size);
+};
+
+/* NULL: this version of NVTX has no such call. */
+static function **place_of(const struct tables *tables, size_t call) {
+    function ***table;
+    unsigned size;
+    bool found = tables->find(calls[call].module, &table, &size) && calls[call].number < size;
+    return found ? table[calls[call].number] : NULL;
+}
+
+static void read_places(const struct tables *tables, function **found) {
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        function **place = place_of(tables, i);
+        found[i] = place ? *place : NULL;
+    }
+}
+
+/* `before`: NVTX's own, which the next injection has replaced where it has the call. Another copy's
+ * calls are left as they are if they lead elsewhere than the first one's. */
+static void take_places(const struct tables *tables, function *const *before, bool first) {
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        function **place = place_of(tables, i);
+        function *replaced = place && *place != before[i] ? *place : NULL;
+        if (first)
+            *calls[i].next = replaced;
+        if (place && replaced == *calls[i].next)
+            *place = calls[i].ours;
+    }
+}
+
+static const char *own_path(void) {
+    const struct link_map *object = bfc_object_of(__extension__(void *) own_path);
+    return object ? object->l_name : "";
+}
+
+/* Whether the next injection, if there is one, has begun. */
+static bool begin_next(bfc_nvtx_get_table *get_table) {
+    const char *path = getenv(NEXT_VARIABLE);
+    int (*initialize)(bfc_nvtx_get_table *);
+    if (!path || !*path)
+        return true;
+    void *library = bfc_real_dlopen(path, RTLD_LAZY);
+    *(void **)&initialize = library ? bfc_real_dlsym(library, "InitializeInjectionNvtx2") : NULL;
+    return initialize && initialize != InitializeInjectionNvtx2 && initialize(get_table);
+}
+
+static bool wants_ranges(void) {
+    const char *wanted = getenv("BFC_TAGS");
+    return wanted && strcmp(wanted, "nvtx") == 0;
+}
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(bfc_nvtx_get_table *get_table) {
+    enum { CALLBACKS = 1 };
+    static bool begun;
+    const struct tables *tables = get_table ? get_table(CALLBACKS) : NULL;
+    function *before[CALL_COUNT];
+    if (!tables || tables->size < sizeof *tables || !wants_ranges())
+        return 0;
+    read_places(tables, before);
+    if (!begin_next(get_table))
+        return 0;
+    pool_lock(&lock);
+    take_places(tables, before, !begun);
+    begun = true;
+    pool_unlock(&lock);
+    return 1;
+}
+
+/* NVTX looks at the environment at the program's first call of it: that may be before any of
+ * CUDA's. compute-sanitizer is left alone, and leaves us alone. */
+__attribute__((constructor)) static void become_injection(void) {
+    char path[PATH_MAX];
+    const char *set = getenv(PATH_VARIABLE);
+    if (!wants_ranges() || (set && strstr(set, "sanitizer-collection")) ||
+        !realpath(own_path(), path) || (set && strcmp(set, path) == 0))
+        return;
+    setenv(NEXT_VARIABLE, set ? set : "", 1);
+    setenv(PATH_VARIABLE, path, 1);
+}
