@@ -12,6 +12,11 @@ case $prefix in
 esac
 cd -- "$(dirname -- "$0")/files"
 
+if [ -z "$remove" ] && ! lib/bfcpreload/bfcopts version >/dev/null 2>&1; then
+    echo "install.sh: its programs do not run here: they need glibc 2.28 or later, and the processor in the tarball's name" >&2
+    exit 1
+fi
+
 find . -type f | while read -r file; do
     if [ -n "$remove" ]; then
         rm -f -- "$prefix/$file"

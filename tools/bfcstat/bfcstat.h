@@ -18,6 +18,7 @@ struct request {
     const char *target;        /* PID or SEGMENT, or NULL */
     const char *output;        /* -o: record, report, who */
     const char *listen;        /* serve: ADDRESS:PORT */
+    const char *slurm_job;     /* JOB or JOB.STEP of Slurm's; NULL: whichever */
     uint64_t bytes;            /* trim: how much */
     double interval, duration; /* seconds: record, top */
     bool events;               /* record: all calls, too */

@@ -1,4 +1,4 @@
-/* Jobs' identities: cgroup paths, the kubelet's log files, the user's name. */
+/* Jobs' identities: cgroup paths, the environment, the kubelet's log files, the user's name. */
 #include "tools/bfcstat/identity.h"
 
 #include <ctype.h>
@@ -70,6 +70,28 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
         read_number(path, "/job_", identity->slurm_job, sizeof identity->slurm_job);
         read_number(path, "/step_", identity->slurm_step, sizeof identity->slurm_step);
     }
+}
+
+/* ---- Slurm without cgroups ---- */
+
+/* The number that `variable`, with its '=', has; empty: `setting` is another, or no number. */
+static void take_number(const char *setting, const char *variable, char *number, size_t size) {
+    size_t length = strlen(variable);
+    if (strncmp(setting, variable, length) != 0)
+        return;
+    const char *value = setting + length;
+    if (value[0] && strlen(value) < size && value[strspn(value, "0123456789")] == '\0')
+        snprintf(number, size, "%s", value);
+}
+
+void identity_read_environment(FILE *environment, struct job_identity *identity) {
+    char *setting = NULL;
+    size_t size = 0;
+    while (getdelim(&setting, &size, '\0', environment) > 0) {
+        take_number(setting, "SLURM_JOB_ID=", identity->slurm_job, sizeof identity->slurm_job);
+        take_number(setting, "SLURM_STEP_ID=", identity->slurm_step, sizeof identity->slurm_step);
+    }
+    free(setting);
 }
 
 /* ---- the kubelet's names ---- */
@@ -180,6 +202,16 @@ static void name_user(uint32_t uid, struct job_identity *identity) {
         snprintf(identity->user, sizeof identity->user, "%" PRIu32, uid);
 }
 
+static void read_environment(const char *pid, struct job_identity *identity) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.16s/environ", pid);
+    FILE *environment = fopen(path, "re");
+    if (environment) {
+        identity_read_environment(environment, identity);
+        fclose(environment);
+    }
+}
+
 static void identify(const struct bfc_job *job, const char *logs, struct job_identity *identity) {
     char pid[16], lines[8192];
     bool known = find_process(job, pid, sizeof pid);
@@ -190,6 +222,8 @@ static void identify(const struct bfc_job *job, const char *logs, struct job_ide
     read_process_file(pid, "cgroup", lines, sizeof lines);
     identity_read_cgroup(lines, identity);
     identity_find_names(logs, identity);
+    if (!identity->slurm_job[0])
+        read_environment(pid, identity);
 }
 
 /* ---- what is known already ---- */
@@ -243,6 +277,29 @@ bool identify_jobs(struct identities *identities, const char *logs, struct findi
     }
     forget_unseen(identities);
     return findings->identities;
+}
+
+/* Whether `wanted` is JOB or JOB.STEP of it. */
+static bool is_of_slurm_job(const struct job_identity *identity, const char *wanted) {
+    size_t length = strlen(identity->slurm_job);
+    if (!length || strncmp(wanted, identity->slurm_job, length) != 0)
+        return false;
+    const char *rest = wanted + length;
+    return !rest[0] || (rest[0] == '.' && strcmp(rest + 1, identity->slurm_step) == 0);
+}
+
+void keep_slurm_job(const char *wanted, struct findings *findings) {
+    size_t kept = 0;
+    for (size_t i = 0; i < findings->job_count; i++) {
+        if (!is_of_slurm_job(&findings->identities[i], wanted))
+            continue;
+        if (kept < i) {
+            findings->jobs[kept] = findings->jobs[i];
+            findings->identities[kept] = findings->identities[i];
+        }
+        kept++;
+    }
+    findings->job_count = kept;
 }
 
 void free_identities(struct identities *identities) {

@@ -1,8 +1,10 @@
 /*
  * Who a job is to the machine around it: its user, its batch job, its pod and container.
  *
- * All of it is read from files that everyone may read: /proc/PID/cgroup, status and stat, and the
- * names of the kubelet's log files. Nothing of a process's arguments is used.
+ * It is read from files that everyone may read: /proc/PID/cgroup, status and stat, and the names of
+ * the kubelet's log files. Slurm's job alone is taken from the process's environment where its
+ * cgroup does not tell, and only its user and root may read that. Nothing of a process's arguments
+ * is used.
  *
  * Thread-safety: none needed; one thread.
  */
@@ -27,8 +29,14 @@ struct identities {
 bool identify_jobs(struct identities *identities, const char *logs, struct findings *findings);
 void free_identities(struct identities *identities);
 
+/* Of jobs with identities keeps those of Slurm's `wanted`: JOB or JOB.STEP. */
+void keep_slurm_job(const char *wanted, struct findings *findings);
+
 /* Slurm's job and step, a pod's id and a container's, from the lines of a /proc/PID/cgroup. */
 void identity_read_cgroup(const char *lines, struct job_identity *identity);
+
+/* Slurm's job and step, from a /proc/PID/environ, where the process itself could change them. */
+void identity_read_environment(FILE *environment, struct job_identity *identity);
 
 /* The names of the container with identity->container_id, from a folder as KUBELET_LOGS. */
 void identity_find_names(const char *logs, struct job_identity *identity);

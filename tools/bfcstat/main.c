@@ -21,7 +21,8 @@
 #include "tools/text/text.h"
 
 static const char usage[] =
-    "usage: bfcstat [--json | --prometheus] [--directory=FOLDER] [PID | SEGMENT]\n"
+    "usage: bfcstat [--json | --prometheus] [--slurm-job=JOB[.STEP]] [--directory=FOLDER] [PID | "
+    "SEGMENT]\n"
     "       bfcstat top [--interval=SECONDS]\n"
     "       bfcstat trim [--bytes=SIZE] PID\n"
     "       bfcstat who [--diff=SECONDS|FILE] [--by=library|tag] [--json | --collapsed | "
@@ -44,6 +45,8 @@ static const char usage[] =
     "\n"
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
     "  --prometheus        print all jobs in Prometheus's text format\n"
+    "  --slurm-job=JOB[.STEP]\n"
+    "                      only what runs in that job of Slurm's\n"
     "  --bytes=SIZE        how much to request, with K, M, G, T (default: all that is cached)\n"
     "  --diff=SECONDS      what changes in that time, with the rate\n"
     "  --diff=FILE         what has changed since a moment that who -o FILE saved\n"
@@ -80,34 +83,40 @@ static void report_odd_segments(const struct findings *findings) {
                 findings->swept[i].pid);
 }
 
-static int show_metrics(struct findings *findings) {
+/* False: no memory. */
+static bool identify(const struct request *request, struct findings *findings) {
     struct identities identities = {0};
-    bool good = identify_jobs(&identities, KUBELET_LOGS, findings) &&
-                show_jobs_metrics(findings, METRICS_PROMETHEUS, stdout);
-    if (!good)
-        fputs("bfcstat: no memory\n", stderr);
+    bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
+    if (good && request->slurm_job)
+        keep_slurm_job(request->slurm_job, findings);
     free_identities(&identities);
-    return good ? SHOWN : REFUSED;
+    return good;
+}
+
+static bool show_jobs(const struct request *request, const struct findings *findings) {
+    if (request->format == AS_PROMETHEUS)
+        return show_jobs_metrics(findings, METRICS_PROMETHEUS, stdout);
+    if (request->format == AS_JSON)
+        show_jobs_json(findings, stdout);
+    else
+        show_jobs_text(findings, text_width(stdout, 0), stdout);
+    return true;
 }
 
 static int list_jobs(const struct request *request, int directory) {
     struct findings findings = {0};
-    int status = SHOWN;
     if (!find_jobs(directory, &findings)) {
         fprintf(stderr, "bfcstat: %s: %s\n", request->directory, strerror(errno));
         free_findings(&findings);
         return REFUSED;
     }
-    if (request->format == AS_JSON)
-        show_jobs_json(&findings, stdout);
-    else if (request->format == AS_PROMETHEUS)
-        status = show_metrics(&findings);
-    else
-        show_jobs_text(&findings, text_width(stdout, 0), stdout);
+    bool shown = identify(request, &findings) && show_jobs(request, &findings);
+    if (!shown)
+        fputs("bfcstat: no memory\n", stderr);
     report_odd_segments(&findings);
-    bool none_shown = findings.job_count == 0 && findings.refused_count > 0;
+    bool none = findings.job_count == 0 && (findings.refused_count > 0 || request->slurm_job);
     free_findings(&findings);
-    return status == SHOWN && none_shown ? REFUSED : status;
+    return shown && !none ? SHOWN : REFUSED;
 }
 
 static int show_segment(const struct request *request, int directory,
@@ -193,6 +202,9 @@ static int take_option(int option, struct request *request) {
     case 'l':
         request->listen = optarg;
         return SHOWN;
+    case 'S':
+        request->slurm_job = optarg;
+        return SHOWN;
     case 'c':
         request->collapsed = true;
         return SHOWN;
@@ -232,6 +244,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"duration", required_argument, NULL, 't'},
         {"events", no_argument, NULL, 'e'},
         {"listen", required_argument, NULL, 'l'},
+        {"slurm-job", required_argument, NULL, 'S'},
         {"collapsed", no_argument, NULL, 'c'},
         {"sites", required_argument, NULL, 's'},
         {"diff", required_argument, NULL, 'w'},
@@ -301,6 +314,8 @@ static int parse_arguments(int count, char **arguments, struct request *request,
         return complain("this command needs -o FILE");
     if (*command && !(*command)->needs_target && request->target)
         return complain("this command is about all jobs: it takes no PID");
+    if (request->slurm_job && (request->target || *command))
+        return complain("--slurm-job is about the table of jobs: it takes no PID and no command");
     if (request->format == AS_PROMETHEUS && request->target)
         return complain("--prometheus shows all jobs: it takes no PID");
     return SHOWN;

@@ -52,6 +52,12 @@ class Nodes(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:  # Prometheus ends
+            pass
+
     def log_message(self, *_):
         pass
 
@@ -83,8 +89,14 @@ def processor_seconds(pid):
 
 def query(port, text):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={text}") as answer:
-        found = json.load(answer)["data"]["result"]
-    return float(found[0]["value"][1]) if found else 0
+        return float(json.load(answer)["data"]["result"][0]["value"][1])
+
+
+def own_figure(port, name):
+    """Of Prometheus itself, which does not scrape itself here."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
 
 def bytes_below(folder):
@@ -94,8 +106,8 @@ def bytes_below(folder):
 def report(prometheus, port, folder):
     with open(f"/proc/{prometheus.pid}/status", encoding="utf-8") as file:
         most = int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) * 1024
-    series = query(port, "prometheus_tsdb_head_series")
-    samples = query(port, "prometheus_tsdb_head_samples_appended_total")
+    series = own_figure(port, "prometheus_tsdb_head_series")
+    samples = own_figure(port, "prometheus_tsdb_head_samples_appended_total")
     took = query(port, "max(scrape_duration_seconds)")
     up = query(port, "sum(up)")
     busy = processor_seconds(prometheus.pid)

@@ -158,6 +158,23 @@ class Bfcrun(unittest.TestCase):
         self.library = link  # around the blank
         self.assertEqual(self.shown()[0], link)
 
+    def test_refuses_programs_of_musl(self):
+        program = os.path.join(self.folder, "program")
+        with open(program, "wb") as file:
+            file.write(b"\x7fELF" + bytes(500) + b"/lib/ld-musl-x86_64.so.1\0" + bytes(8000))
+        os.chmod(program, 0o755)
+        said = run(BFCRUN, program)
+        self.assertEqual((said.returncode, said.stderr.count("\n")), (125, 1), said)
+        self.assertIn("is linked with musl", said.stderr)
+
+    @unittest.skipUnless(shutil.which("musl-gcc"), "musl-gcc is not installed")
+    def test_refuses_a_real_program_of_musl(self):
+        source, program = (os.path.join(self.folder, name) for name in ("program.c", "program"))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("int main(void) { return 0; }\n")
+        self.assertEqual(run("musl-gcc", "-o", program, source).returncode, 0)
+        self.assertIn("is linked with musl", run(BFCRUN, program).stderr)
+
     def test_works_from_a_folder_with_blanks(self):
         spaced = os.path.join(self.folder, "a clone")
         os.makedirs(os.path.join(spaced, "scripts"))

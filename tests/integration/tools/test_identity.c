@@ -64,6 +64,44 @@ Test(identity, what_is_neither) {
     }
 }
 
+static struct job_identity identity_in(const char *environment, size_t size) {
+    struct job_identity identity = {0};
+    FILE *stream = fmemopen((void *)(uintptr_t)environment, size, "r");
+    identity_read_environment(stream, &identity);
+    fclose(stream);
+    return identity;
+}
+
+Test(identity, slurm_in_the_environment) {
+    static const char honest[] = "A=1\0SLURM_JOB_ID=42\0XSLURM_JOB_ID=7\0SLURM_STEP_ID=3";
+    static const char odd[] =
+        "SLURM_JOB_ID=4\"2\0SLURM_STEP_ID=\0SLURM_JOB_ID=123456789012345678901234";
+    struct job_identity identity = identity_in(honest, sizeof honest);
+    cr_expect_str_eq(identity.slurm_job, "42");
+    cr_expect_str_eq(identity.slurm_step, "3");
+    identity = identity_in(odd, sizeof odd);
+    cr_expect_str_empty(identity.slurm_job);
+    cr_expect_str_empty(identity.slurm_step);
+}
+
+Test(identity, one_slurm_job_of_several) {
+    static struct bfc_job jobs[3];
+    struct job_identity identities[3] = {{.slurm_job = "1", .slurm_step = "0"},
+                                         {.slurm_job = "12"},
+                                         {.slurm_job = "1", .slurm_step = "10"}};
+    static const struct {
+        const char *wanted;
+        size_t kept;
+    } cases[] = {{"1", 2}, {"1.10", 1}, {"1.1", 0}, {"12", 1}, {"", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job_identity copy[3];
+        memcpy(copy, identities, sizeof copy);
+        struct findings findings = {.jobs = jobs, .job_count = 3, .identities = copy};
+        keep_slurm_job(cases[i].wanted, &findings);
+        cr_expect_eq(findings.job_count, cases[i].kept, "%s", cases[i].wanted);
+    }
+}
+
 static void touch(const char *folder, const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, name);
