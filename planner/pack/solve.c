@@ -78,6 +78,8 @@ static bool run(struct team *team) {
         members[made++].team = team;
     if (made < wanted)
         worker_free(&members[made].worker);
+    for (unsigned i = 0; i < made && made > 1; i++)
+        members[i].worker.strategy = i % 2 == 0 ? STRATEGY_WIDE : STRATEGY_DEEP;
     team->working = made;
     while (started < made &&
            pthread_create(&members[started].thread, NULL, work, &members[started]) == 0)
