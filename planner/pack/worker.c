@@ -38,11 +38,16 @@ void worker_free(struct worker *worker) {
     free(worker->offsets);
 }
 
+/* As long as there is no packing of the part, which is made in any case. */
+static uint64_t most_at_first(const struct part_state *part) {
+    return UINT64_MAX - part->part->base;
+}
+
 static uint64_t most_allowed(struct worker *worker, const struct part_state *part) {
     pthread_mutex_lock(worker->lock);
     const uint64_t best = part->best;
     pthread_mutex_unlock(worker->lock);
-    return best == UINT64_MAX ? UINT64_MAX - part->part->base : best - 1;
+    return best == UINT64_MAX ? most_at_first(part) : best - 1;
 }
 
 static void publish(struct worker *worker, struct arena_state *arena, struct part_state *part,
@@ -65,14 +70,15 @@ static const struct box *boxes_of(const struct arena_state *arena, const struct 
 static struct valley_result pack(struct worker *worker, struct arena_state *arena,
                                  struct part_state *part) {
     const uint32_t n = part->part->count;
-    struct valley_result result = {0, UINT32_MAX, false};
+    struct valley_result result = {0, NO_BOX, false};
     if (!ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
         worker->no_memory = true;
         return result;
     }
     const uint64_t limit = most_allowed(worker, part);
+    const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
-                         worker->rank, limit, worker->offsets);
+                         worker->rank, limit, stop, worker->offsets);
     if (result.done)
         publish(worker, arena, part, result.peak);
     return result;
@@ -105,7 +111,7 @@ static void restart(struct worker *worker, struct arena_state *arena, struct par
             work += n;
             if (worker->no_memory || (result.done && result.peak <= goal))
                 return;
-            if (!result.done)
+            if (!result.done && result.failed != NO_BOX)
                 worker->worth[result.failed] += spread * 0.3 * random_unit(random);
         }
     }

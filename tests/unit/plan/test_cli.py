@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import pty
 import random
 import signal
 import subprocess
@@ -164,13 +165,64 @@ class Solve(Case):
     def test_interrupt_keeps_the_best_so_far(self):
         path = self.generate("a.csv", "cut", 2000, 5)
         job = subprocess.Popen([BFCPLAN, "solve", path, "-o", self.path("p"), "--json", "--align",
-                                "1", "--time-limit", "90"], stdout=subprocess.PIPE, text=True)
+                                "1", "--time-limit", "90"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
         time.sleep(2)
         job.send_signal(signal.SIGINT)
-        out, _ = job.communicate(timeout=60)
+        out, told = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0)
+        self.assertRegex(told, r"^bfcplan: interrupted: [^\r\n]*\n$")
         self.assertLess(json.loads(out)["seconds"], 60)
         self.run_plan("check", self.path("p"), path)
+
+    def on_terminal(self, *arguments):
+        """A job whose standard error is a terminal; the terminal's other end."""
+        here, there = pty.openpty()
+        job = subprocess.Popen([BFCPLAN, *map(str, arguments)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=there)
+        os.close(there)
+        self.addCleanup(os.close, here)
+        return job, here
+
+    @staticmethod
+    def read_until(here, wanted):
+        shown = b""
+        while wanted not in shown:
+            try:
+                more = os.read(here, 4096)
+            except OSError:
+                more = b""
+            if not more:
+                break
+            shown += more
+        return shown.decode()
+
+    def test_progress_and_interrupt_on_a_terminal(self):
+        path = self.generate("a.csv", "cut", 2000, 5)
+        job, here = self.on_terminal("solve", path, "-o", self.path("p"), "--align", "1",
+                                     "--time-limit", "90")
+        self.assertRegex(self.read_until(here, b"peak"), r"step 3 of 5, packing: \d+ %, \d+ s left")
+        job.send_signal(signal.SIGINT)
+        self.assertIn("interrupted: the best plan so far is checked and written",
+                      self.read_until(here, b"without it"))
+        out, _ = job.communicate(timeout=60)
+        self.assertIn(b"interrupted", out)
+        self.assertEqual(job.returncode, 0)
+        self.run_plan("check", self.path("p"), path)
+
+    def test_interrupt_before_there_is_a_plan(self):
+        job, here = self.on_terminal("solve", "-", "-o", self.path("p"))
+        job.stdin.write(b"id,lower,upper,size\n")
+        job.stdin.flush()
+        caught = 0
+        while not caught & 1 << (signal.SIGINT - 1):
+            with open(f"/proc/{job.pid}/status", encoding="ascii") as file:
+                caught = int(next(line for line in file if line.startswith("SigCgt")).split()[1], 16)
+        job.send_signal(signal.SIGINT)
+        self.assertIn("nothing was written", self.read_until(here, b"written"))
+        self.assertEqual(job.wait(timeout=60), -signal.SIGINT)
+        job.communicate()
+        self.assertEqual(os.listdir(self.folder.name), [])
 
     def test_errors_leave_the_old_plan(self):
         plan = self.write("p", "old")
