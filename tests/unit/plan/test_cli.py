@@ -455,6 +455,58 @@ class Graphs(Case):
                 self.assertIn(word, result.stderr)
 
 
+RANGES = """HloLiveRange (max 4):
+  InstructionSequence:
+    0:x
+  BufferLiveRange:
+    x{}:0-4
+    a{}:0-1
+    b.1{}:1-2
+    c{0}:2-3
+  Live ranges at 2 (peak):
+    d{}: 9-9 bytes
+"""
+ASSIGNMENT = """BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
+ value: <1 x @0> (size=64,offset=0): f32[16]{0}
+allocation 3: size 384, preallocated-temp:
+ value: <2 a @0> (size=200,offset=0): f32[50]{0}
+ value: <3 b.1 @0> (size=128,offset=256): f32[32]{0}
+ value: <4 c{0} (phi) @0> (size=100,offset=256): f32[25]{0}
+"""
+
+
+class Dumps(Case):
+    """XLA's dumps; the test `client compilers` reads real ones, and models."""
+
+    def dump(self, assignment, ranges):
+        if ranges is not None:
+            self.write("m-live-range.txt", ranges)
+        return self.write("m-buffer-assignment.txt", assignment)
+
+    def test_temporary_values_become_rows(self):
+        out = self.path("o.csv")
+        result = self.run_plan("lifetimes", self.dump(ASSIGNMENT, RANGES), "-o", out)
+        self.assertIn("XLA's own plan needs 384 bytes", result.stderr)
+        self.assertIn("3 buffers; in the compiler's order 328 bytes", result.stdout)
+        self.assertEqual([tuple(row.values()) for row in read(out)],
+                         [("a", "0", "2", "200", "", "3"), ("b.1", "1", "3", "128", "", "3"),
+                          ("c{0}", "2", "4", "100", "b.1", "3")])
+        self.assertEqual(self.solve(out, align=64)[0]["peak"], 384)
+
+    def test_what_cannot_be_read_is_named(self):
+        out = self.path("o.csv")
+        for assignment, ranges, wanted in (
+                (ASSIGNMENT, None, "m-live-range.txt: cannot be read"),
+                (ASSIGNMENT, "HloLiveRange\n", "it has no BufferLiveRange"),
+                ("nothing\n", RANGES, "it has no allocations")):
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+            path = self.dump(assignment, ranges)
+            self.assertIn(wanted, self.run_plan("lifetimes", path, "-o", out, status=1).stderr)
+            self.assertFalse(os.path.exists(out))
+
+
 class Plots(Case):
     def test_plans_and_files(self):
         path = self.write("a.csv", lifetimes(300, 9))
