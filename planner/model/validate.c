@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "planner/common/sort.h"
+#include "planner/common/watch.h"
+
+#define ROWS_PER_WATCH 4096
 
 /* Two rows of different kinds (class or stream); `first` dies last. */
 struct latest {
@@ -256,6 +259,7 @@ static bool cut_addresses(struct validator *v, uint32_t from, uint32_t to) {
         keyed[2 * (i - from) + 1] = (struct keyed){end_of(v, v->order[i].index), 0};
     }
     good = good && sort_keyed(keyed, n);
+    watch_add((to - from) / 2);
     v->cuts_count = 0;
     for (uint32_t i = 0; good && i < n; i++)
         if (i == 0 || keyed[i].key != keyed[i - 1].key)
@@ -270,9 +274,12 @@ static bool check_space(struct validator *v, uint32_t from, uint32_t to) {
     tree_clear(&v->classes, v->cuts_count);
     if (v->lifetimes->has_stream)
         tree_clear(&v->streams, v->cuts_count);
-    for (uint32_t i = from; i < to; i++)
+    for (uint32_t i = from; i < to; i++) {
         if (!check_row(v, v->order[i].index))
             return false;
+        if (i % ROWS_PER_WATCH == 0)
+            watch_add(ROWS_PER_WATCH * (VALIDATE_STEPS - 1));
+    }
     return true;
 }
 
@@ -287,6 +294,7 @@ static bool order_rows(struct validator *v, bool pinned_only) {
         return false;
     for (uint32_t i = 0; i < v->count; i++)
         v->order[i].key = rows[v->order[i].index].space;
+    watch_add(v->count / 2);
     return sort_keyed(v->order, v->count);
 }
 

@@ -9,6 +9,9 @@
 
 #include "planner/model/lifetimes.h"
 
+/* Steps that validate counts for each row (planner/common/watch.h). */
+#define VALIDATE_STEPS 12u
+
 /*
  * Returns whether every row is aligned, within 2^64 bytes, at its pin, at the offset of its alias,
  * right after its group's previous row, and apart from every row that is alive with it. The error

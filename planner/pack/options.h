@@ -9,6 +9,7 @@ struct solve_progress {
     uint64_t bound; /* bytes, all arenas together */
     uint64_t peak;  /* of the best so far; UINT64_MAX: there is none yet */
     double seconds; /* since the start */
+    double share;   /* of the work, or of the time that it has: 0 to 1 */
 };
 
 struct solve_options {

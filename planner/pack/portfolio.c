@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "planner/common/watch.h"
 
 #define ENOUGH_SECONDS 2.5  /* without a given time, when there is nothing to reach */
 #define CAPACITY_SECONDS 60 /* without a given time, for a capacity that is not reached */
@@ -146,6 +147,20 @@ bool portfolio_is_enough(struct portfolio *portfolio, double seconds) {
     if (given)
         return seconds >= CAPACITY_SECONDS;
     return seconds >= ENOUGH_SECONDS && portfolio->order == FIXED_ORDERS;
+}
+
+double portfolio_share(struct portfolio *portfolio, double seconds) {
+    const struct solve_options *options = portfolio->options;
+    const bool given = options->capacity != UINT64_MAX;
+    const double most = options->seconds >= 0 ? options->seconds
+                        : given               ? CAPACITY_SECONDS
+                                              : ENOUGH_SECONDS;
+    const double time = seconds < most ? seconds / most : 1;
+    const double orders = watch_share();
+    const double first = orders * FIXED_ORDERS / options->threads;
+    if (portfolio_peak(portfolio) == UINT64_MAX)
+        return first < 1 ? first : 1;
+    return options->seconds >= 0 || given || time < orders ? time : orders;
 }
 
 uint64_t portfolio_bound(const struct portfolio *portfolio) {

@@ -37,6 +37,11 @@ bool portfolio_work(struct portfolio *portfolio, struct worker *worker);
 /* With the lock held: whether the time is over or the best plan is good enough. */
 bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
 
+/*
+ * With the lock held: how much is over after so many seconds, of the way to a first plan as long as
+ * there is none, then of the time or the orders. */
+double portfolio_share(struct portfolio *portfolio, double seconds);
+
 /* Bytes, all arenas together; the peak of the best so far, with the lock held. */
 uint64_t portfolio_bound(const struct portfolio *portfolio);
 uint64_t portfolio_peak(struct portfolio *portfolio);

@@ -118,6 +118,34 @@ void ranks_disturb(double *worth, uint32_t n, uint64_t *random) {
         worth[i] += strength * random_unit(random);
 }
 
+double ranks_spread(const double *worth, uint32_t n) {
+    double least = worth[0], most = worth[0];
+    for (uint32_t i = 1; i < n; i++) {
+        least = worth[i] < least ? worth[i] : least;
+        most = worth[i] > most ? worth[i] : most;
+    }
+    return most - least + 1e-6;
+}
+
+static uint32_t most_blame(const uint32_t *blame, const struct box *box) {
+    uint32_t most = 0;
+    for (uint32_t s = box->birth; s < box->death; s++)
+        most = blame[s] > most ? blame[s] : most;
+    return most;
+}
+
+void ranks_learn(double *worth, const struct box *boxes, uint32_t n, const uint32_t *blame,
+                 double strength) {
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t own = most_blame(blame, &boxes[i]);
+        most = own > most ? own : most;
+    }
+    const double lift = strength * ranks_spread(worth, n);
+    for (uint32_t i = 0; i < n; i++)
+        worth[i] += lift * most_blame(blame, &boxes[i]) / most;
+}
+
 bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare) {
     for (uint32_t i = 0; i < n; i++)
         spare[i] = (struct keyed){sort_key_of(-worth[i]), i};

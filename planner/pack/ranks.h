@@ -36,6 +36,18 @@ void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct 
 struct weights ranks_draw(uint64_t *random);
 void ranks_disturb(double *worth, uint32_t n, uint64_t *random);
 
+/* How far apart the worths of n boxes (at least one) lie: the measure for lifting one of them. */
+double ranks_spread(const double *worth, uint32_t n);
+
+/*
+ * Lifts boxes that meet a section with much blame, so that what made earlier tries fail is placed
+ * earlier, as constraint solvers weigh constraints by their failures (Boussemart, Hemery, Lecoutre
+ * and Sais, ECAI 2004). By `strength` times the spread where the blame is most, in proportion
+ * elsewhere.
+ */
+void ranks_learn(double *worth, const struct box *boxes, uint32_t n, const uint32_t *blame,
+                 double strength);
+
 /* rank[i]: 0 for the box of highest worth, and so on. `spare` has room for n. */
 bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare);
 

@@ -58,6 +58,8 @@ struct search {
     int32_t *stacked;  /* by section: bytes of boxes looked at so far */
     uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
     int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
+    uint32_t *blame;   /* by section: how often it needed more than the capacity */
+    uint32_t blamed;   /* sections that there is blame for */
     enum search_focus focus;
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip;     /* for painting: the next section not painted yet */
@@ -109,7 +111,27 @@ void search_destroy(struct search *s) {
     free(s->pool);
     free(s->groups);
     free(s->table);
+    free(s->blame);
     free(s);
+}
+
+/* Blame is kept from run to run. */
+static bool make_blame(struct search *s, uint32_t sections) {
+    if (s->blame && s->blamed == sections)
+        return true;
+    search_forget(s);
+    s->blame = calloc(sections + (size_t)1, sizeof *s->blame);
+    s->blamed = sections;
+    return s->blame;
+}
+
+void search_forget(struct search *s) {
+    free(s->blame);
+    s->blame = NULL;
+}
+
+const uint32_t *search_blame(const struct search *s) {
+    return s->blame;
 }
 
 static bool make_room(struct search *s, uint32_t n, uint32_t sections) {
@@ -126,7 +148,7 @@ static bool make_room(struct search *s, uint32_t n, uint32_t sections) {
     s->placed = malloc((n + (size_t)1) * sizeof *s->placed);
     s->frames = malloc((n + (size_t)2) * sizeof *s->frames);
     return s->boxes && s->stacked && s->floor && s->need && s->crossing && s->skip && s->bits &&
-           s->part_of && s->offsets && s->placed && s->frames;
+           s->part_of && s->offsets && s->placed && s->frames && make_blame(s, sections);
 }
 
 static bool reserve_pool(struct search *s, size_t more) {
@@ -288,6 +310,12 @@ static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint
     return most;
 }
 
+/* Blames the sections of a box that need more than the capacity. */
+static void blame_sections(struct search *s, const struct box *box, int32_t floor) {
+    for (uint32_t i = box->birth; i < box->death; i++)
+        s->blame[i] += (uint32_t)(floor + s->stacked[i]) > s->capacity;
+}
+
 /*
  * Computes the peak that each section needs: its boxes are jobs on one machine with their floors as
  * release dates, so boxes with floor f or higher end at f plus their sum or later (Jackson's
@@ -302,8 +330,10 @@ static bool weigh_sections(struct search *s, const struct group *group) {
         const int32_t most =
             stack_box(s->stacked + box->birth, s->need + box->birth, box->death - box->birth,
                       (int32_t)list[i].floor, (int32_t)box->size);
-        if ((uint32_t)most > s->capacity)
+        if ((uint32_t)most > s->capacity) {
+            blame_sections(s, box, (int32_t)list[i].floor);
             return false;
+        }
     }
     return true;
 }

@@ -35,6 +35,13 @@ struct search *search_create(void);
 void search_destroy(struct search *search);
 
 /*
+ * By section: how often it needed more than the capacity, so that a node was given up, since
+ * search_forget; that must come before a search of other boxes. NULL: there was no search yet.
+ */
+const uint32_t *search_blame(const struct search *search);
+void search_forget(struct search *search);
+
+/*
  * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
  * bytes, in at most `nodes` nodes, trying low ranks first. `stop`, which is atomic, is read now and
  * then.

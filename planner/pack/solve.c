@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "planner/common/watch.h"
 #include "planner/pack/portfolio.h"
 
 #define LOOK_NANOSECONDS 20000000
@@ -53,7 +54,8 @@ static void watch(struct team *team) {
         if (portfolio_is_enough(portfolio, seconds))
             bfc_store_seq_cst(&portfolio->stop, true);
         const struct solve_progress progress = {portfolio_bound(portfolio),
-                                                portfolio_peak(portfolio), seconds};
+                                                portfolio_peak(portfolio), seconds,
+                                                portfolio_share(portfolio, seconds)};
         if (portfolio->options->progress)
             portfolio->options->progress(&progress);
     }
@@ -78,7 +80,10 @@ static bool run(struct team *team) {
         members[made++].team = team;
     if (made < wanted)
         worker_free(&members[made].worker);
+    for (unsigned i = 0; i < made && made > 1; i++)
+        members[i].worker.strategy = i % 2 == 0 ? STRATEGY_WIDE : STRATEGY_DEEP;
     team->working = made;
+    watch_begin(FIXED_ORDERS * (uint64_t)portfolio->problem->lifetimes->count);
     while (started < made &&
            pthread_create(&members[started].thread, NULL, work, &members[started]) == 0)
         started++;

@@ -2,7 +2,10 @@
 
 #include <stdlib.h>
 
-#define NO_BOX UINT32_MAX
+#include "base/atomic.h"
+#include "planner/common/watch.h"
+
+#define BOXES_PER_LOOK 4096 /* at the stop flag */
 
 struct node {
     uint32_t death; /* least of the unplaced boxes below */
@@ -223,14 +226,18 @@ static void start(struct valley *v, const struct box *boxes, uint32_t n, uint32_
     heap_push(v, 0);
 }
 
-struct valley_result valley_pack(struct valley *v, const struct box *boxes, uint32_t n,
-                                 uint32_t sections, const uint32_t *rank, uint64_t limit,
-                                 uint64_t *offsets) {
+/* Counts boxes as placed now and then; false: it is time to stop. */
+static bool look(uint32_t left_over, const bool *stop) {
+    if (left_over % BOXES_PER_LOOK != 0)
+        return true;
+    watch_add(BOXES_PER_LOOK);
+    return !stop || !bfc_load_relaxed(stop) /* only a hint */;
+}
+
+static struct valley_result fill_up(struct valley *v, const struct box *boxes, uint32_t *left_over,
+                                    uint64_t limit, const bool *stop, uint64_t *offsets) {
     struct valley_result result = {0, NO_BOX, false};
-    uint32_t left_over = n;
-    plant(v, boxes, n, rank);
-    start(v, boxes, n, sections);
-    while (left_over > 0) {
+    while (*left_over > 0) {
         const struct level top = heap_pop(v);
         if (top.stamp != v->segments[top.left].stamp)
             continue;
@@ -249,8 +256,20 @@ struct valley_result valley_pack(struct valley *v, const struct box *boxes, uint
             result.peak = top.height + boxes[box].size;
         take_out(v, box);
         place(v, top.left, &boxes[box]);
-        left_over--;
+        if (!look(--*left_over, stop))
+            return result;
     }
     result.done = true;
+    return result;
+}
+
+struct valley_result valley_pack(struct valley *v, const struct box *boxes, uint32_t n,
+                                 uint32_t sections, const uint32_t *rank, uint64_t limit,
+                                 const bool *stop, uint64_t *offsets) {
+    uint32_t left_over = n;
+    plant(v, boxes, n, rank);
+    start(v, boxes, n, sections);
+    const struct valley_result result = fill_up(v, boxes, &left_over, limit, stop, offsets);
+    watch_add(left_over);
     return result;
 }

@@ -11,7 +11,11 @@
 #ifndef BFC_PLAN_VALLEY_H
 #define BFC_PLAN_VALLEY_H
 
+#include <stdbool.h>
+
 #include "planner/problem/arena.h"
+
+#define NO_BOX UINT32_MAX
 
 struct valley; /* a workspace */
 
@@ -21,16 +25,17 @@ void valley_destroy(struct valley *valley);
 
 struct valley_result {
     uint64_t peak;   /* when done */
-    uint32_t failed; /* if not complete: the box that did not fit below the limit */
+    uint32_t failed; /* the box that did not fit below the limit, or NO_BOX */
     bool done;
 };
 
 /*
  * Packs `n` boxes (by birth) preferring low ranks. Gives up as soon as a box ends above `limit`
- * bytes. `offsets` is by box, complete only when the result is done.
+ * bytes, or soon after `stop`, which is atomic, is set (NULL: it never is). `offsets` is by box,
+ * complete only when the result is done. Counts n steps (watch.h).
  */
 struct valley_result valley_pack(struct valley *valley, const struct box *boxes, uint32_t n,
                                  uint32_t sections, const uint32_t *rank, uint64_t limit,
-                                 uint64_t *offsets);
+                                 const bool *stop, uint64_t *offsets);
 
 #endif

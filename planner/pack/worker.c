@@ -13,6 +13,9 @@
 #define RESTART_EVERY 10      /* nor is one in so many later */
 #define MANY_BOXES 500        /* from which on restarts do better: every other turn */
 #define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
+#define SHORT_SEARCHES 10     /* in a row */
+#define SHORT_NODES_PER_BOX 8 /* a packing found in these nodes was found nearly without error */
+#define LEARNING 0.7          /* share of the short searches */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
@@ -35,11 +38,16 @@ void worker_free(struct worker *worker) {
     free(worker->offsets);
 }
 
+/* As long as there is no packing of the part, which is made in any case. */
+static uint64_t most_at_first(const struct part_state *part) {
+    return UINT64_MAX - part->part->base;
+}
+
 static uint64_t most_allowed(struct worker *worker, const struct part_state *part) {
     pthread_mutex_lock(worker->lock);
     const uint64_t best = part->best;
     pthread_mutex_unlock(worker->lock);
-    return best == UINT64_MAX ? UINT64_MAX - part->part->base : best - 1;
+    return best == UINT64_MAX ? most_at_first(part) : best - 1;
 }
 
 static void publish(struct worker *worker, struct arena_state *arena, struct part_state *part,
@@ -62,14 +70,15 @@ static const struct box *boxes_of(const struct arena_state *arena, const struct 
 static struct valley_result pack(struct worker *worker, struct arena_state *arena,
                                  struct part_state *part) {
     const uint32_t n = part->part->count;
-    struct valley_result result = {0, UINT32_MAX, false};
+    struct valley_result result = {0, NO_BOX, false};
     if (!ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
         worker->no_memory = true;
         return result;
     }
     const uint64_t limit = most_allowed(worker, part);
+    const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
-                         worker->rank, limit, worker->offsets);
+                         worker->rank, limit, stop, worker->offsets);
     if (result.done)
         publish(worker, arena, part, result.peak);
     return result;
@@ -88,23 +97,13 @@ static void draw_worths(struct worker *worker, const struct traits *traits, uint
     ranks_disturb(worker->worth, n, random);
 }
 
-/* How far apart the worths lie: the measure for lifting one of them. */
-static double spread_of(const double *worth, uint32_t n) {
-    double least = worth[0], most = worth[0];
-    for (uint32_t i = 1; i < n; i++) {
-        least = worth[i] < least ? worth[i] : least;
-        most = worth[i] > most ? worth[i] : most;
-    }
-    return most - least + 1e-6;
-}
-
 static void restart(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, uint64_t *random) {
     const uint32_t n = part->part->count;
     uint64_t work = 0;
     while (work < RESTART_WORK) {
         draw_worths(worker, arena->traits + part->part->from, n, random);
-        const double spread = spread_of(worker->worth, n);
+        const double spread = ranks_spread(worker->worth, n);
         for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
             if (bfc_load_relaxed(worker->stop) /* only a hint */)
                 return;
@@ -112,33 +111,48 @@ static void restart(struct worker *worker, struct arena_state *arena, struct par
             work += n;
             if (worker->no_memory || (result.done && result.peak <= goal))
                 return;
-            if (!result.done)
+            if (!result.done && result.failed != NO_BOX)
                 worker->worth[result.failed] += spread * 0.3 * random_unit(random);
         }
     }
 }
 
-/* What the next search of a part is to try; drawn with the lock held. */
+/* What a search of a part is to try. */
 struct plan_of_search {
     uint64_t capacity;
     uint64_t nodes;
     uint32_t order; /* in the round */
 };
 
-static struct plan_of_search next_search(struct worker *worker, struct part_state *part,
-                                         uint64_t goal, bool stepwise) {
-    pthread_mutex_lock(worker->lock);
-    struct plan_of_search plan = {goal, part->node_limit, part->next_search % SEARCHES_PER_ROUND};
-    const uint64_t step = (part->best - goal) / 4;
+/* With the lock held. Mostly the goal, now and then a step towards it. */
+static uint64_t capacity_of(const struct worker *worker, const struct part_state *part,
+                            uint64_t goal, bool stepwise, uint32_t order) {
     const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;
-    if (plan.order % every == every - 1)
-        plan.capacity = part->best - (step > worker->align ? step : worker->align);
-    if (plan.capacity < part->proved)
-        plan.capacity = part->proved;
+    const uint64_t step = (part->best - goal) / 4;
+    const bool steps = order % every == every - 1;
+    const uint64_t capacity =
+        steps ? part->best - (step > worker->align ? step : worker->align) : goal;
+    return capacity > part->proved ? capacity : part->proved;
+}
+
+static struct plan_of_search next_deep(struct worker *worker, struct part_state *part,
+                                       uint64_t goal, bool stepwise) {
+    pthread_mutex_lock(worker->lock);
+    struct plan_of_search plan = {0, part->node_limit, part->next_search % SEARCHES_PER_ROUND};
+    plan.capacity = capacity_of(worker, part, goal, stepwise, plan.order);
     if (++part->next_search % SEARCHES_PER_ROUND == 0)
         part->node_limit += part->node_limit / 2;
     pthread_mutex_unlock(worker->lock);
     return plan;
+}
+
+static struct plan_of_search next_wide(struct worker *worker, struct part_state *part,
+                                       uint64_t goal, bool stepwise, uint32_t order) {
+    pthread_mutex_lock(worker->lock);
+    const uint64_t capacity = capacity_of(worker, part, goal, stepwise, order);
+    pthread_mutex_unlock(worker->lock);
+    return (struct plan_of_search){capacity, SHORT_NODES_PER_BOX * (uint64_t)part->part->count,
+                                   order};
 }
 
 static void note_exhausted(struct worker *worker, struct part_state *part, uint64_t capacity) {
@@ -156,30 +170,67 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
     return peak;
 }
 
-static void search(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                   uint64_t goal, bool stepwise, uint64_t *random) {
-    const uint32_t n = part->part->count;
-    const struct plan_of_search plan = next_search(worker, part, goal, stepwise);
+/* What searches blamed belongs to the part that they were of. */
+static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
         worker->search = search_create();
-    if (plan.order / 2 < FIXED_ORDERS)
-        ranks_weigh(worker->worth, arena->traits + part->part->from, n,
-                    fixed_orders[plan.order / 2]);
-    else
-        draw_worths(worker, arena->traits + part->part->from, n, random);
-    if (!worker->search || !ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
+    if (worker->search && worker->searched != part)
+        search_forget(worker->search);
+    worker->searched = part;
+    return worker->search;
+}
+
+/* Searches in the order of the worths as they stand; false: without a result. */
+static bool search(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                   const struct plan_of_search *plan) {
+    const uint32_t n = part->part->count;
+    if (!have_search(worker, part) || !ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
         worker->no_memory = true;
-        return;
+        return false;
     }
     const enum search_result result =
         search_run(worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank,
-                   plan.order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan.capacity, plan.nodes,
-                   worker->stop, worker->offsets);
+                   plan->order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan->capacity,
+                   plan->nodes, worker->stop, worker->offsets);
     worker->no_memory = worker->no_memory || result == SEARCH_NO_MEMORY;
     if (result == SEARCH_EXHAUSTED)
-        note_exhausted(worker, part, plan.capacity);
+        note_exhausted(worker, part, plan->capacity);
     if (result == SEARCH_FOUND)
         publish(worker, arena, part, peak_of(boxes_of(arena, part), worker->offsets, n));
+    return result == SEARCH_FOUND || result == SEARCH_EXHAUSTED;
+}
+
+/* One search deep into an order; the orders take turns. */
+static void search_deep(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                        uint64_t goal, bool stepwise, uint64_t *random) {
+    const struct plan_of_search plan = next_deep(worker, part, goal, stepwise);
+    const struct traits *traits = arena->traits + part->part->from;
+    if (plan.order / 2 < FIXED_ORDERS)
+        ranks_weigh(worker->worth, traits, part->part->count, fixed_orders[plan.order / 2]);
+    else
+        draw_worths(worker, traits, part->part->count, random);
+    search(worker, arena, part, &plan);
+}
+
+/*
+ * Short searches in random orders, most of which prefer what those before them failed for. How long
+ * a search takes varies so much that a new try is soon worth more than going on with an old one
+ * (Gomes, Selman and Kautz, AAAI 1998).
+ */
+static void search_wide(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                        uint64_t goal, bool stepwise, uint64_t *random) {
+    const uint32_t n = part->part->count;
+    bool over = false;
+    for (uint32_t i = 0; i < SHORT_SEARCHES && !over; i++) {
+        const struct plan_of_search plan = next_wide(worker, part, goal, stepwise, i);
+        const bool learns = random_unit(random) < LEARNING && worker->searched == part;
+        draw_worths(worker, arena->traits + part->part->from, n, random);
+        if (learns)
+            ranks_learn(worker->worth, boxes_of(arena, part), n, search_blame(worker->search),
+                        random_unit(random));
+        over = search(worker, arena, part, &plan) || worker->no_memory ||
+               bfc_load_relaxed(worker->stop) /* only a hint */;
+    }
 }
 
 static bool wants_restart(uint32_t boxes, uint32_t turn) {
@@ -193,10 +244,14 @@ void worker_improve(struct worker *worker, struct arena_state *arena, struct par
     const uint32_t turn = part->turns++;
     pthread_mutex_unlock(worker->lock);
     uint64_t random = hash_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
+    const bool wide =
+        worker->strategy == STRATEGY_WIDE || (worker->strategy == STRATEGY_BOTH && turn % 2 == 0);
     if (wants_restart(part->part->count, turn))
         restart(worker, arena, part, goal, &random);
+    else if (wide)
+        search_wide(worker, arena, part, goal, stepwise, &random);
     else
-        search(worker, arena, part, goal, stepwise, &random);
+        search_deep(worker, arena, part, goal, stepwise, &random);
 }
 
 static void publish_fill(struct worker *worker, struct arena_state *arena, uint64_t peak) {

@@ -10,14 +10,19 @@
 #include "planner/pack/search.h"
 #include "planner/pack/valley.h"
 
+/* How parts are searched: deep in fixed orders, wide in random ones, or both in turn. */
+enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
+
 struct worker {
     pthread_mutex_t *lock; /* of all states */
     const bool *stop;      /* atomic: long jobs end soon after it is set */
     uint64_t seed;
     uint64_t align;
     struct valley *valley;
-    struct search *search; /* made when it is first needed */
-    struct fill *fill;     /* likewise; of fill_arena */
+    enum strategy strategy;
+    struct search *search;             /* made when it is first needed */
+    const struct part_state *searched; /* the last part that it was used for */
+    struct fill *fill;                 /* likewise; of fill_arena */
     const struct arena *fill_arena;
     uint32_t *rank;
     double *worth;

@@ -6,6 +6,7 @@
 
 #include "planner/common/number.h"
 #include "planner/common/sort.h"
+#include "planner/common/watch.h"
 #include "planner/problem/classes.h"
 #include "planner/problem/staircase.h"
 #include "planner/problem/sweep.h"
@@ -86,6 +87,7 @@ static bool order_rows(struct builder *builder) {
         builder->problem->item[row] = item;
         builder->problem->place[row] = classes->place[classes->leader[row]];
     }
+    watch_add(lifetimes->count);
     return sort_keyed(builder->order, lifetimes->count);
 }
 
@@ -131,6 +133,7 @@ static bool add_pieces(struct builder *builder) {
             return false;
         builder->problem->arenas[space].first[(uint32_t)first.key + 1] = builder->pieces[space];
     }
+    watch_add(count);
     return true;
 }
 
@@ -194,6 +197,7 @@ static bool number_sections(struct arena *arena, struct interval *intervals, str
         arena->spans[i] = intervals[i].death - intervals[i].birth;
     }
     arena->sections = sweep->sections;
+    watch_add(arena->count);
     return true;
 }
 
@@ -207,6 +211,7 @@ static bool find_bound(struct arena *arena, struct interval *intervals, uint32_t
     if (!sweep_run(&sweep, intervals, count))
         return false;
     arena->bound = sweep.most;
+    watch_add(count);
     *most_row = count > 0 ? arena->pieces[sweep.most_at].row : 0;
     for (uint32_t i = 0; arena->pins && i < arena->count; i++)
         if (arena->pins[i] != NOT_PINNED && arena->pins[i] + arena->boxes[i].size > arena->bound)

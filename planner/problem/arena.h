@@ -46,6 +46,9 @@ struct problem {
     uint64_t *place; /* by row: its place within the item */
 };
 
+/* Steps that problem_build counts for each row (planner/common/watch.h). */
+#define PROBLEM_STEPS 4u
+
 /* Contradictory rows are refused with an error that names them. `gap` as in struct arena. */
 bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, uint64_t align,
                    uint64_t gap, struct plan_error *error);

@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import pty
 import random
 import signal
 import subprocess
@@ -164,13 +165,64 @@ class Solve(Case):
     def test_interrupt_keeps_the_best_so_far(self):
         path = self.generate("a.csv", "cut", 2000, 5)
         job = subprocess.Popen([BFCPLAN, "solve", path, "-o", self.path("p"), "--json", "--align",
-                                "1", "--time-limit", "90"], stdout=subprocess.PIPE, text=True)
+                                "1", "--time-limit", "90"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
         time.sleep(2)
         job.send_signal(signal.SIGINT)
-        out, _ = job.communicate(timeout=60)
+        out, told = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0)
+        self.assertRegex(told, r"^bfcplan: interrupted: [^\r\n]*\n$")
         self.assertLess(json.loads(out)["seconds"], 60)
         self.run_plan("check", self.path("p"), path)
+
+    def on_terminal(self, *arguments):
+        """A job whose standard error is a terminal; the terminal's other end."""
+        here, there = pty.openpty()
+        job = subprocess.Popen([BFCPLAN, *map(str, arguments)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=there)
+        os.close(there)
+        self.addCleanup(os.close, here)
+        return job, here
+
+    @staticmethod
+    def read_until(here, wanted):
+        shown = b""
+        while wanted not in shown:
+            try:
+                more = os.read(here, 4096)
+            except OSError:
+                more = b""
+            if not more:
+                break
+            shown += more
+        return shown.decode()
+
+    def test_progress_and_interrupt_on_a_terminal(self):
+        path = self.generate("a.csv", "cut", 2000, 5)
+        job, here = self.on_terminal("solve", path, "-o", self.path("p"), "--align", "1",
+                                     "--time-limit", "90")
+        self.assertRegex(self.read_until(here, b"peak"), r"step 3 of 5, packing: \d+ %, \d+ s left")
+        job.send_signal(signal.SIGINT)
+        self.assertIn("interrupted: the best plan so far is checked and written",
+                      self.read_until(here, b"without it"))
+        out, _ = job.communicate(timeout=60)
+        self.assertIn(b"interrupted", out)
+        self.assertEqual(job.returncode, 0)
+        self.run_plan("check", self.path("p"), path)
+
+    def test_interrupt_before_there_is_a_plan(self):
+        job, here = self.on_terminal("solve", "-", "-o", self.path("p"))
+        job.stdin.write(b"id,lower,upper,size\n")
+        job.stdin.flush()
+        caught = 0
+        while not caught & 1 << (signal.SIGINT - 1):
+            with open(f"/proc/{job.pid}/status", encoding="ascii") as file:
+                caught = int(next(line for line in file if line.startswith("SigCgt")).split()[1], 16)
+        job.send_signal(signal.SIGINT)
+        self.assertIn("nothing was written", self.read_until(here, b"written"))
+        self.assertEqual(job.wait(timeout=60), -signal.SIGINT)
+        job.communicate()
+        self.assertEqual(os.listdir(self.folder.name), [])
 
     def test_errors_leave_the_old_plan(self):
         plan = self.write("p", "old")
@@ -401,6 +453,58 @@ class Graphs(Case):
             result = self.run_plan("lifetimes", path, "-o", self.path("o"), status=1)
             for word in [path, *words]:
                 self.assertIn(word, result.stderr)
+
+
+RANGES = """HloLiveRange (max 4):
+  InstructionSequence:
+    0:x
+  BufferLiveRange:
+    x{}:0-4
+    a{}:0-1
+    b.1{}:1-2
+    c{0}:2-3
+  Live ranges at 2 (peak):
+    d{}: 9-9 bytes
+"""
+ASSIGNMENT = """BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
+ value: <1 x @0> (size=64,offset=0): f32[16]{0}
+allocation 3: size 384, preallocated-temp:
+ value: <2 a @0> (size=200,offset=0): f32[50]{0}
+ value: <3 b.1 @0> (size=128,offset=256): f32[32]{0}
+ value: <4 c{0} (phi) @0> (size=100,offset=256): f32[25]{0}
+"""
+
+
+class Dumps(Case):
+    """XLA's dumps; the test `client compilers` reads real ones, and models."""
+
+    def dump(self, assignment, ranges):
+        if ranges is not None:
+            self.write("m-live-range.txt", ranges)
+        return self.write("m-buffer-assignment.txt", assignment)
+
+    def test_temporary_values_become_rows(self):
+        out = self.path("o.csv")
+        result = self.run_plan("lifetimes", self.dump(ASSIGNMENT, RANGES), "-o", out)
+        self.assertIn("XLA's own plan needs 384 bytes", result.stderr)
+        self.assertIn("3 buffers; in the compiler's order 328 bytes", result.stdout)
+        self.assertEqual([tuple(row.values()) for row in read(out)],
+                         [("a", "0", "2", "200", "", "3"), ("b.1", "1", "3", "128", "", "3"),
+                          ("c{0}", "2", "4", "100", "b.1", "3")])
+        self.assertEqual(self.solve(out, align=64)[0]["peak"], 384)
+
+    def test_what_cannot_be_read_is_named(self):
+        out = self.path("o.csv")
+        for assignment, ranges, wanted in (
+                (ASSIGNMENT, None, "m-live-range.txt: cannot be read"),
+                (ASSIGNMENT, "HloLiveRange\n", "it has no BufferLiveRange"),
+                ("nothing\n", RANGES, "it has no allocations")):
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+            path = self.dump(assignment, ranges)
+            self.assertIn(wanted, self.run_plan("lifetimes", path, "-o", out, status=1).stderr)
+            self.assertFalse(os.path.exists(out))
 
 
 class Plots(Case):

@@ -67,10 +67,11 @@ Test(valley, packs_everything) {
             rank[i] = (i * 7 + (uint32_t)round) % n;
         if (n % 7 == 0)
             continue; /* not a permutation */
-        struct valley_result r = valley_pack(valley, boxes, n, 30, rank, UINT64_MAX, offsets);
+        struct valley_result r =
+            valley_pack(valley, boxes, n, 30, rank, UINT64_MAX, &never, offsets);
         cr_assert(r.done);
         cr_assert_eq(r.peak, check_packing(boxes, n, offsets));
-        r = valley_pack(valley, boxes, n, 30, rank, r.peak - 1, offsets);
+        r = valley_pack(valley, boxes, n, 30, rank, r.peak - 1, NULL, offsets);
         cr_assert_not(r.done);
         cr_assert_lt(r.failed, n);
     }

@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 int command_fail(const struct plan_error *error) {
-    fprintf(stderr, "bfcplan: %s\n", error->text);
+    if (error->text[0] != '\0') /* empty: it was told already */
+        fprintf(stderr, "bfcplan: %s\n", error->text);
     return EXIT_FAILED;
 }
 

@@ -1,4 +1,7 @@
-/* bfcplan lifetimes: turns a dataflow graph into lifetimes, by an order of execution. */
+/*
+ * bfcplan lifetimes: turns a dataflow graph or a model into lifetimes, by an order of execution, or
+ * takes over those that a compiler dumped.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +10,8 @@
 #include "planner/problem/arena.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
+#include "tools/plan/cli/import.h"
+#include "tools/plan/common/file.h"
 #include "tools/plan/graph/graph.h"
 #include "tools/plan/graph/schedule.h"
 #include "tools/plan/io/csv.h"
@@ -21,6 +26,7 @@ struct settings {
     const char *file;
     const char *output;
     const char *order_name;
+    const char *dimensions;
     enum schedule_order order;
     double seconds;
     uint64_t seed;
@@ -43,11 +49,12 @@ static bool parse(int argc, char **argv, struct settings *s) {
     *s = (struct settings){.order_name = "given", .seconds = 2, .seed = 1};
     const struct option options[] = {{"output", 'o', OPTION_TEXT, &s->output, 0, 0},
                                      {"order", 0, OPTION_TEXT, &s->order_name, 0, 0},
+                                     {"dims", 0, OPTION_TEXT, &s->dimensions, 0, 0},
                                      {"time-limit", 0, OPTION_SECONDS, &s->seconds, 0, 0},
                                      {"seed", 0, OPTION_NUMBER, &s->seed, 0, UINT64_MAX},
                                      {"json", 0, OPTION_FLAG, &s->json, 0, 0}};
     if (!arguments_parse(argc, argv, options, sizeof options / sizeof *options, &s->file, 1,
-                         "one GRAPH.json"))
+                         "one GRAPH.json, MODEL.onnx or XLA dump (…-buffer-assignment.txt)"))
         return false;
     if (!s->output) {
         command_misuse("lifetimes needs -o OUT.csv");
@@ -56,11 +63,14 @@ static bool parse(int argc, char **argv, struct settings *s) {
     return find_order(s);
 }
 
-static bool read_graph(struct graph *graph, const char *path, struct plan_error *error) {
+static bool read_graph(struct graph *graph, const struct settings *s, struct plan_error *error) {
     struct file_text text;
-    if (!file_read(&text, path, error))
+    const bool read = import_kind_of(s->file) == IMPORT_GRAPH
+                          ? import_read(&text, s->file, s->dimensions, error)
+                          : file_read(&text, s->file, error);
+    if (!read)
         return false;
-    const bool good = graph_parse(graph, &text, path, error);
+    const bool good = graph_parse(graph, &text, s->file, error);
     file_free(&text);
     return good;
 }
@@ -89,6 +99,51 @@ static bool report(const struct settings *s, const struct graph *graph,
     return true;
 }
 
+static bool write_text(const struct file_text *text, const char *path, struct plan_error *error) {
+    struct file_writer writer;
+    if (!file_open(&writer, path, error))
+        return false;
+    fwrite(text->bytes, 1, text->size, writer.stream);
+    return file_close(&writer, error);
+}
+
+static uint64_t sum_bounds(const struct problem *problem) {
+    uint64_t sum = 0;
+    for (uint32_t a = 0; a < problem->count; a++)
+        sum += problem->arenas[a].bound;
+    return sum;
+}
+
+static bool report_dump(const struct settings *s, const struct lifetimes *lifetimes,
+                        struct plan_error *error) {
+    struct problem problem;
+    if (!problem_build(&problem, lifetimes, 1, 0, error))
+        return false;
+    printf(s->json ? "{\"buffers\":%u,\"peak\":%" PRIu64 "}\n"
+                   : "%u buffers; in the compiler's order %" PRIu64 " bytes are alive at most\n",
+           lifetimes->visible, sum_bounds(&problem));
+    problem_free(&problem);
+    return true;
+}
+
+/* What was dumped is lifetimes already. */
+static int take_dump(const struct settings *s) {
+    struct file_text text;
+    struct lifetimes lifetimes;
+    struct plan_error error;
+    if (!import_read(&text, s->file, s->dimensions, &error))
+        return command_fail(&error);
+    bool good = write_text(&text, s->output, &error);
+    good = good && csv_parse(&lifetimes, &text, s->file, &error);
+    if (!good) {
+        file_free(&text);
+        return command_fail(&error);
+    }
+    good = report_dump(s, &lifetimes, &error);
+    lifetimes_free(&lifetimes);
+    return good ? EXIT_GOOD : command_fail(&error);
+}
+
 int command_lifetimes(int argc, char **argv) {
     struct settings settings;
     struct graph graph;
@@ -96,7 +151,9 @@ int command_lifetimes(int argc, char **argv) {
     struct plan_error error;
     if (!parse(argc, argv, &settings))
         return EXIT_USAGE;
-    if (!read_graph(&graph, settings.file, &error))
+    if (import_kind_of(settings.file) == IMPORT_LIFETIMES)
+        return take_dump(&settings);
+    if (!read_graph(&graph, &settings, &error))
         return command_fail(&error);
     bool good = make(&settings, &graph, &lifetimes, &error);
     if (good) {

@@ -3,27 +3,26 @@
  * is.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "planner/common/number.h"
 #include "planner/model/validate.h"
 #include "planner/pack/solve.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
+#include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
 
 #define MOST_THREADS 1024
 #define MOST_ALIGN ((uint64_t)1 << 40)
-#define PROGRESS_SECONDS 0.5
 /*
  * Time kept for reading back, validating and writing, so that the time limit covers the whole run.
  */
@@ -54,39 +53,8 @@ struct job {
     struct plan_error error;
 };
 
-static bool interrupted; /* atomic: set by a signal */
-static bool progress_shown;
-
-/* The first ^C ends the search and keeps the best so far; a second one ends the program. */
-static void on_interrupt(int number) {
-    bfc_store_seq_cst(&interrupted, true);
-    signal(number, SIG_DFL);
-}
-
-static void catch_interrupts(void) {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 static double ratio_of(uint64_t peak, uint64_t bound) {
     return bound == 0 ? 1 : (double)peak / (double)bound;
-}
-
-static void show_progress(const struct solve_progress *progress) {
-    static double last;
-    if (progress->seconds - last < PROGRESS_SECONDS || !isatty(STDERR_FILENO))
-        return;
-    last = progress->seconds;
-    progress_shown = true;
-    if (progress->peak == UINT64_MAX)
-        fprintf(stderr, "\r%.1f s: lower bound %" PRIu64 ", no plan yet", progress->seconds,
-                progress->bound);
-    else
-        fprintf(stderr, "\r%.1f s: lower bound %" PRIu64 ", peak %" PRIu64 " (%.4f)   ",
-                progress->seconds, progress->bound, progress->peak,
-                ratio_of(progress->peak, progress->bound));
 }
 
 static bool parse(int argc, char **argv, struct settings *s) {
@@ -126,6 +94,7 @@ static bool prepare(struct job *job, bool trace_streams) {
     const struct settings *s = &job->settings;
     if (!source_read(&job->lifetimes, s->file, trace_streams, &job->about, &job->error))
         return false;
+    progress_stage(STAGE_PREPARE, PROBLEM_STEPS * (uint64_t)job->lifetimes.count);
     if (!problem_build(&job->problem, &job->lifetimes, s->align, s->gap, &job->error))
         return false;
     const size_t rows = (size_t)job->lifetimes.count + 1;
@@ -142,16 +111,14 @@ static bool pack(struct job *job) {
                                     .capacity = s->capacity,
                                     .threads = (unsigned)s->threads,
                                     .seed = s->seed,
-                                    .interrupted = &interrupted,
-                                    .progress = show_progress};
+                                    .interrupted = &progress_interrupted,
+                                    .progress = progress_packing};
     if (options.seconds >= 0) {
         const double used = bfc_now_seconds() - s->started + SECONDS_PER_ROW * job->lifetimes.count;
         options.seconds = options.seconds > used ? options.seconds - used : 0;
     }
-    const bool good = solve(&job->problem, &options, job->offsets, &job->result, &job->error);
-    if (progress_shown)
-        fputc('\n', stderr);
-    return good;
+    progress_stage(STAGE_PACK, 0);
+    return solve(&job->problem, &options, job->offsets, &job->result, &job->error);
 }
 
 static uint64_t sum_of(const uint64_t *peaks, uint32_t count) {
@@ -164,6 +131,7 @@ static uint64_t sum_of(const uint64_t *peaks, uint32_t count) {
 /* Every plan is validated before it is written. */
 static bool write_results(struct job *job) {
     const struct settings *s = &job->settings;
+    progress_stage(STAGE_CHECK, VALIDATE_STEPS * (uint64_t)job->lifetimes.count);
     if (!validate(&job->lifetimes, job->offsets, s->align, s->gap, job->peaks, &job->error))
         return false;
     job->result.peak = sum_of(job->peaks, job->problem.count);
@@ -178,6 +146,7 @@ static bool write_results(struct job *job) {
                                          .peaks = job->peaks,
                                          .align = s->align,
                                          .gap = s->gap};
+    progress_stage(STAGE_WRITE, 0);
     const bool good =
         (!s->plan || plan_write(&content, s->plan, &job->error)) &&
         (!s->offsets || csv_write_offsets(&job->lifetimes, job->offsets, s->offsets, &job->error));
@@ -208,7 +177,7 @@ static void print_json(const struct job *job, bool within) {
     if (job->about.from_trace)
         printf(",\"prefix\":%u,\"period\":%u", job->lifetimes.prefix, job->lifetimes.period);
     print_spaces(job);
-    printf(",\"interrupted\":%s}\n", bfc_load_seq_cst(&interrupted) ? "true" : "false");
+    printf(",\"interrupted\":%s}\n", bfc_load_seq_cst(&progress_interrupted) ? "true" : "false");
 }
 
 static void print_text(const struct job *job) {
@@ -219,15 +188,18 @@ static void print_text(const struct job *job) {
     if (job->about.from_trace)
         printf("prefix       %u allocations\nperiod       %u allocations\n", job->lifetimes.prefix,
                job->lifetimes.period);
-    printf("buffers      %u\nlower bound  %" PRIu64 " bytes\npeak         %" PRIu64 " bytes%s\n",
-           job->lifetimes.visible, r->bound, r->peak, r->optimal ? ", the least possible" : "");
+    printf("buffers      %u\nlower bound  %s (%" PRIu64 " bytes)\npeak         %s (%" PRIu64
+           " bytes)%s\n",
+           job->lifetimes.visible, BFC_BYTES(r->bound), r->bound, BFC_BYTES(r->peak), r->peak,
+           r->optimal ? ", the least possible" : "");
     printf("ratio        %.6f\ntime         %.3f s%s\n", ratio_of(r->peak, r->bound),
            bfc_now_seconds() - job->settings.started,
-           bfc_load_seq_cst(&interrupted) ? ", interrupted" : "");
+           bfc_load_seq_cst(&progress_interrupted) ? ", interrupted" : "");
 }
 
 static int finish(struct job *job) {
     const uint64_t capacity = job->settings.capacity;
+    progress_stop();
     const bool within = job->result.peak <= capacity;
     if (job->settings.json)
         print_json(job, within);
@@ -238,9 +210,10 @@ static int finish(struct job *job) {
     if (within)
         return EXIT_GOOD;
     fprintf(stderr,
-            "bfcplan: %s: the best plan found needs %" PRIu64
-            " bytes, above the capacity of %" PRIu64 "; it was written all the same\n",
-            job->settings.file, job->result.peak, capacity);
+            "bfcplan: %s: the best plan found needs %s (%" PRIu64
+            " bytes), above the capacity of %s (%" PRIu64 "); it was written all the same\n",
+            job->settings.file, BFC_BYTES(job->result.peak), job->result.peak, BFC_BYTES(capacity),
+            capacity);
     return EXIT_OVER_CAPACITY;
 }
 
@@ -252,20 +225,27 @@ static uint64_t sum_bounds(const struct problem *problem) {
     return sum;
 }
 
+static int fail(const struct job *job) {
+    progress_stop();
+    return command_fail(&job->error);
+}
+
 static int run(struct job *job, bool trace_streams) {
     if (!prepare(job, trace_streams))
-        return command_fail(&job->error);
+        return fail(job);
     const uint64_t bound = sum_bounds(&job->problem);
     if (bound > job->settings.capacity) {
+        progress_stop();
         fprintf(stderr,
-                "bfcplan: %s: %" PRIu64
-                " bytes are alive at one time, above the capacity of %" PRIu64
-                "; nothing was written\n",
-                job->settings.file, bound, job->settings.capacity);
+                "bfcplan: %s: %s (%" PRIu64
+                " bytes) are alive at one time, above the capacity of %s (%" PRIu64
+                "); nothing was written\n",
+                job->settings.file, BFC_BYTES(bound), bound, BFC_BYTES(job->settings.capacity),
+                job->settings.capacity);
         return EXIT_OVER_CAPACITY;
     }
     if (!pack(job) || !write_results(job))
-        return command_fail(&job->error);
+        return fail(job);
     return finish(job);
 }
 
@@ -275,7 +255,7 @@ int command_solve(int argc, char **argv) {
     if (!parse(argc, argv, &job.settings))
         return EXIT_USAGE;
     job.settings.started = started;
-    catch_interrupts();
+    progress_start();
     const int status = run(&job, has_gap(argc, argv));
     problem_free(&job.problem);
     lifetimes_free(&job.lifetimes);

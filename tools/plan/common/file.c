@@ -6,6 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
+
+static const char *unfinished; /* atomic: the open writer's temporary file */
+
+void file_drop_unfinished(void) {
+    const char *path = bfc_load_acquire(&unfinished);
+    if (path)
+        unlink(path);
+}
+
+static void free_temporary(struct file_writer *writer) {
+    bfc_store_release(&unfinished, (const char *)NULL);
+    free(writer->temporary);
+    writer->temporary = NULL;
+}
+
 static bool grow(struct file_text *text, size_t *room) {
     const size_t more = *room < 65536 ? 65536 : *room * 2;
     char *bytes = realloc(text->bytes, more + 1);
@@ -72,6 +88,7 @@ static FILE *open_temporary(struct file_writer *writer) {
     const int descriptor = mkostemp(writer->temporary, 02000000 /* O_CLOEXEC */);
     if (descriptor < 0)
         return NULL;
+    bfc_store_release(&unfinished, (const char *)writer->temporary);
     const mode_t mask = umask(0);
     umask(mask);
     (void)!fchmod(descriptor, 0666 & ~mask);
@@ -83,8 +100,7 @@ bool file_open(struct file_writer *writer, const char *path, struct plan_error *
     writer->stream = replaceable(path) ? open_temporary(writer) : fopen(path, "wbe");
     if (!writer->stream) {
         const int reason = errno;
-        free(writer->temporary);
-        writer->temporary = NULL;
+        free_temporary(writer);
         return plan_fail(error, "%s: cannot be written: %s", path, strerror(reason));
     }
     return true;
@@ -95,7 +111,7 @@ void file_abandon(struct file_writer *writer) {
         fclose(writer->stream);
     if (writer->temporary)
         unlink(writer->temporary);
-    free(writer->temporary);
+    free_temporary(writer);
     *writer = (struct file_writer){NULL, NULL, NULL};
 }
 
@@ -112,8 +128,7 @@ bool file_close(struct file_writer *writer, struct plan_error *error) {
         good = false;
     }
     if (good) {
-        free(writer->temporary);
-        writer->temporary = NULL;
+        free_temporary(writer);
         return true;
     }
     file_abandon(writer);

@@ -22,6 +22,11 @@ struct file_writer {
 /* Between open and close write to `stream`; errors may be left to close, which finds them all. */
 bool file_open(struct file_writer *writer, const char *path, struct plan_error *error);
 bool file_close(struct file_writer *writer, struct plan_error *error);
+/*
+ * In a signal's handler, before the program ends: removes the unfinished file of a writer that is
+ * open. One writer is open at a time.
+ */
+void file_drop_unfinished(void);
 /* Discards what was written: the file at the path stays as it was. */
 void file_abandon(struct file_writer *writer);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "planner/common/number.h"
+#include "planner/common/watch.h"
 #include "tools/plan/common/file.h"
 
 enum column { ID, LOWER, UPPER, SIZE, ALIAS, GROUP, SPACE, OFFSET, STREAM, COLUMNS };
@@ -13,6 +14,7 @@ static const char *const column_names[COLUMNS] = {"id",    "lower", "upper",  "s
                                                   "group", "space", "offset", "stream"};
 
 #define MOST_FIELDS COLUMNS
+#define ROWS_PER_WATCH 4096
 #define SHOWN 40 /* bytes of a bad field that a message shows */
 
 struct reader {
@@ -301,9 +303,15 @@ static bool read_rows(struct reader *reader) {
                          reader->lifetimes->path);
     if (!read_header(reader, line_end))
         return false;
-    while ((line_end = next_line(reader, line_end + 1)) != NULL)
+    const char *counted = reader->at;
+    while ((line_end = next_line(reader, line_end + 1)) != NULL) {
         if (!read_row(reader, line_end))
             return false;
+        if (reader->lifetimes->count % ROWS_PER_WATCH == 0) {
+            watch_add((uint64_t)(reader->at - counted));
+            counted = reader->at;
+        }
+    }
     return resolve_aliases(reader);
 }
 
@@ -312,6 +320,7 @@ bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *
     struct lifetimes result = {.path = path, .text = *text};
     struct reader reader = {
         .lifetimes = &result, .error = error, .at = text->bytes, .end = text->bytes + text->size};
+    watch_begin(text->size);
     *text = (struct file_text){NULL, 0};
     skip_byte_order_mark(&reader, &result.text);
     const bool good = read_rows(&reader);
@@ -360,10 +369,13 @@ bool csv_write_offsets(const struct lifetimes *lifetimes, const uint64_t *offset
     struct file_writer writer;
     if (!file_open(&writer, path, error))
         return false;
+    watch_begin(lifetimes->visible);
     fputs("id,lower,upper,size,offset\n", writer.stream);
     for (uint32_t i = 0; i < lifetimes->visible; i++) {
         write_row(writer.stream, lifetimes, i);
         fprintf(writer.stream, ",%" PRIu64 "\n", offsets[i]);
+        if (i % ROWS_PER_WATCH == 0)
+            watch_add(ROWS_PER_WATCH);
     }
     return file_close(&writer, error);
 }

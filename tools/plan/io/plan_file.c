@@ -1,15 +1,28 @@
 #include "tools/plan/io/plan_file.h"
 
+#include "planner/common/watch.h"
 #include "tools/plan/common/file.h"
+
+#define WRITE_BYTES ((size_t)1 << 20)
+
+/* Counts the bytes as steps. */
+static void write_all(const struct file_text *text, FILE *stream) {
+    for (size_t at = 0; at < text->size; at += WRITE_BYTES) {
+        const size_t rest = text->size - at;
+        const size_t now = rest < WRITE_BYTES ? rest : WRITE_BYTES;
+        watch_add(fwrite(text->bytes + at, 1, now, stream));
+    }
+}
 
 bool plan_write(const struct plan_content *content, const char *path, struct plan_error *error) {
     struct file_text text;
     struct file_writer writer;
     if (!plan_image(content, &text, error))
         return false;
+    watch_begin(text.size);
     bool good = file_open(&writer, path, error);
     if (good) {
-        fwrite(text.bytes, 1, text.size, writer.stream);
+        write_all(&text, writer.stream);
         good = file_close(&writer, error);
     }
     file_free(&text);

@@ -1,0 +1,154 @@
+#include "tools/plan/cli/progress.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "planner/common/watch.h"
+#include "tools/plan/common/file.h"
+
+#define SHOW_NANOSECONDS 250000000
+#define QUIET_SECONDS 0.5    /* a run that is over sooner shows nothing */
+#define ESTIMATE_SECONDS 0.2 /* of a stage: earlier ones tell nothing about the rest */
+#define WIPE "\r\033[K"
+
+bool progress_interrupted;
+
+static enum stage stage;                                     /* atomic */
+static bool have_plan;                                       /* atomic */
+static bool shown;                                           /* atomic: there is a line to wipe */
+static bool showing;                                         /* by the lock */
+static double begun;                                         /* the stage; by the lock */
+static struct solve_progress packing = {.peak = UINT64_MAX}; /* by the lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t over;
+static pthread_t thread;
+
+static const char *const names[STAGES] = {"reading", "preparing", "packing", "checking", "writing"};
+
+/* In a signal's handler. */
+static void say(const char *text) {
+    if (bfc_load_relaxed(&shown))
+        (void)!write(STDERR_FILENO, WIPE, sizeof WIPE - 1);
+    (void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+static void on_interrupt(int number) {
+    const bool again = bfc_exchange_acq_rel(&progress_interrupted, true);
+    if (again)
+        say("bfcplan: interrupted again: ends at once; what was not written yet is left as it "
+            "was\n");
+    else if (bfc_load_seq_cst(&have_plan))
+        say("bfcplan: interrupted: the best plan so far is checked and written; ^C again ends at "
+            "once, without it\n");
+    else
+        say("bfcplan: interrupted before there was a plan: nothing was written\n");
+    if (!again && bfc_load_seq_cst(&have_plan))
+        return;
+    file_drop_unfinished();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void show_figures(FILE *out) {
+    fprintf(out, "; lower bound %s", BFC_BYTES(packing.bound));
+    if (packing.peak == UINT64_MAX)
+        fputs(", no plan yet", out);
+    else
+        fprintf(out, ", peak %s (%.4f)", BFC_BYTES(packing.peak),
+                packing.bound == 0 ? 1 : (double)packing.peak / (double)packing.bound);
+}
+
+/* With the lock held. */
+static void show(void) {
+    const enum stage now = bfc_load_relaxed(&stage);
+    const double share = now == STAGE_PACK ? packing.share : watch_share();
+    const double spent = bfc_now_seconds() - begun;
+    char line[256];
+    FILE *out = fmemopen(line, sizeof line, "w");
+    if (!out)
+        return;
+    fprintf(out, WIPE "step %d of %d, %s: %.0f %%", now + 1, STAGES, names[now], share * 100);
+    if (share > 0 && spent >= ESTIMATE_SECONDS)
+        fprintf(out, ", %.0f s left of it", spent * (1 - share) / share);
+    if (now == STAGE_PACK && packing.bound > 0)
+        show_figures(out);
+    const long length = ftell(out);
+    fclose(out);
+    bfc_store_relaxed(&shown, true);
+    (void)!write(STDERR_FILENO, line, length > 0 ? (size_t)length : 0);
+}
+
+static void *run(void *none) {
+    const double started = bfc_now_seconds();
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    pthread_mutex_lock(&lock);
+    while (showing) {
+        until.tv_nsec += SHOW_NANOSECONDS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&over, &lock, &until);
+        if (showing && bfc_now_seconds() - started >= QUIET_SECONDS)
+            show();
+    }
+    pthread_mutex_unlock(&lock);
+    return none;
+}
+
+static void catch_interrupts(void) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void progress_start(void) {
+    pthread_condattr_t monotonic;
+    catch_interrupts();
+    begun = bfc_now_seconds();
+    if (!isatty(STDERR_FILENO))
+        return;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&over, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    showing = true;
+    showing = pthread_create(&thread, NULL, run, NULL) == 0;
+}
+
+void progress_stop(void) {
+    pthread_mutex_lock(&lock);
+    const bool was = showing;
+    showing = false;
+    if (was)
+        pthread_cond_signal(&over);
+    pthread_mutex_unlock(&lock);
+    if (!was)
+        return;
+    pthread_join(thread, NULL);
+    if (bfc_exchange_relaxed(&shown, false))
+        fputs(WIPE, stderr);
+}
+
+void progress_stage(enum stage next, uint64_t steps) {
+    pthread_mutex_lock(&lock);
+    bfc_store_relaxed(&stage, next);
+    begun = bfc_now_seconds();
+    watch_begin(steps);
+    pthread_mutex_unlock(&lock);
+}
+
+void progress_packing(const struct solve_progress *progress) {
+    pthread_mutex_lock(&lock);
+    packing = *progress;
+    pthread_mutex_unlock(&lock);
+    if (progress->peak != UINT64_MAX)
+        bfc_store_seq_cst(&have_plan, true);
+}
