@@ -68,6 +68,7 @@ struct search {
     uint64_t *offsets;  /* by rank */
     uint32_t *placed;   /* stack of boxes */
     uint32_t placed_count;
+    uint32_t reached; /* the most that this was */
     struct entry *pool;
     size_t pool_used, pool_room;
     struct group *groups;
@@ -128,6 +129,10 @@ static bool make_blame(struct search *s, uint32_t sections) {
 void search_forget(struct search *s) {
     free(s->blame);
     s->blame = NULL;
+}
+
+uint32_t search_reached(const struct search *s) {
+    return s->reached;
 }
 
 const uint32_t *search_blame(const struct search *s) {
@@ -191,6 +196,8 @@ static bool take(struct search *s, uint32_t box) {
     for (uint32_t i = b->birth + 1; i < b->death; i++)
         cut = --s->crossing[i] == 0 || cut;
     s->placed[s->placed_count++] = box;
+    if (s->placed_count > s->reached)
+        s->reached = s->placed_count;
     return cut;
 }
 
@@ -401,13 +408,16 @@ static bool split(struct search *s, const struct group *group) {
  * The section to work on: the one with the least slack, or the lowest; the group has been painted.
  */
 static uint32_t choose_section(const struct search *s, const struct group *group) {
+    const bool last = s->focus == SEARCH_LOWEST_LAST || s->focus == SEARCH_TIGHTEST_LAST;
+    const bool tightest = s->focus == SEARCH_TIGHTEST || s->focus == SEARCH_TIGHTEST_LAST;
     uint32_t chosen = group->lo;
     for (uint32_t at = group->lo + 1; at < group->hi; at++) {
         const bool lower = s->floor[at] < s->floor[chosen];
         const bool same = s->floor[at] == s->floor[chosen];
         const bool tighter = s->need[at] > s->need[chosen];
         const bool level = s->need[at] == s->need[chosen];
-        if (s->focus == SEARCH_TIGHTEST ? tighter || (level && lower) : lower || (same && tighter))
+        const bool better = tightest ? tighter || (level && lower) : lower || (same && tighter);
+        if (better || (last && same && level))
             chosen = at;
     }
     return chosen;
@@ -577,7 +587,7 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
                  const uint32_t *rank, struct group *root) {
     s->n = n;
     s->sections = sections;
-    s->pool_used = s->groups_count = s->placed_count = s->depth = 0;
+    s->pool_used = s->groups_count = s->placed_count = s->reached = s->depth = 0;
     s->no_memory = false;
     s->run++;
     if (!make_room(s, n, sections) || !reserve_pool(s, n))

@@ -28,11 +28,24 @@ enum search_result {
     SEARCH_NO_MEMORY,
 };
 
-/* Where the search works. Neither is better in general, so both are tried. */
-enum search_focus { SEARCH_TIGHTEST, SEARCH_LOWEST };
+/*
+ * Where the search works, and whether the first or the last of equal places. None is better in
+ * general, so all are tried: an instance that is easy with one direction can be hard with the
+ * other.
+ */
+enum search_focus {
+    SEARCH_LOWEST,
+    SEARCH_TIGHTEST,
+    SEARCH_LOWEST_LAST,
+    SEARCH_TIGHTEST_LAST,
+    SEARCH_FOCUSES
+};
 
 struct search *search_create(void);
 void search_destroy(struct search *search);
+
+/* The most boxes that lay in a partial packing of the last run: how far it got. */
+uint32_t search_reached(const struct search *search);
 
 /*
  * By section: how often it needed more than the capacity, so that a node was given up, since

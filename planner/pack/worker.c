@@ -13,8 +13,9 @@
 #define RESTART_EVERY 10      /* nor is one in so many later */
 #define MANY_BOXES 500        /* from which on restarts do better: every other turn */
 #define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
-#define SHORT_SEARCHES 10     /* in a row */
+#define SHORT_SEARCHES 12     /* in a row */
 #define SHORT_NODES_PER_BOX 8 /* a packing found in these nodes was found nearly without error */
+#define FARTHEST 0.7          /* share of the short searches with the focus that came farthest */
 #define LEARNING 0.7          /* share of the short searches */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
 
@@ -121,7 +122,8 @@ static void restart(struct worker *worker, struct arena_state *arena, struct par
 struct plan_of_search {
     uint64_t capacity;
     uint64_t nodes;
-    uint32_t order; /* in the round */
+    uint32_t order; /* in the round, of a deep one */
+    enum search_focus focus;
 };
 
 /* With the lock held. Mostly the goal, now and then a step towards it. */
@@ -138,7 +140,11 @@ static uint64_t capacity_of(const struct worker *worker, const struct part_state
 static struct plan_of_search next_deep(struct worker *worker, struct part_state *part,
                                        uint64_t goal, bool stepwise) {
     pthread_mutex_lock(worker->lock);
-    struct plan_of_search plan = {0, part->node_limit, part->next_search % SEARCHES_PER_ROUND};
+    const uint32_t round = part->next_search / SEARCHES_PER_ROUND;
+    struct plan_of_search plan = {.nodes = part->node_limit,
+                                  .order = part->next_search % SEARCHES_PER_ROUND,
+                                  .focus =
+                                      (part->next_search % 2 + 2 * (round % 2)) % SEARCH_FOCUSES};
     plan.capacity = capacity_of(worker, part, goal, stepwise, plan.order);
     if (++part->next_search % SEARCHES_PER_ROUND == 0)
         part->node_limit += part->node_limit / 2;
@@ -151,8 +157,8 @@ static struct plan_of_search next_wide(struct worker *worker, struct part_state 
     pthread_mutex_lock(worker->lock);
     const uint64_t capacity = capacity_of(worker, part, goal, stepwise, order);
     pthread_mutex_unlock(worker->lock);
-    return (struct plan_of_search){capacity, SHORT_NODES_PER_BOX * (uint64_t)part->part->count,
-                                   order};
+    return (struct plan_of_search){.capacity = capacity,
+                                   .nodes = SHORT_NODES_PER_BOX * (uint64_t)part->part->count};
 }
 
 static void note_exhausted(struct worker *worker, struct part_state *part, uint64_t capacity) {
@@ -174,8 +180,10 @@ static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32
 static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
         worker->search = search_create();
-    if (worker->search && worker->searched != part)
+    if (worker->search && worker->searched != part) {
         search_forget(worker->search);
+        memset(worker->reach, 0, sizeof worker->reach);
+    }
     worker->searched = part;
     return worker->search;
 }
@@ -190,8 +198,7 @@ static bool search(struct worker *worker, struct arena_state *arena, struct part
     }
     const enum search_result result =
         search_run(worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank,
-                   plan->order % 2 == 1 ? SEARCH_TIGHTEST : SEARCH_LOWEST, plan->capacity,
-                   plan->nodes, worker->stop, worker->offsets);
+                   plan->focus, plan->capacity, plan->nodes, worker->stop, worker->offsets);
     worker->no_memory = worker->no_memory || result == SEARCH_NO_MEMORY;
     if (result == SEARCH_EXHAUSTED)
         note_exhausted(worker, part, plan->capacity);
@@ -212,6 +219,27 @@ static void search_deep(struct worker *worker, struct arena_state *arena, struct
     search(worker, arena, part, &plan);
 }
 
+static double mean_of(struct reach reach) {
+    return (double)reach.boxes / (double)(reach.searches + 1);
+}
+
+static void note_reach(struct worker *worker, enum search_focus focus) {
+    worker->reach[focus].boxes += search_reached(worker->search);
+    worker->reach[focus].searches++;
+}
+
+/* Mostly the focus with which searches came farthest: it is the likeliest to arrive. */
+static enum search_focus choose_focus(const struct worker *worker, uint32_t turn,
+                                      uint64_t *random) {
+    enum search_focus best = SEARCH_LOWEST;
+    if (random_unit(random) >= FARTHEST)
+        return (enum search_focus)(turn % SEARCH_FOCUSES);
+    for (uint32_t f = 0; f < SEARCH_FOCUSES; f++)
+        if (mean_of(worker->reach[f]) > mean_of(worker->reach[best]))
+            best = (enum search_focus)f;
+    return best;
+}
+
 /*
  * Short searches in random orders, most of which prefer what those before them failed for. How long
  * a search takes varies so much that a new try is soon worth more than going on with an old one
@@ -222,14 +250,17 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
     const uint32_t n = part->part->count;
     bool over = false;
     for (uint32_t i = 0; i < SHORT_SEARCHES && !over; i++) {
-        const struct plan_of_search plan = next_wide(worker, part, goal, stepwise, i);
+        struct plan_of_search plan = next_wide(worker, part, goal, stepwise, i);
         const bool learns = random_unit(random) < LEARNING && worker->searched == part;
         draw_worths(worker, arena->traits + part->part->from, n, random);
         if (learns)
             ranks_learn(worker->worth, boxes_of(arena, part), n, search_blame(worker->search),
                         random_unit(random));
+        plan.focus = choose_focus(worker, i, random);
         over = search(worker, arena, part, &plan) || worker->no_memory ||
                bfc_load_relaxed(worker->stop) /* only a hint */;
+        if (!worker->no_memory)
+            note_reach(worker, plan.focus);
     }
 }
 

@@ -13,6 +13,12 @@
 /* How parts are searched: deep in fixed orders, wide in random ones, or both in turn. */
 enum strategy { STRATEGY_BOTH, STRATEGY_DEEP, STRATEGY_WIDE };
 
+/* How far the short searches of a part came with a focus. */
+struct reach {
+    uint64_t boxes; /* sum over the searches */
+    uint64_t searches;
+};
+
 struct worker {
     pthread_mutex_t *lock; /* of all states */
     const bool *stop;      /* atomic: long jobs end soon after it is set */
@@ -20,9 +26,10 @@ struct worker {
     uint64_t align;
     struct valley *valley;
     enum strategy strategy;
-    struct search *search;             /* made when it is first needed */
-    const struct part_state *searched; /* the last part that it was used for */
-    struct fill *fill;                 /* likewise; of fill_arena */
+    struct search *search;              /* made when it is first needed */
+    const struct part_state *searched;  /* the last part that it was used for */
+    struct reach reach[SEARCH_FOCUSES]; /* of that part */
+    struct fill *fill;                  /* likewise; of fill_arena */
     const struct arena *fill_arena;
     uint32_t *rank;
     double *worth;

@@ -90,7 +90,7 @@ Test(search, agrees_with_brute_force) {
         for (uint32_t i = 0; i < n; i++)
             rank[i] = round % 2 ? i : n - 1 - i;
         for (uint64_t capacity = 3; capacity < 15; capacity++) {
-            const enum search_focus focus = capacity % 2 ? SEARCH_LOWEST : SEARCH_TIGHTEST;
+            const enum search_focus focus = capacity % SEARCH_FOCUSES;
             const bool possible = brute_force(boxes, n, capacity, 0, offsets);
             const enum search_result result =
                 search_run(search, boxes, n, 8, rank, focus, capacity, 1000000, &never, found);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The real traces beside the sources, where they are: TRACES names the folder. Quality, not time."""
 
+import csv
 import json
 import os
 import subprocess
@@ -28,6 +29,33 @@ def run(*arguments):
                           check=False)
 
 
+SEEDS = 3
+
+
+def mirror(path, out):
+    """The same problem with time reversed, as hard for the best plan, not for a search."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    end = max(int(row["upper"]) for row in rows)
+    with open(out, "w", encoding="utf-8") as file:
+        file.write("id,lower,upper,size\n")
+        for row in rows:
+            file.write(f"{row['id']},{end - int(row['upper'])},{end - int(row['lower'])},{row['size']}\n")
+
+
+def check_seeds(path, capacity, folder):
+    """Whether every seed finds a plan within the capacity, in what a run takes without a limit."""
+    mirrored, faults = os.path.join(folder, "mirrored.csv"), 0
+    mirror(path, mirrored)
+    for file in (path, mirrored):
+        for seed in range(2, 2 + SEEDS):
+            done = run("solve", file, "-o", os.path.join(folder, "plan"), "--json", "--align", 1,
+                       "--capacity", capacity, "--seed", seed)
+            print("ok    " if done.returncode == 0 else "FAULT ", file, "seed", seed)
+            faults += done.returncode != 0
+    return faults
+
+
 def main():
     if not os.path.isdir(TRACES):
         print(f"no traces in {TRACES}")
@@ -44,6 +72,8 @@ def main():
                 and run("check", plan, path).returncode == 0
             print("ok    " if good else "FAULT ", name, json.dumps(report))
             faults += not good
+            if capacity is not None:
+                faults += check_seeds(path, capacity, folder)
     return 1 if faults else 0
 
 
