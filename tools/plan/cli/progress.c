@@ -119,8 +119,9 @@ void progress_start(void) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    showing = true;
+    pthread_mutex_lock(&lock); /* the thread waits for it */
     showing = pthread_create(&thread, NULL, run, NULL) == 0;
+    pthread_mutex_unlock(&lock);
 }
 
 void progress_stop(void) {
