@@ -251,11 +251,11 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
     bool over = false;
     for (uint32_t i = 0; i < SHORT_SEARCHES && !over; i++) {
         struct plan_of_search plan = next_wide(worker, part, goal, stepwise, i);
-        const bool learns = random_unit(random) < LEARNING && worker->searched == part;
+        const bool learns = random_unit(random) < LEARNING;
+        const uint32_t *blame = worker->searched == part ? search_blame(worker->search) : NULL;
         draw_worths(worker, arena->traits + part->part->from, n, random);
-        if (learns)
-            ranks_learn(worker->worth, boxes_of(arena, part), n, search_blame(worker->search),
-                        random_unit(random));
+        if (learns && blame)
+            ranks_learn(worker->worth, boxes_of(arena, part), n, blame, random_unit(random));
         plan.focus = choose_focus(worker, i, random);
         over = search(worker, arena, part, &plan) || worker->no_memory ||
                bfc_load_relaxed(worker->stop) /* only a hint */;

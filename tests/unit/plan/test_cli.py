@@ -151,6 +151,15 @@ class Solve(Case):
         self.assertIn("row 2 (line 3)", result.stderr)
         self.assertIn("2^63", result.stderr)
 
+    def test_sizes_too_fine_for_the_search(self):
+        """The search counts in 2^29 units at most; sizes without a common divisor need more."""
+        rows = read(self.generate("coarse.csv", "cut", 300, 5))
+        lines = [f"{i},{row['lower']},{row['upper']},{(int(row['size']) << 22) + i % 7}"
+                 for i, row in enumerate(rows)]
+        path = self.write("a.csv", "id,lower,upper,size\n" + "\n".join(lines) + "\n")
+        report, _ = self.solve(path, "--time-limit", 1, align=1)
+        self.assertLess(report["ratio"], 1.3)
+
     def test_capacity_that_cannot_be_met(self):
         path = self.write("a.csv", "id,lower,upper,size\na,0,2,512\nb,1,3,512\n")
         result = self.run_plan("solve", path, "-o", self.path("p"), "--capacity", 1023, status=3)
