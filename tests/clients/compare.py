@@ -5,7 +5,7 @@ is compared line by line, and natively it must say that something works.
 Their packages are installed by pip, pinned with hashes, into FOLDER; where they cannot be had the test
 is skipped (status 77).
 
-usage: compare.py CLIENT LIBRARY SIM FOLDER      CLIENT: numba, tinygrad, torch"""
+usage: compare.py CLIENT LIBRARY SIM FOLDER      CLIENT: numba, tinygrad, torch, jax"""
 
 import concurrent.futures
 import os
@@ -30,6 +30,10 @@ CLIENTS = {
         {}, {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
         {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
         {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}], "9 "),
+    "jax": ("jax", ["jax_steps.py"], [
+        {"XLA_PYTHON_CLIENT_ALLOCATOR": allocator, "JAX_PLATFORMS": "cuda",
+         "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}  # or it asks cuPTI, which refuses the stand-in
+        for allocator in ("default", "platform", "bfc", "cuda_async", "vmm")], "right 3"),
 }
 
 
@@ -78,7 +82,7 @@ def replace_runtimes(home, sim):
 def run(python, client, setting, mode, library, sim):
     """What a client prints, and its exit status."""
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith(("BFC_", "SIM_", "PYTORCH_", "NUMBA_", "LD_", "PYTHON"))}
+           if not name.startswith(("BFC_", "SIM_", "PYTORCH_", "NUMBA_", "LD_", "PYTHON", "JAX_", "XLA_"))}
     env.update(setting, LD_LIBRARY_PATH=sim, SIM_KERNELS="skip", SIM_MEMORY="2G", PYTHONHASHSEED="1")
     if mode:
         env.update(LD_PRELOAD=library, BFC_FREE=mode, BFC_LOG="off")
