@@ -20,11 +20,12 @@ MODES = ("", "sync", "lazy", "ordered")  # "": natively
 NUMBA = ("array_attr context_stack cuda_auto_context cuda_memory cuda_ndarray deallocations "
          "emm_plugins events host_alloc managed_alloc pinned profiler reset_device runtime "
          "select_device streams").split()
+NUMBA_MODULES = [*(f"cudadrv.test_{name}" for name in NUMBA), "cudapy.test_ipc"]
 
 # Of each client: its requirements, its command, the environments it runs in, and a line that
 # shows natively that it works.
 CLIENTS = {
-    "numba": ("short", ["numba_tests.py", *(f"test_{name}" for name in NUMBA)], [{}], "passes"),
+    "numba": ("short", ["numba_tests.py", *NUMBA_MODULES], [{}], "passes"),
     "tinygrad": ("short", ["tiny.py"], [{"DEV": "CUDA:PTX", "CACHELEVEL": "0"}], "1 ()"),
     "torch": ("long", ["torch_steps.py"], [
         {}, {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
