@@ -5,7 +5,7 @@ is compared line by line, and natively it must say that something works.
 Their packages are installed by pip, pinned with hashes, into FOLDER; where they cannot be had the test
 is skipped (status 77).
 
-usage: compare.py CLIENT LIBRARY SIM FOLDER      CLIENT: numba, tinygrad, torch"""
+usage: compare.py CLIENT LIBRARY SIM FOLDER      CLIENT: numba, tinygrad, torch, jax"""
 
 import concurrent.futures
 import os
@@ -20,16 +20,21 @@ MODES = ("", "sync", "lazy", "ordered")  # "": natively
 NUMBA = ("array_attr context_stack cuda_auto_context cuda_memory cuda_ndarray deallocations "
          "emm_plugins events host_alloc managed_alloc pinned profiler reset_device runtime "
          "select_device streams").split()
+NUMBA_MODULES = [*(f"cudadrv.test_{name}" for name in NUMBA), "cudapy.test_ipc"]
 
 # Of each client: its requirements, its command, the environments it runs in, and a line that
 # shows natively that it works.
 CLIENTS = {
-    "numba": ("short", ["numba_tests.py", *(f"test_{name}" for name in NUMBA)], [{}], "passes"),
+    "numba": ("short", ["numba_tests.py", *NUMBA_MODULES], [{}], "passes"),
     "tinygrad": ("short", ["tiny.py"], [{"DEV": "CUDA:PTX", "CACHELEVEL": "0"}], "1 ()"),
     "torch": ("long", ["torch_steps.py"], [
         {}, {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
         {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
         {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}], "9 "),
+    "jax": ("jax", ["jax_steps.py"], [
+        {"XLA_PYTHON_CLIENT_ALLOCATOR": allocator, "JAX_PLATFORMS": "cuda",
+         "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1"}  # or it asks cuPTI, which refuses the stand-in
+        for allocator in ("default", "platform", "bfc", "cuda_async", "vmm")], "right 3"),
 }
 
 
@@ -78,7 +83,7 @@ def replace_runtimes(home, sim):
 def run(python, client, setting, mode, library, sim):
     """What a client prints, and its exit status."""
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith(("BFC_", "SIM_", "PYTORCH_", "NUMBA_", "LD_", "PYTHON"))}
+           if not name.startswith(("BFC_", "SIM_", "PYTORCH_", "NUMBA_", "LD_", "PYTHON", "JAX_", "XLA_"))}
     env.update(setting, LD_LIBRARY_PATH=sim, SIM_KERNELS="skip", SIM_MEMORY="2G", PYTHONHASHSEED="1")
     if mode:
         env.update(LD_PRELOAD=library, BFC_FREE=mode, BFC_LOG="off")

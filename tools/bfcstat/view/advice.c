@@ -22,6 +22,12 @@ static bool outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
 
+/* JAX 0.10 maps memory for itself whatever it is told; 0.12 does so without this flag, which others
+ * refuse. */
+#define JAX_ADVICE                                                                                 \
+    "XLA_PYTHON_CLIENT_ALLOCATOR=platform, from 0.12 on with "                                     \
+    "XLA_FLAGS=--xla_gpu_experimental_vmm_disabled=true"
+
 /* Few but large allocations: the program probably caches memory itself. */
 static bool caches_for_itself(const struct bfc_job *job) {
     uint64_t allocations = bfc_job_pooled(job).allocations;
@@ -38,14 +44,12 @@ const char *coverage_advice(const struct bfc_job *job) {
     if (outweighs(job, BFC_BYPASS_VMM))
         return "little is pooled because the program maps memory for itself (cuMemCreate). "
                "PyTorch: "
-               "leave expandable_segments off; JAX: "
-               "XLA_PYTHON_CLIENT_ALLOCATOR=address (platform before 0.10)";
+               "leave expandable_segments off; JAX: " JAX_ADVICE;
     if (outweighs(job, BFC_BYPASS_ASYNC))
         return "little is pooled because the program takes stream-ordered memory "
                "(cudaMallocAsync), which comes from the driver's own pool. PyTorch: "
-               "PYTORCH_CUDA_ALLOC_CONF=backend:native with PYTORCH_NO_CUDA_MEMORY_CACHING=1; JAX: "
-               "XLA_PYTHON_CLIENT_ALLOCATOR=address (platform before 0.10); RMM: a "
-               "cuda_memory_resource";
+               "PYTORCH_CUDA_ALLOC_CONF=backend:native with PYTORCH_NO_CUDA_MEMORY_CACHING=1; "
+               "JAX: " JAX_ADVICE "; RMM: a cuda_memory_resource";
     if (outweighs(job, BFC_BYPASS_MANAGED))
         return "little is pooled because the program takes managed memory (cudaMallocManaged), "
                "which is never pooled";
@@ -54,9 +58,8 @@ const char *coverage_advice(const struct bfc_job *job) {
                "driver lays out for itself";
     if (caches_for_itself(job))
         return "allocations are few and large: the program's framework seems to cache for itself. "
-               "To let it use this pool instead: PyTorch: PYTORCH_NO_CUDA_MEMORY_CACHING=1; JAX: "
-               "XLA_PYTHON_CLIENT_ALLOCATOR=address (platform before 0.10); CuPy: "
-               "cupy.cuda.set_allocator(None); "
-               "RMM: a cuda_memory_resource";
+               "To let it use this pool instead: PyTorch: PYTORCH_NO_CUDA_MEMORY_CACHING=1; "
+               "JAX: " JAX_ADVICE
+               "; CuPy: cupy.cuda.set_allocator(None); RMM: a cuda_memory_resource";
     return NULL;
 }

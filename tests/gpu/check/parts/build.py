@@ -10,7 +10,7 @@ import sys
 from ..running import OutOfTime
 from ..session import at_once, sources
 from ..toolkit import ROOT
-from .clients import CLIENTS, FRAMEWORKS
+from .clients import CLIENTS, FRAMEWORKS, JAX_FLAGS
 
 
 def run(session):
@@ -85,9 +85,12 @@ def probe_framework(session, name):
 
 def probe_jax_flags(session):
     """A flag that JAX does not know ends the program."""
-    flags = CLIENTS["jax"].always
-    status, _, _ = session.run([sys.executable, "-c", "import jax; jax.devices()"], 90,
-                               JAX_PLATFORMS="cpu", **flags)
-    if status:
-        session.flags["jax"] = {}
-        session.surprise("build", "jax", "does not know " + flags["XLA_FLAGS"])
+    always = CLIENTS["jax"].always
+    for flags in JAX_FLAGS:
+        session.flags["jax"] = {**always, "XLA_FLAGS": flags}
+        status, _, _ = session.run([sys.executable, "-c", "import jax; jax.devices()"], 90,
+                                   JAX_PLATFORMS="cpu", **session.flags["jax"])
+        if status == 0:
+            return
+        session.surprise("build", "jax", "does not know all of " + flags)
+    session.flags["jax"] = {}
