@@ -38,7 +38,7 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
  */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)
-#define KEPT_TIMES 2
+#define KEPT_TIMES 1
 
 /* By section: of the turn, how often this process could have handed over and did not. */
 static struct {
