@@ -207,6 +207,18 @@ class LastResort(JobsTest):
                 later.until_waiting()
             waiter.go_on()
 
+    def test_a_job_that_begins_does_not_take_what_another_one_waits_for(self):
+        """Although it is free, and its pool is the first."""
+        holder = self.holder(160)
+        first = self.start("alloc", 200, "wait", BFC_WAIT="90")
+        first.until_waiting(1)
+        new = self.start("alloc", 60, BFC_WAIT="90")
+        new.until_waiting(2)
+        holder.go_on()
+        self.assertEqual(first.until_ready(), ["0"])
+        first.end()
+        self.assertEqual(new.results(), ["0"])
+
     def test_three_that_run_out_at_once(self):
         """One holds all they want; each gets its turn."""
         holder = self.holder(200)
