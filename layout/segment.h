@@ -180,7 +180,7 @@ struct bfc_waiter {
  */
 struct bfc_awaited {
     uint64_t until_ns; /* it holds until then; 0: nobody waits */
-    uint64_t turn_ns;  /* since when it is that waiter's turn */
+    uint64_t turn_ns;  /* when that waiter's turn came */
     uint64_t bytes;    /* asked for */
     /* That this job would have to give, if all others gave what they only cache: then the waiter
      * could be served. All ones: nothing. */

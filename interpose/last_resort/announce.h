@@ -12,7 +12,7 @@
 /* What is waited for on a device. */
 struct bfc_demand {
     uint64_t bytes;      /* 0: nothing any more */
-    uint64_t turn_ns;    /* since when it is that one's turn */
+    uint64_t turn_ns;    /* when that one's turn came */
     uint64_t free_bytes; /* on the device */
 };
 

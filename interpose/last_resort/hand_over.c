@@ -32,26 +32,21 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
 }
 
 /*
- * What is handed over is freed and allocated again, which costs far more than a hit: so this
- * process first works on with it for a while, however short its blocks live, and for some blocks,
- * however long they do, but not for both without end. docs/out-of-memory.md has what was measured.
+ * What is handed over is freed and allocated again, which costs far more than a hit: so in each
+ * turn this process first works on with it for a while, however short its blocks live, and for
+ * another block, however long that does; but not without end. docs/out-of-memory.md has what was
+ * measured.
  */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)
-#define KEPT_TIMES 2
 
-/* By section: of the turn, how often this process could have handed over and did not. */
-static struct {
-    uint64_t turn_ns; /* atomic */
-    unsigned times;   /* atomic */
-} kept[BFC_SEGMENT_POOLS];
+/* By section: the last turn in which this process could have handed over; atomic. */
+static uint64_t kept_in_turn[BFC_SEGMENT_POOLS];
 
 static bool keeps(unsigned section, const struct bfc_awaited *awaited) {
     uint64_t waited = bfc_subtract_saturating(bfc_kernel_now_ns(), awaited->turn_ns);
-    if (bfc_exchange_relaxed(&kept[section].turn_ns, awaited->turn_ns) != awaited->turn_ns)
-        bfc_store_relaxed(&kept[section].times, 0);
-    unsigned times = bfc_fetch_add_relaxed(&kept[section].times, 1);
-    return waited < KEPT_AT_MOST_NS && (waited < KEPT_AT_LEAST_NS || times < KEPT_TIMES);
+    bool first = bfc_exchange_relaxed(&kept_in_turn[section], awaited->turn_ns) != awaited->turn_ns;
+    return waited < KEPT_AT_MOST_NS && (waited < KEPT_AT_LEAST_NS || first);
 }
 
 static void hand_over_on(const struct bfc_arena *arena) {

@@ -53,7 +53,7 @@ struct wait {
      * pools had reserved when it last looked. */
     uint64_t asked_ns, free_bytes, reserved;
     struct bfc_turn turn;
-    uint64_t turn_ns; /* since when it is its turn; 0: it is not */
+    uint64_t turn_ns; /* when its turn came first; 0: it has not */
     bool announced;
     bool settled;  /* what pools have reserved was the same in its last two looks */
     bool aside;    /* BFC_LIMIT is in its way */
@@ -239,9 +239,7 @@ static void ask_driver(struct wait *wait, uint64_t now) {
 }
 
 static void note_turn(struct wait *wait, uint64_t now) {
-    if (!wait->turn.is_next)
-        wait->turn_ns = 0;
-    else if (!wait->turn_ns)
+    if (wait->turn.is_next && !wait->turn_ns)
         wait->turn_ns = now;
     bfc_store_relaxed(&wait->slot->position, wait->turn.position);
 }

@@ -13,8 +13,10 @@ LIBRARY, PROGRAM = sys.argv[1:3]
 
 
 def run(*arguments, **variables):
-    environment = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="1G", **variables)
-    return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+    """On a device of its own: jobs of other tests are not beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="1G", SIM_SHARE=f"{folder}/share", **variables)
+        return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=60)
 
 
 class Words(unittest.TestCase):
