@@ -80,6 +80,7 @@ class Containers(unittest.TestCase):
         series = samples(text, "in_use_bytes{")
         self.assertEqual(sorted(re.search(r'user="(\d+)"', line).group(1) for line in series), ["5001", "5002"])
         self.assertEqual(len({re.search(r'pid_namespace="(\d+)"', line).group(1) for line in series}), 2)
+        self.assertTrue(all('comm="train"' in line for line in series), series)  # the processes were found
         mine = json.loads(bfcstat("--json", here, wrapper=as_user(5001)).stdout)
         self.assertEqual([job["uid"] for job in mine["jobs"]], [5001])
         self.assertEqual(bfcstat("--prometheus", here, wrapper=as_user(5003)).returncode, 1)
