@@ -80,7 +80,7 @@ static bool is_sample(const char *line) {
             return false;
         if (quoted && *c == '\\' && !*++c)
             return false;
-        else if (*c == '"' && c[-1] != '\\')
+        else if (*c == '"')
             quoted = !quoted;
         else if (*c == ' ' && !quoted)
             end = c;
