@@ -78,8 +78,8 @@ static bool is_sample(const char *line) {
     for (const char *c = line; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 127)
             return false;
-        if (quoted && *c == '\\' && !*++c)
-            return false;
+        if (quoted && *c == '\\' && c[1])
+            c++; /* whatever it is */
         else if (*c == '"')
             quoted = !quoted;
         else if (*c == ' ' && !quoted)
