@@ -2,9 +2,11 @@
 #include "tools/bfcstat/bfcstat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/shared_folder.h"
 #include "tools/job/client.h"
@@ -12,25 +14,35 @@
 /* A segment that is being initialized is ready within microseconds; reading is tried this often. */
 #define YOUNG_TRIES 20
 
+/* Users whose segments find_figures counts apart. */
+#define MOST_USERS 1024u
+
 /* The longest wait for jobs' helper threads to bring their maps up to date. */
 #define REFRESH_MS 200
 
 /* --- looking --- */
 
-/* bfc_segment_read, or bfc_segment_read_figures. */
-typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
-                                          struct bfc_job *job, char *reason, size_t size);
+/* How segments are read: bfc_segment_read, or bfc_segment_read_figures; and how often a young one
+ * is tried, since an empty file of somebody's is young for ever. */
+struct manner {
+    enum bfc_read_result (*read)(int directory, const struct bfc_segment_name *name,
+                                 struct bfc_job *job, char *reason, size_t size);
+    int tries;
+};
+static const struct manner whole = {bfc_segment_read, YOUNG_TRIES};
+static const struct manner figures = {bfc_segment_read_figures, 1};
 
 /* A job that does not answer in time is shown as it last was. */
 static enum bfc_read_result read_refreshed(int directory, const struct bfc_segment_name *name,
-                                           struct bfc_patience *patience, read_segment *read,
-                                           struct bfc_job *job, char *reason, size_t size) {
+                                           struct bfc_patience *patience,
+                                           const struct manner *manner, struct bfc_job *job,
+                                           char *reason, size_t size) {
     enum bfc_read_result result = BFC_READ_YOUNG;
     bfc_segment_refresh(directory, name, patience, reason, size);
-    for (int tries = 0; tries < YOUNG_TRIES && result == BFC_READ_YOUNG; tries++) {
+    for (int tries = 0; tries < manner->tries && result == BFC_READ_YOUNG; tries++) {
         if (tries)
             bfc_nap(1000000);
-        result = read(directory, name, job, reason, size);
+        result = manner->read(directory, name, job, reason, size);
     }
     return result;
 }
@@ -38,15 +50,16 @@ static enum bfc_read_result read_refreshed(int directory, const struct bfc_segme
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size) {
     struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
-    return read_refreshed(directory, name, &patience, bfc_segment_read, job, reason, size);
+    return read_refreshed(directory, name, &patience, &whole, job, reason, size);
 }
 
 static void look_at(int directory, const struct bfc_segment_name *name,
-                    struct bfc_patience *patience, read_segment *read, struct findings *findings) {
+                    struct bfc_patience *patience, const struct manner *manner,
+                    struct findings *findings) {
     struct bfc_job *job = &findings->jobs[findings->job_count];
     char *reason = findings->refused[findings->refused_count];
     enum bfc_read_result result =
-        read_refreshed(directory, name, patience, read, job, reason, sizeof findings->refused[0]);
+        read_refreshed(directory, name, patience, manner, job, reason, sizeof findings->refused[0]);
     if (result == BFC_READ_ABSENT)
         return;
     if (bfc_segment_sweep(directory, name, result == BFC_READ_OK ? job : NULL)) {
@@ -60,55 +73,91 @@ static void look_at(int directory, const struct bfc_segment_name *name,
 
 /* Sends all requests before it waits for the first answer. */
 static void look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
-                        read_segment *read, struct findings *findings) {
+                        const struct manner *manner, struct findings *findings) {
     char reason[sizeof findings->refused[0]];
     for (size_t i = 0; i < count; i++)
         bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
     struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
     for (size_t i = 0; i < count; i++)
-        look_at(directory, &names[i], &patience, read, findings);
+        look_at(directory, &names[i], &patience, manner, findings);
 }
 
-/*
- * Keeps at most `each` names of one user, and `all` in all, so that no user's segments keep others'
- * from being read. Returns how many are kept.
- */
-static size_t keep_within(struct bfc_segment_name *names, size_t count, size_t each, size_t all) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count && kept < all; i++) {
-        size_t of_user = 0;
-        for (size_t k = 0; k < kept; k++)
-            of_user += names[k].uid == names[i].uid;
-        if (of_user < each)
-            names[kept++] = names[i];
-    }
-    return kept;
-}
-
-static bool find_within(int directory, size_t each, size_t all, read_segment *read,
-                        struct findings *findings) {
-    struct bfc_segment_name *names;
-    ssize_t listed = bfc_segment_list(directory, &names);
-    if (listed < 0)
-        return false;
-    size_t count = keep_within(names, (size_t)listed, each, all);
-    findings->left_out = (size_t)listed - count;
+static bool look_for(int directory, const struct bfc_segment_name *names, size_t count,
+                     const struct manner *manner, struct findings *findings) {
     findings->jobs = calloc(count + 1, sizeof *findings->jobs);
     findings->refused = calloc(count + 1, sizeof *findings->refused);
     findings->swept = calloc(count + 1, sizeof *findings->swept);
     bool enough = findings->jobs && findings->refused && findings->swept;
     if (enough)
-        look_at_all(directory, names, count, read, findings);
-    free(names);
+        look_at_all(directory, names, count, manner, findings);
     return enough;
 }
 
 bool find_jobs(int directory, struct findings *findings) {
-    return find_within(directory, SIZE_MAX, SIZE_MAX, bfc_segment_read, findings);
+    struct bfc_segment_name *names;
+    ssize_t listed = bfc_segment_list(directory, &names);
+    if (listed < 0)
+        return false;
+    bool enough = look_for(directory, names, (size_t)listed, &whole, findings);
+    free(names);
+    return enough;
+}
+
+/* --- within bounds --- */
+
+struct listing {
+    size_t each, all;
+    struct bfc_segment_name *names;
+    size_t count, left_out, impostors;
+    struct {
+        uint32_t uid;
+        size_t count;
+    } users[MOST_USERS];
+    size_t user_count;
+};
+
+/* False: the user, or all together, have as many as they may. */
+static bool count_for_user(struct listing *listing, uint32_t uid) {
+    size_t i = 0;
+    while (i < listing->user_count && listing->users[i].uid != uid)
+        i++;
+    if (i == MOST_USERS || listing->count == listing->all)
+        return false;
+    if (i == listing->user_count)
+        listing->users[listing->user_count++].uid = uid;
+    return listing->users[i].count++ < listing->each;
+}
+
+/* Anybody may give a file any name, so a name counts for the user whose file it is, or not at all.
+ */
+static bool list_name(void *context, int directory, const struct bfc_segment_name *name) {
+    struct listing *listing = context;
+    struct stat status;
+    if (fstatat(directory, name->text, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return true; /* it has gone */
+    if (status.st_uid != name->uid)
+        listing->impostors++;
+    else if (count_for_user(listing, name->uid))
+        listing->names[listing->count++] = *name;
+    else
+        listing->left_out++;
+    return true;
 }
 
 bool find_figures(int directory, size_t each, size_t all, struct findings *findings) {
-    return find_within(directory, each, all, bfc_segment_read_figures, findings);
+    struct listing *listing = calloc(1, sizeof *listing);
+    struct bfc_segment_name *names = calloc(all, sizeof *names);
+    bool good = false;
+    if (listing && names) {
+        *listing = (struct listing){.each = each, .all = all, .names = names};
+        good = bfc_segment_names_visit(directory, SIZE_MAX, list_name, listing) &&
+               look_for(directory, names, listing->count, &figures, findings);
+        findings->left_out = listing->left_out;
+        findings->impostors = listing->impostors;
+    }
+    free(names);
+    free(listing);
+    return good;
 }
 
 void free_findings(struct findings *findings) {

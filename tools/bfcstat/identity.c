@@ -144,39 +144,90 @@ static uint64_t start_of(const char *pid) {
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* The last number of the line that begins with `word`. */
+/* The last number of the line that begins with `word`, which has the line feed before it. */
 static long last_number(const char *status, const char *word) {
     const char *line = strstr(status, word);
-    const char *end = line ? line + strcspn(line, "\n") : NULL;
+    const char *end = line ? line + 1 + strcspn(line + 1, "\n") : NULL;
     while (line && end > line && isdigit((unsigned char)end[-1]))
         end--;
     return line ? strtol(end, NULL, 10) : -1;
 }
 
-/* Whether the process is the one that published the segment. */
-static bool is_process_of(const char *pid, const struct bfc_job *job) {
+/* The process that may have published a segment, as the last field of NSpid and stat tell. */
+struct process {
+    char pid[16]; /* here */
+    long inner;   /* in its own pid namespace */
+    long uids[3]; /* real, effective, saved */
+    uint64_t start;
+};
+
+static struct process read_process(const char *pid) {
+    struct process process = {.inner = -1};
     char status[4096];
+    snprintf(process.pid, sizeof process.pid, "%.15s", pid);
     read_process_file(pid, "status", status, sizeof status);
-    return last_number(status, "\nNSpid:") == job->header.pid &&
-           start_of(pid) == job->header.start_time;
+    const char *line = strstr(status, "\nUid:");
+    if (!line || sscanf(line, "\nUid: %ld %ld %ld", &process.uids[0], &process.uids[1],
+                        &process.uids[2]) != 3)
+        return process;
+    process.inner = last_number(status, "\nNSpid:");
+    process.start = start_of(pid);
+    return process;
+}
+
+/* Whether the process is the one that published the segment. What a segment says of itself, its
+ * author chose: the user, who owns the file, must be the process's. */
+static bool is_process_of(const struct process *process, const struct bfc_job *job) {
+    long uid = job->name.uid;
+    return process->inner == job->header.pid && process->start == job->header.start_time &&
+           (process->uids[0] == uid || process->uids[1] == uid || process->uids[2] == uid);
+}
+
+/* All processes, read once for all jobs of other pid namespaces that are not known yet, however
+ * many there are. */
+struct processes {
+    struct process *list;
+    size_t count;
+    bool read;
+};
+
+static void read_processes(struct processes *processes) {
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+    processes->read = true;
+    while (folder && (entry = readdir(folder))) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        if ((processes->count & (processes->count - 1)) == 0) { /* full at each power of two */
+            size_t capacity = processes->count ? processes->count * 2 : 1;
+            struct process *larger =
+                reallocarray(processes->list, capacity, sizeof *processes->list);
+            if (!larger)
+                break;
+            processes->list = larger;
+        }
+        processes->list[processes->count++] = read_process(entry->d_name);
+    }
+    if (folder)
+        closedir(folder);
 }
 
 /* Writes the pid by which this pid namespace knows the job; false: it does not. */
-static bool find_process(const struct bfc_job *job, char *pid, size_t size) {
+static bool find_process(const struct bfc_job *job, struct processes *processes, char *pid,
+                         size_t size) {
     snprintf(pid, size, "%" PRId32, job->header.pid);
-    if (job->header.pid_namespace == bfc_pid_namespace())
-        return start_of(pid) == job->header.start_time;
-    DIR *processes = opendir("/proc");
-    bool found = false;
-    const struct dirent *entry;
-    while (processes && !found && (entry = readdir(processes))) {
-        found = isdigit((unsigned char)entry->d_name[0]) && is_process_of(entry->d_name, job);
-        if (found)
-            snprintf(pid, size, "%.15s", entry->d_name);
+    if (job->header.pid_namespace == bfc_pid_namespace()) {
+        struct process process = read_process(pid);
+        return is_process_of(&process, job);
     }
-    if (processes)
-        closedir(processes);
-    return found;
+    if (!processes->read)
+        read_processes(processes);
+    for (size_t i = 0; i < processes->count; i++)
+        if (is_process_of(&processes->list[i], job)) {
+            snprintf(pid, size, "%s", processes->list[i].pid);
+            return true;
+        }
+    return false;
 }
 
 /* ---- a job ---- */
@@ -212,9 +263,10 @@ static void read_environment(const char *pid, struct job_identity *identity) {
     }
 }
 
-static void identify(const struct bfc_job *job, const char *logs, struct job_identity *identity) {
+static void identify(const struct bfc_job *job, const char *logs, struct processes *processes,
+                     struct job_identity *identity) {
     char pid[16], lines[8192];
-    bool known = find_process(job, pid, sizeof pid);
+    bool known = find_process(job, processes, pid, sizeof pid);
     name_program(job, known ? pid : NULL, identity);
     name_user(job->name.uid, identity);
     if (!known)
@@ -265,6 +317,7 @@ bool identify_jobs(struct identities *identities, const char *logs, struct findi
     if (!larger)
         return false;
     identities->known = larger;
+    struct processes processes = {0};
     findings->identities = calloc(findings->job_count + 1, sizeof *findings->identities);
     for (size_t i = 0; findings->identities && i < findings->job_count; i++) {
         const struct known_identity *known = find_known(identities, &findings->jobs[i]);
@@ -272,10 +325,11 @@ bool identify_jobs(struct identities *identities, const char *logs, struct findi
             findings->identities[i] = known->identity;
             continue;
         }
-        identify(&findings->jobs[i], logs, &findings->identities[i]);
+        identify(&findings->jobs[i], logs, &processes, &findings->identities[i]);
         add_known(identities, &findings->jobs[i], &findings->identities[i]);
     }
     forget_unseen(identities);
+    free(processes.list);
     return findings->identities;
 }
 

@@ -25,6 +25,8 @@
  */
 #define NAP_NS 50000
 #define PATIENCE_NS (50 * 1000 * 1000)
+/* Of figures, since a user may have many segments that are always in mid-write. */
+#define FIGURES_PATIENCE_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
                    sizeof(struct bfc_segment_pool) % 8 == 0 && BFC_SEGMENT_POOLS <= 32,
@@ -210,7 +212,8 @@ static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, ch
         return result;
     job->state = find_state(&job->header);
     uint64_t now = bfc_now_ns();
-    struct bfc_patience time = bfc_patience_until(now + PATIENCE_NS, now, NAP_NS);
+    uint64_t until = now + (reading->figures ? FIGURES_PATIENCE_NS : PATIENCE_NS);
+    struct bfc_patience time = bfc_patience_until(until, now, NAP_NS);
     struct bfc_patience *patience = job->state == BFC_JOB_ENDED ? NULL : &time;
     result = copy_pools(look, base, patience, job);
     if (reading->figures)

@@ -70,12 +70,62 @@ static void fail(const char *what) {
     abort();
 }
 
+/* A sample: a name, labels whose quotes pair, a number, and no control character. */
+static bool is_sample(const char *line) {
+    bool quoted = false;
+    size_t length = strlen(line);
+    const char *end = line;
+    for (const char *c = line; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 127)
+            return false;
+        if (quoted && *c == '\\' && c[1])
+            c++; /* whatever it is */
+        else if (*c == '"')
+            quoted = !quoted;
+        else if (*c == ' ' && !quoted)
+            end = c;
+    }
+    char *behind;
+    strtod(end, &behind);
+    return !quoted && end > line && behind == line + length && !strncmp(line, "bfcpreload_", 11);
+}
+
+static void check_metrics(char *text) {
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;)
+        if (line[0] != '#' && !is_sample(line))
+            fail(line);
+}
+
+static void show_metrics(const struct findings *findings) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream || !show_jobs_metrics(findings, METRICS_OPEN, stream) || fclose(stream) != 0)
+        fail("no memory");
+    check_metrics(text);
+    free(text);
+}
+
 static void show(const struct bfc_job *job, FILE *sink) {
-    struct findings findings = {.jobs = (struct bfc_job *)job, .job_count = 1};
+    struct job_identity identity = {.comm = "odd\"\\\n", .user = "0"};
+    struct findings findings = {
+        .jobs = (struct bfc_job *)job, .job_count = 1, .identities = &identity};
+    show_metrics(&findings);
     show_job_text(job, sink);
     show_job_json(job, sink);
     show_jobs_text(&findings, 80, sink);
     show_jobs_json(&findings, sink);
+}
+
+/* What the exporter reads is what everybody does. */
+static void read_figures(int directory, const struct bfc_segment_name *name,
+                         const struct bfc_job *read) {
+    static struct bfc_job job;
+    char reason[256];
+    memset(&job, 0, sizeof job);
+    if (bfc_segment_read_figures(directory, name, &job, reason, sizeof reason) != BFC_READ_OK ||
+        memcmp(&job.header, &read->header, sizeof job.header) != 0)
+        fail("figures are not what is read in full");
 }
 
 static int round_once(int directory, const struct bfc_segment_name *name, FILE *sink) {
@@ -96,6 +146,7 @@ static int round_once(int directory, const struct bfc_segment_name *name, FILE *
     close(file);
     if (bfc_segment_read(directory, name, &job, reason, sizeof reason) == BFC_READ_OK) {
         show(&job, sink);
+        read_figures(directory, name, &job);
         return 1;
     }
     if (!*reason || strchr(reason, '\n'))

@@ -15,10 +15,11 @@ static uint64_t pid_namespace(void) {
     return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-static uint64_t start_time(void) {
-    char text[1024] = "";
+uint64_t test_segment_start_of(int pid) {
+    char text[1024] = "", path[64];
     unsigned long long start = 0;
-    FILE *file = fopen("/proc/self/stat", "re");
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
     if (!file)
         return 0;
     if (fgets(text, sizeof text, file)) {
@@ -147,7 +148,7 @@ void test_segment_fill(union test_segment *segment) {
     header->pid = getpid();
     header->uid = getuid();
     header->pid_namespace = pid_namespace();
-    header->start_time = start_time();
+    header->start_time = test_segment_start_of(getpid());
     header->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     strcpy(header->command, "made-up --job");
     strcpy(header->library, "0.0.test");

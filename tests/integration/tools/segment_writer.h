@@ -28,6 +28,9 @@ union test_segment {
 /* Fills `segment` for this process; liveness by pid alone (owner is 0). */
 void test_segment_fill(union test_segment *segment);
 
+/* When a process started, in the kernel's ticks, as a header has it; 0: there is none. */
+uint64_t test_segment_start_of(int pid);
+
 /* Its name, without the slash; `size` of 64 suffices. */
 void test_segment_name(const union test_segment *segment, char *text, size_t size);
 

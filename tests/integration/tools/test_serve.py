@@ -15,7 +15,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
-BFCSTAT, FAKE_JOB = os.environ["BFCSTAT"], os.environ["FAKE_JOB"]
+BFCSTAT, FAKE_JOB, HOSTILE_JOBS = (os.environ[name] for name in ("BFCSTAT", "FAKE_JOB", "HOSTILE_JOBS"))
 PACKAGING = os.path.join(os.environ["BUILD_ROOT"], "packaging")
 UNIT, DASHBOARD = (os.path.join(PACKAGING, name) for name in ("bfcstat.service", "dashboard.json"))
 ALERTS = os.path.join(os.environ["SOURCE_ROOT"], "packaging", "alerts.yml")
@@ -67,9 +67,9 @@ class Serve(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="bfcstat-serve-")
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def job(self):
+    def job(self, **more):
         job = subprocess.Popen([FAKE_JOB, self.folder, "--owner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True)
+                               text=True, **more)
         job.stdout.readline()
         self.addCleanup(lambda: (job.stdin.close(), job.wait(), job.stdout.close()))
         return job
@@ -204,6 +204,30 @@ class Serve(unittest.TestCase):
                                 "--ambient-caps=-all,+dac_read_search")
         found = samples(capable.get()[1])
         self.assertEqual((found["bfcpreload_jobs"], found["bfcpreload_unreadable_jobs"]), ("1", "0"))
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root, to be other users")
+    def test_a_hostile_user(self):
+        """His files neither hide nor change another's job, nor take its name, nor stop the exporter."""
+        os.chmod(self.folder, 0o1777)
+        attack = subprocess.Popen([HOSTILE_JOBS, self.folder, "5002", str(os.getpid())], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True, user=5001, group=5001)
+        attack.stdout.readline()
+        self.addCleanup(lambda: (attack.stdin.close(), attack.wait(), attack.stdout.close()))
+        victim = self.job(user=5002, group=5002)
+        capable = self.exporter("localhost:0", "setpriv", "--reuid=5003", "--regid=5003", "--clear-groups",
+                                "--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search",
+                                "--bounding-set=-all,+dac_read_search")
+        with open("/proc/self/comm", encoding="utf-8") as file:
+            own_name = file.read().strip()
+        for _ in range(3):
+            found = samples(capable.get()[1])
+            mine = [v for name, v in found.items() if name.startswith(f'bfcpreload_in_use_bytes{{pid="{victim.pid}",')]
+            self.assertEqual(mine, ["62914560"])
+            self.assertEqual(found["bfcpreload_impostor_segments"], "2000")
+            self.assertGreater(int(found["bfcpreload_left_out_jobs"]), 100)
+            self.assertFalse([name for name in found if 'user="5001"' in name and f'comm="{own_name}"' in name])
+            time.sleep(1.1)  # an answer is good for a second
+        self.assertLess(len(os.listdir(f"/proc/{capable.process.pid}/fd")), 30)
 
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
     def test_promtool(self):

@@ -431,6 +431,8 @@ static void put_machine(const struct metrics *metrics) {
                findings->refused_count);
     put_single(metrics, "left_out_jobs", "Jobs beyond the bound on their number.",
                findings->left_out);
+    put_single(metrics, "impostor_segments", "Files that are named as another user's job.",
+               findings->impostors);
 }
 
 static void put_all(const struct metrics *metrics) {
