@@ -1,8 +1,8 @@
 /* An NVTX injection: says at exit which of its calls came, and gives out ids and handles of its
  * own. */
+#include <nvtx3/nvToolsExt.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <nvtx3/nvToolsExt.h>
 
 static int pushed, popped, started, ended, strings, domains;
 
