@@ -217,6 +217,20 @@ class Views(unittest.TestCase):
             left = [n for n in os.listdir("/dev/shm") if n.startswith("bfcpreload-who.")]
         self.assertFalse([n for n in left if n.endswith(f".{job.pid}")])
 
+    def test_killed(self):
+        """An answer that nobody took goes with the segment of its process."""
+        with Job(HOLDER, "plain") as job:
+            job.process.kill()
+            job.process.wait()
+            segments = [n for n in os.listdir("/dev/shm") if n.endswith(f".{job.pid}")]
+            answer = segments[0].replace("bfcpreload.", "bfcpreload-who.")
+            self.assertEqual((len(segments), answer[:15]), (1, "bfcpreload-who."))
+            with open(f"/dev/shm/{answer}", "wb"):
+                pass
+            bfcstat()
+            self.assertFalse([n for n in os.listdir("/dev/shm") if n.endswith(f".{job.pid}")])
+            job.process.returncode = 0
+
     def test_wrong_options(self):
         for options in (["--sites=x", "1"], ["--diff=0", "1"], []):
             run = subprocess.run([BFCSTAT, "who", *options], stderr=subprocess.DEVNULL, check=False)
