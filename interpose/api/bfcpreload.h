@@ -102,8 +102,8 @@ BFCPRELOAD_FUNCTION int bfc_group_end(void);
 
 /*
  * From interface 2 on. What this thread allocates until the matching bfc_tag_pop is tagged `name`,
- * below the tags that it has already; bfcstat who --by=tag sums up by tag. The first 63 bytes count,
- * which are copied. Push returns how many tags the thread had.
+ * below the tags that it has already; bfcstat who --by=tag sums up by tag. The first 63 bytes
+ * count, which are copied. Push returns how many tags the thread had.
  */
 BFCPRELOAD_FUNCTION int bfc_tag_push(const char *name);
 BFCPRELOAD_FUNCTION int bfc_tag_pop(void);
