@@ -14,7 +14,7 @@ uint64_t bfc_kernel_now_ns(void) {
 }
 
 void bfc_nap(long ns) {
-    struct timespec left = {.tv_nsec = ns};
+    struct timespec left = bfc_timespec((uint64_t)ns);
     int reason = errno, cancel = bfc_cancel_disable();
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;

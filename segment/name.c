@@ -11,6 +11,7 @@
 
 #include "base/open.h"
 #include "base/shared_folder.h"
+#include "layout/who.h"
 
 struct bfc_segment_name bfc_segment_name_of(uint32_t uid, uint64_t pid_namespace, int32_t pid) {
     struct bfc_segment_name name = {.uid = uid, .pid_namespace = pid_namespace, .pid = pid};
@@ -71,8 +72,16 @@ bool bfc_pid_is_stopped(int32_t pid) {
     return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }
 
-bool bfc_segment_remove(int directory, const struct bfc_segment_name *name) {
+static bool remove_own(int directory, const char *file) {
     struct stat status;
-    return bfc_file_status_at(directory, name->text, &status) && S_ISREG(status.st_mode) &&
-           status.st_uid == geteuid() && unlinkat(directory, name->text, 0) == 0;
+    return bfc_file_status_at(directory, file, &status) && S_ISREG(status.st_mode) &&
+           status.st_uid == geteuid() && unlinkat(directory, file, 0) == 0;
+}
+
+bool bfc_segment_remove(int directory, const struct bfc_segment_name *name) {
+    char answer[BFC_SEGMENT_NAME_MAX + 16];
+    snprintf(answer, sizeof answer, BFC_WHO_NAME_FORMAT, name->uid,
+             (unsigned long)name->pid_namespace, name->pid);
+    remove_own(directory, answer);
+    return remove_own(directory, name->text);
 }

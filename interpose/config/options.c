@@ -170,6 +170,11 @@ const struct bfc_option bfc_option_table[] = {
      "saved, and peaks. leaks: also what was not freed, and which frees were invalid, with call "
      "stacks; each allocation and free takes its stack then.",
      NULL},
+    {"BFC_LEAK_EXIT", BFC_OPTION_NUMBER, "0", NULL, 0, 255, AT(leak_exit),
+     "With BFC_SUMMARY=leaks: the exit status of a process that comes to its normal end with "
+     "blocks "
+     "that are not freed. At 0 its exit status is always its own.",
+     NULL},
     {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
      "At 1 a malformed or unknown variable makes every allocation fail; at 0 it is "
      "reported and its default is used.",

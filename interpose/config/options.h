@@ -60,6 +60,7 @@ struct bfc_options {
     int log;    /* enum bfc_log_level */
     bool strict;
     int summary; /* enum bfc_summary */
+    double leak_exit;
     char only[256];
     char not_in[256];
 };

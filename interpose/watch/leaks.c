@@ -136,3 +136,15 @@ void bfc_leaks_tell(void) {
     }
     bfc_message_end(message);
 }
+
+bool bfc_leaks_exist(void) {
+    struct bfc_who_header header;
+    bool exist = false;
+    if (!bfc_who_bring_up_to_date(&header))
+        return false;
+    pool_lock(&bfc_who_lock);
+    for (size_t i = 0; i < bfc_sites.site_count && !exist; i++)
+        exist = bfc_sites.sites[i].live_samples != 0;
+    pool_unlock(&bfc_who_lock);
+    return exist;
+}

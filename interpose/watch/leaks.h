@@ -2,7 +2,12 @@
 #ifndef BFC_INTERPOSE_LEAKS_H
 #define BFC_INTERPOSE_LEAKS_H
 
+#include <stdbool.h>
+
 /* Writes it to standard error. Once, at the end. */
 void bfc_leaks_tell(void);
+
+/* Whether any block is still in use. */
+bool bfc_leaks_exist(void);
 
 #endif

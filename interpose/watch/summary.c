@@ -3,12 +3,14 @@
  * is none.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
+#include "interpose/host/c_library.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/fragmentation.h"
 #include "interpose/watch/leaks.h"
@@ -104,10 +106,30 @@ static void add_pools(struct bfc_message *message) {
     }
 }
 
-__attribute__((destructor)) static void summarize(void) {
-    const struct bfc_process *process = bfc_process_if_made();
-    if (!process || !process->options.summary || process->options.log < BFC_LOG_ERROR)
-        return;
+/* ---- the exit status ---- */
+
+static void *c_exit; /* the C library's */
+
+/* Called in exit, it goes on where that was, with another status. */
+static void exit_again(void *status) {
+    void (*again)(int);
+    *(void **)&again = c_exit;
+    again((int)(intptr_t)status);
+}
+
+/* Destructors of other libraries are still to run. What is registered now is called after them all;
+ * then only the streams are left to be flushed. */
+static void exit_with(int status) {
+    int (*at_exit)(void (*)(void *), void *, void *);
+    c_exit = bfc_c_function("exit");
+    *(void **)&at_exit = bfc_c_function("__cxa_atexit");
+    if (c_exit && at_exit)
+        at_exit(exit_again, (void *)(intptr_t)status, NULL);
+}
+
+/* ---- at the end ---- */
+
+static void tell(const struct bfc_process *process) {
     struct bfc_message *message = bfc_message_begin(MESSAGE);
     if (!message)
         return;
@@ -119,4 +141,15 @@ __attribute__((destructor)) static void summarize(void) {
     bfc_message_end(message);
     if (process->options.summary == BFC_SUMMARY_LEAKS)
         bfc_leaks_tell();
+}
+
+__attribute__((destructor)) static void summarize(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !process->options.summary)
+        return;
+    if (process->options.log >= BFC_LOG_ERROR)
+        tell(process);
+    int status = (int)process->options.leak_exit;
+    if (status && process->options.summary == BFC_SUMMARY_LEAKS && bfc_leaks_exist())
+        exit_with(status);
 }

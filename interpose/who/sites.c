@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/compiler.h"
 #include "interpose/host/scratch.h"
 #include "interpose/stacks/objects.h"
 #include "interpose/stacks/unwind_table.h"
@@ -33,18 +35,37 @@ struct bfc_sites bfc_sites;
 static uint64_t loaded, unloaded; /* as dl_iterate_phdr counts objects */
 static uint32_t generation;       /* rises when they change */
 
+struct pool_lock bfc_who_lock;
+
+/* Threads that had the lock are not in the child. */
+static void in_child(void) {
+    bfc_who_lock = (struct pool_lock){0};
+}
+
 /* Site 0 and text 0 are those of nothing. */
-bool bfc_sites_begin(void) {
+static void begin(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
-        return false;
+        return;
+    bfc_objects_begin(in_child);
     bfc_sites = (struct bfc_sites){.sites = tables->sites,
                                    .frames = tables->frames,
                                    .objects = tables->objects,
                                    .texts = tables->texts,
                                    .site_count = 1,
                                    .text_bytes = 1};
-    return true;
+}
+
+bool bfc_sites_begin(void) {
+    static uint32_t begun; /* atomic */
+    if (UNLIKELY(!bfc_load_acquire(&begun))) {
+        pool_lock(&bfc_who_lock);
+        if (!begun)
+            begin();
+        bfc_store_release(&begun, 1);
+        pool_unlock(&bfc_who_lock);
+    }
+    return tables;
 }
 
 /* ---- texts ---- */
@@ -104,11 +125,6 @@ static void list_object(const struct bfc_who_object *object) {
     tables->seen[i] = generation;
 }
 
-struct listing {
-    struct pool_lock *lock;
-    bool locked;
-};
-
 /* The first object tells whether there is anything new. */
 static bool have_changed(const struct dl_phdr_info *info) {
     if (info->dlpi_adds == loaded && info->dlpi_subs == unloaded)
@@ -122,12 +138,12 @@ static bool have_changed(const struct dl_phdr_info *info) {
 }
 
 static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
-    struct listing *listing = context;
+    bool *locked = context;
     uint64_t end = 0;
     (void)size;
-    if (!listing->locked) {
-        pool_lock(listing->lock);
-        listing->locked = true;
+    if (!*locked) {
+        pool_lock(&bfc_who_lock);
+        *locked = true;
         if (!have_changed(info))
             return 1;
     }
@@ -143,11 +159,11 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
     return 0;
 }
 
-void bfc_sites_list_objects(struct pool_lock *lock) {
-    struct listing listing = {.lock = lock};
-    bfc_objects_visit(visit_object, &listing);
-    if (listing.locked)
-        pool_unlock(lock);
+void bfc_sites_list_objects(void) {
+    bool locked = false;
+    bfc_objects_visit(visit_object, &locked);
+    if (locked)
+        pool_unlock(&bfc_who_lock);
 }
 
 /* ---- sites ---- */

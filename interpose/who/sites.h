@@ -4,8 +4,7 @@
  * A site is known by a hash of its stack (64 bits: two stacks are taken for one with a chance below
  * 2^-30 at most). Its frames are kept as object and place when it is first seen, so that a library
  * may be unloaded later. All tables have a bound, are reserved when the first stack comes, and take
- * memory as they fill; what no longer fits goes to one site without frames. Not thread-safe: the
- * caller locks.
+ * memory as they fill; what no longer fits goes to one site without frames.
  */
 #ifndef BFC_INTERPOSE_SITES_H
 #define BFC_INTERPOSE_SITES_H
@@ -38,7 +37,11 @@ struct bfc_sites {
 };
 extern struct bfc_sites bfc_sites;
 
-/* Reserves the tables. False: the host has no memory. */
+/* Of the sites, and of all that counts by site: held in every call below but where it says so.
+ * Taken before a pool's and after the loader's, never otherwise. */
+extern struct pool_lock bfc_who_lock;
+
+/* Reserves the tables, once a process; without the lock. False: the host has no memory. */
 bool bfc_sites_begin(void);
 
 /* The text's offset; the empty text's where there is no room. */
@@ -50,9 +53,9 @@ uint32_t bfc_sites_tag(const char *text);
 /* The stack's site; 0: it has none yet. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);
 
-/* Brings the table of objects up to date. Takes `lock`, the caller's, inside the loader's, which
- * other threads may hold when they take it: so not with the lock held. */
-void bfc_sites_list_objects(struct pool_lock *lock);
+/* Brings the table of objects up to date; without the lock, since other threads may hold the
+ * loader's when they take it. */
+void bfc_sites_list_objects(void);
 
 /* Its site, which is new unless another thread was faster; 0: there is no room. */
 uint32_t bfc_sites_add(const struct bfc_stack *stack);

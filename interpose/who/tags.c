@@ -7,8 +7,6 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/who/sites.h"
-#include "interpose/who/take_stack.h"
-#include "interpose/who/who.h"
 
 enum { LEVELS = 24, NAME_BYTES = 64, TEXT_BYTES = 512, OPEN = 1024, PROBES = 16 };
 
@@ -72,7 +70,7 @@ static bool add_level(uint64_t domain, uint64_t range, uint32_t name) {
 
 uint32_t bfc_tags_name(const char *name) {
     char kept[NAME_BYTES];
-    if (!name || !bfc_who_begin())
+    if (!name || !bfc_sites_begin())
         return 0;
     size_t length = strnlen(name, sizeof kept - 1);
     memcpy(kept, name, length);

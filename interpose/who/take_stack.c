@@ -5,8 +5,6 @@
 #include "interpose/stacks/walk.h"
 #include "interpose/who/tags.h"
 
-struct pool_lock bfc_who_lock;
-
 static bool add_python_frame(void *context, const char *function, const char *file, int line) {
     struct bfc_stack *stack = context;
     pool_lock(&bfc_who_lock);
@@ -28,7 +26,7 @@ uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack) {
     if (site)
         return site;
     pool_unlock(&bfc_who_lock);
-    bfc_sites_list_objects(&bfc_who_lock);
+    bfc_sites_list_objects();
     pool_lock(&bfc_who_lock);
     return bfc_sites_add(stack);
 }

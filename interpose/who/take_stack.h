@@ -3,10 +3,6 @@
 #define BFC_INTERPOSE_TAKE_STACK_H
 
 #include "interpose/who/sites.h"
-#include "pool/structures/lock.h"
-
-/* Of the sites and of all that counts by site; taken before a pool's, never after. */
-extern struct pool_lock bfc_who_lock;
 
 /* Without the lock, which it takes for the texts of Python's functions. The tables must be there.
  */

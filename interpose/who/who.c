@@ -9,7 +9,6 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
-#include "interpose/stacks/objects.h"
 #include "interpose/who/file.h"
 #include "interpose/who/poisson.h"
 #include "interpose/who/take_stack.h"
@@ -142,24 +141,16 @@ static void add_sample(const struct sample *sample) {
 
 /* ---- one sample ---- */
 
-/* Threads that had the lock are not in the child. */
-static void in_child(void) {
-    bfc_who_lock = (struct pool_lock){0};
-}
-
-bool bfc_who_begin(void) {
-    if (LIKELY(bfc_load_acquire(&state) == BEGUN))
-        return true;
+/* Once a process. */
+static bool begin(void) {
+    bool there = bfc_sites_begin();
     pool_lock(&bfc_who_lock);
     if (state == NOT_BEGUN) {
-        samples = bfc_scratch_begin(SAMPLES * sizeof *samples);
-        bool there = samples && bfc_sites_begin();
-        if (there)
-            bfc_objects_begin(in_child);
-        bfc_store_release(&state, there ? BEGUN : UNAVAILABLE);
+        samples = there ? bfc_scratch_begin(SAMPLES * sizeof *samples) : NULL;
+        bfc_store_release(&state, samples ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
-    return bfc_load_acquire(&state) == BEGUN;
+    return samples;
 }
 
 static int wanted_stacks(void) {
@@ -213,7 +204,8 @@ static bool is_sample(int stacks, size_t bytes) {
 NOINLINE void bfc_who_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes) {
     int stacks = wanted_stacks(), reason = errno;
     bfc_who_left = NEVER;
-    if (stacks != BFC_STACKS_OFF && bfc_who_begin() && is_sample(stacks, bytes)) {
+    if (stacks != BFC_STACKS_OFF && (bfc_load_acquire(&state) == BEGUN || begin()) &&
+        is_sample(stacks, bytes)) {
         uint64_t interval = stacks == BFC_STACKS_ALL ? 0 : pace.interval;
         bfc_who_left = NEVER;
         take_sample(arena, pointer, bytes, bfc_poisson_weight(bytes, interval));

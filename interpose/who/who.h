@@ -27,9 +27,6 @@ static ALWAYS_INLINE void bfc_who_allocated(const struct bfc_arena *arena, CUdev
         bfc_who_sample(arena, pointer, bytes);
 }
 
-/* Reserves the tables, once a process. False: the host has no memory. */
-bool bfc_who_begin(void);
-
 /* Sets what the sites hold now (interpose/who/sites.h), and what the header tells of samples;
  * false: none was ever taken. */
 bool bfc_who_bring_up_to_date(struct bfc_who_header *header);

@@ -21,7 +21,7 @@ from typing import Iterator, List, Optional, Union
 from bfcpreload.installed import library, tool
 
 __all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "is_loaded", "library", "record",
-           "snapshot", "stats", "tool", "trim", "who"]
+           "snapshot", "stats", "tag", "tool", "trim", "who"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -237,17 +237,18 @@ class Frame:
 
 @dataclass(frozen=True)
 class Holder:
-    """A library, or with frames a call stack, and what it holds; estimates unless the error is 0.
+    """A library, a tag, or with frames a call stack, and what it holds; estimates unless the error is 0.
 
     Of two moments: the change between them."""
 
-    library: str
+    library: str  # of a tag: ""
     bytes: int
     bytes_error: int  # standard error
     blocks: int
     allocated_bytes: int
     allocated_blocks: int
     samples: int
+    tag: str = ""  # of a library: ""
     frames: tuple = ()  # of Frame, innermost first
 
 
@@ -261,6 +262,7 @@ class Who:
     bytes_error: int
     libraries: List[Holder]
     sites: List[Holder]
+    tags: List[Holder]
     seconds: Optional[float] = None  # between two moments
 
     def _repr_html_(self) -> str:
@@ -275,12 +277,12 @@ class Who:
 
 def _holder(answer: dict) -> Holder:
     frames = tuple(Frame(**frame) for frame in answer.get("frames", ()))
-    return Holder(**{name: answer[name] for name in (f.name for f in fields(Holder))
-                     if name != "frames"}, frames=frames)
+    figures = {f.name: answer[f.name] for f in fields(Holder) if f.name not in ("library", "tag", "frames")}
+    return Holder(library=answer.get("library", ""), tag=answer.get("tag", ""), frames=frames, **figures)
 
 
 def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
-    """Who holds the memory, by library and by call stack, most first.
+    """Who holds the memory, by library, by tag and by call stack, most first.
 
     With `seconds`: what changes in that time. BFC_STACKS says how exact it is."""
     if pid is None:
@@ -290,7 +292,25 @@ def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
     return Who(pid=answer["pid"], stacks=answer["stacks"], bytes=answer["all"]["bytes"],
                bytes_error=answer["all"]["bytes_error"], seconds=answer.get("seconds"),
                libraries=[_holder(one) for one in answer["libraries"]],
+               tags=[_holder(one) for one in answer["tags"]],
                sites=[_holder(one) for one in answer["sites"]])
+
+
+# ---- tags ----
+
+
+@contextmanager
+def tag(name: str) -> Iterator[None]:
+    """Tags what this thread allocates while the body runs; nothing where the library is not loaded."""
+    loaded = ctypes.CDLL(None)
+    tagged = hasattr(loaded, "bfc_tag_push")
+    if tagged:
+        loaded.bfc_tag_push(name.encode())
+    try:
+        yield
+    finally:
+        if tagged:
+            loaded.bfc_tag_pop()
 
 
 # ---- recording ----

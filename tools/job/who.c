@@ -106,9 +106,18 @@ static bool frames_are_sound(const struct bfc_who *who, const struct bfc_who_sit
     return true;
 }
 
+/* Below 2^60: sums of them can be printed. */
+static bool figures_are_sound(const struct bfc_who_site *site) {
+    const double figures[] = {site->blocks, site->bytes, site->live_blocks, site->live_bytes};
+    bool sound = site->live_variance >= 0 && site->live_variance < 0x1p120;
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        sound = sound && figures[i] >= 0 && figures[i] < 0x1p60;
+    return sound;
+}
+
 static bool is_sound(const struct bfc_who *who) {
     for (uint64_t i = 0; i < who->header.sites; i++)
-        if (!frames_are_sound(who, &who->sites[i]))
+        if (!frames_are_sound(who, &who->sites[i]) || !figures_are_sound(&who->sites[i]))
             return false;
     for (uint64_t i = 0; i < who->header.objects; i++)
         if (who->objects[i].path >= who->header.texts)
@@ -153,7 +162,7 @@ static bool take_answer(int directory, const struct bfc_segment_name *name, stru
     if (file < 0 && errno == ENOENT)
         snprintf(
             reason, size,
-            "process %d has taken no stacks: it needs BFC_STACKS=sample or all, and an allocation",
+            "process %d has taken no stacks: BFC_STACKS=off, or it has allocated too little so far",
             name->pid);
     else if (!good)
         snprintf(reason, size, "%s: %s", path, file < 0 ? strerror(errno) : "damaged");

@@ -227,15 +227,68 @@ static void signals(void) {
     setitimer(ITIMER_REAL, &never, NULL);
 }
 
+/* ---- ends: what runs at one must run whatever becomes of the exit status ---- */
+
+static void at_exit(void) {
+    puts("at exit");
+}
+
+/* Frees what the scene has not, if it is told to. */
+static CUdeviceptr to_free;
+
+static void free_it(void) {
+    if (to_free)
+        cuMemFree(to_free);
+}
+
+static void end(void) {
+    puts("ready");
+    if (!dlopen(getenv("PLUGIN"), RTLD_NOW)) /* it has a destructor */
+        exit(1);
+    setenv("AT_END", "destructor", 1);
+    atexit(at_exit);
+    exit(3);
+}
+
+static void ends_leaking(void) {
+    site_leak();
+    end();
+}
+
+static void ends_clean(void) {
+    to_free = allocate(MIB);
+    atexit(free_it);
+    end();
+}
+
+static void ends_at_once(void) {
+    site_leak();
+    _exit(4);
+}
+
+static void ends_by_signal(void) {
+    site_leak();
+    abort();
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } scenes[] = {
-    {"plain", plain},         {"deep", deep},
-    {"threads", threads},     {"alternate", alternate},
-    {"coroutine", coroutine}, {"forked", forked},
-    {"unloaded", unloaded},   {"generated", generated},
-    {"signals", signals},     {"freed_twice", freed_twice},
+    {"plain", plain},
+    {"deep", deep},
+    {"threads", threads},
+    {"alternate", alternate},
+    {"coroutine", coroutine},
+    {"forked", forked},
+    {"unloaded", unloaded},
+    {"generated", generated},
+    {"signals", signals},
+    {"freed_twice", freed_twice},
+    {"ends_leaking", ends_leaking},
+    {"ends_clean", ends_clean},
+    {"ends_at_once", ends_at_once},
+    {"ends_by_signal", ends_by_signal},
 };
 
 int main(int count, char **arguments) {

@@ -26,7 +26,8 @@ def inside():
     cuda.cuInit(0)
     cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
     cuda.cuCtxSetCurrent(context)
-    cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(32 * MIB))
+    with bfcpreload.tag("inside"), bfcpreload.tag("module"):
+        cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(32 * MIB))
     held = bfcpreload.stats()
     blocks = bfcpreload.snapshot()
     who = bfcpreload.who()
@@ -37,7 +38,7 @@ def inside():
         "loaded": bfcpreload.is_loaded(), "in_use": held.in_use, "allocations": held.allocations,
         "hit_rate": held.hit_rate, "trimmed": trimmed, "left": bfcpreload.stats().reserved,
         "block": [b.requested for b in blocks if b.state == "in use"],
-        "where": [str(f) for f in who.sites[0].frames], "who": who.bytes, "html": html}))
+        "where": [str(f) for f in who.sites[0].frames], "who": who.bytes, "tags": [(t.tag, t.bytes) for t in who.tags], "html": html}))
 
 
 class Beside(unittest.TestCase):
@@ -111,6 +112,7 @@ class Inside(unittest.TestCase):
         self.assertEqual((said["in_use"], said["allocations"], said["who"]),
                          (32 * MIB, 1, 32 * MIB))
         self.assertEqual(said["block"], [32 * MIB])
+        self.assertEqual(said["tags"], [["inside/module", 32 * MIB]])
         self.assertEqual(said["hit_rate"], 0)
         self.assertEqual((said["trimmed"], said["left"]), (32 * MIB, 0))
         self.assertIn("32 MiB", said["html"])

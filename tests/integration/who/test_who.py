@@ -6,8 +6,10 @@ usage: test_who.py LIBRARY BFCSTAT HOLDER STRIPPED PLUGIN
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 LIBRARY, BFCSTAT, HOLDER, STRIPPED, PLUGIN = sys.argv[1:6]
@@ -48,6 +50,11 @@ class Job:
 
     def sites(self):
         return json.loads(self.who("--json"))["sites"]
+
+
+def bfcstat(*arguments):
+    return subprocess.run([BFCSTAT, *arguments], text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 
 
 def functions(site):
@@ -158,10 +165,32 @@ class Views(unittest.TestCase):
             job.process.stdin.flush()
             self.assertEqual(job.process.stdout.readline(), "leaked\n")
             answer = json.loads(diff.communicate()[0])
-        self.assertGreater(answer["seconds"], 0)
+        self.assertGreaterEqual(answer["seconds"], 2)
         for site in answer["sites"]:
             self.assertEqual(functions(site)[0], "site_leak")
             self.assertEqual(site["bytes"], 16 * MIB)
+
+    def test_saved_moments(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = (os.path.join(folder, name) for name in ("first", "second"))
+            with Job(HOLDER, "plain") as job:
+                job.who("-o", first)
+                job.process.stdin.write("more\n")
+                job.process.stdin.flush()
+                self.assertEqual(job.process.stdout.readline(), "leaked\n")
+                since = json.loads(job.who("--json", "--diff", first))
+                job.who("-o", second)
+            text = bfcstat("who", "--diff", first, second).stdout
+            later = json.loads(bfcstat("who", "--json", "--diff", first, second).stdout)
+            self.assertEqual([[(functions(s)[0], s["bytes"]) for s in answer["sites"]]
+                              for answer in (since, later)], [[("site_leak", 16 * MIB)]] * 2)
+            self.assertRegex(text, r"(?m)^grows [0-9.]+ [KMG]iB/s at site_leak\+0x[0-9a-f]+ \(who-holder\)$")
+            self.assertIn("320 MiB in use", bfcstat("who", first).stdout)
+            for wrong in (["--diff", second, first], ["--diff=1", first], [__file__],
+                          [os.path.join(folder, "none")]):
+                run = bfcstat("who", *wrong)
+                self.assertEqual((run.returncode, run.stdout), (1, ""))
+                self.assertRegex(run.stderr, r"^bfcstat: [^\n]+\n$")
 
     def test_collapsed(self):
         with Job(HOLDER, "plain") as job:
@@ -188,6 +217,18 @@ class Views(unittest.TestCase):
             job.who()
             left = [n for n in os.listdir("/dev/shm") if n.startswith("bfcpreload-who.")]
         self.assertFalse([n for n in left if n.endswith(f".{job.pid}")])
+
+    def test_killed(self):
+        """An answer that nobody took goes with the segment of its process."""
+        with tempfile.TemporaryDirectory() as folder:  # which no other job sweeps
+            with Job(HOLDER, "plain") as job:
+                segment = [n for n in os.listdir("/dev/shm") if n.endswith(f".{job.pid}")][0]
+                shutil.copy(os.path.join("/dev/shm", segment), folder)
+            answer = os.path.join(folder, segment.replace("bfcpreload.", "bfcpreload-who."))
+            with open(answer, "wb"):
+                pass
+            bfcstat("--directory", folder)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_wrong_options(self):
         for options in (["--sites=x", "1"], ["--diff=0", "1"], []):
@@ -216,6 +257,24 @@ class Leaks(unittest.TestCase):
         self.assertIn("not freed: 0 B in 0 blocks, from 0 sites\n", said)
         self.assertRegex(said, r"(?s)invalid free of 0x[0-9a-f]+, 1 times, at\n    site_second_free.*"
                                r"  which was freed before at\n    site_first_free")
+
+    def status(self, scene, **variables):
+        env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", PLUGIN=PLUGIN, **variables)
+        run = subprocess.run([HOLDER, scene], env=env, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        return run.returncode, run.stdout
+
+    def test_exit_status(self):
+        leaks = {"BFC_SUMMARY": "leaks", "BFC_LEAK_EXIT": "42"}
+        own = "ready\nat exit\ndestructor"  # the last without a line's end, as the streams hold it
+        self.assertEqual(self.status("ends_leaking", **leaks), (42, own))
+        self.assertEqual(self.status("ends_leaking", BFC_LOG="off", **leaks), (42, own))
+        self.assertEqual(self.status("ends_clean", **leaks), (3, own))
+        self.assertEqual(self.status("ends_leaking", **dict(leaks, BFC_LEAK_EXIT="0")), (3, own))
+        self.assertEqual(self.status("ends_leaking", BFC_LEAK_EXIT="42"), (3, own))
+        self.assertEqual(self.status("ends_at_once", **leaks), (4, ""))
+        self.assertEqual(self.status("ends_by_signal", **leaks), (-6, ""))
+        self.assertEqual(self.status("none", **leaks), (0, "ready\n"))
 
     def test_nothing_allocated(self):
         self.assertEqual(self.said("none"), "")

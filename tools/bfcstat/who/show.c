@@ -23,7 +23,7 @@ static const char *stacks_name(const struct bfc_who *who) {
 /* With a sign where it is a change. */
 static char *amount_text(double bytes, bool change, char *text, size_t size) {
     char figure[TEXT_FIGURE - 2];
-    bfc_bytes_text((uint64_t)fabs(bytes), figure, sizeof figure);
+    bfc_bytes_text((uint64_t)fmin(fabs(bytes), 0x1p63), figure, sizeof figure);
     snprintf(text, size, "%s%s", bytes < 0 ? "-" : change ? "+" : "", figure);
     return text;
 }
@@ -147,7 +147,7 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
 
 /* A figure of bytes or blocks: the fraction of an estimate says nothing. */
 static void show_whole(struct json_writer *writer, const char *key, double figure) {
-    json_signed(writer, key, llround(figure));
+    json_signed(writer, key, llround(fmin(figure, 0x1p62)));
 }
 
 static void show_sum(struct json_writer *writer, const struct who_sum *sum) {
