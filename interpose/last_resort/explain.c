@@ -170,9 +170,17 @@ static uint64_t held_by(const struct bfc_other_job *job) {
     return job->in_use + job->cached;
 }
 
-static int by_held(const void *a, const void *b) {
-    uint64_t of_a = held_by(a), of_b = held_by(b);
-    return (of_a < of_b) - (of_a > of_b);
+/* Brings those that hold most to the front, the largest first. Not qsort, which may allocate. */
+static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most) {
+    for (size_t i = 0; i < most && i < count; i++) {
+        size_t largest = i;
+        for (size_t k = i + 1; k < count; k++)
+            if (held_by(&jobs[k]) > held_by(&jobs[largest]))
+                largest = k;
+        struct bfc_other_job job = jobs[i];
+        jobs[i] = jobs[largest];
+        jobs[largest] = job;
+    }
 }
 
 /* Those that hold most; one that holds nothing, and waits for nothing, is left out. */
@@ -216,7 +224,7 @@ static void add_other_jobs(struct bfc_message *message, struct picture *p) {
     if (!jobs)
         return;
     size_t count = bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, MOST_JOBS);
-    qsort(jobs, count, sizeof *jobs, by_held);
+    bring_forward(jobs, count, JOBS_SHOWN);
     add_jobs(message, jobs, count);
     note_jobs(p, jobs, count);
     bfc_scratch_end(jobs, size);
