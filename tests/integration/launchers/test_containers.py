@@ -20,15 +20,20 @@ TOOLS = os.pathsep.join([os.path.dirname(os.environ.get("LAUNCHERS_PYTHON", ""))
 NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--mount-proc", "--kill-child"]
 
 
-def may_unshare():
-    return os.getuid() == 0 and shutil.which("setpriv") and shutil.which("nsenter") and subprocess.run(
-        [*NAMESPACES, "mount", "-t", "tmpfs", "none", "/dev/shm"], capture_output=True).returncode == 0
-
-
 def as_user(user, *capabilities):
     kept = "-all" + "".join(",+" + name for name in capabilities)
     words = [f"--{kind}={kept}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *words]
+
+
+def works(*command):
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def may_try():
+    """As root, with the right to make namespaces, and a build folder that other users may read."""
+    return (os.getuid() == 0 and shutil.which("setpriv") and shutil.which("nsenter") and
+            works(*NAMESPACES, "mount", "-t", "tmpfs", "none", "/dev/shm") and works(*as_user(5001), "test", "-x", TRAIN))
 
 
 def bfcstat(*arguments, wrapper=()):
@@ -59,7 +64,7 @@ class Job:
         self.process.stdout.close()
 
 
-@unittest.skipUnless(may_unshare(), "needs root, setpriv, nsenter and the right to make namespaces")
+@unittest.skipUnless(may_try(), "needs root, setpriv, nsenter, namespaces, and a build folder for all to read")
 class Containers(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="bfc-containers-", dir="/dev/shm")

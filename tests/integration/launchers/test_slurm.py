@@ -85,13 +85,13 @@ class Cluster:
         self.until(lambda: "idle" in self.run("sinfo", "-h", "-o", "%T"), "the node")
 
     def until(self, is_so, what):
-        for _ in range(600):
+        for _ in range(2000):
             if is_so():
                 return
             time.sleep(0.1)
         logs = [open(os.path.join(self.folder, name), errors="replace").read()[-2000:]
                 for name in ("log", "slurmctld.log", "slurmd.log") if os.path.exists(f"{self.folder}/{name}")]
-        sys.exit(f"{what}: not within a minute\n" + "\n".join(logs))
+        sys.exit(f"{what}: not within minutes\n" + "\n".join(logs))
 
     def run(self, *command):
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60).stdout
