@@ -22,6 +22,9 @@ PANELS = [
     ("99th percentile of a free", "s", [
         (f"histogram_quantile(0.99, sum by (le, comm, pid, gpu) "
          f"(rate(bfcpreload_free_seconds_bucket{CHOICE}[$__rate_interval])))", JOB)]),
+    ("99th percentile of a wait of the host for a free", "s", [
+        (f"histogram_quantile(0.99, sum by (le, comm, pid, gpu) "
+         f"(rate(bfcpreload_host_wait_duration_seconds_bucket{CHOICE}[$__rate_interval])))", JOB)]),
     ("Fragmentation", "percentunit", [(f"bfcpreload_fragmentation_ratio{CHOICE}", JOB)]),
     ("Out of memory, and what saved others", "short", [
         (f"increase(bfcpreload_out_of_memory_total{CHOICE}[$__rate_interval])", "out of memory: " + JOB),
@@ -29,7 +32,8 @@ PANELS = [
     ("Waiting for memory", "bytes", [(f"bfcpreload_waiting_bytes{CHOICE}", JOB)]),
     ("Jobs", "short", [
         ("bfcpreload_jobs", "read on {{instance}}"), ("bfcpreload_unreadable_jobs", "not readable on {{instance}}"),
-        ("bfcpreload_left_out_jobs", "left out on {{instance}}")]),
+        ("bfcpreload_left_out_jobs", "left out on {{instance}}"),
+        ("bfcpreload_impostor_segments", "named as another's on {{instance}}")]),
 ]
 
 
