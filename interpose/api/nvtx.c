@@ -298,9 +298,11 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(bfc_nvtx_get
  * CUDA's. compute-sanitizer is left alone, and leaves us alone. */
 __attribute__((constructor)) static void become_injection(void) {
     char path[PATH_MAX];
+    if (!wants_ranges())
+        return; /* almost always: this is in every process that a job starts */
     const char *set = getenv(PATH_VARIABLE);
-    if (!wants_ranges() || (set && strstr(set, "sanitizer-collection")) ||
-        !realpath(own_path(), path) || (set && strcmp(set, path) == 0))
+    if ((set && strstr(set, "sanitizer-collection")) || !realpath(own_path(), path) ||
+        (set && strcmp(set, path) == 0))
         return;
     setenv(NEXT_VARIABLE, set ? set : "", 1);
     setenv(PATH_VARIABLE, path, 1);

@@ -472,8 +472,10 @@ static void add_holders(struct bfc_message *message) {
                         *name ? name : program_invocation_short_name,
                         BFC_BYTES((uint64_t)largest[i].bytes));
     }
+    bool exact = bfc_process()->options.stacks == BFC_STACKS_ALL;
     if (count)
-        bfc_message_add(message, " (bfcstat who has the call stacks)\n");
+        bfc_message_add(message, " (%sbfcstat who has the call stacks)\n",
+                        exact ? "" : "estimates; ");
 }
 
 static void add_own(struct bfc_message *message, struct picture *p) {

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 #define PAGE ((uint64_t)4096) /* or a part of the machine's */
@@ -26,17 +27,16 @@
  * ends. high 0: not looked for yet. */
 static __thread struct bfc_readable own INITIAL_EXEC;
 
-/* Of the process, known before it has a second thread or changes its environment. */
-static uintptr_t first_thread; /* 0: this library was loaded by another thread */
-static bool is_under_valgrind; /* which reports what we ask the kernel of as errors */
-
-/* Without a system call: this is in processes that never use CUDA. */
-__attribute__((constructor)) static void look_around(void) {
-    const char *preloaded = getenv("LD_PRELOAD");
-    uint64_t here = (uint64_t)__builtin_frame_address(0);
-    bool on_first_stack = getauxval(AT_RANDOM) - here < FIRST_STACK;
-    first_thread = on_first_stack ? (uintptr_t)pthread_self() : 0;
-    is_under_valgrind = preloaded && strstr(preloaded, "vgpreload_");
+/* Valgrind, which preloads its own part, reports what we ask the kernel of as errors. */
+static bool is_under_valgrind(void) {
+    static int known; /* atomic: 0 not yet, else 1 + whether */
+    int was = bfc_load_relaxed(&known);
+    if (!was) {
+        const char *preloaded = getenv("LD_PRELOAD");
+        was = 1 + (preloaded && strstr(preloaded, "vgpreload_"));
+        bfc_store_relaxed(&known, was);
+    }
+    return was == 2;
 }
 
 /*
@@ -44,22 +44,12 @@ __attribute__((constructor)) static void look_around(void) {
  * where it can, and nothing changes. The technique is that of Abseil's AddressIsReadable.
  */
 static bool page_is_readable(uint64_t page) {
-    return !is_under_valgrind && syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) != 0 &&
+    return !is_under_valgrind() && syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) != 0 &&
            errno == EINVAL;
 }
 
-/* Not asked of the kernel: a forked child's only thread is its first, on another's stack. */
-static bool is_first_thread(void) {
-    return (uintptr_t)pthread_self() == first_thread;
-}
-
-/*
- * An address near the upper end of the thread's own stack: glibc puts a thread's descriptor there;
- * that of the first thread is elsewhere, but the kernel has put 16 random bytes above its stack.
- */
-static uint64_t upper_end(void) {
-    uint64_t near = is_first_thread() ? getauxval(AT_RANDOM) : (uint64_t)pthread_self();
-    return (near & ~(PAGE - 1)) + PAGE;
+static uint64_t page_end(uint64_t address) {
+    return (address & ~(PAGE - 1)) + PAGE;
 }
 
 static bool all_readable(uint64_t from, uint64_t to) {
@@ -71,16 +61,23 @@ static bool all_readable(uint64_t from, uint64_t to) {
     return true;
 }
 
-/* Whether the page is of the thread's own stack: then all above it is known from now on. */
+/*
+ * Whether the page, which the thread is on, is of its own stack: then all above it is known from
+ * now on. Above the first thread's stack the kernel has put 16 random bytes; glibc puts another
+ * thread's descriptor at the upper end of its stack. The kernel is not asked who is first: a forked
+ * child's only thread is, on another's stack.
+ */
 static bool extends_own(uint64_t page) {
-    if (!own.high) {
-        own.high = upper_end();
-        own.low = own.high;
+    uint64_t first = page_end(getauxval(AT_RANDOM));
+    if (page < first && first - page < FIRST_STACK) {
+        own = (struct bfc_readable){page, first};
+        return true;
     }
+    if (!own.high)
+        own.low = own.high = page_end((uint64_t)pthread_self());
     if (page >= own.low && page < own.high)
         return true;
-    bool first = page < own.high && own.high - page < FIRST_STACK && is_first_thread();
-    if (!first && !all_readable(page, own.low))
+    if (!all_readable(page, own.low))
         return false;
     own.low = page;
     return true;
