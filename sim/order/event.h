@@ -18,8 +18,9 @@ struct CUevent_st {
     bool recorded;
     struct sim_marks marks;
     struct sim_time *time;
-    unsigned long long captured_in; // the capture of its last record, or 0
-    struct sim_nodes tips;          // the stream's at that moment
+    struct sim_shared_event *shared; // with other processes, or NULL
+    unsigned long long captured_in;  // the capture of its last record, or 0
+    struct sim_nodes tips;           // the stream's at that moment
 };
 
 #endif

@@ -12,6 +12,7 @@
 #include "sim/order/event.h"
 #include "sim/order/mark.h"
 #include "sim/order/queue.h"
+#include "sim/order/shared_event.h"
 #include "sim/order/stream.h"
 
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 struct record {
     struct sim_work work;
     struct sim_time *time;
+    struct sim_shared_event *shared; // or NULL
+    uint64_t number;                 // the shared event's
 };
 
 static void time_release(struct sim_time *time) {
@@ -49,6 +52,10 @@ static void drop_record(struct sim_work *work) {
     record->time->known = true;
     record->time->ms = sim_now_ms();
     time_release(record->time);
+    if (record->shared != NULL) {
+        sim_shared_event_complete(record->shared, record->number);
+        sim_shared_event_release(record->shared);
+    }
     free(record);
 }
 
@@ -65,6 +72,7 @@ void sim_event_forget(struct CUevent_st *event) {
 void sim_event_end(struct CUevent_st *event) {
     sim_handle_remove(event);
     sim_event_forget(event);
+    sim_shared_event_release(event->shared);
     free(event);
 }
 
@@ -87,6 +95,11 @@ CUresult sim_event_record(struct CUevent_st *event, struct CUstream_st *stream) 
     time->references = 2;
     record->time = time;
     record->work.type = &record_type;
+    if (event->shared != NULL) {
+        record->shared = event->shared;
+        record->number = sim_shared_event_record(event->shared);
+        sim_shared_event_hold(event->shared);
+    }
     sim_event_forget(event);
     event->time = time;
     event->recorded = true;

@@ -48,6 +48,9 @@ static CUresult check(CUgreenCtx green, CUevent event) {
 CUresult sim_green_record(struct CUctx_st *view, CUevent event) {
     struct CUgreenCtx_st *green = green_of_view(view);
     CUresult result = check(green, event);
+    if (result == CUDA_SUCCESS && event->shared != NULL) {
+        return CUDA_ERROR_NOT_SUPPORTED; // not modelled, as for whole contexts
+    }
     if (result == CUDA_SUCCESS) {
         sim_event_forget(event);
         event->recorded = true;

@@ -315,5 +315,27 @@ static cudaError_t import(void **out, const cudaIpcMemHandle_t *token, unsigned 
 RT_CALL(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *pointer), export(handle, pointer))
 RT_CALL(cudaIpcOpenMemHandle, (void **out, cudaIpcMemHandle_t handle, unsigned flags),
         import(out, &handle, flags))
+static cudaError_t export_event(cudaIpcEventHandle_t *out, cudaEvent_t event) {
+    CUipcEventHandle handle;
+    if (out == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    CUresult result = rt_driver.cuIpcGetEventHandle(&handle, event);
+    if (result == CUDA_SUCCESS) {
+        memcpy(out, &handle, sizeof *out);
+    }
+    return rt_code(result);
+}
+
+static cudaError_t import_event(cudaEvent_t *out, const cudaIpcEventHandle_t *token) {
+    CUipcEventHandle handle;
+    memcpy(&handle, token, sizeof handle);
+    return rt_code(rt_driver.cuIpcOpenEventHandle(out, handle));
+}
+
+RT_CALL(cudaIpcGetEventHandle, (cudaIpcEventHandle_t * handle, cudaEvent_t event),
+        export_event(handle, event))
+RT_CALL(cudaIpcOpenEventHandle, (cudaEvent_t * event, cudaIpcEventHandle_t handle),
+        import_event(event, &handle))
 RT_CALL(cudaIpcCloseMemHandle, (void *pointer),
         rt_code(rt_driver.cuIpcCloseMemHandle(address(pointer))))

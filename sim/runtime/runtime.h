@@ -78,6 +78,8 @@
     DRIVER(cuIpcGetMemHandle, 4010, cuIpcGetMemHandle)                                             \
     DRIVER(cuIpcOpenMemHandle, 11000, cuIpcOpenMemHandle_v2)                                       \
     DRIVER(cuIpcCloseMemHandle, 4010, cuIpcCloseMemHandle)                                         \
+    DRIVER(cuIpcGetEventHandle, 4010, cuIpcGetEventHandle)                                         \
+    DRIVER(cuIpcOpenEventHandle, 4010, cuIpcOpenEventHandle)                                       \
     DRIVER(cuThreadExchangeStreamCaptureMode, 10010, cuThreadExchangeStreamCaptureMode)            \
     DRIVER(cuGraphCreate, 10000, cuGraphCreate)                                                    \
     DRIVER(cuGraphDestroy, 10000, cuGraphDestroy)                                                  \

@@ -1,5 +1,5 @@
-// Memory of another process: a handle opened there, written there, read here. A device that
-// several processes share has as much less.
+// Memory of another process: a handle opened there, written there, read here. Events of two
+// processes. A device that several processes share has as much less.
 #include "sim/tests/check.h"
 
 #include <cuda.h>
@@ -71,6 +71,64 @@ static void importer(int to_parent, int from_parent) {
     CHECK(write(to_parent, "", 1) == 1);
 }
 
+// ---- events ----
+
+// The record completes when the exporter says so; the importer's stream and host wait for it. Then
+// the other way round.
+static void event_exporter(int to_child, int from_child) {
+    CUevent shared = NULL, plain = NULL, own = NULL;
+    CUstream stream = NULL;
+    CUipcEventHandle handle;
+    unsigned *flag = NULL;
+    char byte = 0;
+    begin();
+    DO(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    DO(cuMemHostAlloc((void **)&flag, sizeof *flag, 0));
+    *flag = 0;
+    DO(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+    DO(cuEventCreate(&shared, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuIpcGetEventHandle(&handle, plain));
+    DO(cuIpcGetEventHandle(&handle, shared));
+    ANSWERS(CUDA_ERROR_INVALID_CONTEXT, cuIpcOpenEventHandle(&own, handle));
+    DO(cuEventQuery(shared)); // never recorded
+    DO(cuStreamWaitValue32(stream, (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    DO(cuEventRecord(shared, stream));
+    CHECK(write(to_child, &handle, sizeof handle) == sizeof handle);
+    CHECK(read(from_child, &byte, 1) == 1); // it has seen that the event is not ready
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    CHECK(read(from_child, &byte, 1) == 1); // it has recorded
+    DO(cuStreamWaitEvent(stream, shared, 0));
+    DO(cuStreamSynchronize(stream));
+    DO(cuEventSynchronize(shared));
+    DO(cuEventQuery(shared));
+    DO(cuEventDestroy(shared));
+    CHECK(write(to_child, "", 1) == 1);
+}
+
+static void event_importer(int to_parent, int from_parent) {
+    CUevent shared = NULL;
+    CUstream stream = NULL;
+    CUipcEventHandle handle, broken;
+    char byte = 0;
+    CHECK(read(from_parent, &handle, sizeof handle) == sizeof handle);
+    begin();
+    broken = handle;
+    broken.reserved[0] ^= 1;
+    ANSWERS(CUDA_ERROR_INVALID_VALUE, cuIpcOpenEventHandle(&shared, broken));
+    DO(cuIpcOpenEventHandle(&shared, handle));
+    DO(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    DO(cuStreamWaitEvent(stream, shared, 0));
+    ANSWERS(CUDA_ERROR_NOT_READY, cuEventQuery(shared));
+    ANSWERS(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
+    CHECK(write(to_parent, "", 1) == 1);
+    DO(cuEventSynchronize(shared));
+    DO(cuStreamSynchronize(stream));
+    DO(cuEventRecord(shared, stream));
+    CHECK(write(to_parent, "", 1) == 1);
+    CHECK(read(from_parent, &byte, 1) == 1);
+    DO(cuEventDestroy(shared));
+}
+
 // ---- sharing a device's memory ----
 
 static size_t free_bytes(void) {
@@ -124,17 +182,29 @@ static void share(void) {
     unsetenv("SIM_SHARE");
 }
 
-int main(void) {
+// Two processes, each with an end of two pipes; no one called CUDA before.
+static void apart(void (*parent)(int, int), void (*child)(int, int)) {
     int down[2], up[2], status = -1;
-    share();
     CHECK(pipe(down) == 0 && pipe(up) == 0);
-    pid_t child = fork(); // before anyone called CUDA
-    CHECK(child >= 0);
-    if (child == 0) {
-        importer(up[1], down[0]);
-        return 0;
+    pid_t other = fork();
+    CHECK(other >= 0);
+    if (other == 0) {
+        child(up[1], down[0]);
+        exit(0);
     }
-    exporter(down[1], up[0]);
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    parent(down[1], up[0]);
+    CHECK(waitpid(other, &status, 0) == other && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void) {
+    int status = -1;
+    share();
+    pid_t events = fork();
+    if (events == 0) {
+        apart(event_exporter, event_importer);
+        exit(0);
+    }
+    CHECK(waitpid(events, &status, 0) == events && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    apart(exporter, importer);
     return 0;
 }

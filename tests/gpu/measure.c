@@ -7,6 +7,8 @@
 //
 // usage: measure KERNELS_PTX SECTION | measure --list
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +165,65 @@ static void measure_waiting_frees(void) {
         say("cuMemAlloc beside a kernel of 50 ms, ns", detail, allocating);
     }
     MUST(cuStreamDestroy(stream));
+}
+
+// ---- a free in another thread ----
+
+struct other_free {
+    CUdeviceptr block;
+    bool begins, ended; // atomic
+    uint64_t took;
+};
+
+static void *free_in_thread(void *argument) {
+    struct other_free *other = argument;
+    MUST(cuCtxSetCurrent(context));
+    uint64_t begin = now();
+    __atomic_store_n(&other->begins, true, __ATOMIC_RELEASE);
+    MUST(cuMemFree(other->block));
+    other->took = now() - begin;
+    __atomic_store_n(&other->ended, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+// While another thread frees beside a kernel: the times of this thread's calls, and whether the
+// free was over when they returned.
+static void measure_calls_beside(struct other_free *other, CUdeviceptr word, CUstream stream) {
+    CUdeviceptr block;
+    while (!__atomic_load_n(&other->begins, __ATOMIC_ACQUIRE))
+        usleep(100);
+    usleep(5000); // into the driver's free
+    uint64_t begin = now();
+    MUST(cuMemsetD8Async(word, 0, 1, stream));
+    say("a set in another stream while a thread frees beside a kernel of 50 ms, ns", "",
+        (long long)(now() - begin));
+    begin = now();
+    MUST(cuMemAlloc(&block, 64 << 10));
+    say("cuMemAlloc while a thread frees beside a kernel of 50 ms, ns", "",
+        (long long)(now() - begin));
+    say("the free was over then", "", __atomic_load_n(&other->ended, __ATOMIC_ACQUIRE));
+    MUST(cuMemFree(block));
+}
+
+// Whether a free in one thread holds up the calls of another.
+static void measure_free_in_thread(void) {
+    struct other_free other = {0};
+    CUstream busy = new_stream(), idle = new_stream();
+    CUdeviceptr word;
+    pthread_t thread;
+    MUST(cuMemAlloc(&word, 64 << 10));
+    MUST(cuMemAlloc(&other.block, 4 << 20));
+    MUST(cuMemsetD8Async(word, 0, 1, idle)); // its code is loaded
+    MUST(cuCtxSynchronize());
+    start_spin(busy);
+    if (pthread_create(&thread, NULL, free_in_thread, &other) != 0)
+        exit(1);
+    measure_calls_beside(&other, word, idle);
+    pthread_join(thread, NULL);
+    say("cuMemFree in a thread, beside a kernel of 50 ms, ns", "", (long long)other.took);
+    MUST(cuMemFree(word));
+    MUST(cuStreamDestroy(busy));
+    MUST(cuStreamDestroy(idle));
 }
 
 static void measure_alignment(void) {
@@ -398,10 +459,15 @@ static const struct {
     const char *name;
     void (*measure)(void);
 } sections[] = {
-    {"entries", measure_entries},         {"fences", measure_by_streams},
-    {"allocations", measure_allocations}, {"alignment", measure_alignment},
-    {"waiting", measure_waiting_frees},   {"destroyed stream", measure_destroyed_stream},
-    {"captures", measure_captures},       {"pitches", measure_pitches},
+    {"entries", measure_entries},
+    {"fences", measure_by_streams},
+    {"allocations", measure_allocations},
+    {"alignment", measure_alignment},
+    {"waiting", measure_waiting_frees},
+    {"thread", measure_free_in_thread},
+    {"destroyed stream", measure_destroyed_stream},
+    {"captures", measure_captures},
+    {"pitches", measure_pitches},
     {"callback", measure_callback},
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };

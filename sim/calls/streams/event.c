@@ -15,10 +15,29 @@
 #include "sim/order/mark.h"
 #include "sim/order/meant.h"
 #include "sim/order/queue.h"
+#include "sim/order/shared_event.h"
 #include "sim/order/stream.h"
 #include "sim/order/wait.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static CUresult make(CUevent *out, unsigned flags, struct sim_shared_event *shared) {
+    struct CUevent_st *event = calloc(1, sizeof *event);
+    if (event == NULL || !sim_handle_add(event, SIM_EVENT)) {
+        free(event);
+        sim_shared_event_release(shared);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->context = sim_current();
+    event->flags = flags;
+    event->shared = shared;
+    event->next = event->context->events;
+    event->context->events = event;
+    *out = event;
+    return CUDA_SUCCESS;
+}
 
 static CUresult create(CUevent *out, unsigned flags) {
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
@@ -26,17 +45,14 @@ static CUresult create(CUevent *out, unsigned flags) {
     if (out == NULL || (flags & ~known) != 0 || timed_ipc) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct CUevent_st *event = calloc(1, sizeof *event);
-    if (event == NULL || !sim_handle_add(event, SIM_EVENT)) {
-        free(event);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct sim_shared_event *shared = NULL;
+    if (flags & CU_EVENT_INTERPROCESS) {
+        shared = sim_shared_event_new();
+        if (shared == NULL) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
     }
-    event->context = sim_current();
-    event->flags = flags;
-    event->next = event->context->events;
-    event->context->events = event;
-    *out = event;
-    return CUDA_SUCCESS;
+    return make(out, flags, shared);
 }
 
 SIM_CALL(cuEventCreate, SIM_CURRENT, (CUevent * event, unsigned flags), create(event, flags))
@@ -111,6 +127,9 @@ static CUresult record_context(CUcontext handle, CUevent event_handle) {
     if (event == NULL || event->context != context) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    if (event->shared != NULL) {
+        return CUDA_ERROR_NOT_SUPPORTED; // not modelled: nothing would complete it for the others
+    }
     result = sim_capture_refuses_context(context);
     if (result != CUDA_SUCCESS) {
         return result;
@@ -155,6 +174,9 @@ static CUresult stream_waits(CUstream stream_handle, CUevent event_handle, unsig
     if (sim_capturing(stream) || event->captured_in != 0) {
         return sim_capture_wait(stream, event);
     }
+    if (event->shared != NULL) {
+        return sim_shared_event_await(event->shared, stream);
+    }
     if (sim_marks_complete(&event->marks)) {
         return CUDA_SUCCESS;
     }
@@ -193,6 +215,9 @@ static CUresult context_waits(CUcontext handle, CUevent event_handle) {
         return result;
     }
     sim_marks_join(&context->barrier, &event->marks);
+    if (event->shared != NULL) {
+        sim_shared_event_finish(event->shared);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -211,7 +236,9 @@ static CUresult query(CUevent handle) {
     if (event->captured_in != 0) {
         return CUDA_ERROR_CAPTURED_EVENT;
     }
-    return sim_marks_complete(&event->marks) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    bool ready = event->shared != NULL ? sim_shared_event_ready(event->shared)
+                                       : sim_marks_complete(&event->marks);
+    return ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 SIM_CALL(cuEventQuery, SIM_READY | SIM_UNSAFE, (CUevent event), query(event))
@@ -225,13 +252,65 @@ static CUresult synchronize(CUevent handle) {
         return CUDA_ERROR_CAPTURED_EVENT;
     }
     struct CUctx_st *context = event->context;
+    struct sim_shared_event *shared = event->shared;
     struct sim_marks marks = {0};
     sim_marks_join(&marks, &event->marks);
+    if (shared != NULL) {
+        sim_shared_event_hold(shared);
+    }
     sim_wait(&marks);
+    if (shared != NULL) {
+        sim_shared_event_finish(shared);
+        sim_shared_event_release(shared);
+    }
     return sim_context_error(context);
 }
 
 SIM_CALL(cuEventSynchronize, SIM_READY | SIM_UNSAFE, (CUevent event), synchronize(event))
+
+// ---- other processes ----
+
+struct token {
+    char magic[8];
+    int32_t pid, file;
+};
+_Static_assert(sizeof(struct token) <= CU_IPC_HANDLE_SIZE, "a token fits a handle");
+
+static const char magic[8] = "simipce";
+
+static CUresult export(CUipcEventHandle *out, CUevent handle) {
+    struct CUevent_st *event = sim_event_of(handle);
+    if (out == NULL || event == NULL) {
+        return out == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (event->shared == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct token token = {.pid = (int32_t)getpid(), .file = sim_shared_event_file(event->shared)};
+    memcpy(token.magic, magic, sizeof magic);
+    memset(out, 0, sizeof *out);
+    memcpy(out->reserved, &token, sizeof token);
+    return CUDA_SUCCESS;
+}
+
+static CUresult import(CUevent *out, const CUipcEventHandle *handle) {
+    struct token token;
+    memcpy(&token, handle->reserved, sizeof token);
+    if (out == NULL || memcmp(token.magic, magic, sizeof magic) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (token.pid == (int32_t)getpid()) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    struct sim_shared_event *shared = sim_shared_event_open(token.pid, token.file);
+    return shared == NULL ? CUDA_ERROR_INVALID_HANDLE
+                          : make(out, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, shared);
+}
+
+SIM_CALL(cuIpcGetEventHandle, SIM_CURRENT, (CUipcEventHandle * handle, CUevent event),
+         export(handle, event))
+SIM_CALL(cuIpcOpenEventHandle, SIM_CURRENT, (CUevent * event, CUipcEventHandle handle),
+         import(event, &handle))
 
 // ---- time ----
 

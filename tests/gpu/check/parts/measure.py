@@ -10,7 +10,7 @@ from ..toolkit import ROOT
 
 def run(session):
     measure_program(session, "measure", "measure", sources(
-        "tests/gpu/measure.c", "interpose/ipc/token.c", "interpose/host/siphash.c"), "-ldl")
+        "tests/gpu/measure.c", "interpose/ipc/token.c", "interpose/host/siphash.c"), "-ldl", "-lpthread")
     measure_pairs(session)
 
 
