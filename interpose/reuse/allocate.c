@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
+#include "interpose/plan/plan.h"
 #include "interpose/reuse/free_fence.h"
 
 /* Ordered reuse falls to the host: rare, and out of the way. */
@@ -82,6 +83,14 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
+/* By the plan, where one is followed. */
+static inline enum bfc_status allocate_block(struct bfc_arena *arena, size_t bytes, unsigned flags,
+                                             bool planned, struct bfc_block_info *block) {
+    if (UNLIKELY(bfc_load_relaxed(&arena->follower) != NULL) && planned)
+        return bfc_plan_allocate(arena, bytes, flags, block);
+    return bfc_pool_allocate(arena->pool, bytes, flags, block);
+}
+
 static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct bfc_arena *arena,
                                         size_t bytes, enum bfc_reuse_how how, unsigned flags,
                                         CUdeviceptr *pointer, enum bfc_status *status) {
@@ -91,10 +100,11 @@ static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct 
     if (result != CUDA_SUCCESS)
         return result;
     unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
+    bool planned = !(flags & BFC_ALLOCATE_AGAIN); /* else the plan has been asked */
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
     for (;;) {
-        *status = bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
+        *status = allocate_block(arena, bytes, base | pending, planned, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.fence == BFC_NO_FENCE || keep_pending(driver, arena, &block, &result))
@@ -102,6 +112,7 @@ static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct 
         if (result != CUDA_SUCCESS)
             return result;
         pending = 0;
+        planned = false;
     }
     *pointer = block.start;
     return CUDA_SUCCESS;

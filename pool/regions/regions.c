@@ -50,10 +50,11 @@ uint64_t regions_releasable(const struct bfc_pool *pool) {
     return bytes;
 }
 
-static region_index largest_idle(const struct bfc_pool *pool) {
+/* `apart`: those that are set apart as well. */
+static region_index largest_idle(const struct bfc_pool *pool, bool apart) {
     region_index best = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (region_idle_block(pool, &pool->regions[r]) &&
+        if ((apart || !pool->regions[r].apart) && region_idle_block(pool, &pool->regions[r]) &&
             (!best || pool->regions[r].size > pool->regions[best].size))
             best = r;
     return best;
@@ -66,6 +67,7 @@ static void detach(struct bfc_pool *pool, region_index r) {
     pool->stats->reserved -= region->size;
     pool->stats->release_calls++;
     region_detach(pool, r);
+    policy_set_plain(pool);
 }
 
 /*
@@ -91,15 +93,27 @@ uint64_t region_release(struct bfc_pool *pool, region_index r) {
     return release_or_keep(pool, r, BFC_NO_FENCE);
 }
 
-uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
+static uint64_t release_idle(struct bfc_pool *pool, uint64_t bytes, bool apart) {
     uint64_t released = 0;
     region_index r;
-    while (released < bytes && (r = largest_idle(pool))) {
+    while (released < bytes && (r = largest_idle(pool, apart))) {
         uint64_t went = region_release(pool, r);
         if (!went)
             break;
         released += went;
     }
+    return released;
+}
+
+uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
+    return release_idle(pool, bytes, true);
+}
+
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, uint64_t bytes) {
+    pool_enter(pool);
+    settle_completed(pool, FENCES_ALL);
+    uint64_t released = release_idle(pool, bytes, false);
+    pool_leave(pool);
     return released;
 }
 
@@ -203,21 +217,40 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
     return status;
 }
 
-/* Takes one region of at least `size`, with the growth turn; drops the lock meanwhile. */
+/* Takes the region that was planned, with the growth turn; drops the lock meanwhile. */
+static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) {
+    pool_leave(pool);
+    enum bfc_reserve_result result = reserve(&pool->upstream, growth);
+    pool_enter(pool);
+    pool->stats->reserve_calls += growth->calls;
+    pool->stats->refusals += growth->calls - (result != BFC_REFUSED);
+    if (result != BFC_RESERVED)
+        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+    return BFC_OK;
+}
+
+/* Takes one region of at least `size`. */
 static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *start) {
     struct growth growth;
     if (!plan_growth(pool, size, &growth))
         return BFC_OUT_OF_MEMORY;
-    pool_leave(pool);
-    enum bfc_reserve_result result = reserve(&pool->upstream, &growth);
-    pool_enter(pool);
-    pool->stats->reserve_calls += growth.calls;
-    pool->stats->refusals += growth.calls - (result != BFC_REFUSED);
-    if (result != BFC_RESERVED)
-        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+    enum bfc_status status = add_growth(pool, &growth);
+    if (status != BFC_OK)
+        return status;
     growth_reserved(pool, size);
     *start = growth.start;
     return take_in(pool, &growth);
+}
+
+enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    struct growth growth = {.size = bytes, .bytes = bytes, .back_off = BACK_OFF_NONE};
+    if (!pool->upstream.reserve)
+        return BFC_UPSTREAM_FAILED;
+    if (bytes > room_below_limit(pool))
+        return BFC_OUT_OF_MEMORY;
+    enum bfc_status status = add_growth(pool, &growth);
+    *start = growth.start;
+    return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
 /* Hands out of the region that was just taken in, whole and free as it is. */
