@@ -270,9 +270,6 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
-/* The same for regions that are not set apart; of pages nothing goes. */
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, uint64_t bytes);
-
 /*
  * The same for regions that are wholly free, ready or not, without an awaited block: only for an
  * upstream whose release waits for the work that may still use them. If a region does not go back,

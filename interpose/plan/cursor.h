@@ -37,7 +37,7 @@ struct bfc_course {
     bool jitter;                 /* sizes up to the slot's are as planned */
     uint32_t thread, device;     /* as the plan numbers them */
     const struct bfc_plan *plan; /* for its anchors */
-    bool taken;                  /* atomic: a thread has it */
+    uint64_t owner;              /* atomic: the number of the thread that has it; 0: none has */
 };
 
 /* What an allocation is in the plan. */

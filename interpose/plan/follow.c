@@ -38,10 +38,11 @@ struct bfc_follower {
     struct bfc_places places;
 };
 
-/* The course that the calling thread has, of the follower that had this id. */
+/* The course that the calling thread used last, of the follower that had this id. */
 static __thread struct {
     uint64_t follower; /* 0: none */
     struct bfc_course *course;
+    uint64_t thread; /* unique in the process; 0: not numbered yet */
 } mine INITIAL_EXEC;
 
 /* ---- making one ---- */
@@ -294,7 +295,7 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
         bfc_plan_leave(arena);
     for (uint32_t i = 0; i < follower->course_count; i++) {
         bfc_cursor_begin(&follower->courses[i], event);
-        bfc_store_relaxed(&follower->courses[i].taken, false);
+        bfc_store_relaxed(&follower->courses[i].owner, (uint64_t)0);
     }
     bfc_store_relaxed(&follower->refused_round, 0);
     bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
@@ -337,18 +338,29 @@ void bfc_plan_begin(struct bfc_arena *arena) {
 
 /* ---- allocating ---- */
 
-/* One that no thread has yet, and whose next allocation is of this size. */
+static uint64_t own_number(void) {
+    static uint64_t numbers;
+    if (!mine.thread)
+        mine.thread = bfc_add_fetch_relaxed(&numbers, 1);
+    return mine.thread;
+}
+
+/* The thread's own; or one that no thread has yet, and whose next allocation is of this size. */
+static bool may_have(struct bfc_course *course, uint64_t size) {
+    uint64_t none = 0, owner = bfc_load_relaxed(&course->owner);
+    return owner == own_number() ||
+           (!owner && bfc_cursor_look(course, size).same &&
+            bfc_compare_exchange_acq_rel(&course->owner, &none, own_number()));
+}
+
 static NOINLINE struct bfc_course *take_course(struct bfc_follower *follower, uint64_t id,
                                                uint64_t size) {
-    for (uint32_t i = 0; i < follower->course_count; i++) {
-        struct bfc_course *course = &follower->courses[i];
-        if (bfc_load_relaxed(&course->taken) || !bfc_cursor_look(course, size).same ||
-            bfc_exchange_acquire(&course->taken, true))
-            continue;
-        mine.follower = id;
-        mine.course = course;
-        return course;
-    }
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        if (may_have(&follower->courses[i], size)) {
+            mine.follower = id;
+            mine.course = &follower->courses[i];
+            return mine.course;
+        }
     return NULL;
 }
 
@@ -412,23 +424,13 @@ static enum bfc_status take_gap(const struct call *call) {
     return status;
 }
 
-static enum bfc_status take_outside(const struct call *call, unsigned flags) {
-    return bfc_pool_allocate(call->arena->pool, call->bytes, call->flags | flags, call->block);
-}
-
-/*
- * The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
- * beside the plan. There the pool grows only by what it has not lying idle in other sizes.
- */
+/* The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
+ * beside the plan. */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     enum bfc_status status = take_gap(call);
     if (status != BFC_OK)
-        status = take_outside(call, BFC_ALLOCATE_HIT_ONLY);
-    if (status == BFC_OK || (call->flags & BFC_ALLOCATE_HIT_ONLY))
-        return status;
-    if (!bfc_captures_exist())
-        bfc_pool_trim_beside(call->arena->pool, call->size);
-    return take_outside(call, 0);
+        status = bfc_pool_allocate(call->arena->pool, call->bytes, call->flags, call->block);
+    return status;
 }
 
 /* What was not planned so. */

@@ -50,11 +50,10 @@ uint64_t regions_releasable(const struct bfc_pool *pool) {
     return bytes;
 }
 
-/* `apart`: those that are set apart as well. */
-static region_index largest_idle(const struct bfc_pool *pool, bool apart) {
+static region_index largest_idle(const struct bfc_pool *pool) {
     region_index best = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if ((apart || !pool->regions[r].apart) && region_idle_block(pool, &pool->regions[r]) &&
+        if (region_idle_block(pool, &pool->regions[r]) &&
             (!best || pool->regions[r].size > pool->regions[best].size))
             best = r;
     return best;
@@ -93,27 +92,15 @@ uint64_t region_release(struct bfc_pool *pool, region_index r) {
     return release_or_keep(pool, r, BFC_NO_FENCE);
 }
 
-static uint64_t release_idle(struct bfc_pool *pool, uint64_t bytes, bool apart) {
+uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
     uint64_t released = 0;
     region_index r;
-    while (released < bytes && (r = largest_idle(pool, apart))) {
+    while (released < bytes && (r = largest_idle(pool))) {
         uint64_t went = region_release(pool, r);
         if (!went)
             break;
         released += went;
     }
-    return released;
-}
-
-uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
-    return release_idle(pool, bytes, true);
-}
-
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, uint64_t bytes) {
-    pool_enter(pool);
-    settle_completed(pool, FENCES_ALL);
-    uint64_t released = release_idle(pool, bytes, false);
-    pool_leave(pool);
     return released;
 }
 

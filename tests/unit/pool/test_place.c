@@ -187,7 +187,6 @@ Test(place, apart_it_is_within_the_limit_and_goes_back) {
     cr_assert_eq(bfc_pool_add_apart(pool, 4 * MIB, &other), BFC_OUT_OF_MEMORY);
     cr_assert_eq(bfc_pool_add_apart(pool, 100, &other), BFC_INVALID_SIZE);
     cr_assert_eq(other, 0);
-    cr_assert_eq(bfc_pool_trim_beside(pool, UINT64_MAX), 0);
     cr_assert_eq(bfc_pool_trim(pool, UINT64_MAX), 8 * MIB);
     cr_assert_eq(bfc_pool_add_apart(pool, 10 * MIB, &other), BFC_OK);
 }
