@@ -177,13 +177,12 @@ static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *p
     return allocate_pooled(driver, pointer, bytes);
 }
 
-/* Where the pool alone would serve it at once: by the plan that the arena follows, if there is one
- * and it comes as planned. */
-static inline bool allocate_as_planned(struct bfc_arena *arena, CUdeviceptr *pointer,
-                                       size_t bytes) {
+/* Where the pool alone would serve it at once: by the plan that the arena follows, if it comes as
+ * planned. */
+static NOINLINE bool allocate_as_planned(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                         size_t bytes) {
     struct bfc_block_info block;
-    if (!arena || bytes > arena->plain_without_plan || bfc_load_relaxed(&arena->fatal) ||
-        bfc_group.left)
+    if (bytes > arena->plain_without_plan || bfc_load_relaxed(&arena->fatal) || bfc_group.left)
         return false;
     uint64_t start = bfc_events_allocate_start();
     if (!bfc_plan_take(arena, bytes, &block))
@@ -197,7 +196,7 @@ static inline bool allocate_as_planned(struct bfc_arena *arena, CUdeviceptr *poi
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason) {
-    if (allocate_as_planned(arena, pointer, bytes))
+    if (arena && bfc_load_relaxed(&arena->follower) && allocate_as_planned(arena, pointer, bytes))
         return CUDA_SUCCESS;
     return arena ? allocate_of(driver, arena, pointer, bytes, BFC_CAPTURE_NONE)
                  : forward_allocation(driver, pointer, bytes, reason);
