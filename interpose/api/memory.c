@@ -120,8 +120,9 @@ static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
     return conclude_allocation(want, result, start);
 }
 
-static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
-                            CUdeviceptr *pointer, size_t bytes, enum bfc_reuse_how how) {
+static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          CUdeviceptr *pointer, size_t bytes,
+                                          enum bfc_reuse_how how) {
     enum bfc_status status;
     uint64_t start = bfc_events_allocate_start();
     if (bytes > arena->device_total)
@@ -141,8 +142,9 @@ static CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *a
     return result;
 }
 
-static CUresult allocate_of(const struct bfc_driver *driver, struct bfc_arena *arena,
-                            CUdeviceptr *pointer, size_t bytes, enum bfc_capture_state captures) {
+static inline CUresult allocate_of(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdeviceptr *pointer, size_t bytes,
+                                   enum bfc_capture_state captures) {
     if (bytes > arena->bypass_above)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BYPASSED);
     return allocate_in(driver, arena, pointer, bytes,

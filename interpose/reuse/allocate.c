@@ -83,28 +83,22 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* By the plan, where one is followed. */
-static inline enum bfc_status allocate_block(struct bfc_arena *arena, size_t bytes, unsigned flags,
-                                             bool planned, struct bfc_block_info *block) {
-    if (UNLIKELY(bfc_load_relaxed(&arena->follower) != NULL) && planned)
-        return bfc_plan_allocate(arena, bytes, flags, block);
-    return bfc_pool_allocate(arena->pool, bytes, flags, block);
-}
-
-static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        size_t bytes, enum bfc_reuse_how how, unsigned flags,
-                                        CUdeviceptr *pointer, enum bfc_status *status) {
+/* `planned` is constant, so that the compiler can drop the other case. A plan is asked once. */
+static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
+                                               struct bfc_arena *arena, size_t bytes,
+                                               enum bfc_reuse_how how, unsigned flags, bool planned,
+                                               CUdeviceptr *pointer, enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)bfc_load_relaxed(&arena->fatal);
     *status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
     unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
-    bool planned = !(flags & BFC_ALLOCATE_AGAIN); /* else the plan has been asked */
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
     for (;;) {
-        *status = allocate_block(arena, bytes, base | pending, planned, &block);
+        *status = planned ? bfc_plan_allocate(arena, bytes, base | pending, &block)
+                          : bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.fence == BFC_NO_FENCE || keep_pending(driver, arena, &block, &result))
@@ -118,16 +112,26 @@ static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct 
     return CUDA_SUCCESS;
 }
 
+static NOINLINE CUresult allocate_planned(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          size_t bytes, enum bfc_reuse_how how,
+                                          CUdeviceptr *pointer, enum bfc_status *status) {
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, true, pointer,
+                            status);
+}
+
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
-    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, pointer, status);
+    if (UNLIKELY(bfc_load_relaxed(&arena->follower) != NULL))
+        return allocate_planned(driver, arena, bytes, how, pointer, status);
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, false, pointer,
+                            status);
 }
 
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                                   enum bfc_status *status) {
     return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED | BFC_ALLOCATE_AGAIN,
-                            pointer, status);
+                            false, pointer, status);
 }
 
 /* ---- what was handed out ---- */
