@@ -243,7 +243,8 @@ static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_s
                          (int)arena->device, arena->id, BFC_BYTES(bytes));
 }
 
-static bool is_idle_beyond(const struct bfc_follower *follower, uint32_t round) {
+/* Whether it is time to ask again. */
+static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
     uint32_t refused = bfc_load_relaxed(&follower->refused_round);
     return !refused || round >= 2 * refused;
 }
@@ -252,7 +253,7 @@ static bool is_idle_beyond(const struct bfc_follower *follower, uint32_t round) 
 static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
                                     uint32_t round) {
     bfc_addr start = 0;
-    if (bfc_captures_exist() || !is_idle_beyond(follower, round) ||
+    if (bfc_captures_exist() || !may_ask(follower, round) ||
         bfc_exchange_acquire(&follower->asks, 1))
         return;
     if (!bfc_load_acquire(&follower->memory)) {
@@ -271,9 +272,11 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
     bfc_store_release(&follower->asks, 0);
 }
 
-/* The region went back to the device. */
+/* If the region went back to the device; where it began unevenly, only its end lacks a little. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
-    if (bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
+    struct bfc_block_info block;
+    if (!bfc_pool_find(arena->pool, memory, &block) &&
+        bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
         bfc_store_relaxed(&told(arena)->memory, 0);
 }
 
@@ -406,9 +409,7 @@ static inline enum bfc_status take_planned(const struct call *call) {
     return status;
 }
 
-/* A place for which the plan has nothing else for an n-th of the time that the block probably
- * lives.
- */
+/* A place for which the plan has nothing else while the block probably lives. */
 static enum bfc_status take_gap(const struct call *call) {
     uint64_t offsets[BFC_GAPS];
     const struct bfc_places *places = &call->follower->places;
