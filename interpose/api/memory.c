@@ -181,8 +181,8 @@ static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *p
 
 /* Where the pool alone would serve it at once: by the plan that the arena follows, if it comes as
  * planned. */
-static NOINLINE bool allocate_as_planned(struct bfc_arena *arena, CUdeviceptr *pointer,
-                                         size_t bytes) {
+static ALWAYS_INLINE bool allocate_as_planned(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                              size_t bytes) {
     struct bfc_block_info block;
     if (bytes > arena->plain_without_plan || bfc_load_relaxed(&arena->fatal) || bfc_group.left)
         return false;
