@@ -1,5 +1,5 @@
 /*
- * The plan file: what bfcplan writes, and a replaying job maps read-only.
+ * The plan file: what bfcplan writes, and a job that follows it reads (BFC_PLAN).
  *
  * A header, the arenas, the events in order of allocation, the anchors; each table starts at a
  * multiple of 64 bytes. Numbers are in the byte order of the machine that wrote the file: a reader
@@ -12,17 +12,26 @@
  * Replay goes through events[0, prefix) once, then through events[prefix, prefix + period) again
  * and again; without a period the plan holds the whole run. Offsets are from the start of the
  * event's arena.
+ *
+ * Of a recorded run (BFC_PLAN_FROM_TRACE) each device has two arenas, one of small blocks and one
+ * of those that the pool rounds to BFC_PLAN_LARGE; sizes are as bfc_plan_round makes them, and
+ * offsets in the second arena are multiples of BFC_PLAN_LARGE. A job lays a device's arenas one
+ * after the other, each from the next such multiple on.
  */
 #ifndef BFC_LAYOUT_PLAN_H
 #define BFC_LAYOUT_PLAN_H
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BFC_PLAN_MAGIC "BFCPLAN"
-#define BFC_PLAN_VERSION 1
+#define BFC_PLAN_VERSION 2
 #define BFC_PLAN_BYTE_ORDER 0x01020304u
 #define BFC_PLAN_TABLE_ALIGN 64
+#define BFC_PLAN_SMALL ((uint64_t)1 << 9)  /* bytes: what the pool rounds sizes to... */
+#define BFC_PLAN_LARGE ((uint64_t)1 << 16) /* ...and those from this on */
 
 enum bfc_plan_class {
     BFC_PLAN_LIFELONG = 0,  /* lives to the end of the run */
@@ -34,14 +43,15 @@ enum bfc_plan_class {
 
 enum bfc_plan_flags {
     BFC_PLAN_FROM_TRACE =
-        1, /* of a recorded run: it can be replayed; else of a list of lifetimes */
+        1,               /* of a recorded run: it can be replayed; else of a list of lifetimes */
+    BFC_PLAN_JITTER = 2, /* sizes vary between repetitions: an event has its largest one */
 };
 
 struct bfc_plan_header {
     char magic[8];         /* BFC_PLAN_MAGIC and a zero byte */
     uint32_t version;      /* BFC_PLAN_VERSION */
     uint32_t byte_order;   /* BFC_PLAN_BYTE_ORDER as its writer stores it */
-    uint64_t checksum;     /* of the whole file with this field zero: see plan_file.c */
+    uint64_t checksum;     /* bfc_plan_checksum */
     uint64_t file_bytes;   /* size of the whole file */
     uint64_t source_hash;  /* of the lifetimes and constraints that it was made from */
     uint64_t program_hash; /* of the recorded executable and its arguments; 0: unknown */
@@ -55,10 +65,11 @@ struct bfc_plan_header {
     uint32_t arenas; /* how many of each */
     uint32_t events;
     uint32_t anchors;
-    uint32_t prefix;      /* events before the first period */
-    uint32_t period;      /* events of one period; 0: none */
-    uint32_t flags;       /* enum bfc_plan_flags */
-    uint64_t reserved[2]; /* zero */
+    uint32_t prefix;       /* events before the first period */
+    uint32_t period;       /* events of one period; 0: none */
+    uint32_t flags;        /* enum bfc_plan_flags */
+    uint64_t period_birth; /* ticks: when the first period begins... */
+    uint64_t period_ticks; /* ...and how long one is; 0: there is none */
 };
 
 /* One for each space or device. */
@@ -75,7 +86,7 @@ struct bfc_plan_event {
     uint64_t offset; /* bytes from the start of its arena; multiple of align */
     uint64_t size;   /* bytes, rounded up to align */
     uint64_t birth;  /* ticks: the time plus 2^63 - 1; half-open lifetime */
-    uint64_t death;
+    uint64_t death;  /* in the next repetition where it lives beyond the end of its own */
     uint32_t row;    /* of the file that it was made from, from 0 */
     uint32_t thread; /* of the program, as recorded; 0: unknown */
     uint32_t arena;
@@ -97,6 +108,43 @@ static_assert(sizeof(struct bfc_plan_header) == 144, "the plan's header has a fi
 static_assert(sizeof(struct bfc_plan_arena) == 32, "the plan's arena has a fixed size");
 static_assert(sizeof(struct bfc_plan_event) == 48, "the plan's event has a fixed size");
 static_assert(sizeof(struct bfc_plan_anchor) == 16, "the plan's anchor has a fixed size");
+
+/* The size of the block that the pool hands out for this many bytes, by its standard rules. */
+static inline uint64_t bfc_plan_round(uint64_t bytes) {
+    uint64_t small = (bytes + BFC_PLAN_SMALL - 1) & ~(BFC_PLAN_SMALL - 1);
+    return small < BFC_PLAN_LARGE ? small : (bytes + BFC_PLAN_LARGE - 1) & ~(BFC_PLAN_LARGE - 1);
+}
+
+static inline uint64_t bfc_plan_mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t bfc_plan_join(uint64_t hash, uint64_t word) {
+    return bfc_plan_mix(hash ^ word) + hash * 3;
+}
+
+/* Over the file's words of 8 bytes, with the header's field for it taken as zero. Splitmix64 (G. L.
+ * Steele and others, 2014) over each. */
+static inline uint64_t bfc_plan_checksum(const void *bytes, uint64_t size) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    uint64_t hash = size;
+    for (uint64_t i = 0; i < size; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, at + i, size - i < 8 ? size - i : 8);
+        if (i == offsetof(struct bfc_plan_header, checksum))
+            word = 0;
+        hash = bfc_plan_join(hash, word);
+    }
+    return hash;
+}
+
+/* program_hash, of what a trace's header has of its program (layout/trace.h). */
+static inline uint64_t bfc_plan_program(uint64_t executable_hash, uint64_t argument_hash) {
+    return executable_hash ? bfc_plan_join(executable_hash, argument_hash) : 0;
+}
 
 /* Identifies an allocation by what a replay knows when it is requested; the size is rounded up to
  * align. */

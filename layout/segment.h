@@ -32,7 +32,7 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 8u
+#define BFC_SEGMENT_VERSION 9u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
@@ -227,6 +227,37 @@ struct bfc_segment_fit {
     uint64_t too_small; /* bytes: ready, but in blocks that could not serve it */
 };
 
+enum bfc_plan_source {
+    BFC_PLAN_NONE = 0,
+    BFC_PLAN_OF_FILE = 1, /* BFC_PLAN=FILE */
+    BFC_PLAN_OF_LOOP = 2, /* BFC_PLAN=auto: made in the job */
+};
+
+/*
+ * The plan that the pool's context follows, and how well. Each word is right by itself. An
+ * allocation is followed, unplanned or missed.
+ */
+struct bfc_segment_plan {
+    uint64_t source;      /* enum bfc_plan_source; all else is of the last plan, or 0 */
+    uint64_t prefix;      /* a count: its allocations before the first period, on this device */
+    uint64_t period;      /* and in one; 0: it holds a whole run */
+    uint64_t periods;     /* a count: that were gone through */
+    uint64_t bound;       /* bytes: no plan for the device needs less */
+    uint64_t peak;        /* bytes: what this one needs */
+    uint64_t memory;      /* bytes that are reserved for it now; 0: none */
+    uint64_t followed;    /* a count: served at their planned addresses */
+    uint64_t unplanned;   /* a count: foreseen without an address, since they live too long */
+    uint64_t missed;      /* a count: all others... */
+    uint64_t busy;        /* ...of them, those whose place was not free */
+    uint64_t resumed;     /* a count: the job left out a part of the plan, or came back to it */
+    uint64_t lost;        /* a count: the plan was given up until its period begins again */
+    uint64_t divergence;  /* number of the planned allocation, from 0, instead of which another
+                             came last */
+    uint64_t expected;    /* bytes of the planned one, rounded */
+    uint64_t came;        /* bytes of the one that came, rounded; 0: there was none */
+    uint64_t diverged_ns; /* CLOCK_REALTIME */
+};
+
 struct bfc_segment_pool {
     uint64_t state;          /* enum bfc_pool_state */
     uint64_t memory;         /* enum bfc_memory */
@@ -249,6 +280,7 @@ struct bfc_segment_pool {
     uint64_t host_wait_latency[BFC_LATENCY_BINS]; /* of the waits that host_waits counts */
     struct bfc_segment_pages pages;
     struct bfc_segment_fit fit;
+    struct bfc_segment_plan plan;
     struct bfc_awaited awaited; /* other jobs write it */
 };
 
@@ -322,6 +354,8 @@ enum bfc_event_kind {
     BFC_EVENT_SAVED_JOBS,
     BFC_EVENT_WAITED,
     BFC_EVENT_SPILLED,
+    BFC_EVENT_PLAN_FOLLOWED, /* memory was taken for a plan: address, bytes */
+    BFC_EVENT_PLAN_LOST, /* what came is not in the plan any more; bytes: of the last, rounded */
     BFC_EVENT_KINDS = 64,
 };
 
@@ -429,7 +463,7 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 }
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 +
+                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 136 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

@@ -91,6 +91,17 @@ const char *bfc_event_kind_name(enum bfc_event_kind kind) {
         [BFC_EVENT_SAVED_JOBS] = "saved_jobs",
         [BFC_EVENT_WAITED] = "waited",
         [BFC_EVENT_SPILLED] = "spilled",
+        [BFC_EVENT_PLAN_FOLLOWED] = "plan_followed",
+        [BFC_EVENT_PLAN_LOST] = "plan_lost",
     };
     return kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "other";
+}
+
+const char *bfc_plan_source_name(uint64_t source) {
+    static const char *const names[] = {
+        [BFC_PLAN_NONE] = "none",
+        [BFC_PLAN_OF_FILE] = "file",
+        [BFC_PLAN_OF_LOOP] = "auto",
+    };
+    return source < sizeof names / sizeof names[0] ? names[source] : "other";
 }

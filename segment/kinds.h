@@ -10,4 +10,7 @@ const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind);
 const char *bfc_rung_name(enum bfc_rung rung);
 const char *bfc_event_kind_name(enum bfc_event_kind kind);
 
+/* enum bfc_plan_source: "none", "file" or "auto"; "other" for what this program does not know. */
+const char *bfc_plan_source_name(uint64_t source);
+
 #endif

@@ -165,7 +165,7 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
     bfc_options_configure(&process->options, arena->device_total, &config);
     arena = complete(arena, driver, process->options.free_mode, &config);
     if (arena) {
-        arena->plain_most = plain_most(arena);
+        arena->plain_most = arena->plain_without_plan = plain_most(arena);
         arena->make_host = make_host;
     }
     return arena;

@@ -5,6 +5,7 @@
 #include "interpose/api/make_arena.h"
 #include "interpose/context/green.h"
 #include "interpose/last_resort/announce.h"
+#include "interpose/plan/plan.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/stats/segment.h"
 #include "interpose/watch/helper.h"
@@ -23,8 +24,10 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
         bfc_open_segment(bfc_process());
         arena = bfc_arena_make(driver, context, id);
         arena = arena ? bfc_arena_publish(arena, id) : NULL;
-        if (arena)
+        if (arena) {
             bfc_announce_to_new(arena);
+            bfc_plan_begin(arena);
+        }
     }
     return arena ? bfc_arena_set_last(arena) : NULL;
 }

@@ -32,6 +32,8 @@ __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 /* ---- references ---- */
 
 static void free_arena(struct bfc_arena *arena) {
+    if (arena->forget_plans)
+        arena->forget_plans(arena);
     bfc_pool_destroy(arena->pool, false);
     bfc_device_refund(arena, UINT64_MAX);
     bfc_fences_destroy(arena->fences);

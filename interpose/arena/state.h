@@ -50,9 +50,14 @@ struct bfc_arena {
     uint64_t bypass_above;   /* larger requests go to the driver, in bytes */
     /*
      * Atomic: requests up to it may be put to the pool without another look: 0 after a fatal error,
-     * and in mode ordered; else what neither the device nor bypass_above rule out.
+     * in mode ordered, and while a plan is followed; else what neither the device nor bypass_above
+     * rule out.
      */
     uint64_t plain_most;
+    uint64_t plain_without_plan;    /* what it is when no plan is followed; constant */
+    struct bfc_follower *follower;  /* atomic: of the plan that it follows (interpose/plan/) */
+    struct bfc_follower *followers; /* of all plans that it ever followed; with the arena they go */
+    void (*forget_plans)(struct bfc_arena *arena); /* frees them; NULL: there are none */
     struct bfc_stats_sink stats;
     struct bfc_segment_pool own_section; /* where it counts without a segment */
     uint64_t sequence;                   /* rises from each arena to the next one */

@@ -147,6 +147,11 @@ const struct bfc_option bfc_option_table[] = {
      "Writes a trace of all allocations and frees to this file, for bfcreplay and "
      "bfcplan; %p in the name becomes the process id. At none nothing is recorded.",
      NULL},
+    {"BFC_PLAN", BFC_OPTION_FILE, "none", "auto", 0, 0, AT(plan),
+     "Follows a plan that bfcplan made of a recording of the same program: what a loop allocates "
+     "gets the addresses that were planned for it. auto: the job makes its plan itself. What a "
+     "plan does not foresee is served as without one.",
+     NULL},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats),
      "At 1 the process publishes live counters in /dev/shm for bfcstat; at 0 it "
      "publishes nothing, and neither yields memory nor trims idle regions.",
@@ -254,7 +259,8 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
                  "above 0 and below 1");
         break;
     case BFC_OPTION_FILE:
-        snprintf(text, size, "none, or a file's path of 1 to 250 characters");
+        snprintf(text, size, "none, %s%sor a file's path of 1 to 250 characters",
+                 option->choices ? option->choices : "", option->choices ? ", " : "");
         break;
     case BFC_OPTION_WORDS:
         snprintf(text, size, "all, none, or some of %s, joined by commas", option->choices);

@@ -54,6 +54,7 @@ struct bfc_options {
     int deepbind;         /* 0: strip, 1: keep; read by itself in resolve.c */
     int runtime;          /* enum bfc_runtime_mode */
     char record[256];     /* a file, or empty */
+    char plan[256];       /* a file, or auto, or empty */
     bool stats;
     int stacks; /* enum bfc_stacks */
     int tags;   /* enum bfc_tags */
@@ -72,7 +73,7 @@ enum bfc_option_kind {
     BFC_OPTION_NUMBER,   /* a decimal number; none where that is the default */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
-    BFC_OPTION_FILE,     /* a path, or none */
+    BFC_OPTION_FILE,     /* a path, or none, or the word in `choices` */
     BFC_OPTION_WORDS,    /* some of `choices`, all or none; stored as a bit each */
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
 };
@@ -81,7 +82,8 @@ struct bfc_option {
     const char *name;
     enum bfc_option_kind kind;
     const char *standard; /* the default, as a user would write it */
-    const char *choices;  /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", " */
+    const char *choices; /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", "; for FILE:
+                            a word that is no path, or NULL */
     uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
     size_t offset;        /* of the value in struct bfc_options */
     const char *meaning;

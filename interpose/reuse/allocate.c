@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
+#include "interpose/plan/plan.h"
 #include "interpose/reuse/free_fence.h"
 
 /* Ordered reuse falls to the host: rare, and out of the way. */
@@ -82,9 +83,11 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        size_t bytes, enum bfc_reuse_how how, unsigned flags,
-                                        CUdeviceptr *pointer, enum bfc_status *status) {
+/* `planned` is constant, so that the compiler can drop the other case. A plan is asked once. */
+static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
+                                               struct bfc_arena *arena, size_t bytes,
+                                               enum bfc_reuse_how how, unsigned flags, bool planned,
+                                               CUdeviceptr *pointer, enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)bfc_load_relaxed(&arena->fatal);
     *status = BFC_OK;
@@ -94,7 +97,8 @@ static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct 
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
     for (;;) {
-        *status = bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
+        *status = planned ? bfc_plan_allocate(arena, bytes, base | pending, &block)
+                          : bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.fence == BFC_NO_FENCE || keep_pending(driver, arena, &block, &result))
@@ -102,21 +106,32 @@ static inline CUresult allocate_flagged(const struct bfc_driver *driver, struct 
         if (result != CUDA_SUCCESS)
             return result;
         pending = 0;
+        planned = false;
     }
     *pointer = block.start;
     return CUDA_SUCCESS;
 }
 
+static NOINLINE CUresult allocate_planned(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          size_t bytes, enum bfc_reuse_how how,
+                                          CUdeviceptr *pointer, enum bfc_status *status) {
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, true, pointer,
+                            status);
+}
+
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
-    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, pointer, status);
+    if (UNLIKELY(bfc_load_relaxed(&arena->follower) != NULL))
+        return allocate_planned(driver, arena, bytes, how, pointer, status);
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, false, pointer,
+                            status);
 }
 
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
                                   size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                                   enum bfc_status *status) {
     return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED | BFC_ALLOCATE_AGAIN,
-                            pointer, status);
+                            false, pointer, status);
 }
 
 /* ---- what was handed out ---- */

@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/open.h"
+#include "interpose/config/program.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
@@ -140,22 +141,6 @@ static uint64_t take_serial(uint64_t address) {
 
 /* ---- the file ---- */
 
-static uint64_t hash_file(const char *name, uint64_t hash) {
-    static char bytes[4096]; /* as below: begun once, and a small thread's stack is small */
-    int file = bfc_open(name, O_RDONLY, 0);
-    ssize_t length = file < 0 ? 0 : read(file, bytes, sizeof bytes);
-    if (file >= 0)
-        close(file);
-    return length > 0 ? hash ^ bfc_trace_sum(bytes, (uint64_t)length) : hash;
-}
-
-/* Its path, and its first page, in which the build id usually lies. */
-static uint64_t hash_executable(void) {
-    static char name[4096];
-    ssize_t length = readlink("/proc/self/exe", name, sizeof name);
-    return length > 0 ? hash_file("/proc/self/exe", bfc_trace_sum(name, (uint64_t)length)) : 0;
-}
-
 static void fill_header(struct bfc_trace_header *header) {
     const struct bfc_driver *driver = bfc_driver();
     CUdevice device;
@@ -166,8 +151,8 @@ static void fill_header(struct bfc_trace_header *header) {
         .record_bytes = sizeof(struct bfc_trace_record),
         .process = (uint32_t)getpid(),
         .rounding = BFC_GRANULE,
-        .executable_hash = hash_executable(),
-        .argument_hash = hash_file("/proc/self/cmdline", 0),
+        .executable_hash = bfc_program_executable_hash(),
+        .argument_hash = bfc_program_argument_hash(),
         .started = bfc_wall_clock_ns(),
     };
     if (driver->cuDeviceGetName && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)

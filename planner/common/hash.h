@@ -1,10 +1,8 @@
-/* Mixing of 64-bit words, after Steele's splitmix64, and a sum over bytes for files. */
+/* Mixing of 64-bit words, after Steele's splitmix64. */
 #ifndef BFC_PLAN_HASH_H
 #define BFC_PLAN_HASH_H
 
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 static inline uint64_t hash_mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
@@ -15,21 +13,6 @@ static inline uint64_t hash_mix(uint64_t x) {
 
 static inline uint64_t hash_join(uint64_t hash, uint64_t word) {
     return hash_mix(hash ^ word) + hash * 3;
-}
-
-/* A checksum: finds any damage of up to 8 neighbouring bytes, and other damage but for 1 in 2^64.
- */
-static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
-    const unsigned char *at = bytes;
-    uint64_t word;
-    for (; size >= 8; at += 8, size -= 8) {
-        memcpy(&word, at, 8);
-        hash = hash_join(hash, word);
-    }
-    word = size;
-    for (size_t i = 0; i < size; i++)
-        word = word << 8 | at[i];
-    return hash_join(hash, word);
 }
 
 /* A small generator of random numbers (splitmix64): the state is one word. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/common/hash.h"
 #include "planner/common/number.h"
 #include "planner/common/sort.h"
 
@@ -17,14 +16,6 @@ struct image {
     struct bfc_plan_event *events;
     struct bfc_plan_anchor *anchors;
 };
-
-uint64_t plan_checksum(const void *bytes, size_t size) {
-    struct bfc_plan_header header;
-    memcpy(&header, bytes, sizeof header);
-    header.checksum = 0;
-    return hash_bytes(hash_bytes(0, &header, sizeof header),
-                      (const unsigned char *)bytes + sizeof header, size - sizeof header);
-}
 
 static uint64_t table_end(uint64_t at, uint64_t bytes) {
     const uint64_t rest = (at + bytes) % BFC_PLAN_TABLE_ALIGN;
@@ -82,7 +73,7 @@ static bool fill_events(struct image *image) {
             .offset = content->offsets[row],
             .size = rounded(r->unplanned > 0 ? r->unplanned : r->size, content->align),
             .birth = r->birth,
-            .death = r->death,
+            .death = lifetimes_end(lifetimes, r),
             .row = row,
             .thread = r->thread,
             .arena = r->space,
@@ -131,7 +122,10 @@ static void lay_out(struct bfc_plan_header *header, const struct plan_content *c
         .events = lifetimes->visible,
         .prefix = lifetimes->prefix,
         .period = lifetimes->period,
-        .flags = lifetimes->from_trace ? BFC_PLAN_FROM_TRACE : 0};
+        .period_birth = lifetimes->period_birth,
+        .period_ticks = lifetimes->period_ticks,
+        .flags = (lifetimes->from_trace ? BFC_PLAN_FROM_TRACE : 0) |
+                 (lifetimes->jitter ? BFC_PLAN_JITTER : 0)};
     for (uint32_t a = 0; a < header->arenas; a++) {
         header->bound += content->bounds[a];
         header->peak += content->peaks[a];
@@ -168,7 +162,7 @@ static bool fill_image(struct image *image, struct plan_error *error) {
     header->file_bytes =
         table_end(header->anchors_at, header->anchors * sizeof(struct bfc_plan_anchor));
     memcpy(image->bytes, header, sizeof *header);
-    header->checksum = plan_checksum(image->bytes, header->file_bytes);
+    header->checksum = bfc_plan_checksum(image->bytes, header->file_bytes);
     memcpy(image->bytes, header, sizeof *header);
     return good || plan_fail_memory(error);
 }
@@ -209,7 +203,7 @@ static bool check_header(struct plan_file *plan, struct plan_error *error) {
     if (header->file_bytes != plan->text.size)
         return plan_fail(error, "%s: header: %" PRIu64 " bytes expected, but the file has %zu",
                          plan->path, header->file_bytes, plan->text.size);
-    if (header->checksum != plan_checksum(plan->text.bytes, plan->text.size))
+    if (header->checksum != bfc_plan_checksum(plan->text.bytes, plan->text.size))
         return plan_fail(error, "%s: header: the checksum is wrong: the file is damaged",
                          plan->path);
     if (!table_inside(plan, header->arenas_at, header->arenas, sizeof(struct bfc_plan_arena)) ||

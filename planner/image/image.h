@@ -32,9 +32,6 @@ struct plan_file {
     const struct bfc_plan_anchor *anchors;
 };
 
-/* Of a whole file of at least a header, with the header's field for it taken as zero. */
-uint64_t plan_checksum(const void *bytes, size_t size);
-
 bool plan_looks_like(const struct file_text *text);
 
 /* Takes over `text` (also on failure). Free with plan_free. */

@@ -43,14 +43,24 @@ struct lifetimes {
     uint64_t program_hash; /* from a trace: of the executable and its arguments; 0: unknown */
     uint64_t hash;         /* of all that a plan depends on: changes whenever a row does */
     bool has_alias, has_group, has_pin, has_stream, from_trace;
+    bool jitter; /* from a trace: a row of the period has the largest of several sizes */
     /* From a trace: how many rows precede the period, and how many one period has (0: none). */
     uint32_t prefix, period;
+    uint64_t period_birth, period_ticks; /* ticks: when the period begins, and how long it is */
     /* From a trace: rows from here on are second halves of lifetimes that cross the period's end.
      */
     uint32_t visible;
 };
 
 void lifetimes_free(struct lifetimes *lifetimes);
+
+/* When the row's memory is free again, in ticks: in the next period where it crosses the end of its
+ * own. */
+static inline uint64_t lifetimes_end(const struct lifetimes *lifetimes,
+                                     const struct lifetime *row) {
+    return row->wraps_until > 0 ? row->death + (row->wraps_until - lifetimes->period_birth)
+                                : row->death;
+}
 
 /* Fills in `hash` from the rows. */
 void lifetimes_seal(struct lifetimes *lifetimes);

@@ -3,10 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "layout/plan.h"
 #include "planner/common/number.h"
 
-#define SERIAL_TEXT 21
+#define SERIAL_TEXT 21 /* of a row: its serial's digits... */
+#define SPACE_NAME 8   /* ...and the name of its space */
+#define ROW_NAMES (SERIAL_TEXT + SPACE_NAME)
 
 struct folder {
     struct lifetimes *lifetimes;
@@ -22,16 +26,22 @@ static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
     const size_t n = (size_t)visible * 2 + 1; /* each may cross the period's end */
     lifetimes->rows = calloc(n, sizeof *lifetimes->rows);
     lifetimes->ids.list = calloc(n, sizeof *lifetimes->ids.list);
-    lifetimes->text.bytes = calloc(n, SERIAL_TEXT);
+    lifetimes->text.bytes = calloc(n, ROW_NAMES);
     lifetimes->visible = visible;
     return lifetimes->rows && lifetimes->ids.list && lifetimes->text.bytes;
 }
 
-/* Devices are the spaces, numbered as they come: a device's own bytes serve as its name. */
-static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a) {
+/*
+ * Small and large blocks of a device are spaces of their own, numbered as they come: since all
+ * sizes of a space are multiples of one alignment, so are all offsets. `name`: room for what tells
+ * it from others.
+ */
+static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a, uint64_t size,
+                         char name[SPACE_NAME]) {
     bool fresh;
-    const struct name name = {(const char *)&a->device, sizeof a->device};
-    const uint32_t space = names_add(&lifetimes->spaces, name, &fresh);
+    const uint64_t key = (uint64_t)a->device << 1 | (size >= BFC_PLAN_LARGE);
+    memcpy(name, &key, SPACE_NAME);
+    const uint32_t space = names_add(&lifetimes->spaces, (struct name){name, SPACE_NAME}, &fresh);
     if (!fresh)
         return space;
     uint32_t *devices =
@@ -43,18 +53,20 @@ static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a
     return space;
 }
 
-static struct lifetime *add_row(struct folder *folder, const struct allocation *a) {
+/* `bytes`: that its slot is planned for. */
+static struct lifetime *add_row(struct folder *folder, const struct allocation *a, uint64_t bytes) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint32_t number = lifetimes->count++;
     struct lifetime *row = &lifetimes->rows[number];
-    *row = (struct lifetime){.size = a->bytes,
+    const uint64_t size = bfc_plan_round(bytes);
+    char *text = lifetimes->text.bytes + (size_t)number * ROW_NAMES;
+    *row = (struct lifetime){.size = size,
                              .pin = NOT_PINNED,
                              .alias = ROW_NONE,
                              .group = ROW_NONE,
-                             .space = space_of(lifetimes, a),
+                             .space = space_of(lifetimes, a, size, text + SERIAL_TEXT),
                              .stream = a->stream,
                              .thread = a->thread};
-    char *text = lifetimes->text.bytes + (size_t)number * SERIAL_TEXT;
     const int length = snprintf(text, SERIAL_TEXT, "%" PRIu64, a->serial);
     lifetimes->ids.list[number] = (struct name){text, (size_t)length};
     lifetimes->ids.count = lifetimes->count;
@@ -63,7 +75,7 @@ static struct lifetime *add_row(struct folder *folder, const struct allocation *
 
 static void add_prefix(struct folder *folder, uint32_t allocation, uint32_t end) {
     const struct allocation *a = &folder->events->allocations[allocation];
-    struct lifetime *row = add_row(folder, a);
+    struct lifetime *row = add_row(folder, a, a->bytes);
     row->birth = tick_of(a->birth);
     row->death = tick_of(a->death < end ? a->death : end);
 }
@@ -83,8 +95,7 @@ static uint64_t slot_bytes(const struct folder *folder, uint32_t slot) {
 static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     const struct period *period = folder->period;
     const struct allocation *a = &folder->events->allocations[period->prefix + slot];
-    struct lifetime *row = add_row(folder, a);
-    row->size = slot_bytes(folder, slot);
+    struct lifetime *row = add_row(folder, a, slot_bytes(folder, slot));
     row->birth = tick_of(a->birth);
     row->death = tick_of(a->death < end ? a->death : end);
     if (a->death <= end)
@@ -137,6 +148,11 @@ bool fold(struct lifetimes *lifetimes, const struct events *events, const struct
     }
     result.prefix = prefix;
     result.period = period->length;
+    result.jitter = period->jitter;
+    if (period->length > 0) {
+        result.period_birth = tick_of(period->prefix_events);
+        result.period_ticks = period->length_events;
+    }
     for (uint32_t i = 0; i < prefix; i++)
         add_prefix(&folder, i, end);
     for (uint32_t i = 0; i < period->length; i++)

@@ -6,7 +6,7 @@
  * its memory from its birth to the period's end and from the period's start to its death: two rows
  * that share memory. A block that lives longer than a period cannot have one address in all
  * repetitions, so it is left unplanned. A block of the prefix that is not freed in the first period
- * is kept to the end.
+ * is kept to the end. Sizes are as the pool rounds them.
  */
 #ifndef BFC_PLAN_FOLD_H
 #define BFC_PLAN_FOLD_H

@@ -43,6 +43,7 @@ struct region {
     block_index head;    /* the record before its first block */
     bool shared;         /* was exported: its pending blocks are in no bin */
     bool held;           /* never given back */
+    bool apart;          /* only bfc_pool_allocate_at takes from it; never of a paged one */
     bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
@@ -58,8 +59,8 @@ struct paging;
  * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
  * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
  *   the awaited ones.
- * - Each ready block is in the one bin of its size. With reuse_pending so is each pending one,
- *   except those of shared regions.
+ * - Each ready block is in the one bin of its size: of `apart` if its region is, else of `ready`.
+ *   With reuse_pending so is each pending one, except those of regions that are shared or apart.
  * - Each pending block is in the list of fences, in rising order; each deferred block is in its
  *   list; each live block is in the map once.
  * - Each region has a head before its first block.
@@ -86,10 +87,12 @@ struct bfc_pool {
     uint64_t awaited;           /* a count of blocks */
     uint64_t readied;           /* blocks that ever ceased to be awaited */
     struct bins ready, pending;
+    struct bins apart; /* ready blocks of regions that are set apart */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
     uint32_t shared_regions; /* a count */
+    uint32_t apart_regions;  /* a count; unless it is 0, rules.plain_most is */
 
     struct host_array block_memory, detail_memory, region_memory;
     struct bfc_pool_config config;
@@ -103,7 +106,7 @@ struct bfc_pool {
     bool preallocated;
     struct paging *paging; /* with pages (paging.h); NULL: regions */
     uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for
-                              those that were to be hits only */
+                              those that were to be hits only, or at a given place */
     struct bfc_pool_stats own_stats;
 };
 
@@ -249,9 +252,20 @@ static inline bool is_shared(const struct bfc_pool *pool, block_index b) {
     return pool->shared_regions && region_of(pool, b)->shared;
 }
 
+/* May this block, when it is pending, be part of what any allocation is handed? */
+static inline bool is_open_pending(const struct bfc_pool *pool, block_index b) {
+    return !block_is_apart(&pool->blocks[b]) && !is_shared(pool, b);
+}
+
 /* Is this block, when it is pending, in a bin? */
 static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b) {
-    return pool->config.reuse_pending && !is_shared(pool, b);
+    return pool->config.reuse_pending && is_open_pending(pool, b);
+}
+
+/* The bins that this block, when it is ready, is in. `plain`: under rules with plain_most, so that
+ * the compiler can drop the other case. */
+static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool plain) {
+    return !plain && block_is_apart(&pool->blocks[b]) ? &pool->apart : &pool->ready;
 }
 
 #endif

@@ -86,6 +86,7 @@ void region_detach(struct bfc_pool *pool, region_index r) {
     slot_vacate(pool, b);
     slot_vacate(pool, region->head);
     pool->shared_regions -= region->shared;
+    pool->apart_regions -= region->apart;
     pool->stats->regions--;
     vacate_region_record(pool, r);
     if (!pool->stats->regions)

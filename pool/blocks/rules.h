@@ -29,7 +29,8 @@ struct rules {
     bool cuts_all;       /* every larger block is split */
     bool ages;           /* regions note when they became idle */
     uint64_t plain_most; /* granules of the largest request that takes the short way; 0, none,
-                            unless cuts_all is the only rule above that is set */
+                            unless cuts_all is the only rule above that is set, and no region is
+                            set apart */
 };
 
 #endif

@@ -88,7 +88,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
         move_node(pool, from, to, (region_index)(region_of(pool, from) - pool->regions));
     move_links(pool, to);
     if (state == BLOCK_READY)
-        bins_replace(&pool->ready, blocks, from, to);
+        bins_replace(ready_bins(pool, to, false), blocks, from, to);
     else if (state == BLOCK_PENDING && is_reused_pending(pool, to))
         bins_replace(&pool->pending, blocks, from, to);
     else if (state == BLOCK_BARE)

@@ -11,7 +11,7 @@ void surgery_add_to_index(struct bfc_pool *pool, block_index b) {
 
 void surgery_unbin(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY) {
-        bins_remove(&pool->ready, pool->blocks, b, false);
+        bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
         return;
     }
     if (is_reused_pending(pool, b))
@@ -20,7 +20,7 @@ void surgery_unbin(struct bfc_pool *pool, block_index b) {
 }
 
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
-    b = merge_ready(pool, b, false);
+    b = merge_ready(pool, ready_bins(pool, b, false), b, false);
     const struct block *at = &pool->blocks[b];
     if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
         region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */

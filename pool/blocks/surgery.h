@@ -12,7 +12,7 @@
 
 /* Makes b, new in its region's chain, a node of the address index. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
-/* As merge_ready, under rules that are not plain. */
+/* As merge_ready, under rules that sort free blocks or note their ages. */
 void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
  */
@@ -54,6 +54,26 @@ static ALWAYS_INLINE block_index split_front(struct bfc_pool *pool, block_index 
     return front;
 }
 
+/* The same for the last `granules` of b: they leave it. */
+static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b,
+                                            uint64_t granules) {
+    block_index back = slot_take(pool);
+    if (UNLIKELY(!back))
+        return 0;
+    struct block *blocks = pool->blocks, *at = &blocks[b], *after = &blocks[back];
+    after->last = (uint32_t)(granules - 1);
+    at->last -= (uint32_t)granules;
+    after->tagged = at->tagged + block_size(at);
+    after->previous = b;
+    after->next = at->next;
+    blocks[at->next].previous = back; /* record 0 takes what is for none */
+    at->next = back;
+    if (UNLIKELY(is_indexed(back)))
+        surgery_add_to_index(pool, back);
+    pool->stats->splits++;
+    return back;
+}
+
 static inline void vacate(struct bfc_pool *pool, block_index gone) {
     if (UNLIKELY(is_indexed(gone)))
         address_index_remove(&pool->index, &pool->blocks[gone]);
@@ -84,12 +104,13 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
 }
 
 /*
- * Makes b, in no bin, ready, merging it with its ready neighbours; a neighbour's record is kept.
- * `plain`: under rules with plain_most, so that the compiler can drop the other cases.
+ * Makes b, in no bin, ready, merging it with its ready neighbours, which are in these bins; a
+ * neighbour's record is kept. `plain`: the bins are not sorted, so that the compiler can drop the
+ * other case.
  */
-static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, block_index b, bool plain) {
+static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins *bins,
+                                             block_index b, bool plain) {
     struct block *blocks = pool->blocks;
-    struct bins *bins = &pool->ready;
     block_index next = blocks[b].next, previous = blocks[b].previous;
     bool merges_next = block_state(&blocks[next]) == BLOCK_READY;
     if (block_state(&blocks[previous]) == BLOCK_READY) {
@@ -116,7 +137,9 @@ static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, block_index 
 static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
     pool->stats->ready += block_size(&pool->blocks[b]);
     if (LIKELY(pool->rules.plain_most))
-        merge_ready(pool, b, true);
+        merge_ready(pool, &pool->ready, b, true);
+    else if (!pool->rules.exact && !pool->rules.ages)
+        merge_ready(pool, ready_bins(pool, b, false), b, true);
     else
         surgery_merge_by_rules(pool, b);
 }

@@ -1,5 +1,5 @@
 /*
- * The program's calls: allocate, free, carve.
+ * The program's calls: allocate, also at a given place, free, carve.
  *
  * The first two are hot, each one section under the lock: look up, a few list operations, counters.
  * O(1).
@@ -8,6 +8,8 @@
 #include "pool/blocks/find.h"
 #include "pool/blocks/settle.h"
 #include "pool/regions/serve.h"
+#include "pool/regions/wait.h"
+#include "pool/search/place.h"
 #include "pool/search/take.h"
 
 static void make_awaited(struct bfc_pool *pool, block_index b) {
@@ -70,6 +72,59 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
         return allocate(pool, request, false);
     request.granules = round_large(request.granules);
     return allocate(pool, request, true);
+}
+
+static enum bfc_status status_of(enum place_state state) {
+    switch (state) {
+    case PLACE_TAKEN:
+        return BFC_OK;
+    case PLACE_OUTSIDE:
+        return BFC_UNKNOWN_POINTER;
+    case PLACE_CROOKED:
+        return BFC_INVALID_POINTER;
+    case PLACE_NO_HOST_MEMORY:
+        return BFC_NO_HOST_MEMORY;
+    case PLACE_BUSY:
+    case PLACE_PENDING:
+        break;
+    }
+    return BFC_OUT_OF_MEMORY;
+}
+
+/* It was not taken at once: what is pending may be complete by now. */
+static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr at,
+                                                const struct request *request, bfc_addr *below,
+                                                enum place_state state) {
+    if (state == PLACE_PENDING && !(request->flags & BFC_ALLOCATE_HIT_ONLY)) {
+        wait_poll(pool);
+        state = place_take(pool, at, request, below);
+    }
+    pool->stats->hits += state == PLACE_TAKEN;
+    return status_of(state);
+}
+
+enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
+                                     unsigned flags, bfc_addr *below,
+                                     struct bfc_block_info *block) {
+    if (UNLIKELY(bytes - 1 >= LARGEST_BLOCK))
+        return BFC_INVALID_SIZE;
+    if (UNLIKELY(at % BFC_GRANULE))
+        return BFC_INVALID_POINTER;
+    struct request request = {.bytes = bytes,
+                              .granules = round_large(granules_to_hold(bytes)),
+                              .flags = flags,
+                              .out = block};
+    enum bfc_status status = BFC_OK;
+    pool_enter(pool);
+    if (UNLIKELY(pool->oldest_fence <= pool->completed))
+        settle_completed(pool, FENCES_A_CALL);
+    enum place_state state = place_take(pool, at, &request, below);
+    if (LIKELY(state == PLACE_TAKEN))
+        pool->stats->hits++;
+    else
+        status = take_after_poll(pool, at, &request, below, state);
+    pool_leave(pool);
+    return status;
 }
 
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool) {

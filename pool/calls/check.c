@@ -11,7 +11,7 @@ struct tally {
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
     uint64_t bare_bytes, bare_blocks;
     uint64_t region_bytes; /* of regions, in a pool with pages */
-    uint64_t binned_pending, requested, regions, nodes, shared;
+    uint64_t binned_pending, ready_apart, requested, regions, nodes, shared, apart;
     block_index previous; /* the record before the block that is looked at */
 };
 
@@ -134,7 +134,11 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
         return fail(t, "a pending block has no fence");
     t->bytes[state] += block_size(at);
     t->blocks[state]++;
-    t->binned_pending += state == BLOCK_PENDING && !region->shared && t->pool->config.reuse_pending;
+    if (block_is_apart(at) != region->apart)
+        return fail(t, "a block of a region that is set apart is not, or the other way round");
+    t->ready_apart += state == BLOCK_READY && region->apart;
+    t->binned_pending += state == BLOCK_PENDING && !region->shared && !region->apart &&
+                         t->pool->config.reuse_pending;
     t->requested += state == BLOCK_LIVE ? block_requested(t->pool, b) : 0;
     return true;
 }
@@ -154,6 +158,7 @@ static bool check_region(void *context, const struct index_node *node) {
     t->regions++;
     t->nodes++;
     t->shared += region->shared;
+    t->apart += region->apart;
     return true;
 }
 
@@ -278,8 +283,12 @@ static const char *check_all(const struct bfc_pool *pool) {
     const char *fault = t.fault;
     if (!fault && (t.nodes != pool->index.count || t.shared != pool->shared_regions))
         fault = "the nodes of the index or the shared regions are not as many as they should be";
+    if (!fault && (t.apart != pool->apart_regions || (t.apart && pool->rules.plain_most)))
+        fault = "the regions that are set apart are not as many as they should be";
     if (!fault)
-        fault = check_bins(pool, &pool->ready, BLOCK_READY, t.blocks[BLOCK_READY]);
+        fault = check_bins(pool, &pool->ready, BLOCK_READY, t.blocks[BLOCK_READY] - t.ready_apart);
+    if (!fault)
+        fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart);
     if (!fault)
         fault = check_bins(pool, &pool->pending, BLOCK_PENDING, t.binned_pending);
     if (!fault)

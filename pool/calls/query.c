@@ -1,4 +1,5 @@
 /* Answers about blocks and counters. */
+#include "base/numbers.h"
 #include "pool/blocks/find.h"
 #include "pool/blocks/settle.h"
 
@@ -68,7 +69,7 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     if (b) {
         struct region *region = region_of(pool, b);
         if (!region->shared) {
-            if (pool->config.reuse_pending)
+            if (pool->config.reuse_pending && !region->apart)
                 bar_pending(pool, region);
             pool->shared_regions++;
         }
@@ -78,8 +79,7 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     pool_leave(pool);
 }
 
-static uint64_t largest_ready(const struct bfc_pool *pool) {
-    const struct bins *bins = &pool->ready;
+static uint64_t largest_in(const struct bfc_pool *pool, const struct bins *bins) {
     const struct block *blocks = pool->blocks;
     if (bins->is_sorted)
         return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
@@ -94,7 +94,7 @@ static uint64_t largest_ready(const struct bfc_pool *pool) {
 }
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
-    uint64_t largest = largest_ready(pool);
+    uint64_t largest = bfc_max(largest_in(pool, &pool->ready), largest_in(pool, &pool->apart));
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         if (block_size(&pool->blocks[b]) > largest)
             largest = block_size(&pool->blocks[b]);
@@ -102,42 +102,44 @@ static uint64_t largest_free(const struct bfc_pool *pool) {
 }
 
 /* Of one bin, whose blocks may be smaller than its first. */
-static uint64_t enough_in_bin(const struct bfc_pool *pool, unsigned bin, uint64_t bytes) {
+static uint64_t enough_in_bin(const struct bfc_pool *pool, const struct bins *bins, unsigned bin,
+                              uint64_t bytes) {
     const struct block *blocks = pool->blocks;
     uint64_t sum = 0;
-    for (block_index b = (block_index)pool->ready.heads[bin]; b; b = blocks[b].after)
+    for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
         if (block_size(&blocks[b]) >= bytes)
             sum += block_size(&blocks[b]);
     return sum;
 }
 
-static uint64_t enough_in_order(const struct bfc_pool *pool, uint64_t granules) {
+static uint64_t enough_in_order(const struct bfc_pool *pool, const struct bins *bins,
+                                uint64_t granules) {
     const struct block *blocks = pool->blocks;
     uint64_t sum = 0;
     for (int zone = 0; zone < ZONE_COUNT; zone++)
-        for (block_index b = sorted_find(pool->ready.root, blocks, (enum block_zone)zone, granules);
-             b; b = sorted_next(pool->ready.root, blocks, b))
+        for (block_index b = sorted_find(bins->root, blocks, (enum block_zone)zone, granules); b;
+             b = sorted_next(bins->root, blocks, b))
             sum += block_size(&blocks[b]);
     return sum;
 }
 
 /* Bytes of ready blocks that have at least so many. */
-static uint64_t ready_from(const struct bfc_pool *pool, uint64_t bytes) {
-    const struct bins *bins = &pool->ready;
+static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins, uint64_t bytes) {
     uint64_t granules = bytes / BFC_GRANULE + (bytes % BFC_GRANULE != 0), sum = 0;
     if (granules > UINT32_MAX)
         return 0;
     if (bins->is_sorted)
-        return enough_in_order(pool, granules);
+        return enough_in_order(pool, bins, granules);
     for (unsigned bin = bins_next(bins, bin_of(granules)); bin < BIN_COUNT;
          bin = bins_next(bins, bin + 1))
-        sum += enough_in_bin(pool, bin, bytes);
+        sum += enough_in_bin(pool, bins, bin, bytes);
     return sum;
 }
 
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
-    uint64_t below = pool->stats->ready - ready_from(pool, bytes);
+    uint64_t below = pool->stats->ready - ready_from(pool, &pool->ready, bytes) -
+                     ready_from(pool, &pool->apart, bytes);
     pool_leave(pool);
     return below;
 }

@@ -36,9 +36,13 @@ void policy_make(struct bfc_pool *pool) {
         .cuts_all = bfc && !unsplit && !own_split(config),
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
+    policy_set_plain(pool);
+}
+
+void policy_set_plain(struct bfc_pool *pool) {
     struct rules *rules = &pool->rules;
     bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
-    rules->plain_most = plain ? MOST_GRANULES : 0;
+    rules->plain_most = plain && !pool->apart_regions ? MOST_GRANULES : 0;
 }
 
 /* ---- sizes ---- */

@@ -20,6 +20,9 @@ static inline uint64_t policy_round_to(uint64_t bytes, uint64_t step) {
 
 void policy_make(struct bfc_pool *pool);
 
+/* Sets what depends on whether regions are set apart. */
+void policy_set_plain(struct bfc_pool *pool);
+
 /* The block size for a request, at least `bytes`, in whole granules. */
 uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes);
 

@@ -66,6 +66,7 @@ static void detach(struct bfc_pool *pool, region_index r) {
     pool->stats->reserved -= region->size;
     pool->stats->release_calls++;
     region_detach(pool, r);
+    policy_set_plain(pool);
 }
 
 /*
@@ -203,21 +204,40 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
     return status;
 }
 
-/* Takes one region of at least `size`, with the growth turn; drops the lock meanwhile. */
+/* Takes the region that was planned, with the growth turn; drops the lock meanwhile. */
+static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) {
+    pool_leave(pool);
+    enum bfc_reserve_result result = reserve(&pool->upstream, growth);
+    pool_enter(pool);
+    pool->stats->reserve_calls += growth->calls;
+    pool->stats->refusals += growth->calls - (result != BFC_REFUSED);
+    if (result != BFC_RESERVED)
+        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+    return BFC_OK;
+}
+
+/* Takes one region of at least `size`. */
 static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *start) {
     struct growth growth;
     if (!plan_growth(pool, size, &growth))
         return BFC_OUT_OF_MEMORY;
-    pool_leave(pool);
-    enum bfc_reserve_result result = reserve(&pool->upstream, &growth);
-    pool_enter(pool);
-    pool->stats->reserve_calls += growth.calls;
-    pool->stats->refusals += growth.calls - (result != BFC_REFUSED);
-    if (result != BFC_RESERVED)
-        return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : BFC_UPSTREAM_FAILED;
+    enum bfc_status status = add_growth(pool, &growth);
+    if (status != BFC_OK)
+        return status;
     growth_reserved(pool, size);
     *start = growth.start;
     return take_in(pool, &growth);
+}
+
+enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    struct growth growth = {.size = bytes, .bytes = bytes, .back_off = BACK_OFF_NONE};
+    if (!pool->upstream.reserve)
+        return BFC_UPSTREAM_FAILED;
+    if (bytes > room_below_limit(pool))
+        return BFC_OUT_OF_MEMORY;
+    enum bfc_status status = add_growth(pool, &growth);
+    *start = growth.start;
+    return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
 /* Hands out of the region that was just taken in, whole and free as it is. */

@@ -16,6 +16,9 @@ uint64_t regions_releasable(const struct bfc_pool *pool);
 /* By pages, where the pool has them; by a region where it has none, or where one of their calls is
  * refused for another reason than a lack of memory. */
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
+/* One region of just so many bytes, if the limit and the device allow it. With the growth turn;
+ * drops the lock meanwhile. */
+enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 void regions_forget(struct bfc_pool *pool, bool release);
 
 #endif

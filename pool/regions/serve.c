@@ -6,13 +6,15 @@
  * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
  * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
  * 5 grow;
- * 6 the device having refused: the policy's last resorts (last_resorts.c);
- * 7 for any policy, the same size without its rounding.
+ * 6 the device having refused: take from the regions that were set apart, which ends that;
+ * 7 the policy's last resorts (last_resorts.c);
+ * 8 for any policy, the same size without its rounding.
  *
  * The lock is dropped around every call of the upstream.
  */
 #include "pool/regions/serve.h"
 
+#include "pool/regions/apart.h"
 #include "pool/regions/idle.h"
 #include "pool/regions/last_resorts.h"
 #include "pool/regions/regions.h"
@@ -74,6 +76,8 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     enum bfc_status status;
     uint64_t released = stats->release_calls;
     bool taken = regions_grow(pool, request, &status);
+    if (!taken && apart_end(pool))
+        taken = take_any(pool, request);
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = climb_all(pool, request, released, &status);
     stats->misses += taken;

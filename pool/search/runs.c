@@ -64,7 +64,7 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
     bfc_fence best = UINT64_MAX;
     for (block_index b = pool->oldest; b; b = pool->details[b].newer) {
         block_index start = run_start(pool, b);
-        if (!start || (for_reuse && is_shared(pool, b)) || wrong_zone(pool, b, granules))
+        if (!start || (for_reuse && !is_open_pending(pool, b)) || wrong_zone(pool, b, granules))
             continue;
         /* The ready blocks already suffice, so the policy refused them: no fence would change that.
          */

@@ -103,7 +103,7 @@ search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granu
 }
 
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request) {
-    if (!cut_lead(pool, &pool->ready, b, request))
+    if (!cut_lead(pool, ready_bins(pool, b, false), b, request))
         return false;
     hand_out_ready(pool, b, request, false);
     return true;

@@ -88,7 +88,7 @@ static inline bool starts_well(const struct block *b, uint64_t granules) {
 
 static ALWAYS_INLINE void hand_out_ready(struct bfc_pool *pool, block_index b,
                                          const struct request *request, bool plain) {
-    b = take_off(pool, &pool->ready, b, request, plain);
+    b = take_off(pool, ready_bins(pool, b, plain), b, request, plain);
     pool->stats->ready -= block_size(&pool->blocks[b]);
     make_live(pool, b, request, BFC_NO_FENCE);
 }

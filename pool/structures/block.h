@@ -42,6 +42,10 @@ enum block_state {
 /* Policy pytorch has separate regions for small blocks: each block has the zone of its region. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
+/* Of blocks in a region that is set apart. */
+#define BLOCK_APART_BIT 4
+#define BLOCK_REGION_MASK                                                                          \
+    ((uint64_t)3 << BLOCK_ZONE_BIT) /* what all blocks of a region have alike */
 
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
@@ -52,7 +56,7 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
 struct block {
-    uint64_t tagged;            /* the start, with state and zone in its low bits */
+    uint64_t tagged;            /* the start, with state, zone and apart in its low bits */
     uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
     block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones; of a
                                    head, `previous` is its region */
@@ -140,6 +144,15 @@ static inline enum block_zone block_zone(const struct block *b) {
 
 static inline void block_set_zone(struct block *b, enum block_zone zone) {
     b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) | (uint64_t)zone << BLOCK_ZONE_BIT;
+}
+
+static inline bool block_is_apart(const struct block *b) {
+    return b->tagged >> BLOCK_APART_BIT & 1;
+}
+
+static inline void block_set_apart(struct block *b, bool apart) {
+    b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_APART_BIT)) | (uint64_t)apart
+                                                                      << BLOCK_APART_BIT;
 }
 
 #endif

@@ -39,7 +39,7 @@ static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
 
 /* Does this live block start at `start`? */
 static inline bool map_is_at(const struct block *b, bfc_addr start) {
-    return (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) == start;
+    return (b->tagged & ~BLOCK_REGION_MASK) == start;
 }
 
 /* The record of the block that starts at `start`, or 0. */

@@ -385,6 +385,11 @@ static void draw_name(int line, const struct row *row) {
                  text_share(fragmentation, a, sizeof a),
                  bfc_bytes_text(pool->fit.request, b, sizeof b),
                  bfc_bytes_text(pool->stats.largest_free, c, sizeof c));
+    used = (int)strlen(text);
+    if (pool->plan.source)
+        snprintf(text + used, sizeof text - (size_t)used, "; plan: followed %s, missed %s",
+                 text_count(pool->plan.followed, a, sizeof a),
+                 text_count(pool->plan.missed, b, sizeof b));
     put_rule(line, text);
 }
 

@@ -4,8 +4,13 @@
 import os
 import re
 import subprocess
+import sys
+import tempfile
 import threading
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "plan"))
+from sealing import on_device  # noqa: E402
 
 LIBRARY, SCENES, RUNTIME, PAGE, SIM = (
     os.environ[name] for name in ("LIBRARY", "SCENES", "RUNTIME", "PAGE", "SIM"))
@@ -58,6 +63,18 @@ def play_idle():
         return [line for line in lines if line]
 
 
+def play_plans():
+    with tempfile.TemporaryDirectory() as folder:
+        trace, plan, foreign = (os.path.join(folder, name) for name in ("trace", "plan", "foreign"))
+        play(SCENES, "ends", BFC_RECORD=trace)
+        subprocess.run([os.environ["BFCPLAN"], "solve", trace, "-o", plan], check=True, stdout=subprocess.DEVNULL)
+        with open(plan, "rb") as good, open(foreign, "wb") as file:
+            file.write(on_device(good.read(), 5))
+        yield from play(SCENES, "ends", BFC_PLAN=plan)
+        yield from play(SCENES, "ends", BFC_PLAN=plan, SIM_FAIL="cuMemAlloc_v2@1:2")
+        yield from play(SCENES, "ends", BFC_PLAN=foreign)
+
+
 def play_all():
     for mode in "sync", "lazy", "ordered":
         for scene in "second", "before", "past", "child", "lookups", "ends", "siblings", "trim":
@@ -77,6 +94,7 @@ def play_all():
     yield from play(SCENES, "ends", BFC_BACKING="pages")
     yield from play(SCENES, "ends", BFC_BACKING="pages", SIM_VIRTUAL="0")
     yield from play(SCENES, "ends", BFC_BACKING="pages", SIM_FAIL="cuMemMap@1+:801")
+    yield from play_plans()
     yield from play(RUNTIME)
     yield from play(RUNTIME, CUDA_INJECTION64_PATH="libtool.so")
     yield from play_idle()

@@ -202,7 +202,7 @@ static void mend_plan(struct file_text *text) {
     memcpy(&header, text->bytes, sizeof header);
     header.file_bytes = text->size;
     memcpy(text->bytes, &header, sizeof header);
-    header.checksum = plan_checksum(text->bytes, text->size);
+    header.checksum = bfc_plan_checksum(text->bytes, text->size);
     memcpy(text->bytes, &header, sizeof header);
 }
 

@@ -18,6 +18,7 @@ struct freed {
     bfc_addr start, end;
     bfc_fence fence;
     uint64_t arrivals; /* deferred, when it was freed */
+    bool was_deferred;
 };
 
 struct machine {
@@ -126,10 +127,64 @@ static void allocate(struct machine *m, uint64_t bytes, unsigned flags) {
     m->live[m->count++] = block;
 }
 
+/* By the model, all of it is in this region and ready; nothing is said while something there is
+ * pending or was deferred, since the pool joins what is next to it. */
+static bool is_ready(const struct machine *m, const struct fake_region *region, bfc_addr start,
+                     bfc_addr end) {
+    bfc_addr region_end = region->start + region->bytes;
+    bool ready = start >= region->start && end <= region_end;
+    for (unsigned i = 0; i < m->count; i++)
+        ready &= !overlaps(start, end, m->live[i].start, m->live[i].start + m->live[i].size);
+    for (unsigned i = 0; i < m->freed_count; i++) {
+        const struct freed *f = &m->freed[i];
+        bool complete = f->fence <= m->fake.told || f->fence <= m->completed;
+        ready &= !overlaps(region->start, region_end, f->start, f->end) ||
+                 (complete && !f->was_deferred);
+    }
+    return ready;
+}
+
+/* At an address of some region, or shortly beyond it. */
+static void allocate_at(struct machine *m, const uint8_t *s) {
+    struct bfc_block_info block = {.id = 0};
+    if (m->count == BLOCKS || !m->fake.count)
+        return;
+    const struct fake_region *region = &m->fake.regions[s[1] % m->fake.count];
+    uint64_t bytes = size_of(s[3] >> 3, s[2]), unit = s[1] & 64 ? BFC_GRANULE : BFC_LARGE;
+    bfc_addr at = region->start + s[2] * (region->bytes / 250) / unit * unit;
+    bfc_addr below = s[1] & 128 && m->count ? m->live[s[2] % m->count].start : 0;
+    unsigned flags = s[3] & 1 ? BFC_ALLOCATE_PENDING : 0;
+    uint64_t round = bytes > BFC_LARGE - BFC_GRANULE ? BFC_LARGE : BFC_GRANULE;
+    bool may = bytes <= BFC_LARGE - BFC_GRANULE || may_start_large(m, at);
+    bool ready = is_ready(m, region, at, at + (bytes + round - 1) / round * round);
+    enum bfc_status status = bfc_pool_allocate_at(m->pool, at, bytes, flags, &below, &block);
+    if (status != BFC_OK) {
+        if (block.id || (ready && may))
+            fail(m, "a place that is free was not handed out, or the output was touched");
+        return;
+    }
+    if (block.start != at || !may)
+        fail(m, "a block is elsewhere than was asked");
+    check_new_block(m, &block, bytes, flags);
+    reuse(m, block.start, block.start + block.size, block.fence);
+    m->last_id = block.id;
+    m->requested += bytes;
+    m->live[m->count++] = block;
+}
+
+static void set_apart(struct machine *m, const uint8_t *s) {
+    bfc_addr start = 0;
+    if (s[2] & 1)
+        bfc_pool_add_apart(m->pool, (1 + s[2] % 8) * MIB, &start);
+    else if (m->count && !bfc_pool_set_apart(m->pool, m->live[s[1] % m->count].start, s[2] & 2))
+        fail(m, "a region could not be set apart");
+}
+
 static void note_freed(struct machine *m, const struct bfc_block_info *b, bfc_fence fence) {
     if (fence && m->freed_count < FREED)
-        m->freed[m->freed_count++] = (struct freed){b->start, b->start + b->size, fence,
-                                                    bfc_pool_deferred_arrivals(m->pool)};
+        m->freed[m->freed_count++] =
+            (struct freed){b->start, b->start + b->size, fence, bfc_pool_deferred_arrivals(m->pool),
+                           fence == BFC_DEFERRED_FENCE};
 }
 
 static void release_block(struct machine *m, unsigned which, bfc_fence fence) {
@@ -259,7 +314,12 @@ static void step(struct machine *m, const uint8_t *s) {
         upset_device(m, s[1], s[2]);
         break;
     case 4:
-        free_badly(m, s[1], s[2]);
+        if ((s[3] & 6) == 6)
+            set_apart(m, s);
+        else if (s[3] & 6)
+            allocate_at(m, s);
+        else
+            free_badly(m, s[1], s[2]);
         break;
     case 5:
         if (s[2] & 4)

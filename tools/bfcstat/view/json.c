@@ -73,6 +73,43 @@ static void put_counters(struct json_writer *json, const struct bfc_pool_stats *
     json_unsigned(json, "pending_reuses", stats->pending_reuses);
 }
 
+static void put_divergence(struct json_writer *json, const struct bfc_segment_plan *plan) {
+    if (!plan->came) {
+        json_null(json, "divergence");
+        return;
+    }
+    json_object(json, "divergence");
+    json_unsigned(json, "number", plan->divergence);
+    json_unsigned(json, "expected", plan->expected);
+    json_unsigned(json, "came", plan->came);
+    json_unsigned(json, "at_ns", plan->diverged_ns);
+    json_object_end(json);
+}
+
+static void put_plan(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    const struct bfc_segment_plan *plan = &pool->plan;
+    if (!plan->peak) {
+        json_null(json, "plan");
+        return;
+    }
+    json_object(json, "plan");
+    json_string(json, "source", bfc_plan_source_name(plan->source));
+    json_unsigned(json, "prefix", plan->prefix);
+    json_unsigned(json, "period", plan->period);
+    json_unsigned(json, "periods", plan->periods);
+    json_unsigned(json, "bound", plan->bound);
+    json_unsigned(json, "peak", plan->peak);
+    json_unsigned(json, "memory", plan->memory);
+    json_unsigned(json, "followed", plan->followed);
+    json_unsigned(json, "unplanned", plan->unplanned);
+    json_unsigned(json, "missed", plan->missed);
+    json_unsigned(json, "busy", plan->busy);
+    json_unsigned(json, "resumed", plan->resumed);
+    json_unsigned(json, "lost", plan->lost);
+    put_divergence(json, plan);
+    json_object_end(json);
+}
+
 static void put_last_resorts(struct json_writer *json, const struct bfc_segment_pool *pool) {
     json_object(json, "last_resorts");
     for (unsigned i = 0; i < BFC_RUNGS; i++) {
@@ -122,6 +159,7 @@ static void put_pool(struct json_writer *json, const struct bfc_job *job, unsign
     json_unsigned(json, "context", pool->context_id);
     put_memory(json, pool);
     put_pages(json, pool);
+    put_plan(json, pool);
     put_counters(json, &pool->stats);
     json_unsigned(json, "host_waits", pool->host_waits);
     json_unsigned(json, "host_wait_ns", pool->host_wait_ns);

@@ -231,6 +231,37 @@ static void show_pages(const struct bfc_segment_pool *pool, FILE *stream) {
     show_page_state(pool, stream);
 }
 
+static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (!plan->came)
+        return;
+    label(stream, "");
+    fprintf(stream, "%13slast difference: %s came, where allocation %" PRIu64 " was to be %s\n", "",
+            bfc_bytes_text(plan->came, a, sizeof a), plan->divergence,
+            bfc_bytes_text(plan->expected, b, sizeof b));
+}
+
+static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_plan *plan = &pool->plan;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    if (!plan->peak)
+        return;
+    show_amount(stream, "plan", plan->memory);
+    fprintf(stream, "   %s%s (bound %s), period %s allocations\n",
+            plan->source ? "of " : "left; it was of ",
+            plan->source == BFC_PLAN_OF_LOOP ? "this job" : "a file",
+            bfc_bytes_text(plan->bound, a, sizeof a), text_count(plan->period, b, sizeof b));
+    label(stream, "");
+    fprintf(stream, "%13sfollowed %s, missed %s", "", text_count(plan->followed, a, sizeof a),
+            text_count(plan->missed, b, sizeof b));
+    if (plan->unplanned)
+        fprintf(stream, ", without a place %s", text_count(plan->unplanned, c, sizeof c));
+    if (plan->lost)
+        fprintf(stream, ", lost %s times", text_count(plan->lost, c, sizeof c));
+    fputc('\n', stream);
+    show_divergence(plan, stream);
+}
+
 static void show_device_free(const struct bfc_segment_pool *pool, FILE *stream) {
     if (pool->device_free_ns == 0)
         return;
@@ -321,6 +352,7 @@ static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
     }
     show_memory(pool, stream);
     show_pages(pool, stream);
+    show_plan(pool, stream);
     show_device_free(pool, stream);
     show_calls(pool, stream);
 }

@@ -41,7 +41,7 @@ static bool match_event(struct check *check, const struct bfc_plan_event *event,
     seen[event->row] = true;
     if (!plan_round_up(asked, check->plan.header.align, &size) || size != event->size)
         return fail_row(check, event->row, "has another size");
-    if (row->birth != event->birth || row->death != event->death)
+    if (row->birth != event->birth || lifetimes_end(&check->lifetimes, row) != event->death)
         return fail_row(check, event->row, "has another lifetime");
     if (row->space != event->arena)
         return fail_row(check, event->row, "has another space");

@@ -1,6 +1,6 @@
 #include "tools/plan/cli/source.h"
 
-#include "planner/common/hash.h"
+#include "layout/plan.h"
 #include "planner/period/fold.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
@@ -22,8 +22,7 @@ static bool any_two_streams(const struct lifetimes *lifetimes) {
 
 static uint64_t program_of(const struct trace *trace) {
     const struct bfc_trace_header *header = &trace->header;
-    return header->executable_hash == 0 ? 0
-                                        : hash_join(header->executable_hash, header->argument_hash);
+    return bfc_plan_program(header->executable_hash, header->argument_hash);
 }
 
 static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,

@@ -1,0 +1,149 @@
+/* Matching what comes with what was planned. */
+#include "interpose/plan/cursor.h"
+
+enum {
+    REACH = 16,  /* slots that are searched on each side */
+    STRAYS = 64, /* in a row, after which the place is lost */
+    SIGNS = 4,   /* allocations by which the beginning of a period is known */
+};
+
+static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {
+    return size == slot->size || (course->jitter && size < slot->size && size >= slot->size / 2);
+}
+
+/* The slot `ahead` of the next one, in this period or the next; false: there is none. */
+static bool find_ahead(const struct bfc_course *course, uint32_t ahead, struct bfc_match *match) {
+    uint64_t at = (uint64_t)course->at + ahead;
+    match->next_round = at >= course->count;
+    if (match->next_round &&
+        (!course->periodic || at - course->count >= course->count - course->prefix))
+        return false;
+    match->at = (uint32_t)(match->next_round ? at - course->count + course->prefix : at);
+    return true;
+}
+
+static bool is_ahead(const struct bfc_course *course, uint32_t ahead, uint64_t size,
+                     struct bfc_match *match) {
+    return find_ahead(course, ahead, match) &&
+           (match->next_round || course->slots[match->at].matched != course->round) &&
+           is_same(course, &course->slots[match->at], size);
+}
+
+/* One that was passed over in this period. */
+static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
+                      struct bfc_match *match) {
+    match->next_round = false;
+    match->at = course->at - behind;
+    return behind <= course->at && course->slots[match->at].matched != course->round &&
+           is_same(course, &course->slots[match->at], size);
+}
+
+/* No further than half a period, beyond which it would rather be the other way. */
+static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
+    uint32_t half = (course->count - course->prefix) / 2;
+    uint32_t reach = course->periodic && half < REACH ? half : REACH;
+    for (uint32_t away = 1; away <= reach; away++)
+        if (is_behind(course, away, size, match) || is_ahead(course, away, size, match))
+            return true;
+    return false;
+}
+
+static const struct bfc_plan_anchor *find_anchor(const struct bfc_plan *plan, uint64_t token) {
+    uint32_t low = 0, high = plan->header->anchors;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (plan->anchors[middle].token < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < plan->header->anchors && plan->anchors[low].token == token ? &plan->anchors[low]
+                                                                            : NULL;
+}
+
+/* The first slot of this event or a later one. */
+static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
+    uint32_t low = 0, high = course->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (course->slots[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Only after two strays: a size that is new may be that of an anchor by chance. */
+static bool search_anchors(const struct bfc_course *course, uint64_t size,
+                           struct bfc_match *match) {
+    if (course->strays < 2 && !course->lost)
+        return false;
+    const struct bfc_plan_anchor *anchor =
+        find_anchor(course->plan, bfc_plan_token(course->device, size, course->thread));
+    if (!anchor)
+        return false;
+    match->next_round = false;
+    match->at = find_slot(course, anchor->event);
+    return match->at < course->count && course->slots[match->at].event == anchor->event &&
+           course->slots[match->at].matched != course->round;
+}
+
+struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size) {
+    struct bfc_match match = {.at = course->at};
+    if (LIKELY(!course->lost) && find_ahead(course, 0, &match)) {
+        match.known = true;
+        match.same = is_same(course, &course->slots[match.at], size);
+        if (LIKELY(match.same))
+            return match;
+    }
+    struct bfc_match other = {.known = true, .same = true, .jumped = true};
+    if ((match.known && search_near(course, size, &other)) || search_anchors(course, size, &other))
+        return other;
+    return match;
+}
+
+static void begin_round(struct bfc_course *course) {
+    if (!++course->round)
+        course->round = 1;
+}
+
+/* While lost: the first slots of the period, in a row, lead back. */
+static void look_for_beginning(struct bfc_course *course, uint64_t size) {
+    uint32_t length = course->count - course->prefix, signs = length < SIGNS ? length : SIGNS;
+    if (!course->periodic)
+        return;
+    const struct bfc_slot *first = &course->slots[course->prefix];
+    bool goes_on = is_same(course, &first[course->begun], size);
+    course->begun = goes_on ? course->begun + 1 : is_same(course, first, size);
+    if (course->begun < signs)
+        return;
+    begin_round(course);
+    course->at = course->prefix + course->begun;
+    course->lost = false;
+    course->strays = course->begun = 0;
+}
+
+void bfc_cursor_pass(struct bfc_course *course, const struct bfc_match *match, uint64_t size) {
+    if (UNLIKELY(!match->known)) {
+        if (course->lost)
+            look_for_beginning(course, size);
+        return;
+    }
+    if (match->next_round)
+        begin_round(course);
+    course->lost = false;
+    course->at = match->at + 1;
+    course->strays = match->same ? 0 : course->strays + 1;
+    if (LIKELY(match->same))
+        course->slots[match->at].matched = course->round;
+    else if (course->strays >= STRAYS)
+        course->lost = true;
+}
+
+void bfc_cursor_begin(struct bfc_course *course, uint32_t event) {
+    course->at = find_slot(course, event);
+    course->strays = course->begun = 0;
+    course->lost = false;
+    begin_round(course);
+}

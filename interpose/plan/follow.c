@@ -1,0 +1,555 @@
+/*
+ * Followers: an arena and a plan.
+ *
+ * A follower's tables are made once, and a course is one thread's alone, so an allocation takes no
+ * lock here. What several threads write (who has a course, where the memory is, the counters) is
+ * atomic. A follower lives as long as its arena, so a thread may still be in one that was left.
+ */
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
+#include "interpose/context/capture.h"
+#include "interpose/plan/file.h"
+#include "interpose/plan/gaps.h"
+
+enum {
+    COURSES_MOST = 64,
+    MANY_MISSES = 16,      /* this part of a period missed: its memory is open to all in the next */
+    SEARCHED_MOST = 32768, /* planned blocks among which gaps are looked for */
+};
+#define NO_PLACE UINT64_MAX
+
+struct bfc_follower {
+    const struct bfc_plan *plan;
+    struct bfc_follower *next; /* of the arena's */
+    uint64_t id;               /* atomic: of this time that it is followed, unique in the process */
+    bfc_addr memory;           /* atomic: where offset 0 is; 0: there is no memory for the plan */
+    uint64_t bytes;            /* of it */
+    unsigned asks;             /* atomic: whether a thread asks for the memory */
+    uint32_t refused_round;    /* in which the memory was refused; it is asked for again later */
+    struct bfc_course *courses;
+    uint32_t course_count;
+    struct bfc_slot *slots; /* of all courses */
+    struct bfc_places places;
+};
+
+/* The course that the calling thread used last, of the follower that had this id. */
+static __thread struct {
+    uint64_t follower; /* 0: none */
+    struct bfc_course *course;
+    uint64_t thread; /* unique in the process; 0: not numbered yet */
+} mine INITIAL_EXEC;
+
+/* ---- making one ---- */
+
+static bool is_of_device(const struct bfc_plan *plan, const struct bfc_arena *arena, uint32_t i) {
+    return plan->arenas[plan->events[i].arena].device == (uint32_t)arena->device;
+}
+
+/* Where each arena of the plan begins in the memory; those of other devices have no place. */
+static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena,
+                    uint64_t *starts) {
+    const struct bfc_plan *plan = follower->plan;
+    for (uint32_t a = 0; a < plan->header->arenas; a++) {
+        if (plan->arenas[a].device != (uint32_t)arena->device)
+            continue;
+        starts[a] = follower->bytes;
+        follower->bytes += (plan->arenas[a].peak + BFC_PLAN_LARGE - 1) & ~(BFC_PLAN_LARGE - 1);
+    }
+}
+
+/* The course of this thread of the plan; NULL: there are too many. */
+static struct bfc_course *find_course(struct bfc_follower *follower, uint32_t thread) {
+    struct bfc_course *courses = follower->courses;
+    uint32_t i = 0;
+    while (i < follower->course_count && courses[i].thread != thread)
+        i++;
+    if (i == COURSES_MOST)
+        return NULL;
+    if (i == follower->course_count)
+        courses[follower->course_count++] = (struct bfc_course){.thread = thread};
+    return &courses[i];
+}
+
+static void count_slots(struct bfc_follower *follower, const struct bfc_arena *arena) {
+    const struct bfc_plan *plan = follower->plan;
+    for (uint32_t i = 0; i < plan->header->events; i++) {
+        struct bfc_course *course =
+            is_of_device(plan, arena, i) ? find_course(follower, plan->events[i].thread) : NULL;
+        if (course) {
+            course->count++;
+            course->prefix += i < plan->header->prefix;
+        }
+    }
+}
+
+static void begin_courses(struct bfc_follower *follower, const struct bfc_arena *arena) {
+    struct bfc_slot *slots = follower->slots;
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        struct bfc_course *course = &follower->courses[i];
+        course->slots = slots;
+        slots += course->count;
+        course->plan = follower->plan;
+        course->device = (uint32_t)arena->device;
+        course->periodic = course->count > course->prefix && follower->plan->header->period;
+        course->jitter = follower->plan->header->flags & BFC_PLAN_JITTER;
+        course->count = 0; /* filled below */
+    }
+}
+
+static void fill_slots(struct bfc_follower *follower, const struct bfc_arena *arena,
+                       const uint64_t *starts) {
+    const struct bfc_plan *plan = follower->plan;
+    for (uint32_t i = 0; i < plan->header->events; i++) {
+        const struct bfc_plan_event *event = &plan->events[i];
+        struct bfc_course *course =
+            is_of_device(plan, arena, i) ? find_course(follower, event->thread) : NULL;
+        if (!course)
+            continue;
+        bool planned = event->class_of != BFC_PLAN_UNPLANNED && event->size;
+        struct bfc_slot *slot = &course->slots[course->count++];
+        *slot = (struct bfc_slot){.size = event->size, .event = i, .offset = NO_PLACE};
+        if (planned) {
+            slot->offset = starts[event->arena] + event->offset;
+            follower->places.all[follower->places.count++] = (struct bfc_placed){slot, course};
+        }
+    }
+}
+
+static int by_offset(const void *a, const void *b) {
+    const struct bfc_placed *p = a, *q = b;
+    return p->slot->offset < q->slot->offset ? -1 : p->slot->offset > q->slot->offset;
+}
+
+static void drop(struct bfc_follower *follower) {
+    free(follower->courses);
+    free(follower->slots);
+    free(follower->places.all);
+    free(follower);
+}
+
+static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, uint64_t *starts) {
+    uint32_t events = follower->plan->header->events;
+    lay_out(follower, arena, starts);
+    follower->courses = calloc(COURSES_MOST, sizeof *follower->courses);
+    follower->slots = calloc((size_t)events + 1, sizeof *follower->slots);
+    follower->places.all = calloc((size_t)events + 1, sizeof *follower->places.all);
+    follower->places.bytes = follower->bytes;
+    if (!follower->courses || !follower->slots || !follower->places.all)
+        return false;
+    count_slots(follower, arena);
+    begin_courses(follower, arena);
+    fill_slots(follower, arena, starts);
+    qsort(follower->places.all, follower->places.count, sizeof *follower->places.all, by_offset);
+    return follower->places.count;
+}
+
+/* NULL: nothing of the plan is of the arena's device, or the host has no memory. */
+static struct bfc_follower *make(const struct bfc_arena *arena, const struct bfc_plan *plan) {
+    struct bfc_follower *follower = calloc(1, sizeof *follower);
+    uint64_t *starts = calloc((size_t)plan->header->arenas + 1, sizeof *starts);
+    bool good = follower && starts;
+    if (follower)
+        follower->plan = plan;
+    if (follower && !(good && fill(follower, arena, starts))) {
+        drop(follower);
+        follower = NULL;
+    }
+    free(starts);
+    return follower;
+}
+
+/* With the arena. */
+static void forget_plans(struct bfc_arena *arena) {
+    for (struct bfc_follower *follower = arena->followers; follower;) {
+        struct bfc_follower *next = follower->next;
+        drop(follower);
+        follower = next;
+    }
+}
+
+/* Two threads may add one at once. */
+static void add(struct bfc_arena *arena, struct bfc_follower *follower) {
+    bfc_store_release(&arena->forget_plans, forget_plans);
+    struct bfc_follower *first = bfc_load_acquire(&arena->followers);
+    do
+        follower->next = first;
+    while (!bfc_compare_exchange_acq_rel(&arena->followers, &first, follower));
+}
+
+static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct bfc_plan *plan) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->followers);
+    while (follower && follower->plan != plan)
+        follower = follower->next;
+    if (!follower && (follower = make(arena, plan)))
+        add(arena, follower);
+    return follower;
+}
+
+/* ---- what is told of it ---- */
+
+static struct bfc_segment_plan *told(struct bfc_arena *arena) {
+    return &arena->stats.section->plan;
+}
+
+static void count(uint64_t *counter) {
+    bfc_fetch_add_relaxed(counter, 1);
+}
+
+/* What the plan is, of this device. */
+static void describe(struct bfc_arena *arena, const struct bfc_follower *follower) {
+    const struct bfc_plan *plan = follower->plan;
+    struct bfc_segment_plan *to = told(arena);
+    uint64_t all = 0, prefix = 0, bound = 0;
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        all += follower->courses[i].count;
+        prefix += follower->courses[i].prefix;
+    }
+    for (uint32_t a = 0; a < plan->header->arenas; a++)
+        bound += plan->arenas[a].device == (uint32_t)arena->device ? plan->arenas[a].bound : 0;
+    bfc_store_relaxed(&to->prefix, prefix);
+    bfc_store_relaxed(&to->period, plan->header->period ? all - prefix : 0);
+    bfc_store_relaxed(&to->bound, bound);
+    bfc_store_relaxed(&to->peak, follower->bytes);
+    bfc_store_relaxed(&to->source,
+                      plan->automatic ? (uint64_t)BFC_PLAN_OF_LOOP : (uint64_t)BFC_PLAN_OF_FILE);
+}
+
+static void note_divergence(struct bfc_arena *arena, const struct bfc_slot *expected,
+                            uint64_t came) {
+    struct bfc_segment_plan *to = told(arena);
+    bfc_store_relaxed(&to->divergence, expected->event);
+    bfc_store_relaxed(&to->expected, expected->size);
+    bfc_store_relaxed(&to->came, came);
+    bfc_store_relaxed(&to->diverged_ns, bfc_wall_clock_ns());
+}
+
+/* ---- the plan's memory ---- */
+
+static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_status status) {
+    static unsigned seen;
+    if (status == BFC_OK)
+        bfc_log(BFC_LOG_INFO, "device %d, context %llu: a plan is followed in %s",
+                (int)arena->device, arena->id, BFC_BYTES(bytes));
+    else
+        bfc_log_repeated(BFC_LOG_INFO, &seen,
+                         "device %d, context %llu: %s for a plan cannot be had: the job runs "
+                         "without it for now",
+                         (int)arena->device, arena->id, BFC_BYTES(bytes));
+}
+
+/* Whether it is time to ask again. */
+static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
+    uint32_t refused = bfc_load_relaxed(&follower->refused_round);
+    return !refused || round >= 2 * refused;
+}
+
+/* Asks for it; never while something captures, and less often each time that it is refused. */
+static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
+                                    uint32_t round) {
+    bfc_addr start = 0;
+    if (bfc_captures_exist() || !may_ask(follower, round) ||
+        bfc_exchange_acquire(&follower->asks, 1))
+        return;
+    if (!bfc_load_acquire(&follower->memory)) {
+        enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, &start);
+        log_memory(arena, follower->bytes, status);
+        if (status == BFC_OK) {
+            bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
+            bfc_store_release(&follower->memory, first);
+            bfc_store_relaxed(&told(arena)->memory, follower->bytes);
+            bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
+        } else {
+            bfc_upstream_take_error(); /* nobody's answer */
+            bfc_store_relaxed(&follower->refused_round, round);
+        }
+    }
+    bfc_store_release(&follower->asks, 0);
+}
+
+/* If the region went back to the device; where it began unevenly, only its end lacks a little. */
+static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
+    struct bfc_block_info block;
+    if (!bfc_pool_find(arena->pool, memory, &block) &&
+        bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
+        bfc_store_relaxed(&told(arena)->memory, 0);
+}
+
+/* Others may take of the plan's memory, or not. */
+static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bool apart) {
+    bfc_addr memory = bfc_load_acquire(&follower->memory);
+    if (memory && !bfc_pool_set_apart(arena->pool, memory, apart))
+        note_gone(arena, follower, memory);
+}
+
+/* ---- following and leaving ---- */
+
+bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
+    static uint64_t ids;
+    struct bfc_follower *follower = bfc_arena_is_host(arena) ? NULL : find_or_make(arena, plan);
+    if (!follower)
+        return false;
+    if (bfc_load_acquire(&arena->follower))
+        bfc_plan_leave(arena);
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        bfc_cursor_begin(&follower->courses[i], event);
+        bfc_store_relaxed(&follower->courses[i].owner, (uint64_t)0);
+    }
+    bfc_store_relaxed(&follower->refused_round, 0);
+    bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
+    describe(arena, follower);
+    set_apart(arena, follower, true);
+    bfc_store_relaxed(&arena->plain_most, 0);
+    bfc_store_release(&arena->follower, follower);
+    return true;
+}
+
+void bfc_plan_leave(struct bfc_arena *arena) {
+    struct bfc_follower *follower =
+        bfc_exchange_acq_rel(&arena->follower, (struct bfc_follower *)NULL);
+    if (!follower)
+        return;
+    set_apart(arena, follower, false);
+    bfc_store_relaxed(&told(arena)->source, (uint64_t)BFC_PLAN_NONE);
+    bfc_store_relaxed(&arena->plain_most, arena->plain_without_plan);
+    if (bfc_load_relaxed(&arena->fatal))
+        bfc_store_relaxed(&arena->plain_most, 0);
+}
+
+/* Whether a living context of the device follows one already. */
+static bool is_followed(CUdevice device) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next_on(device, arena)))
+        if (bfc_load_acquire(&arena->follower)) {
+            bfc_arena_drop(arena);
+            return true;
+        }
+    return false;
+}
+
+void bfc_plan_begin(struct bfc_arena *arena) {
+    const struct bfc_plan *plan = bfc_plan_of_file();
+    if (!plan || is_followed(arena->device) || bfc_plan_follow(arena, plan, 0))
+        return;
+    bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
+}
+
+/* ---- allocating ---- */
+
+static uint64_t own_number(void) {
+    static uint64_t numbers;
+    if (!mine.thread)
+        mine.thread = bfc_add_fetch_relaxed(&numbers, 1);
+    return mine.thread;
+}
+
+/* The thread's own; or one that no thread has yet, and whose next allocation is of this size. */
+static bool may_have(struct bfc_course *course, uint64_t size) {
+    uint64_t none = 0, owner = bfc_load_relaxed(&course->owner);
+    return owner == own_number() ||
+           (!owner && bfc_cursor_look(course, size).same &&
+            bfc_compare_exchange_acq_rel(&course->owner, &none, own_number()));
+}
+
+static NOINLINE struct bfc_course *take_course(struct bfc_follower *follower, uint64_t id,
+                                               uint64_t size) {
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        if (may_have(&follower->courses[i], size)) {
+            mine.follower = id;
+            mine.course = &follower->courses[i];
+            return mine.course;
+        }
+    return NULL;
+}
+
+static inline struct bfc_course *find_own_course(struct bfc_follower *follower, uint64_t size) {
+    uint64_t id = bfc_load_acquire(&follower->id);
+    return LIKELY(mine.follower == id) ? mine.course : take_course(follower, id, size);
+}
+
+struct call {
+    struct bfc_arena *arena;
+    struct bfc_follower *follower;
+    struct bfc_course *course;
+    struct bfc_match match;
+    uint64_t bytes, size; /* as asked; as the plan has it */
+    unsigned flags;
+    struct bfc_block_info *block;
+};
+
+/* At this offset of the plan's memory. */
+static inline enum bfc_status take_at(const struct call *call, uint64_t offset, bfc_addr *below) {
+    bfc_addr memory = bfc_load_acquire(&call->follower->memory);
+    if (UNLIKELY(!memory || offset > call->follower->bytes - call->size))
+        return BFC_OUT_OF_MEMORY;
+    enum bfc_status status = bfc_pool_allocate_at(call->arena->pool, memory + offset, call->bytes,
+                                                  call->flags, below, call->block);
+    if (UNLIKELY(status == BFC_UNKNOWN_POINTER))
+        note_gone(call->arena, call->follower, memory);
+    return status;
+}
+
+static inline uint32_t round_of(const struct call *call) {
+    return call->course->round + call->match.next_round;
+}
+
+/* The planned place of what came, or of that in whose stead it came, if it is large enough. */
+static inline enum bfc_status take_planned(const struct call *call) {
+    struct bfc_slot *slot = &call->course->slots[call->match.at];
+    if (UNLIKELY(!call->match.known || slot->offset == NO_PLACE || call->size > slot->size))
+        return BFC_OUT_OF_MEMORY;
+    enum bfc_status status = take_at(call, slot->offset, &slot->below);
+    if (LIKELY(status == BFC_OK))
+        slot->placed = round_of(call);
+    return status;
+}
+
+/* A place for which the plan has nothing else while the block probably lives. */
+static enum bfc_status take_gap(const struct call *call) {
+    uint64_t offsets[BFC_GAPS];
+    const struct bfc_places *places = &call->follower->places;
+    const struct bfc_slot *slot = &call->course->slots[call->match.at];
+    enum bfc_status status = BFC_OUT_OF_MEMORY;
+    if (!call->match.known || slot->offset == NO_PLACE || places->count > SEARCHED_MOST)
+        return status;
+    unsigned found = bfc_gaps_find(places, call->course, &call->match, call->size, offsets);
+    for (unsigned i = 0; i < found && status != BFC_OK; i++) {
+        bfc_addr below = 0;
+        status = take_at(call, offsets[i], &below);
+    }
+    return status;
+}
+
+/* The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
+ * beside the plan. */
+static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
+    enum bfc_status status = take_gap(call);
+    if (status != BFC_OK)
+        status = bfc_pool_allocate(call->arena->pool, call->bytes, call->flags, call->block);
+    return status;
+}
+
+/* What was not planned so. */
+static NOINLINE void note_missed(const struct call *call) {
+    struct bfc_segment_plan *to = told(call->arena);
+    const struct bfc_slot *slot = &call->course->slots[call->match.at];
+    if (call->match.known && call->match.same && slot->offset == NO_PLACE) {
+        count(&to->unplanned);
+        return;
+    }
+    count(&to->missed);
+    call->course->misses++;
+    if (call->match.known && call->match.same)
+        count(&to->busy);
+}
+
+/* The cursor moves on. */
+static NOINLINE void note_unexpected(const struct call *call) {
+    struct bfc_course *course = call->course;
+    if (course->at < course->count)
+        note_divergence(call->arena, &course->slots[course->at], call->size);
+    if (call->match.jumped)
+        count(&told(call->arena)->resumed);
+}
+
+/* Rare: at the beginning of a period, and when the place in the plan was lost or found again. */
+static NOINLINE void turn(const struct call *call, bool was_lost) {
+    struct bfc_course *course = call->course;
+    if (course->lost) {
+        count(&told(call->arena)->lost);
+        bfc_events_add_landmark(&call->arena->stats, BFC_EVENT_PLAN_LOST, 0, call->size);
+    } else
+        count(was_lost ? &told(call->arena)->resumed : &told(call->arena)->periods);
+    bool differs = course->misses > course->count / MANY_MISSES;
+    course->misses = 0;
+    set_apart(call->arena, call->follower, !course->lost && !differs);
+}
+
+static inline void pass(const struct call *call) {
+    struct bfc_course *course = call->course;
+    bool was_lost = course->lost;
+    uint32_t round = course->round;
+    if (UNLIKELY(!call->match.same || call->match.jumped) && call->match.known)
+        note_unexpected(call);
+    bfc_cursor_pass(course, &call->match, call->size);
+    if (UNLIKELY(course->round != round || course->lost != was_lost))
+        turn(call, was_lost);
+}
+
+static inline enum bfc_status allocate(struct call *call) {
+    enum bfc_status status = take_planned(call);
+    bool followed = status == BFC_OK;
+    if (UNLIKELY(!followed))
+        status = allocate_otherwise(call);
+    if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
+        return status; /* the caller asks again */
+    if (LIKELY(followed))
+        count(&told(call->arena)->followed);
+    else
+        note_missed(call);
+    pass(call);
+    return status;
+}
+
+/* What comes is what was to come, and its place is free: all else has changed nothing. */
+static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follower, uint64_t bytes,
+                             uint64_t size, unsigned flags, struct bfc_block_info *block) {
+    struct bfc_course *course = mine.course;
+    if (UNLIKELY(mine.follower != bfc_load_relaxed(&follower->id) || course->lost ||
+                 course->at >= course->count))
+        return false;
+    struct bfc_slot *slot = &course->slots[course->at];
+    bfc_addr memory = bfc_load_relaxed(&follower->memory);
+    if (UNLIKELY(slot->size != size || slot->offset == NO_PLACE || !memory ||
+                 bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags,
+                                      &slot->below, block) != BFC_OK))
+        return false;
+    slot->matched = slot->placed = course->round;
+    course->at++;
+    course->strays = 0;
+    count(&told(arena)->followed);
+    return true;
+}
+
+bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, block);
+}
+
+/* Whatever differs from that. */
+static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_follower *follower,
+                                         uint64_t bytes, unsigned flags,
+                                         struct bfc_block_info *block) {
+    uint64_t size = bfc_plan_round(bytes);
+    struct bfc_course *course = find_own_course(follower, size);
+    if (UNLIKELY(!course || bytes > follower->bytes)) {
+        count(&told(arena)->missed);
+        return bfc_pool_allocate(arena->pool, bytes, flags, block);
+    }
+    if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && !(flags & BFC_ALLOCATE_HIT_ONLY))
+        ask_for_memory(arena, follower, course->round);
+    struct call call = {.arena = arena,
+                        .follower = follower,
+                        .course = course,
+                        .match = bfc_cursor_look(course, size),
+                        .bytes = bytes,
+                        .size = size,
+                        .flags = flags,
+                        .block = block};
+    return allocate(&call);
+}
+
+enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
+                                  struct bfc_block_info *block) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    if (UNLIKELY(!follower)) /* it was left just now */
+        return bfc_pool_allocate(arena->pool, bytes, flags, block);
+    if (LIKELY(take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, block)))
+        return BFC_OK;
+    return find_out(arena, follower, bytes, flags, block);
+}

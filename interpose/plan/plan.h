@@ -1,0 +1,101 @@
+/*
+ * Following a plan (layout/plan.h): the allocations of a loop get the addresses that were planned
+ * for them, in one stretch of device memory of the planned peak.
+ *
+ * A plan is a hint. It is followed by what can be seen (order, size, device, thread), and a planned
+ * place is used only if all of it is free, and ready or handed out behind its fence like any pooled
+ * block. What the plan does not foresee is served by the pool. A plan is never the cause of an
+ * error: where its memory cannot be had the job runs without, and what nobody uses of it goes back
+ * to the device, or serves others, before an allocation fails.
+ *
+ * An arena follows at most one plan at a time.
+ */
+#ifndef BFC_INTERPOSE_PLAN_H
+#define BFC_INTERPOSE_PLAN_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "interpose/arena/state.h"
+#include "layout/plan.h"
+
+/* A plan in memory: the bytes of a plan file, and where its tables are in them. */
+struct bfc_plan {
+    const struct bfc_plan_header *header; /* the bytes begin here, at a multiple of 64 */
+    const struct bfc_plan_arena *arenas;
+    const struct bfc_plan_event *events;
+    const struct bfc_plan_anchor *anchors;
+    bool automatic; /* made in this job (BFC_PLAN=auto), not of a file */
+};
+
+enum { BFC_PLAN_WHY = 160 };
+
+/*
+ * Checks the bytes of a plan and points into them; they must stay as long as anybody follows it.
+ * False: `why` says in a few words why it cannot be followed (damaged, foreign, contradicting
+ * itself, two blocks in one place at a time...). O(events log events); not for a hot path.
+ */
+bool bfc_plan_read(struct bfc_plan *plan, const void *bytes, uint64_t size, char why[BFC_PLAN_WHY]);
+
+/*
+ * From the arena's next allocation on, follows the plan, beginning at this event of it (of all
+ * devices and threads: those that this arena or the calling threads do not have are passed over).
+ * The plan must live as long as the arena. An arena that follows another plan leaves that; one that
+ * it followed before is taken up again at no cost but the way back. False, and all stays as it was:
+ * no event of the plan is of the arena's device, or the host has no memory. Thread-safe; makes no
+ * call of the driver.
+ */
+bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event);
+
+/* Goes on without a plan: what the plan's memory has free serves everybody. Thread-safe; makes no
+ * call of the driver. */
+void bfc_plan_leave(struct bfc_arena *arena);
+
+/* A new arena: BFC_PLAN=FILE begins here, in the first arena of each device. */
+void bfc_plan_begin(struct bfc_arena *arena);
+
+/* Whether BFC_PLAN=auto. */
+bool bfc_plan_is_automatic(void);
+
+/*
+ * The allocation of `bytes` of an arena that follows a plan (arena->follower): as bfc_pool_allocate
+ * is, by the plan where it can be, else by the pool.
+ */
+enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
+                                  struct bfc_block_info *block);
+
+/* Only if it comes as the plan has it, and its place is ready; false: not so, and nothing has
+ * changed. */
+bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
+
+/*
+ * Who wants to see each allocation and free of all arenas, to find a period in them. Both are
+ * called in the program's threads, without a lock, by each thread in its own order: an allocation
+ * after it was served, a free before the block is anybody else's; so a free may turn out to be
+ * invalid. Neither may wait, and `freeing` may not call CUDA.
+ */
+struct bfc_plan_watcher {
+    void (*allocated)(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes);
+    void (*freeing)(struct bfc_arena *arena, CUdeviceptr pointer);
+};
+
+/* Sets the process's watcher, which lives as long as the process; NULL: none. Without one the hot
+ * calls do not look for it (bfc_process_watch_calls). */
+void bfc_plan_watch(const struct bfc_plan_watcher *watcher);
+
+/* For its calls. */
+extern const struct bfc_plan_watcher *bfc_plan_watcher;
+
+static inline void bfc_plan_tell_allocated(struct bfc_arena *arena, CUdeviceptr pointer,
+                                           uint64_t bytes) {
+    const struct bfc_plan_watcher *watcher = bfc_load_acquire(&bfc_plan_watcher);
+    if (watcher)
+        watcher->allocated(arena, pointer, bytes);
+}
+
+static inline void bfc_plan_tell_freeing(struct bfc_arena *arena, CUdeviceptr pointer) {
+    const struct bfc_plan_watcher *watcher = bfc_load_acquire(&bfc_plan_watcher);
+    if (watcher)
+        watcher->freeing(arena, pointer);
+}
+
+#endif

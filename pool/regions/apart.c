@@ -1,0 +1,63 @@
+/* Regions that are set apart: their free blocks are in bins of their own, or in none. */
+#include "pool/regions/apart.h"
+
+#include "pool/blocks/find.h"
+#include "pool/policy/policy.h"
+#include "pool/regions/regions.h"
+
+/* Takes a free block out of its bins, or puts it there. */
+static void bin(struct bfc_pool *pool, block_index b, bool in) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    struct bins *bins = NULL;
+    if (state == BLOCK_READY)
+        bins = ready_bins(pool, b, false);
+    else if (state == BLOCK_PENDING && is_reused_pending(pool, b))
+        bins = &pool->pending;
+    if (bins && in)
+        bins_insert(bins, pool->blocks, b, false);
+    else if (bins)
+        bins_remove(bins, pool->blocks, b, false);
+}
+
+static void set_apart(struct bfc_pool *pool, struct region *region, bool apart) {
+    for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next) {
+        bin(pool, b, false);
+        block_set_apart(&pool->blocks[b], apart);
+        bin(pool, b, true);
+    }
+    region->apart = apart;
+    pool->apart_regions += apart ? 1 : -1u;
+    policy_set_plain(pool);
+}
+
+bool apart_end(struct bfc_pool *pool) {
+    bool any = pool->apart_regions;
+    for (region_index r = 1; pool->apart_regions && r < pool->region_high; r++)
+        if (pool->regions[r].size && pool->regions[r].apart)
+            set_apart(pool, &pool->regions[r], false);
+    return any;
+}
+
+bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
+    pool_enter(pool);
+    block_index b = find_holding(pool, address);
+    struct region *region = b ? region_of(pool, b) : NULL;
+    bool may = region && !region->paged;
+    if (may && region->apart != apart)
+        set_apart(pool, region, apart);
+    pool_leave(pool);
+    return may;
+}
+
+enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
+        return BFC_INVALID_SIZE;
+    pthread_mutex_lock(&pool->growth_turn);
+    pool_enter(pool);
+    enum bfc_status status = regions_add_exactly(pool, bytes, start);
+    if (status == BFC_OK)
+        set_apart(pool, region_of(pool, find_holding(pool, *start)), true);
+    pool_leave(pool);
+    pthread_mutex_unlock(&pool->growth_turn);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* Taking a place that the caller names: found from a live block before it, cut out of the free
+ * blocks that it lies in. */
+#include "pool/search/place.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/find.h"
+#include "pool/search/take.h"
+
+/* The live block that lies shortly before b, or 0. */
+static bfc_addr live_before(const struct bfc_pool *pool, block_index b) {
+    const struct block *blocks = pool->blocks;
+    for (int i = 0; i < PLACE_STEPS; i++) {
+        b = blocks[b].previous;
+        if (block_state(&blocks[b]) == BLOCK_LIVE)
+            return block_start(&blocks[b]);
+        if (block_state(&blocks[b]) == BLOCK_HEAD)
+            break;
+    }
+    return 0;
+}
+
+/* Whether the request may have this block, or a part of it. */
+static enum place_state state_for(const struct bfc_pool *pool, block_index b,
+                                  const struct request *request) {
+    enum block_state state = block_state(&pool->blocks[b]);
+    if (state == BLOCK_READY)
+        return PLACE_TAKEN;
+    if (state != BLOCK_PENDING)
+        return PLACE_BUSY;
+    bool complete = pool->details[b].fence <= pool->completed;
+    bool reuses = (request->flags & BFC_ALLOCATE_PENDING) && pool->config.reuse_pending;
+    return complete || (reuses && !is_shared(pool, b)) ? PLACE_TAKEN : PLACE_PENDING;
+}
+
+/* The same for all blocks from b on up to `end`. */
+static enum place_state state_until(const struct bfc_pool *pool, block_index b, bfc_addr end,
+                                    const struct request *request) {
+    for (;; b = pool->blocks[b].next) {
+        if (!b)
+            return PLACE_OUTSIDE;
+        enum place_state state = state_for(pool, b, request);
+        if (state != PLACE_TAKEN || block_end(&pool->blocks[b]) >= end)
+            return state;
+    }
+}
+
+/* The bins that free block b is in; NULL: in none. */
+static struct bins *bins_of(struct bfc_pool *pool, block_index b) {
+    if (block_state(&pool->blocks[b]) == BLOCK_READY)
+        return ready_bins(pool, b, false);
+    return is_reused_pending(pool, b) ? &pool->pending : NULL;
+}
+
+/* Splits free block b, which keeps its place in bins and lists. Returns a record for the first
+ * `granules`, in none; the caller has prepared it. */
+static block_index split(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    struct bins *bins = bins_of(pool, b);
+    if (bins)
+        bins_begin_resize(bins, pool->blocks, b, false);
+    block_index front = split_front(pool, b, granules);
+    if (bins)
+        bins_end_resize(bins, pool->blocks, b, false);
+    return front;
+}
+
+/* What lies in b before the place becomes a free block of its own. */
+static void cut_before(struct bfc_pool *pool, block_index b, bfc_addr at) {
+    uint64_t lead = at - block_start(&pool->blocks[b]);
+    if (!lead)
+        return;
+    block_index front = split(pool, b, lead >> BFC_GRANULE_BITS);
+    struct bins *bins = bins_of(pool, front);
+    if (bins)
+        bins_insert(bins, pool->blocks, front, false);
+    if (block_state(&pool->blocks[front]) == BLOCK_PENDING)
+        fences_add(pool, front, pool->details[b].fence);
+}
+
+/* Takes at most `most` granules from the front of free block b out of all bins, lists and counts;
+ * raises `fence` to what it was pending under. */
+static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t most,
+                              bfc_fence *fence) {
+    bool pending = block_state(&pool->blocks[b]) == BLOCK_PENDING;
+    uint64_t granules = bfc_min(block_granules(&pool->blocks[b]), most);
+    if (pending)
+        *fence = bfc_max(*fence, pool->details[b].fence);
+    *(pending ? &pool->stats->pending : &pool->stats->ready) -= granules << BFC_GRANULE_BITS;
+    if (block_granules(&pool->blocks[b]) > granules)
+        return split(pool, b, granules);
+    surgery_unbin(pool, b);
+    return b;
+}
+
+/* The place begins in b; all of it is free, and there are records for what is cut off. */
+static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
+                      const struct request *request) {
+    bfc_fence fence = BFC_NO_FENCE;
+    cut_before(pool, b, at);
+    block_index taken = take_front(pool, b, request->granules, &fence);
+    while (block_granules(&pool->blocks[taken]) < request->granules) {
+        uint64_t rest = request->granules - block_granules(&pool->blocks[taken]);
+        take_front(pool, pool->blocks[taken].next, rest, &fence);
+        absorb_next(pool, taken);
+    }
+    bool complete = fence <= pool->completed;
+    pool->stats->pending_reuses += !complete;
+    make_live(pool, taken, request, complete ? BFC_NO_FENCE : fence);
+}
+
+block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr *below) {
+    block_index b = find_holding(pool, at);
+    *below = b ? live_before(pool, b) : 0;
+    return b;
+}
+
+enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
+                                const struct request *request) {
+    if (!b || at > UINT64_MAX - request_size(request))
+        return PLACE_OUTSIDE;
+    if (!place_may_start(pool, b, at, request->granules))
+        return PLACE_CROOKED;
+    if (!slots_prepare(pool, 2))
+        return PLACE_NO_HOST_MEMORY;
+    enum place_state state = state_until(pool, b, at + request_size(request), request);
+    if (state == PLACE_TAKEN)
+        take_from(pool, b, at, request);
+    return state;
+}

@@ -1,0 +1,168 @@
+/*
+ * A training loop: plays a list of lifetimes (id,lower,upper,size in a CSV) again and again, by
+ * allocations and frees whose contents it checks at both ends, and tells of each period what was
+ * live, what the pool has reserved, and how well a plan was followed, as one line of JSON.
+ *
+ *   [CHANGED=PERCENT] [SEED=NUMBER] [STAY=1] loop CSV SCALE PERIODS
+ *
+ * Sizes are SCALE times those of the file. In each period CHANGED percent of the allocations, drawn
+ * anew, have half to one and a half times their size. With STAY it waits for its input's end. (Not
+ * arguments, since a plan is of a program with its arguments.)
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/plan.h"
+#include "layout/segment.h"
+#include "tests/integration/interpose/program.h"
+
+enum { ROWS_MOST = 1 << 16 };
+
+struct row {
+    unsigned long long lower, upper, size;
+    CUdeviceptr address;
+    unsigned long long bytes, mark;
+};
+
+struct step {
+    unsigned long long time;
+    unsigned row;
+    int allocates;
+};
+
+static struct row rows[ROWS_MOST];
+static struct step steps[2 * ROWS_MOST];
+static unsigned count;
+static unsigned long long seed, live, most_live;
+
+static unsigned below(unsigned bound) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((seed >> 33) % bound);
+}
+
+static void read_rows(const char *path, unsigned scale) {
+    FILE *file = fopen(path, "r");
+    char line[256];
+    if (!file || !fgets(line, sizeof line, file))
+        exit(3);
+    while (count < ROWS_MOST && fgets(line, sizeof line, file)) {
+        const char *comma = strchr(line, ',');
+        struct row *row = &rows[count];
+        if (comma && sscanf(comma, ",%llu,%llu,%llu", &row->lower, &row->upper, &row->size) == 3) {
+            row->size *= scale;
+            count++;
+        }
+    }
+    fclose(file);
+}
+
+/* At equal times frees come first; then in the order of the file. */
+static int by_time(const void *a, const void *b) {
+    const struct step *p = a, *q = b;
+    if (p->time != q->time)
+        return p->time < q->time ? -1 : 1;
+    return p->allocates != q->allocates ? p->allocates - q->allocates : (int)p->row - (int)q->row;
+}
+
+static void order_steps(void) {
+    for (unsigned i = 0; i < count; i++) {
+        steps[2 * i] = (struct step){rows[i].lower, i, 1};
+        steps[2 * i + 1] = (struct step){rows[i].upper, i, 0};
+    }
+    qsort(steps, 2 * (size_t)count, sizeof *steps, by_time);
+}
+
+static void allocate(struct row *row, unsigned long long bytes) {
+    static unsigned long long marks;
+    row->bytes = bytes < 16 ? 16 : bytes;
+    row->mark = ++marks;
+    CHECK(cuMemAlloc(&row->address, row->bytes));
+    CHECK(cuMemcpyHtoD(row->address, &row->mark, sizeof row->mark));
+    CHECK(cuMemcpyHtoD(row->address + row->bytes - 8, &row->mark, sizeof row->mark));
+    live += bfc_plan_round(row->bytes);
+    most_live = live > most_live ? live : most_live;
+}
+
+static void release(struct row *row) {
+    unsigned long long first, last;
+    CHECK(cuMemcpyDtoH(&first, row->address, sizeof first));
+    CHECK(cuMemcpyDtoH(&last, row->address + row->bytes - 8, sizeof last));
+    if ((first != row->mark && row->bytes >= 16) || last != row->mark) {
+        fprintf(stderr, "loop: a block of %llu bytes was overwritten\n", row->bytes);
+        exit(4);
+    }
+    CHECK(cuMemFree(row->address));
+    live -= bfc_plan_round(row->bytes);
+}
+
+/* What this process publishes of itself; NULL: it is not preloaded. */
+static const struct bfc_segment_pool *own_section(void) {
+    char path[128];
+    struct stat status;
+    static const unsigned char *bytes;
+    if (!bytes && stat("/proc/self/ns/pid", &status) == 0) {
+        snprintf(path, sizeof path, "/dev/shm" BFC_SEGMENT_NAME_FORMAT, getuid(),
+                 (unsigned long)status.st_ino, getpid());
+        int file = open(path, O_RDONLY);
+        void *mapped =
+            file < 0 ? MAP_FAILED : mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ, MAP_SHARED, file, 0);
+        bytes = mapped == MAP_FAILED ? NULL : mapped;
+    }
+    return bytes ? (const void *)(bytes + BFC_SEGMENT_POOLS_OFFSET) : NULL;
+}
+
+static void tell(unsigned period, unsigned changed) {
+    const struct bfc_segment_pool *section = own_section();
+    static const struct bfc_segment_pool none;
+    section = section ? section : &none;
+    const struct bfc_segment_plan *plan = &section->plan;
+    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, "
+           "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
+           "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu}\n",
+           period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
+           (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
+           (unsigned long long)plan->missed, (unsigned long long)plan->busy,
+           (unsigned long long)plan->resumed, (unsigned long long)plan->lost,
+           (unsigned long long)plan->memory, (unsigned long long)plan->bound);
+    fflush(stdout);
+}
+
+static void play(unsigned period, unsigned percent) {
+    unsigned changed = 0;
+    for (unsigned i = 0; i < 2 * count; i++) {
+        struct row *row = &rows[steps[i].row];
+        if (!steps[i].allocates) {
+            release(row);
+            continue;
+        }
+        bool changes = below(100) < percent;
+        changed += changes ? 1 : 0;
+        allocate(row, changes ? row->size / 1000 * (500 + below(1001)) : row->size);
+    }
+    tell(period, changed);
+}
+
+static unsigned variable(const char *name, unsigned otherwise) {
+    const char *value = getenv(name);
+    return value ? (unsigned)atoi(value) : otherwise;
+}
+
+int main(int arguments, char **argument) {
+    if (arguments != 4)
+        return 2;
+    read_rows(argument[1], (unsigned)atoi(argument[2]));
+    order_steps();
+    seed = variable("SEED", 1);
+    use_primary(0);
+    for (unsigned period = 0; period < (unsigned)atoi(argument[3]); period++)
+        play(period, variable("CHANGED", 0));
+    if (variable("STAY", 0))
+        getchar();
+    return 0;
+}

@@ -1,0 +1,152 @@
+/*
+ * Loops with something beside them, each checked for its contents:
+ *
+ *   scenes plain | threads | contexts | ends | fork | capture
+ *
+ * plain: one loop. threads: two at once, of different sizes. contexts: one in each of two contexts
+ * of a device. ends: the context ends in the middle, and another one goes on. fork: children come
+ * and go. capture: every third round is played while a stream captures.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/integration/interpose/program.h"
+
+enum { SIZES = 12, ROUNDS = 12, LIVE = 4 };
+
+struct loop {
+    CUcontext context;
+    size_t unit; /* bytes */
+    unsigned seed;
+};
+
+struct block {
+    CUdeviceptr address;
+    size_t bytes;
+    unsigned char mark;
+};
+
+static void allocate(struct block *block, size_t bytes, unsigned char mark) {
+    *block = (struct block){.bytes = bytes, .mark = mark};
+    CHECK(cuMemAlloc(&block->address, bytes));
+    CHECK(cuMemsetD8(block->address, mark, bytes));
+}
+
+static void release(struct block *block) {
+    unsigned char seen[2];
+    if (!block->bytes)
+        return;
+    CHECK(cuMemcpyDtoH(&seen[0], block->address, 1));
+    CHECK(cuMemcpyDtoH(&seen[1], block->address + block->bytes - 1, 1));
+    if (seen[0] != block->mark || seen[1] != block->mark) {
+        printf("a block of %zu bytes was overwritten\n", block->bytes);
+        exit(1);
+    }
+    CHECK(cuMemFree(block->address));
+    block->bytes = 0;
+}
+
+/* A few blocks live at a time, and the last is freed in the next round. */
+static void play_round(const struct loop *loop, struct block live[LIVE]) {
+    for (unsigned i = 0; i < SIZES; i++) {
+        struct block *block = &live[i % LIVE];
+        release(block);
+        allocate(block, loop->unit * (1 + (i * i + loop->seed) % 7),
+                 (unsigned char)(loop->seed * 16 + i));
+    }
+}
+
+static void *play(void *argument) {
+    const struct loop *loop = argument;
+    struct block live[LIVE] = {{.bytes = 0}};
+    CHECK(cuCtxSetCurrent(loop->context));
+    for (int round = 0; round < ROUNDS; round++)
+        play_round(loop, live);
+    for (int i = 0; i < LIVE; i++)
+        release(&live[i]);
+    return NULL;
+}
+
+static CUcontext new_context(void) {
+    CUcontext context;
+    CHECK(cuCtxCreate(&context, NULL, 0, 0));
+    return context;
+}
+
+static void play_threads(CUcontext first, CUcontext second) {
+    struct loop loops[2] = {{first, 70000, 1}, {second, 3000, 2}};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, play, &loops[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void play_ends(void) {
+    for (int i = 0; i < 3; i++) {
+        struct loop loop = {new_context(), 70000, 1};
+        play(&loop);
+        CHECK(cuCtxDestroy(loop.context));
+    }
+}
+
+static void play_fork(struct loop *loop) {
+    struct block live[LIVE] = {{.bytes = 0}};
+    for (int round = 0; round < ROUNDS; round++) {
+        CUdeviceptr none;
+        play_round(loop, live);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(cuMemAlloc(&none, 70000) == CUDA_SUCCESS ? 1 : 0);
+        int status = 1;
+        waitpid(child, &status, 0);
+    }
+    for (int i = 0; i < LIVE; i++)
+        release(&live[i]);
+}
+
+/* Allocations and frees alone: copies would be captured, or forbidden. */
+static void play_capture(void) {
+    CUstream stream;
+    CUgraph graph;
+    CUdeviceptr held[SIZES];
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int round = 0; round < ROUNDS; round++) {
+        bool captures = round % 3 == 2;
+        if (captures)
+            CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+        for (size_t i = 0; i < SIZES; i++)
+            CHECK(cuMemAlloc(&held[i], 70000 * (1 + i % 5)));
+        for (size_t i = 0; i < SIZES; i++)
+            CHECK(cuMemFree(held[i]));
+        if (captures) {
+            CHECK(cuStreamEndCapture(stream, &graph));
+            CHECK(cuGraphDestroy(graph));
+        }
+    }
+}
+
+int main(int arguments, char **argument) {
+    const char *scene = arguments == 2 ? argument[1] : "";
+    struct loop loop = {.unit = 70000, .seed = 1};
+    loop.context = use_primary(0);
+    if (strcmp(scene, "plain") == 0)
+        play(&loop);
+    else if (strcmp(scene, "threads") == 0)
+        play_threads(loop.context, loop.context);
+    else if (strcmp(scene, "contexts") == 0)
+        play_threads(loop.context, new_context());
+    else if (strcmp(scene, "ends") == 0)
+        play_ends();
+    else if (strcmp(scene, "fork") == 0)
+        play_fork(&loop);
+    else if (strcmp(scene, "capture") == 0)
+        play_capture();
+    else
+        return 2;
+    puts("done");
+    return 0;
+}
