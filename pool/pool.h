@@ -239,6 +239,22 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
+/* One call, as a pool notes it. */
+struct bfc_pool_note {
+    uint64_t id;    /* of the block */
+    uint64_t bytes; /* of the block that was handed out; 0: it was taken back */
+};
+
+/*
+ * Notes from now on which blocks are handed out and taken back, in the order in which that happens,
+ * in `notes`, `most` of them; then, or at once with most 0, no more. The memory must stay until
+ * another such call. What bfc_pool_carve makes of a block is not noted.
+ */
+void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most);
+
+/* How many there are since that call; so many may be read. */
+uint64_t bfc_pool_notes(struct bfc_pool *pool);
+
 /* How many blocks have ever been deferred. Read it before recording a fence for them. */
 uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool);
 

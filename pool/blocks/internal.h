@@ -107,8 +107,18 @@ struct bfc_pool {
     struct paging *paging; /* with pages (paging.h); NULL: regions */
     uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for
                               those that were to be hits only, or at a given place */
+    struct bfc_pool_note *next_note; /* bfc_pool_take_notes */
+    uint64_t notes_wanted, notes_left;
     struct bfc_pool_stats own_stats;
 };
+
+/* Notes a call, if that is wanted. */
+static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
+    if (UNLIKELY(pool->notes_left)) {
+        pool->notes_left--;
+        *pool->next_note++ = (struct bfc_pool_note){id, bytes};
+    }
+}
 
 /* Of a live block: the bytes that were asked for. */
 static inline uint64_t block_requested(const struct bfc_pool *pool, block_index b) {

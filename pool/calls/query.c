@@ -179,3 +179,19 @@ void bfc_pool_visit(struct bfc_pool *pool,
     address_index_visit(&pool->index, pool->blocks, visit_region, &v);
     pool_leave(pool);
 }
+
+/* ---- notes ---- */
+
+void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most) {
+    pool_enter(pool);
+    pool->next_note = notes;
+    pool->notes_wanted = pool->notes_left = most;
+    pool_leave(pool);
+}
+
+uint64_t bfc_pool_notes(struct bfc_pool *pool) {
+    pool_enter(pool);
+    uint64_t count = pool->notes_wanted - pool->notes_left;
+    pool_leave(pool);
+    return count;
+}

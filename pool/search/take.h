@@ -41,6 +41,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     uint64_t id = take_id(pool), size = block_size(at);
     block_identify(pool, b, id, request->bytes, fence);
     map_insert(&pool->map, pool->blocks, b);
+    pool_note(pool, id, size);
     stats->in_use += size;
     stats->requested += request->bytes;
     stats->blocks++;

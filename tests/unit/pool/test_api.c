@@ -444,6 +444,27 @@ Test(pool, tells_what_is_too_small_in_an_exact_order) {
     check_what_is_too_small(BFC_POLICY_TF);
 }
 
+Test(pool, notes_what_is_handed_out_and_taken_back) {
+    struct bfc_pool_note notes[4] = {{0, 0}};
+    open_pool();
+    struct bfc_block_info before = get(MIB), a, b;
+    bfc_pool_take_notes(pool, notes, 3);
+    cr_assert_eq(bfc_pool_notes(pool), 0);
+    a = get(1000);
+    b = get(2 * MIB);
+    bfc_pool_free(pool, a.start, BFC_NO_FENCE);
+    cr_assert_eq(bfc_pool_free(pool, a.start, BFC_NO_FENCE), BFC_INVALID_POINTER);
+    bfc_pool_free(pool, before.start, BFC_NO_FENCE);
+    cr_assert_eq(bfc_pool_notes(pool), 3);
+    cr_assert(notes[0].id == a.id && notes[0].bytes == 1024);
+    cr_assert(notes[1].id == b.id && notes[1].bytes == 2 * MIB);
+    cr_assert(notes[2].id == a.id && notes[2].bytes == 0);
+    cr_assert_eq(notes[3].id, 0, "it was to note three");
+    bfc_pool_take_notes(pool, NULL, 0);
+    bfc_pool_free(pool, b.start, BFC_NO_FENCE);
+    cr_assert_eq(bfc_pool_notes(pool), 0);
+}
+
 Test(pool, holds_a_region_of_two_tebibytes) {
     const uint64_t tib = MIB << 20;
     fake.capacity = 4 * tib;
