@@ -80,22 +80,10 @@ static void add_prefix(struct folder *folder, uint32_t allocation, uint32_t end)
     row->death = tick_of(a->death < end ? a->death : end);
 }
 
-/* The largest size that a slot of the period has in any repetition. */
-static uint64_t slot_bytes(const struct folder *folder, uint32_t slot) {
-    const struct period *period = folder->period;
-    uint64_t most = 0;
-    for (uint32_t r = 0; r < period->repetitions; r++) {
-        const uint32_t a = period->prefix + r * period->length + slot;
-        const uint64_t bytes = folder->events->allocations[a].bytes;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}
-
 static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     const struct period *period = folder->period;
     const struct allocation *a = &folder->events->allocations[period->prefix + slot];
-    struct lifetime *row = add_row(folder, a, slot_bytes(folder, slot));
+    struct lifetime *row = add_row(folder, a, period_slot_bytes(period, folder->events, slot));
     row->birth = tick_of(a->birth);
     row->death = tick_of(a->death < end ? a->death : end);
     if (a->death <= end)
@@ -139,7 +127,8 @@ bool fold(struct lifetimes *lifetimes, const struct events *events, const struct
           const char *path, uint64_t program_hash, struct plan_error *error) {
     struct lifetimes result = {.path = path, .program_hash = program_hash, .from_trace = true};
     struct folder folder = {&result, events, period};
-    const uint32_t prefix = period->length > 0 ? period->prefix : events->allocations_count;
+    const uint32_t first = period->length > 0 ? period->prefix : events->allocations_count;
+    const uint32_t prefix = period->alone ? 0 : first;
     const uint32_t end =
         period->length > 0 ? period->prefix_events + period->length_events : events->count;
     if (!make_room(&result, prefix + period->length)) {

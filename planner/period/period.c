@@ -108,33 +108,73 @@ static double repetition_peak(const struct events *events, const struct period *
     return most;
 }
 
-static bool measure_growth(struct period *period, const struct events *events) {
-    uint64_t *largest = calloc(period->length, sizeof *largest);
-    double sum = 0;
-    if (!largest)
-        return false;
+static uint64_t bytes_of(const struct period *period, const struct events *events,
+                         uint32_t repetition, uint32_t slot) {
+    return events->allocations[period->prefix + repetition * period->length + slot].bytes;
+}
+
+static uint64_t largest_bytes(const struct period *period, const struct events *events,
+                              uint32_t slot) {
+    uint64_t most = 0;
     for (uint32_t r = 0; r < period->repetitions; r++) {
-        for (uint32_t i = 0; i < period->length; i++) {
-            const uint32_t a = period->prefix + r * period->length + i;
-            const uint64_t bytes = events->allocations[a].bytes;
-            largest[i] = bytes > largest[i] ? bytes : largest[i];
-        }
-        sum += repetition_peak(events, period, r, NULL);
+        const uint64_t bytes = bytes_of(period, events, r, slot);
+        most = bytes > most ? bytes : most;
     }
-    const double most = repetition_peak(events, period, 0, largest);
-    period->growth = sum > 0 ? most * period->repetitions / sum : 1;
-    free(largest);
+    return most;
+}
+
+/* The only candidate for a majority (Boyer and Moore's vote); 0: it has none. */
+static uint64_t usual_bytes(const struct period *period, const struct events *events,
+                            uint32_t slot) {
+    uint64_t candidate = 0;
+    uint32_t lead = 0, count = 0;
+    for (uint32_t r = 0; r < period->repetitions; r++) {
+        const uint64_t bytes = bytes_of(period, events, r, slot);
+        if (lead == 0)
+            candidate = bytes;
+        lead += bytes == candidate ? 1 : (uint32_t)-1;
+    }
+    for (uint32_t r = 0; r < period->repetitions; r++)
+        count += bytes_of(period, events, r, slot) == candidate;
+    return count > period->repetitions / 2 ? candidate : 0;
+}
+
+uint64_t period_slot_bytes(const struct period *period, const struct events *events,
+                           uint32_t slot) {
+    const uint64_t usual = period->usual ? usual_bytes(period, events, slot) : 0;
+    return usual > 0 ? usual : largest_bytes(period, events, slot);
+}
+
+static bool measure_growth(struct period *period, const struct events *events) {
+    uint64_t *planned = calloc(period->length, sizeof *planned);
+    double sum = 0;
+    if (!planned)
+        return false;
+    for (uint32_t r = 0; r < period->repetitions; r++)
+        sum += repetition_peak(events, period, r, NULL);
+    for (int usual = 0; usual <= 1 && (!usual || period->growth > PERIOD_LITTLE_GROWTH); usual++) {
+        period->usual = usual;
+        for (uint32_t i = 0; i < period->length; i++)
+            planned[i] = period_slot_bytes(period, events, i);
+        const double most = repetition_peak(events, period, 0, planned);
+        period->growth = sum > 0 ? most * period->repetitions / sum : 1;
+    }
+    free(planned);
     return true;
 }
 
-bool period_find(struct period *period, const struct events *events, struct plan_error *error) {
+typedef struct run (*run_finder)(const struct events *events, const uint64_t *tokens,
+                                 uint32_t *border);
+
+static bool find(struct period *period, const struct events *events, run_finder find_run,
+                 struct plan_error *error) {
     struct period result = {.growth = 1};
     uint64_t *tokens = malloc(((size_t)events->count + 1) * sizeof *tokens);
     uint32_t *border = malloc(((size_t)events->count + 2) * sizeof *border);
     bool good = tokens && border;
     for (int exact = 1; good && exact >= 0 && result.length == 0; exact--) {
         write_tokens(tokens, events, exact);
-        const struct run run = best_run(events, tokens, border);
+        const struct run run = find_run(events, tokens, border);
         if (run.length == 0)
             continue;
         describe(&result, events, run);
@@ -148,5 +188,48 @@ bool period_find(struct period *period, const struct events *events, struct plan
     if (!good)
         return plan_fail_memory(error);
     *period = result;
+    return true;
+}
+
+bool period_find(struct period *period, const struct events *events, struct plan_error *error) {
+    return find(period, events, best_run, error);
+}
+
+/* ---- of a stream that goes on ---- */
+
+static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border) {
+    const struct run run = longest_run(tokens, events->count, border);
+    return telling(events, run) ? run : (struct run){0, 0, 0};
+}
+
+/* The event of the first repetition, an allocation, before which the fewest bytes live of what the
+ * stream shows. */
+static uint32_t quietest_event(const struct period *period, const struct events *events) {
+    uint64_t live = 0, least = UINT64_MAX;
+    uint32_t best = period->prefix_events;
+    /* The second repetition: what the first one left behind is seen there too. */
+    const uint32_t from = period->prefix_events + period->length_events;
+    for (uint32_t i = 0; i < from + period->length_events; i++) {
+        const struct event *event = &events->list[i];
+        const uint64_t bytes = events->allocations[event->allocation].bytes;
+        if (i >= from && !event->is_free && live < least) {
+            least = live;
+            best = i - period->length_events;
+        }
+        live += event->is_free ? -bytes : bytes;
+    }
+    return best;
+}
+
+bool period_find_current(struct period *period, const struct events *events,
+                         struct plan_error *error) {
+    if (!find(period, events, last_run, error))
+        return false;
+    if (period->length == 0)
+        return true;
+    const uint32_t start = quietest_event(period, events);
+    period->prefix += allocations_in(events, period->prefix_events, start);
+    period->prefix_events = start;
+    period->repetitions = (events->count - start) / period->length_events;
     return true;
 }

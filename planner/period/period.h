@@ -9,8 +9,9 @@
  * left out in turn: O(n log n).
  *
  * When sizes vary, the exact tokens find nothing. The search is then repeated without sizes, and
- * each slot of the period is planned for its largest size. If that would raise the most live bytes
- * of an average repetition by more than PERIOD_MOST_GROWTH, no period is reported.
+ * each slot of the period is planned for its largest size; or, if that raises the most live bytes
+ * of an average repetition by more than PERIOD_LITTLE_GROWTH, for the size that more than half of
+ * the repetitions have. If they rise by more than PERIOD_MOST_GROWTH, no period is reported.
  */
 #ifndef BFC_PLAN_PERIOD_H
 #define BFC_PLAN_PERIOD_H
@@ -18,6 +19,7 @@
 #include "planner/common/error.h"
 #include "planner/period/events.h"
 
+#define PERIOD_LITTLE_GROWTH 1.02
 #define PERIOD_MOST_GROWTH 1.25
 
 struct period {
@@ -27,10 +29,23 @@ struct period {
     uint32_t prefix_events; /* the same in events */
     uint32_t length_events;
     bool jitter;   /* sizes differ between repetitions */
-    double growth; /* most live bytes of the largest sizes ÷ those of an average repetition */
+    bool usual;    /* a slot is planned for the size that most repetitions have, where there is one,
+                      else for its largest */
+    bool alone;    /* what comes before the first repetition is not planned */
+    double growth; /* most live bytes of the sizes planned ÷ those of an average repetition */
 };
 
 /* False: no host memory. A stream without a period is a success with length 0. */
 bool period_find(struct period *period, const struct events *events, struct plan_error *error);
+
+/*
+ * The period of what came last: of a stream that still goes on. O(n). Its repetitions are moved to
+ * where the fewest bytes live across their ends, as far as at least two are left.
+ */
+bool period_find_current(struct period *period, const struct events *events,
+                         struct plan_error *error);
+
+/* The bytes that a slot of the period, from 0, is planned for. */
+uint64_t period_slot_bytes(const struct period *period, const struct events *events, uint32_t slot);
 
 #endif

@@ -78,7 +78,8 @@ struct bfc_pool {
     uint32_t high;        /* all records in use are below it... */
     uint32_t records;     /* ...and they are so many, without record 0... */
     uint32_t few_records; /* ...which, if they are fewer, are moved together */
-    uint64_t next_id, last_id;
+    uint64_t next_id, last_id; /* of the batch at hand; while notes are taken that is one id... */
+    uint64_t ids_end;          /* ...of those up to here */
     bfc_fence completed;
     bfc_fence oldest_fence; /* of any pending block; UINT64_MAX: there is none */
     block_index oldest, newest;

@@ -186,6 +186,7 @@ void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uin
     pool_enter(pool);
     pool->next_note = notes;
     pool->notes_wanted = pool->notes_left = most;
+    pool->last_id = most ? pool->next_id - 1 : pool->ids_end - 1;
     pool_leave(pool);
 }
 

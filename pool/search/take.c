@@ -10,12 +10,21 @@
  */
 #define PENDING_ADVANTAGE 4
 
-void take_more_ids(struct bfc_pool *pool) {
+static void take_batch_of_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
     /* Relaxed: only uniqueness matters. */
     pool->next_id = bfc_fetch_add_relaxed(&given, batch) + 1;
-    pool->last_id = pool->next_id + batch - 1;
+    pool->ids_end = pool->next_id + batch;
+}
+
+uint64_t take_more_ids(struct bfc_pool *pool, block_index b) {
+    if (pool->next_id == pool->ids_end)
+        take_batch_of_ids(pool);
+    uint64_t id = pool->next_id++;
+    pool_note(pool, id, block_size(&pool->blocks[b]));
+    pool->last_id = pool->notes_left ? id : pool->ids_end - 1;
+    return id;
 }
 
 static NOINLINE bool split_lead(struct bfc_pool *pool, struct bins *bins, block_index b,
