@@ -1,0 +1,31 @@
+/*
+ * Plans a loop while it runs: from a stream of calls and its period to the bytes of a plan, in the
+ * calling thread, within a given time.
+ */
+#ifndef BFC_PLAN_LOOP_H
+#define BFC_PLAN_LOOP_H
+
+#include "planner/common/text.h"
+#include "planner/period/period.h"
+
+#define LOOP_MOST_ROWS ((uint32_t)1 << 19) /* allocations in a repetition: bounds time and memory  \
+                                            */
+
+struct loop_limits {
+    double seconds;          /* about; one plan is made whatever the time */
+    const bool *interrupted; /* atomic: then there is none */
+};
+
+struct loop_result {
+    struct file_text plan; /* as in a plan file; free with file_free */
+    uint64_t bound, peak;  /* bytes */
+};
+
+/*
+ * Plans one repetition, validates the plan and makes its bytes (layout/plan.h). False: interrupted,
+ * too many rows or no host memory; the error says which. Not thread-safe on the same events.
+ */
+bool loop_plan(struct loop_result *result, const struct events *events, const struct period *period,
+               const struct loop_limits *limits, struct plan_error *error);
+
+#endif
