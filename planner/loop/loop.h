@@ -8,8 +8,9 @@
 #include "planner/common/text.h"
 #include "planner/period/period.h"
 
-#define LOOP_MOST_ROWS ((uint32_t)1 << 19) /* allocations in a repetition: bounds time and memory  \
-                                            */
+#define LOOP_MOST_ROWS                                                                             \
+    ((uint32_t)1 << 19) /* allocations in a repetition: bounds time and memory                     \
+                         */
 
 struct loop_limits {
     double seconds;          /* about; one plan is made whatever the time */

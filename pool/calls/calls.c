@@ -223,7 +223,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
     blocks[at->next].previous = rest;
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
-    block_identify(pool, rest, take_id(pool, rest), 0, fence);
+    block_identify(pool, rest, take_id(pool, 0), 0, fence);
     map_insert(&pool->map, blocks, rest);
     if (is_indexed(rest))
         surgery_add_to_index(pool, rest);

@@ -18,11 +18,12 @@ static void take_batch_of_ids(struct bfc_pool *pool) {
     pool->ids_end = pool->next_id + batch;
 }
 
-uint64_t take_more_ids(struct bfc_pool *pool, block_index b) {
+uint64_t take_more_ids(struct bfc_pool *pool, uint64_t bytes) {
     if (pool->next_id == pool->ids_end)
         take_batch_of_ids(pool);
     uint64_t id = pool->next_id++;
-    pool_note(pool, id, block_size(&pool->blocks[b]));
+    if (bytes)
+        pool_note(pool, id, bytes);
     pool->last_id = pool->notes_left ? id : pool->ids_end - 1;
     return id;
 }

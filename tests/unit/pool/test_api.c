@@ -456,7 +456,7 @@ Test(pool, notes_what_is_handed_out_and_taken_back) {
     cr_assert_eq(bfc_pool_free(pool, a.start, BFC_NO_FENCE), BFC_INVALID_POINTER);
     bfc_pool_free(pool, before.start, BFC_NO_FENCE);
     cr_assert_eq(bfc_pool_notes(pool), 3);
-    cr_assert(notes[0].id == a.id && notes[0].bytes == 1024);
+    cr_assert(notes[0].id == a.id && notes[0].bytes == 1000);
     cr_assert(notes[1].id == b.id && notes[1].bytes == 2 * MIB);
     cr_assert(notes[2].id == a.id && notes[2].bytes == 0);
     cr_assert_eq(notes[3].id, 0, "it was to note three");
