@@ -241,8 +241,9 @@ enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t b
 
 /* One call, as a pool notes it. */
 struct bfc_pool_note {
-    uint64_t id;    /* of the block */
-    uint64_t bytes; /* requested, as it was handed out; 0: it was taken back */
+    uint64_t id;     /* of the block */
+    uint64_t bytes;  /* requested, as it was handed out; 0: it was taken back */
+    uint64_t thread; /* that it was handed out to: a number that no other thread has meanwhile */
 };
 
 /*

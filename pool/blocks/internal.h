@@ -114,10 +114,10 @@ struct bfc_pool {
 };
 
 /* Notes a call, if that is wanted. */
-static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
+static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes, uint64_t thread) {
     if (UNLIKELY(pool->notes_left)) {
         pool->notes_left--;
-        *pool->next_note++ = (struct bfc_pool_note){id, bytes};
+        *pool->next_note++ = (struct bfc_pool_note){id, bytes, thread};
     }
 }
 

@@ -156,7 +156,7 @@ static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
         return 0;
     const struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
-    pool_note(pool, block_id(at), 0);
+    pool_note(pool, block_id(at), 0, 0);
     stats->in_use -= block_size(at);
     stats->requested -= block_requested(pool, b);
     stats->blocks--;

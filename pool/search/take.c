@@ -18,12 +18,14 @@ static void take_batch_of_ids(struct bfc_pool *pool) {
     pool->ids_end = pool->next_id + batch;
 }
 
+static __thread char mark INITIAL_EXEC; /* its address tells threads apart */
+
 uint64_t take_more_ids(struct bfc_pool *pool, uint64_t bytes) {
     if (pool->next_id == pool->ids_end)
         take_batch_of_ids(pool);
     uint64_t id = pool->next_id++;
     if (bytes)
-        pool_note(pool, id, bytes);
+        pool_note(pool, id, bytes, (uint64_t)(uintptr_t)&mark);
     pool->last_id = pool->notes_left ? id : pool->ids_end - 1;
     return id;
 }

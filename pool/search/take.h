@@ -19,8 +19,8 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
  */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
-/* The next id, where the batch is used up; `bytes` are the program's, or 0. It notes the call: while
- * notes are taken each batch is of one id. */
+/* The next id, where the batch is used up; `bytes` are the program's, or 0. It notes the call:
+ * while notes are taken each batch is of one id. */
 uint64_t take_more_ids(struct bfc_pool *pool, uint64_t bytes);
 
 static inline void raise_peak(uint64_t *peak, uint64_t now) {

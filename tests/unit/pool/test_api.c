@@ -445,7 +445,7 @@ Test(pool, tells_what_is_too_small_in_an_exact_order) {
 }
 
 Test(pool, notes_what_is_handed_out_and_taken_back) {
-    struct bfc_pool_note notes[4] = {{0, 0}};
+    struct bfc_pool_note notes[4] = {{0, 0, 0}};
     open_pool();
     struct bfc_block_info before = get(MIB), a, b;
     bfc_pool_take_notes(pool, notes, 3);
@@ -459,6 +459,7 @@ Test(pool, notes_what_is_handed_out_and_taken_back) {
     cr_assert(notes[0].id == a.id && notes[0].bytes == 1000);
     cr_assert(notes[1].id == b.id && notes[1].bytes == 2 * MIB);
     cr_assert(notes[2].id == a.id && notes[2].bytes == 0);
+    cr_assert(notes[0].thread && notes[0].thread == notes[1].thread);
     cr_assert_eq(notes[3].id, 0, "it was to note three");
     bfc_pool_take_notes(pool, NULL, 0);
     bfc_pool_free(pool, b.start, BFC_NO_FENCE);

@@ -1,0 +1,237 @@
+/* The thread that learns. It alone touches the pupils, once they are in the list. */
+#include "interpose/learn/learn.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/host/background.h"
+#include "interpose/learn/lessons.h"
+
+#define FIRST_LOOK 24 /* notes */
+#define PLANNING_SECONDS 2.0
+#define LOOKING_SHARE 32 /* looking takes at most one part in so many of a processor */
+#define QUICK_NAP_NS 2000000
+#define SLOW_NAP_NS 50000000
+#define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
+#define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
+#define PAUSE_TIMES 4 /* as long as the notes took */
+
+enum pupil_state { LISTENS, PAUSES, FOLLOWS };
+
+/* One arena, with a reference. */
+struct pupil {
+    struct bfc_arena *arena;
+    struct bfc_pool_note *notes; /* mapped, BFC_LEARN_NOTES */
+    enum pupil_state state;
+    uint64_t next_look;        /* notes */
+    uint64_t next_look_ns;     /* not before that */
+    uint64_t since_ns;         /* in this state */
+    uint64_t pause_ns;         /* the next one */
+    uint64_t followed, missed; /* when it was last looked whether the plan still fits */
+    const struct bfc_lesson *follows;
+    struct bfc_lessons lessons;
+    struct pupil *next;
+};
+
+static struct pupil *newcomers; /* atomic: a list that the thread takes over */
+
+/* ---- taking notes ---- */
+
+static void listen(struct pupil *pupil) {
+    madvise(pupil->notes, BFC_LEARN_NOTES * sizeof *pupil->notes, MADV_DONTNEED);
+    bfc_pool_take_notes(pupil->arena->pool, pupil->notes, BFC_LEARN_NOTES);
+    pupil->state = LISTENS;
+    pupil->next_look = FIRST_LOOK;
+    pupil->since_ns = bfc_now_ns();
+}
+
+static void stop_listening(struct pupil *pupil, enum pupil_state state) {
+    bfc_pool_take_notes(pupil->arena->pool, NULL, 0);
+    pupil->state = state;
+    pupil->since_ns = bfc_now_ns();
+}
+
+/* Nothing repeats in all that could be noted. */
+static void pause_for_long(struct pupil *pupil) {
+    uint64_t took = bfc_now_ns() - pupil->since_ns;
+    uint64_t pause = took * PAUSE_TIMES > pupil->pause_ns ? took * PAUSE_TIMES : pupil->pause_ns;
+    stop_listening(pupil, PAUSES);
+    pupil->pause_ns = pause < LONGEST_PAUSE_NS / 2 ? pause : LONGEST_PAUSE_NS / 2;
+    pupil->pause_ns *= 2;
+}
+
+/* ---- following ---- */
+
+/* The notes that have come since the look tell how far the program has gone on meanwhile. */
+static uint32_t place_now(const struct pupil *pupil, struct bfc_place place, uint64_t looked) {
+    uint64_t passed = 0, now = bfc_pool_notes(pupil->arena->pool);
+    for (uint64_t i = looked; i < now; i++)
+        passed += pupil->notes[i].bytes != 0;
+    uint32_t period = place.lesson->plan.header->period;
+    return place.lesson->plan.header->prefix + (uint32_t)((place.event + passed) % period);
+}
+
+static void read_progress(struct pupil *pupil, uint64_t *followed, uint64_t *missed) {
+    *followed = *missed = 0;
+    (void)pupil;
+}
+
+static void follow(struct pupil *pupil, struct bfc_place place, uint64_t looked) {
+    if (!bfc_background_begin())
+        return;
+    bool follows =
+        bfc_plan_follow(pupil->arena, &place.lesson->plan, place_now(pupil, place, looked));
+    bfc_background_end();
+    if (!follows)
+        return;
+    pupil->follows = place.lesson;
+    pupil->pause_ns = SHORTEST_PAUSE_NS;
+    read_progress(pupil, &pupil->followed, &pupil->missed);
+    stop_listening(pupil, FOLLOWS);
+}
+
+/* ---- looking ---- */
+
+static void look(struct pupil *pupil, uint64_t count) {
+    const struct loop_limits limits = {.seconds = PLANNING_SECONDS,
+                                       .interrupted = &pupil->arena->ended};
+    uint64_t start = bfc_now_ns();
+    struct events events;
+    struct bfc_place place = {.lesson = NULL};
+    if (bfc_stream_make(&events, pupil->notes, count, (uint32_t)pupil->arena->device)) {
+        place = bfc_lessons_recognise(&pupil->lessons, &events);
+        if (!place.lesson)
+            place = bfc_lessons_learn(&pupil->lessons, &events, &limits);
+        events_free(&events);
+    }
+    uint64_t end = bfc_now_ns();
+    pupil->next_look = count + count / 4 + FIRST_LOOK;
+    pupil->next_look_ns = end + LOOKING_SHARE * (end - start);
+    if (place.lesson)
+        follow(pupil, place, count);
+}
+
+static void attend_listening(struct pupil *pupil) {
+    uint64_t count = bfc_pool_notes(pupil->arena->pool);
+    bool full = count == BFC_LEARN_NOTES;
+    if ((count >= pupil->next_look && bfc_now_ns() >= pupil->next_look_ns) || full)
+        look(pupil, count);
+    if (full && pupil->state == LISTENS)
+        pause_for_long(pupil);
+}
+
+/* Whether more than half of a period's allocations came as planned. */
+static void attend_following(struct pupil *pupil) {
+    uint64_t followed, missed;
+    read_progress(pupil, &followed, &missed);
+    uint64_t good = followed - pupil->followed, bad = missed - pupil->missed;
+    if (good + bad < pupil->follows->plan.header->period)
+        return;
+    pupil->followed = followed;
+    pupil->missed = missed;
+    if (bad <= good)
+        return;
+    bfc_plan_leave(pupil->arena);
+    listen(pupil);
+}
+
+static void attend(struct pupil *pupil) {
+    if (pupil->state == LISTENS)
+        attend_listening(pupil);
+    else if (pupil->state == FOLLOWS)
+        attend_following(pupil);
+    else if (bfc_now_ns() - pupil->since_ns >= pupil->pause_ns / 2)
+        listen(pupil);
+}
+
+/* ---- the thread ---- */
+
+/* The plans stay: their followers go with the arena, which other threads may still hold. */
+static void dismiss(struct pupil *pupil) {
+    bfc_pool_take_notes(pupil->arena->pool, NULL, 0);
+    munmap(pupil->notes, BFC_LEARN_NOTES * sizeof *pupil->notes);
+    bfc_arena_drop(pupil->arena);
+    free(pupil);
+}
+
+/* Keeps those whose context lives; returns whether any listens. */
+static bool attend_all(struct pupil **first) {
+    bool listens = false;
+    for (struct pupil **link = first; *link;) {
+        struct pupil *pupil = *link;
+        if (bfc_load_acquire(&pupil->arena->ended)) {
+            *link = pupil->next;
+            dismiss(pupil);
+            continue;
+        }
+        attend(pupil);
+        listens = listens || pupil->state == LISTENS;
+        link = &pupil->next;
+    }
+    return listens;
+}
+
+static struct pupil *take_newcomers(struct pupil *others) {
+    struct pupil *first = bfc_exchange_acquire(&newcomers, NULL);
+    struct pupil **end = &first;
+    while (*end)
+        end = &(*end)->next;
+    *end = others;
+    return first;
+}
+
+static void *run_learning(void *unused) {
+    struct pupil *pupils = NULL;
+    bfc_background_enter();
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19); /* in Linux of one thread */
+    while (!bfc_background_is_over()) {
+        pupils = take_newcomers(pupils);
+        bfc_nap(attend_all(&pupils) ? QUICK_NAP_NS : SLOW_NAP_NS);
+    }
+    return unused;
+}
+
+static bool start_once(void) {
+    static bool started; /* atomic */
+    return bfc_exchange_acq_rel(&started, true) || bfc_background_start(run_learning, NULL);
+}
+
+/* ---- beginning ---- */
+
+static struct pupil *make_pupil(struct bfc_arena *arena) {
+    size_t bytes = BFC_LEARN_NOTES * sizeof(struct bfc_pool_note);
+    struct pupil *pupil = calloc(1, sizeof *pupil);
+    void *notes = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!pupil || notes == MAP_FAILED) {
+        free(pupil);
+        return NULL;
+    }
+    *pupil = (struct pupil){.arena = arena, .notes = notes, .pause_ns = SHORTEST_PAUSE_NS};
+    bfc_arena_keep(arena);
+    listen(pupil);
+    return pupil;
+}
+
+void bfc_learn_begin(struct bfc_arena *arena) {
+    if (!bfc_plan_is_automatic() || bfc_arena_is_host(arena))
+        return;
+    struct pupil *pupil = make_pupil(arena);
+    if (!pupil || !start_once()) {
+        bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: device %d: the host has no memory or thread to learn",
+                (int)arena->device);
+        return;
+    }
+    pupil->next = bfc_load_relaxed(&newcomers);
+    while (!bfc_compare_exchange_seq_cst(&newcomers, &pupil->next, pupil))
+        ;
+}

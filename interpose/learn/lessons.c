@@ -1,0 +1,104 @@
+#include "interpose/learn/lessons.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "interpose/config/log.h"
+
+/* ---- recognising ---- */
+
+/* Allocations that are compared, of which one in so many may have another size. */
+enum { COMPARED = 32, DIFFERENT = 4 };
+
+static const struct bfc_plan_event *event_of(const struct bfc_lesson *lesson, uint32_t event) {
+    return &lesson->plan.events[lesson->plan.header->prefix + event];
+}
+
+/* How many of the last allocations have the sizes of those before `event`; 0: too few. */
+static uint32_t count_same(const struct bfc_lesson *lesson, const struct events *events,
+                           uint32_t event) {
+    uint32_t period = lesson->plan.header->period, same = 0;
+    for (uint32_t i = 1; i <= COMPARED; i++) {
+        event = event ? event - 1 : period - 1;
+        same += events->allocations[events->allocations_count - i].bytes ==
+                event_of(lesson, event)->size;
+        if (i - same > COMPARED / DIFFERENT)
+            return 0;
+    }
+    return same;
+}
+
+struct bfc_place bfc_lessons_recognise(const struct bfc_lessons *lessons,
+                                       const struct events *events) {
+    struct bfc_place place = {.lesson = NULL};
+    uint32_t most = 0;
+    if (events->allocations_count < COMPARED)
+        return place;
+    for (unsigned i = 0; i < lessons->count; i++)
+        for (uint32_t e = 0; e < lessons->list[i]->plan.header->period && most < COMPARED; e++) {
+            uint32_t same = count_same(lessons->list[i], events, e);
+            if (same > most) {
+                most = same;
+                place = (struct bfc_place){lessons->list[i], e};
+            }
+        }
+    return place;
+}
+
+/* ---- learning ---- */
+
+/* Takes a copy, since a plan's tables need their alignment. */
+static struct bfc_lesson *make_lesson(const struct loop_result *made) {
+    char why[BFC_PLAN_WHY] = "no host memory";
+    uint64_t room = (made->plan.size + BFC_PLAN_TABLE_ALIGN - 1) & ~(BFC_PLAN_TABLE_ALIGN - 1ull);
+    struct bfc_lesson *lesson = calloc(1, sizeof *lesson);
+    void *bytes = aligned_alloc(BFC_PLAN_TABLE_ALIGN, room);
+    if (lesson && bytes) {
+        memcpy(bytes, made->plan.bytes, made->plan.size);
+        *lesson = (struct bfc_lesson){
+            .bytes = {bytes, made->plan.size}, .bound = made->bound, .peak = made->peak};
+        if (bfc_plan_read(&lesson->plan, bytes, made->plan.size, why)) {
+            lesson->plan.automatic = true;
+            return lesson;
+        }
+    }
+    bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: a plan is not followed: %s", why);
+    free(bytes);
+    free(lesson);
+    return NULL;
+}
+
+static struct bfc_lesson *plan_loop(const struct events *events, const struct period *period,
+                                    const struct loop_limits *limits) {
+    struct plan_error error;
+    struct loop_result made;
+    if (loop_plan(&made, events, period, limits, &error)) {
+        struct bfc_lesson *lesson = make_lesson(&made);
+        file_free(&made.plan);
+        return lesson;
+    }
+    bfc_log(BFC_LOG_INFO, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
+            period->length, error.text);
+    return NULL;
+}
+
+static void log_learned(const struct bfc_lesson *lesson, const struct period *period) {
+    bfc_log(BFC_LOG_INFO,
+            "BFC_PLAN=auto: planned a loop of %u allocations%s: %s, where %s are alive at a time",
+            period->length, period->jitter ? ", whose sizes vary" : "", BFC_BYTES(lesson->peak),
+            BFC_BYTES(lesson->bound));
+}
+
+struct bfc_place bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
+                                   const struct loop_limits *limits) {
+    struct plan_error error;
+    struct period period;
+    struct bfc_lesson *lesson = NULL;
+    if (lessons->count == BFC_MOST_LESSONS || !period_find_current(&period, events, &error) ||
+        period.length == 0 || !(lesson = plan_loop(events, &period, limits)))
+        return (struct bfc_place){.lesson = NULL};
+    lessons->list[lessons->count++] = lesson;
+    log_learned(lesson, &period);
+    return (struct bfc_place){lesson, (events->allocations_count - period.prefix) % period.length};
+}

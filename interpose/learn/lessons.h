@@ -1,0 +1,47 @@
+/*
+ * The loops that one pool is known to run, each with its plan; and which of them runs now.
+ *
+ * Not thread-safe.
+ */
+#ifndef BFC_INTERPOSE_LESSONS_H
+#define BFC_INTERPOSE_LESSONS_H
+
+#include "interpose/learn/stream.h"
+#include "interpose/plan/plan.h"
+#include "planner/loop/loop.h"
+
+/* Training step, evaluation step, checkpoint, and as many again: then no more is learned. */
+#define BFC_MOST_LESSONS 8
+
+struct bfc_lesson {
+    struct bfc_plan plan;
+    struct file_text bytes; /* the plan's; as long as the process, since it may be followed */
+    uint64_t bound, peak;   /* bytes */
+};
+
+struct bfc_lessons {
+    struct bfc_lesson *list[BFC_MOST_LESSONS];
+    unsigned count;
+};
+
+/* Where in a loop a stream stands: the event of the plan that the next allocation is. */
+struct bfc_place {
+    const struct bfc_lesson *lesson; /* NULL: in none that is known */
+    uint32_t event;
+};
+
+/*
+ * By the sizes of the last allocations, of which a few may be others. O(allocations of all loops)
+ * at worst, mostly far less.
+ */
+struct bfc_place bfc_lessons_recognise(const struct bfc_lessons *lessons,
+                                       const struct events *events);
+
+/*
+ * Looks for a loop in the stream, plans it, and adds it. Its place: where the stream stood. NULL:
+ * there is none, or it could not be planned, which is logged. Takes as long as the limits say.
+ */
+struct bfc_place bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
+                                   const struct loop_limits *limits);
+
+#endif
