@@ -18,6 +18,7 @@
 
 #define FIRST_LOOK 24 /* notes */
 #define PLANNING_SECONDS 2.0
+#define LEAST_SHARE 8 /* of the most that was ever in use, which a loop must have to be planned */
 #define LOOKING_SHARE 32 /* looking takes at most one part in so many of a processor */
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
@@ -51,6 +52,7 @@ static void listen(struct pupil *pupil) {
     bfc_pool_take_notes(pupil->arena->pool, pupil->notes, BFC_LEARN_NOTES);
     pupil->state = LISTENS;
     pupil->next_look = FIRST_LOOK;
+    pupil->next_look_ns = 0;
     pupil->since_ns = bfc_now_ns();
 }
 
@@ -72,12 +74,13 @@ static void pause_for_long(struct pupil *pupil) {
 /* ---- following ---- */
 
 /* The notes that have come since the look tell how far the program has gone on meanwhile. */
-static uint32_t place_now(const struct pupil *pupil, struct bfc_place place, uint64_t looked) {
+static uint32_t position_now(const struct pupil *pupil, struct bfc_position position,
+                             uint64_t looked) {
     uint64_t passed = 0, now = bfc_pool_notes(pupil->arena->pool);
     for (uint64_t i = looked; i < now; i++)
         passed += pupil->notes[i].bytes != 0;
-    uint32_t period = place.lesson->plan.header->period;
-    return place.lesson->plan.header->prefix + (uint32_t)((place.event + passed) % period);
+    uint32_t period = position.lesson->plan.header->period;
+    return position.lesson->plan.header->prefix + (uint32_t)((position.event + passed) % period);
 }
 
 static void read_progress(struct pupil *pupil, uint64_t *followed, uint64_t *missed) {
@@ -85,15 +88,15 @@ static void read_progress(struct pupil *pupil, uint64_t *followed, uint64_t *mis
     (void)pupil;
 }
 
-static void follow(struct pupil *pupil, struct bfc_place place, uint64_t looked) {
+static void follow(struct pupil *pupil, struct bfc_position position, uint64_t looked) {
     if (!bfc_background_begin())
         return;
-    bool follows =
-        bfc_plan_follow(pupil->arena, &place.lesson->plan, place_now(pupil, place, looked));
+    bool follows = bfc_plan_follow(pupil->arena, &position.lesson->plan,
+                                   position_now(pupil, position, looked));
     bfc_background_end();
     if (!follows)
         return;
-    pupil->follows = place.lesson;
+    pupil->follows = position.lesson;
     pupil->pause_ns = SHORTEST_PAUSE_NS;
     read_progress(pupil, &pupil->followed, &pupil->missed);
     stop_listening(pupil, FOLLOWS);
@@ -101,23 +104,30 @@ static void follow(struct pupil *pupil, struct bfc_place place, uint64_t looked)
 
 /* ---- looking ---- */
 
-static void look(struct pupil *pupil, uint64_t count) {
+/* Where the stream stands in a loop, which is planned if it is new. */
+static struct bfc_position find_position(struct pupil *pupil, const struct events *events) {
+    struct bfc_pool_stats stats;
+    bfc_pool_read_stats(pupil->arena->pool, &stats);
     const struct loop_limits limits = {.seconds = PLANNING_SECONDS,
+                                       .least_bytes = stats.peak_in_use / LEAST_SHARE,
                                        .interrupted = &pupil->arena->ended};
+    struct bfc_position position = bfc_lessons_recognise(&pupil->lessons, events);
+    return position.lesson ? position : bfc_lessons_learn(&pupil->lessons, events, &limits);
+}
+
+static void look(struct pupil *pupil, uint64_t count) {
     uint64_t start = bfc_now_ns();
     struct events events;
-    struct bfc_place place = {.lesson = NULL};
+    struct bfc_position position = {.lesson = NULL};
     if (bfc_stream_make(&events, pupil->notes, count, (uint32_t)pupil->arena->device)) {
-        place = bfc_lessons_recognise(&pupil->lessons, &events);
-        if (!place.lesson)
-            place = bfc_lessons_learn(&pupil->lessons, &events, &limits);
+        position = find_position(pupil, &events);
         events_free(&events);
     }
     uint64_t end = bfc_now_ns();
     pupil->next_look = count + count / 4 + FIRST_LOOK;
     pupil->next_look_ns = end + LOOKING_SHARE * (end - start);
-    if (place.lesson)
-        follow(pupil, place, count);
+    if (position.lesson)
+        follow(pupil, position, count);
 }
 
 static void attend_listening(struct pupil *pupil) {

@@ -29,21 +29,21 @@ static uint32_t count_same(const struct bfc_lesson *lesson, const struct events 
     return same;
 }
 
-struct bfc_place bfc_lessons_recognise(const struct bfc_lessons *lessons,
-                                       const struct events *events) {
-    struct bfc_place place = {.lesson = NULL};
+struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
+                                          const struct events *events) {
+    struct bfc_position position = {.lesson = NULL};
     uint32_t most = 0;
     if (events->allocations_count < COMPARED)
-        return place;
+        return position;
     for (unsigned i = 0; i < lessons->count; i++)
         for (uint32_t e = 0; e < lessons->list[i]->plan.header->period && most < COMPARED; e++) {
             uint32_t same = count_same(lessons->list[i], events, e);
             if (same > most) {
                 most = same;
-                place = (struct bfc_place){lessons->list[i], e};
+                position = (struct bfc_position){lessons->list[i], e};
             }
         }
-    return place;
+    return position;
 }
 
 /* ---- learning ---- */
@@ -78,7 +78,7 @@ static struct bfc_lesson *plan_loop(const struct events *events, const struct pe
         file_free(&made.plan);
         return lesson;
     }
-    bfc_log(BFC_LOG_INFO, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
+    bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
             period->length, error.text);
     return NULL;
 }
@@ -90,15 +90,16 @@ static void log_learned(const struct bfc_lesson *lesson, const struct period *pe
             BFC_BYTES(lesson->bound));
 }
 
-struct bfc_place bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                   const struct loop_limits *limits) {
+struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
+                                      const struct loop_limits *limits) {
     struct plan_error error;
     struct period period;
     struct bfc_lesson *lesson = NULL;
     if (lessons->count == BFC_MOST_LESSONS || !period_find_current(&period, events, &error) ||
         period.length == 0 || !(lesson = plan_loop(events, &period, limits)))
-        return (struct bfc_place){.lesson = NULL};
+        return (struct bfc_position){.lesson = NULL};
     lessons->list[lessons->count++] = lesson;
     log_learned(lesson, &period);
-    return (struct bfc_place){lesson, (events->allocations_count - period.prefix) % period.length};
+    return (struct bfc_position){lesson,
+                                 (events->allocations_count - period.prefix) % period.length};
 }

@@ -25,7 +25,7 @@ struct bfc_lessons {
 };
 
 /* Where in a loop a stream stands: the event of the plan that the next allocation is. */
-struct bfc_place {
+struct bfc_position {
     const struct bfc_lesson *lesson; /* NULL: in none that is known */
     uint32_t event;
 };
@@ -34,14 +34,14 @@ struct bfc_place {
  * By the sizes of the last allocations, of which a few may be others. O(allocations of all loops)
  * at worst, mostly far less.
  */
-struct bfc_place bfc_lessons_recognise(const struct bfc_lessons *lessons,
-                                       const struct events *events);
+struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
+                                          const struct events *events);
 
 /*
- * Looks for a loop in the stream, plans it, and adds it. Its place: where the stream stood. NULL:
+ * Looks for a loop in the stream, plans it, and adds it. Where the stream stood in it; no lesson:
  * there is none, or it could not be planned, which is logged. Takes as long as the limits say.
  */
-struct bfc_place bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                   const struct loop_limits *limits);
+struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
+                                      const struct loop_limits *limits);
 
 #endif

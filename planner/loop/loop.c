@@ -1,5 +1,6 @@
 #include "planner/loop/loop.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/atomic.h"
@@ -9,6 +10,7 @@
 #include "planner/period/fold.h"
 
 #define ALIGN 512
+#define ENOUGH 1.002
 
 struct loop {
     struct lifetimes lifetimes;
@@ -27,15 +29,25 @@ static void free_loop(struct loop *loop) {
     free(loop->result.peaks);
 }
 
+static bool is_worth_it(const struct problem *problem, uint64_t least_bytes,
+                        struct plan_error *error) {
+    uint64_t bound = 0;
+    for (uint32_t a = 0; a < problem->count; a++)
+        bound += problem->arenas[a].bound;
+    return (bound > 0 && bound >= least_bytes) ||
+           plan_fail(error, "it never has more than %" PRIu64 " bytes", bound);
+}
+
 static bool prepare(struct loop *loop, const struct events *events, const struct period *period,
-                    struct plan_error *error) {
+                    uint64_t least_bytes, struct plan_error *error) {
     struct period alone = *period;
     alone.alone = true;
     if (period->length > LOOP_MOST_ROWS)
         return plan_fail(error, "a repetition has %u allocations, at most %u are planned",
                          period->length, LOOP_MOST_ROWS);
     if (!fold(&loop->lifetimes, events, &alone, "loop", 0, error) ||
-        !problem_build(&loop->problem, &loop->lifetimes, ALIGN, 0, error))
+        !problem_build(&loop->problem, &loop->lifetimes, ALIGN, 0, error) ||
+        !is_worth_it(&loop->problem, least_bytes, error))
         return false;
     loop->offsets = calloc((size_t)loop->lifetimes.count + 1, sizeof *loop->offsets);
     loop->peaks = calloc((size_t)loop->problem.count + 1, sizeof *loop->peaks);
@@ -45,6 +57,7 @@ static bool prepare(struct loop *loop, const struct events *events, const struct
 
 static bool pack(struct loop *loop, const struct loop_limits *limits, struct plan_error *error) {
     const struct solve_options options = {.seconds = limits->seconds,
+                                          .enough = ENOUGH,
                                           .capacity = UINT64_MAX,
                                           .seed = 1,
                                           .interrupted = limits->interrupted};
@@ -71,8 +84,8 @@ static bool make_bytes(struct loop *loop, struct loop_result *result, struct pla
 bool loop_plan(struct loop_result *result, const struct events *events, const struct period *period,
                const struct loop_limits *limits, struct plan_error *error) {
     struct loop loop = {.offsets = NULL};
-    const bool good = prepare(&loop, events, period, error) && pack(&loop, limits, error) &&
-                      make_bytes(&loop, result, error);
+    const bool good = prepare(&loop, events, period, limits->least_bytes, error) &&
+                      pack(&loop, limits, error) && make_bytes(&loop, result, error);
     free_loop(&loop);
     return good;
 }

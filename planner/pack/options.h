@@ -13,7 +13,8 @@ struct solve_progress {
 };
 
 struct solve_options {
-    double seconds;    /* most time; negative: 2.5 s, or up to 60 s for a capacity */
+    double seconds; /* most time; negative: 2.5 s, or up to 60 s for a capacity */
+    double enough;  /* a peak that is so many times the bound ends it at once; 0: the bound alone */
     uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
     unsigned threads;
     uint64_t seed;

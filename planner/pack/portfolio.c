@@ -138,6 +138,8 @@ bool portfolio_is_enough(struct portfolio *portfolio, double seconds) {
         (options->seconds >= 0 && seconds >= options->seconds))
         return true;
     const uint64_t peak = portfolio_peak(portfolio);
+    if ((double)peak <= options->enough * (double)portfolio_bound(portfolio))
+        return true;
     const bool given = options->capacity != UINT64_MAX;
     const bool reached = peak <= options->capacity;
     if (given && reached)

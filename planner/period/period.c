@@ -70,7 +70,9 @@ static bool telling(const struct events *events, struct run run) {
 }
 
 /* Leaves out tails of 0, 1, 2, 4, … events. */
-static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border) {
+static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
+                           bool exact) {
+    (void)exact;
     struct run best = {0, 0, 0};
     for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = tail == 0 ? 1 : tail * 2) {
         struct run run = longest_run(tokens + tail, events->count - tail, border);
@@ -164,7 +166,7 @@ static bool measure_growth(struct period *period, const struct events *events) {
 }
 
 typedef struct run (*run_finder)(const struct events *events, const uint64_t *tokens,
-                                 uint32_t *border);
+                                 uint32_t *border, bool exact);
 
 static bool find(struct period *period, const struct events *events, run_finder find_run,
                  struct plan_error *error) {
@@ -174,7 +176,7 @@ static bool find(struct period *period, const struct events *events, run_finder 
     bool good = tokens && border;
     for (int exact = 1; good && exact >= 0 && result.length == 0; exact--) {
         write_tokens(tokens, events, exact);
-        const struct run run = find_run(events, tokens, border);
+        const struct run run = find_run(events, tokens, border, exact);
         if (run.length == 0)
             continue;
         describe(&result, events, run);
@@ -197,9 +199,12 @@ bool period_find(struct period *period, const struct events *events, struct plan
 
 /* ---- of a stream that goes on ---- */
 
-static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border) {
+/* Without sizes much repeats by chance, so that only counts where it is most of the stream. */
+static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
+                           bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
-    return telling(events, run) ? run : (struct run){0, 0, 0};
+    const bool counts = telling(events, run) && (exact || run.length >= events->count / 2);
+    return counts ? run : (struct run){0, 0, 0};
 }
 
 /* The event of the first repetition, an allocation, before which the fewest bytes live of what the

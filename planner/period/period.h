@@ -39,8 +39,9 @@ struct period {
 bool period_find(struct period *period, const struct events *events, struct plan_error *error);
 
 /*
- * The period of what came last: of a stream that still goes on. O(n). Its repetitions are moved to
- * where the fewest bytes live across their ends, as far as at least two are left.
+ * The period of what came last: of a stream that still goes on. O(n). Where sizes vary it has to be
+ * half of the stream. Its repetitions are moved to where the fewest bytes live across their ends,
+ * as far as at least two are left.
  */
 bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error);
