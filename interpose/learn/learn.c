@@ -84,8 +84,9 @@ static uint32_t position_now(const struct pupil *pupil, struct bfc_position posi
 }
 
 static void read_progress(struct pupil *pupil, uint64_t *followed, uint64_t *missed) {
-    *followed = *missed = 0;
-    (void)pupil;
+    const struct bfc_segment_plan *told = &pupil->arena->stats.section->plan;
+    *followed = bfc_load_relaxed(&told->followed) + bfc_load_relaxed(&told->unplanned);
+    *missed = bfc_load_relaxed(&told->missed);
 }
 
 static void follow(struct pupil *pupil, struct bfc_position position, uint64_t looked) {
