@@ -15,6 +15,7 @@
 #include "interpose/config/process.h"
 #include "interpose/host/background.h"
 #include "interpose/learn/lessons.h"
+#include "interpose/reuse/settle.h"
 
 #define FIRST_LOOK 24 /* notes */
 #define PLANNING_SECONDS 2.0
@@ -24,6 +25,7 @@
 #define SLOW_NAP_NS 50000000
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
+#define TRIMS 4
 #define PAUSE_TIMES 4 /* as long as the notes took */
 
 enum pupil_state { LISTENS, PAUSES, FOLLOWS };
@@ -37,6 +39,8 @@ struct pupil {
     uint64_t next_look_ns;     /* not before that */
     uint64_t since_ns;         /* in this state */
     uint64_t pause_ns;         /* the next one */
+    uint64_t trims;            /* of what the plan has replaced: tries that are left */
+    uint64_t periods;          /* that had been gone through when the plan began */
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
     const struct bfc_lesson *follows;
     struct bfc_lessons lessons;
@@ -83,10 +87,15 @@ static uint32_t position_now(const struct pupil *pupil, struct bfc_position posi
     return position.lesson->plan.header->prefix + (uint32_t)((position.event + passed) % period);
 }
 
-static void read_progress(struct pupil *pupil, uint64_t *followed, uint64_t *missed) {
-    const struct bfc_segment_plan *told = &pupil->arena->stats.section->plan;
-    *followed = bfc_load_relaxed(&told->followed) + bfc_load_relaxed(&told->unplanned);
-    *missed = bfc_load_relaxed(&told->missed);
+/* What the follower tells. */
+static const struct bfc_segment_plan *told(const struct pupil *pupil) {
+    return &pupil->arena->stats.section->plan;
+}
+
+static void read_progress(const struct pupil *pupil, uint64_t *followed, uint64_t *missed) {
+    *followed =
+        bfc_load_relaxed(&told(pupil)->followed) + bfc_load_relaxed(&told(pupil)->unplanned);
+    *missed = bfc_load_relaxed(&told(pupil)->missed);
 }
 
 static void follow(struct pupil *pupil, struct bfc_position position, uint64_t looked) {
@@ -99,6 +108,8 @@ static void follow(struct pupil *pupil, struct bfc_position position, uint64_t l
         return;
     pupil->follows = position.lesson;
     pupil->pause_ns = SHORTEST_PAUSE_NS;
+    pupil->trims = TRIMS;
+    pupil->periods = bfc_load_relaxed(&told(pupil)->periods);
     read_progress(pupil, &pupil->followed, &pupil->missed);
     stop_listening(pupil, FOLLOWS);
 }
@@ -140,9 +151,27 @@ static void attend_listening(struct pupil *pupil) {
         pause_for_long(pupil);
 }
 
+/*
+ * Once a whole period was served from the plan's memory, what served before is idle and goes back;
+ * a few tries, since in other modes of free it may still be pending.
+ */
+static void trim_replaced(struct pupil *pupil) {
+    if (!pupil->trims || !bfc_load_relaxed(&told(pupil)->memory) ||
+        bfc_load_relaxed(&told(pupil)->periods) < pupil->periods + 2 || !bfc_background_begin())
+        return;
+    pupil->trims--;
+    bfc_reuse_settle(pupil->arena);
+    uint64_t went = bfc_pool_trim_beside(pupil->arena->pool, UINT64_MAX);
+    bfc_background_end();
+    if (went)
+        bfc_log(BFC_LOG_INFO, "device %d, context %llu: a plan has replaced %s, which went back",
+                (int)pupil->arena->device, pupil->arena->id, BFC_BYTES(went));
+}
+
 /* Whether more than half of a period's allocations came as planned. */
 static void attend_following(struct pupil *pupil) {
     uint64_t followed, missed;
+    trim_replaced(pupil);
     read_progress(pupil, &followed, &missed);
     uint64_t good = followed - pupil->followed, bad = missed - pupil->missed;
     if (good + bad < pupil->follows->plan.header->period)

@@ -249,15 +249,36 @@ static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
     return !refused || round >= 2 * refused;
 }
 
-/* Asks for it; never while something captures, and less often each time that it is refused. */
+/*
+ * Whether it is to be asked for: never while something captures, and less often each time that it
+ * is refused. For a plan of the job's own only where a period begins, when the pool has the least
+ * in use.
+ */
+static NOINLINE bool wants_memory(const struct bfc_follower *follower,
+                                  const struct bfc_course *course) {
+    bool begins = course->at == course->prefix || course->at == course->count;
+    return (begins || !follower->plan->automatic) && !bfc_captures_exist() &&
+           may_ask(follower, course->round);
+}
+
+/* Beside what the pool has; where that is refused a plan of the job's own may take the place of
+ * what is idle. */
+static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_follower *follower,
+                                  bfc_addr *start) {
+    enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
+    if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
+        return status;
+    bfc_pool_trim_beside(arena->pool, UINT64_MAX);
+    return bfc_pool_add_apart(arena->pool, follower->bytes, start);
+}
+
 static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
                                     uint32_t round) {
     bfc_addr start = 0;
-    if (bfc_captures_exist() || !may_ask(follower, round) ||
-        bfc_exchange_acquire(&follower->asks, 1))
+    if (bfc_exchange_acquire(&follower->asks, 1))
         return;
     if (!bfc_load_acquire(&follower->memory)) {
-        enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, &start);
+        enum bfc_status status = add_memory(arena, follower, &start);
         log_memory(arena, follower->bytes, status);
         if (status == BFC_OK) {
             bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
@@ -434,9 +455,12 @@ static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     return status;
 }
 
-/* What was not planned so. */
+/* What was not planned so; but for what comes before a plan of the job's own has its memory. */
 static NOINLINE void note_missed(const struct call *call) {
     struct bfc_segment_plan *to = told(call->arena);
+    if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
+        !bfc_load_relaxed(&call->follower->refused_round))
+        return;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (call->match.known && call->match.same && slot->offset == NO_PLACE) {
         count(&to->unplanned);
@@ -531,8 +555,11 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
         count(&told(arena)->missed);
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
     }
-    if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && !(flags & BFC_ALLOCATE_HIT_ONLY))
+    if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
+        if (flags & BFC_ALLOCATE_HIT_ONLY)
+            return BFC_OUT_OF_MEMORY; /* the caller asks again */
         ask_for_memory(arena, follower, course->round);
+    }
     struct call call = {.arena = arena,
                         .follower = follower,
                         .course = course,

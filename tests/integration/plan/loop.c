@@ -122,10 +122,11 @@ static void tell(unsigned period, unsigned changed) {
     static const struct bfc_segment_pool none;
     section = section ? section : &none;
     const struct bfc_segment_plan *plan = &section->plan;
-    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, "
+    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"now\": %llu, "
            "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
            "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu}\n",
            period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
+           (unsigned long long)section->stats.reserved,
            (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
            (unsigned long long)plan->missed, (unsigned long long)plan->busy,
            (unsigned long long)plan->resumed, (unsigned long long)plan->lost,

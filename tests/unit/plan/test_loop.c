@@ -249,7 +249,7 @@ Test(loop, is_planned_without_what_came_before) {
     cr_assert_eq(plan.header.prefix, 0);
     cr_assert_eq(plan.header.period, 12);
     cr_assert_eq(plan.header.events, 12);
-    cr_assert_eq(plan.events[0].size, 512 * 301);
+    cr_assert_eq(plan.events[0].size, bfc_plan_round(512 * 301));
     plan_free(&plan);
 }
 
