@@ -26,6 +26,7 @@
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
+#define NICENESS 10   /* with 19 a busy machine would never get to it */
 #define PAUSE_TIMES 4 /* as long as the notes took */
 
 enum pupil_state { LISTENS, PAUSES, FOLLOWS };
@@ -203,9 +204,13 @@ static void dismiss(struct pupil *pupil) {
     free(pupil);
 }
 
-/* Keeps those whose context lives; returns whether any listens. */
+static bool is_busy(const struct pupil *pupil) {
+    return pupil->state == LISTENS || (pupil->state == FOLLOWS && pupil->trims);
+}
+
+/* Keeps those whose context lives; returns whether any is to be attended to again soon. */
 static bool attend_all(struct pupil **first) {
-    bool listens = false;
+    bool busy = false;
     for (struct pupil **link = first; *link;) {
         struct pupil *pupil = *link;
         if (bfc_load_acquire(&pupil->arena->ended)) {
@@ -214,10 +219,10 @@ static bool attend_all(struct pupil **first) {
             continue;
         }
         attend(pupil);
-        listens = listens || pupil->state == LISTENS;
+        busy = busy || is_busy(pupil);
         link = &pupil->next;
     }
-    return listens;
+    return busy;
 }
 
 static struct pupil *take_newcomers(struct pupil *others) {
@@ -232,7 +237,7 @@ static struct pupil *take_newcomers(struct pupil *others) {
 static void *run_learning(void *unused) {
     struct pupil *pupils = NULL;
     bfc_background_enter();
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19); /* in Linux of one thread */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* in Linux of one thread */
     while (!bfc_background_is_over()) {
         pupils = take_newcomers(pupils);
         bfc_nap(attend_all(&pupils) ? QUICK_NAP_NS : SLOW_NAP_NS);
