@@ -1,0 +1,164 @@
+/*
+ * Loops by command: each line of standard input is a command, each answer one line of JSON with
+ * what the job publishes of its pool and its plan.
+ *
+ *   play LOOP TIMES    plays a loop of its own sizes so often, checking contents
+ *   both LOOP TIMES    the same in two threads at a time, of which each has its own loop
+ *   keep BYTES         one block that stays
+ *   fork               a child that ends at once
+ *   renew              ends the context, and makes another
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "layout/plan.h"
+#include "layout/segment.h"
+#include "tests/integration/interpose/program.h"
+
+enum { BLOCKS = 48, SIZES = 7 };
+
+static CUcontext context;
+static int failures; /* atomic by the lines: threads are joined before it is read */
+
+/* A sequence of sizes and an order of frees of its own for each loop. */
+static size_t size_of(unsigned loop, unsigned i) {
+    return (size_t)65536 * (1 + (i * 37 + loop * 11) % (SIZES + 4 * loop)) + 4096 * loop;
+}
+
+static void look(CUdeviceptr block, size_t bytes, unsigned mark) {
+    unsigned first, last;
+    CHECK(cuMemcpyDtoH(&first, block, sizeof first));
+    CHECK(cuMemcpyDtoH(&last, block + bytes - sizeof last, sizeof last));
+    failures += first != mark || last != mark;
+}
+
+static CUdeviceptr get(size_t bytes, unsigned mark) {
+    CUdeviceptr block;
+    CHECK(cuMemAlloc(&block, bytes));
+    CHECK(cuMemcpyHtoD(block, &mark, sizeof mark));
+    CHECK(cuMemcpyHtoD(block + bytes - sizeof mark, &mark, sizeof mark));
+    return block;
+}
+
+/* Every third block is freed at once after the one behind it, the others at the end. */
+static void play_once(unsigned loop) {
+    CUdeviceptr blocks[BLOCKS];
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        blocks[i] = get(size_of(loop, i), loop * 1000 + i);
+        if (i % 3 == 1) {
+            look(blocks[i - 1], size_of(loop, i - 1), loop * 1000 + i - 1);
+            CHECK(cuMemFree(blocks[i - 1]));
+            blocks[i - 1] = 0;
+        }
+    }
+    for (unsigned i = BLOCKS; i-- > 0;)
+        if (blocks[i]) {
+            look(blocks[i], size_of(loop, i), loop * 1000 + i);
+            CHECK(cuMemFree(blocks[i]));
+        }
+}
+
+static void play(unsigned loop, unsigned times) {
+    for (unsigned i = 0; i < times; i++)
+        play_once(loop);
+}
+
+static unsigned thread_times;
+
+static void *play_in_thread(void *loop) {
+    CHECK(cuCtxSetCurrent(context));
+    play((unsigned)(size_t)loop, thread_times);
+    return NULL;
+}
+
+static void play_both(unsigned loop, unsigned times) {
+    pthread_t thread;
+    thread_times = times;
+    pthread_create(&thread, NULL, play_in_thread, (void *)(size_t)(loop + 1));
+    play(loop, times);
+    pthread_join(thread, NULL);
+}
+
+/* What this process publishes of the newest pool in use. */
+static const struct bfc_segment_pool *own_section(void) {
+    static const unsigned char *bytes;
+    char path[128];
+    struct stat status;
+    if (!bytes && stat("/proc/self/ns/pid", &status) == 0) {
+        snprintf(path, sizeof path, "/dev/shm" BFC_SEGMENT_NAME_FORMAT, getuid(),
+                 (unsigned long)status.st_ino, getpid());
+        int file = open(path, O_RDONLY);
+        void *mapped =
+            file < 0 ? MAP_FAILED : mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ, MAP_SHARED, file, 0);
+        bytes = mapped == MAP_FAILED ? NULL : mapped;
+    }
+    const struct bfc_segment_pool *sections = bytes
+                                                  ? (const void *)(bytes + BFC_SEGMENT_POOLS_OFFSET)
+                                                  : NULL,
+                                  *newest = NULL;
+    for (unsigned i = 0; sections && i < BFC_SEGMENT_POOLS; i++)
+        if (sections[i].state == BFC_POOL_ACTIVE &&
+            (!newest || sections[i].context_id > newest->context_id))
+            newest = &sections[i];
+    return newest;
+}
+
+static void tell(void) {
+    static const struct bfc_segment_pool none;
+    const struct bfc_segment_pool *section = own_section();
+    section = section ? section : &none;
+    const struct bfc_segment_plan *plan = &section->plan;
+    printf("{\"failures\": %d, \"source\": %llu, \"reserved\": %llu, \"peak_reserved\": %llu, "
+           "\"in_use\": %llu, \"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, "
+           "\"memory\": %llu, \"bound\": %llu, \"period\": %llu}\n",
+           failures, (unsigned long long)plan->source, (unsigned long long)section->stats.reserved,
+           (unsigned long long)section->stats.peak_reserved,
+           (unsigned long long)section->stats.in_use,
+           (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
+           (unsigned long long)plan->missed, (unsigned long long)plan->memory,
+           (unsigned long long)plan->bound, (unsigned long long)plan->period);
+    fflush(stdout);
+}
+
+static void make_context(void) {
+    CUdevice device;
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuCtxCreate(&context, NULL, 0, device));
+}
+
+static void fork_child(void) {
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
+int main(void) {
+    char line[128];
+    unsigned long long a = 0, b = 0;
+    CHECK(cuInit(0));
+    make_context();
+    while (fgets(line, sizeof line, stdin)) {
+        if (sscanf(line, "play %llu %llu", &a, &b) == 2)
+            play((unsigned)a, (unsigned)b);
+        else if (sscanf(line, "both %llu %llu", &a, &b) == 2)
+            play_both((unsigned)a, (unsigned)b);
+        else if (sscanf(line, "keep %llu", &a) == 1)
+            get(a, 1);
+        else if (strcmp(line, "fork\n") == 0)
+            fork_child();
+        else if (strcmp(line, "renew\n") == 0) {
+            CHECK(cuCtxDestroy(context));
+            make_context();
+        }
+        tell();
+    }
+    return failures ? 4 : 0;
+}
