@@ -78,8 +78,7 @@ struct bfc_pool {
     uint32_t high;        /* all records in use are below it... */
     uint32_t records;     /* ...and they are so many, without record 0... */
     uint32_t few_records; /* ...which, if they are fewer, are moved together */
-    uint64_t next_id, last_id; /* of the batch at hand; while notes are taken that is one id... */
-    uint64_t ids_end;          /* ...of those up to here */
+    uint64_t next_id, last_id;
     bfc_fence completed;
     bfc_fence oldest_fence; /* of any pending block; UINT64_MAX: there is none */
     block_index oldest, newest;
@@ -108,17 +107,21 @@ struct bfc_pool {
     struct paging *paging; /* with pages (paging.h); NULL: regions */
     uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for
                               those that were to be hits only, or at a given place */
-    struct bfc_pool_note *next_note; /* bfc_pool_take_notes */
-    uint64_t notes_wanted, notes_left;
+    char *notes_end;       /* bfc_pool_take_notes: where the memory for them ends... */
+    uint64_t notes_left, notes_wanted; /* ...and bytes of it */
     struct bfc_pool_stats own_stats;
 };
 
-/* Notes a call, if that is wanted. */
-static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes, uint64_t thread) {
-    if (UNLIKELY(pool->notes_left)) {
-        pool->notes_left--;
-        *pool->next_note++ = (struct bfc_pool_note){id, bytes, thread};
-    }
+extern __thread char pool_thread INITIAL_EXEC; /* its address tells threads apart */
+
+/* Notes a call; only with notes_left. Of a block that is taken back `bytes` is 0. */
+static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
+    struct bfc_pool_note *note = (void *)(pool->notes_end - pool->notes_left);
+    pool->notes_left -= sizeof *note;
+    note->id = id;
+    note->bytes = bytes;
+    if (bytes)
+        note->thread = (uint64_t)(uintptr_t)&pool_thread;
 }
 
 /* Of a live block: the bytes that were asked for. */

@@ -156,11 +156,12 @@ static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
         return 0;
     const struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
-    pool_note(pool, block_id(at), 0, 0);
     stats->in_use -= block_size(at);
     stats->requested -= block_requested(pool, b);
     stats->blocks--;
     stats->frees++;
+    if (UNLIKELY(pool->notes_left))
+        pool_note(pool, block_id(at), 0);
     return b;
 }
 
@@ -223,7 +224,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
     blocks[at->next].previous = rest;
     at->next = rest;
     at->last = (uint32_t)(granules - 1);
-    block_identify(pool, rest, take_id(pool, 0), 0, fence);
+    block_identify(pool, rest, take_id(pool), 0, fence);
     map_insert(&pool->map, blocks, rest);
     if (is_indexed(rest))
         surgery_add_to_index(pool, rest);

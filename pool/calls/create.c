@@ -101,7 +101,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     bins_open(&made->apart, made->rules.exact);
     bins_open(&made->pending, made->rules.exact);
     made->step = first_step(made);
-    made->next_id = made->ids_end = 1;
+    made->next_id = 1;
     made->oldest_fence = UINT64_MAX;
     pthread_mutex_init(&made->growth_turn, NULL);
     *pool = made;

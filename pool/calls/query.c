@@ -182,17 +182,18 @@ void bfc_pool_visit(struct bfc_pool *pool,
 
 /* ---- notes ---- */
 
+__thread char pool_thread INITIAL_EXEC;
+
 void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most) {
     pool_enter(pool);
-    pool->next_note = notes;
-    pool->notes_wanted = pool->notes_left = most;
-    pool->last_id = most ? pool->next_id - 1 : pool->ids_end - 1;
+    pool->notes_end = (char *)(notes + most);
+    pool->notes_wanted = pool->notes_left = most * sizeof *notes;
     pool_leave(pool);
 }
 
 uint64_t bfc_pool_notes(struct bfc_pool *pool) {
     pool_enter(pool);
-    uint64_t count = pool->notes_wanted - pool->notes_left;
+    uint64_t bytes = pool->notes_wanted - pool->notes_left;
     pool_leave(pool);
-    return count;
+    return bytes / sizeof(struct bfc_pool_note);
 }

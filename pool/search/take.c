@@ -10,24 +10,12 @@
  */
 #define PENDING_ADVANTAGE 4
 
-static void take_batch_of_ids(struct bfc_pool *pool) {
+void take_more_ids(struct bfc_pool *pool) {
     static uint64_t given;
     const uint64_t batch = 1 << 16;
     /* Relaxed: only uniqueness matters. */
     pool->next_id = bfc_fetch_add_relaxed(&given, batch) + 1;
-    pool->ids_end = pool->next_id + batch;
-}
-
-static __thread char mark INITIAL_EXEC; /* its address tells threads apart */
-
-uint64_t take_more_ids(struct bfc_pool *pool, uint64_t bytes) {
-    if (pool->next_id == pool->ids_end)
-        take_batch_of_ids(pool);
-    uint64_t id = pool->next_id++;
-    if (bytes)
-        pool_note(pool, id, bytes, (uint64_t)(uintptr_t)&mark);
-    pool->last_id = pool->notes_left ? id : pool->ids_end - 1;
-    return id;
+    pool->last_id = pool->next_id + batch - 1;
 }
 
 static NOINLINE bool split_lead(struct bfc_pool *pool, struct bins *bins, block_index b,

@@ -19,18 +19,17 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
  */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
-/* The next id, where the batch is used up; `bytes` are the program's, or 0. It notes the call:
- * while notes are taken each batch is of one id. */
-uint64_t take_more_ids(struct bfc_pool *pool, uint64_t bytes);
+/* A new batch of ids. */
+void take_more_ids(struct bfc_pool *pool);
 
 static inline void raise_peak(uint64_t *peak, uint64_t now) {
     if (now > *peak)
         *peak = now;
 }
 
-static inline uint64_t take_id(struct bfc_pool *pool, uint64_t bytes) {
+static inline uint64_t take_id(struct bfc_pool *pool) {
     if (UNLIKELY(pool->next_id > pool->last_id))
-        return take_more_ids(pool, bytes);
+        take_more_ids(pool);
     return pool->next_id++;
 }
 
@@ -39,7 +38,7 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
     struct block *at = &pool->blocks[b];
     struct bfc_pool_stats *stats = pool->stats;
     block_set_state(at, BLOCK_LIVE);
-    uint64_t id = take_id(pool, request->bytes), size = block_size(at);
+    uint64_t id = take_id(pool), size = block_size(at);
     block_identify(pool, b, id, request->bytes, fence);
     map_insert(&pool->map, pool->blocks, b);
     stats->in_use += size;
@@ -54,6 +53,8 @@ static inline void make_live(struct bfc_pool *pool, block_index b, const struct 
                                             .id = id,
                                             .fence = fence,
                                             .live = true};
+    if (UNLIKELY(pool->notes_left))
+        pool_note(pool, id, request->bytes);
 }
 
 /* Is this larger block to be split for the request? */
