@@ -210,6 +210,10 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
  * is in none of the pool's regions, or in one of pages, which cannot be. */
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
+/* Gives all wholly free and ready regions back that are not set apart, of pages nothing; returns
+ * how many bytes went. */
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool);
+
 /* Counts an allocation that failed for good, or was saved after it had failed, which the flags
  * above kept from being counted. */
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool);

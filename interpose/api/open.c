@@ -5,6 +5,7 @@
 #include "interpose/api/make_arena.h"
 #include "interpose/context/green.h"
 #include "interpose/last_resort/announce.h"
+#include "interpose/learn/learn.h"
 #include "interpose/plan/plan.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/stats/segment.h"
@@ -27,6 +28,7 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
         if (arena) {
             bfc_announce_to_new(arena);
             bfc_plan_begin(arena);
+            bfc_learn_begin(arena);
         }
     }
     return arena ? bfc_arena_set_last(arena) : NULL;

@@ -162,7 +162,7 @@ static void trim_replaced(struct pupil *pupil) {
         return;
     pupil->trims--;
     bfc_reuse_settle(pupil->arena);
-    uint64_t went = bfc_pool_trim_beside(pupil->arena->pool, UINT64_MAX);
+    uint64_t went = bfc_pool_trim_beside(pupil->arena->pool);
     bfc_background_end();
     if (went)
         bfc_log(BFC_LOG_INFO, "device %d, context %llu: a plan has replaced %s, which went back",

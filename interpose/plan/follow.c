@@ -268,7 +268,7 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
     if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
         return status;
-    bfc_pool_trim_beside(arena->pool, UINT64_MAX);
+    bfc_pool_trim_beside(arena->pool);
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 

@@ -2,6 +2,7 @@
 #include "pool/regions/apart.h"
 
 #include "pool/blocks/find.h"
+#include "pool/blocks/settle.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
@@ -60,4 +61,15 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     pool_leave(pool);
     pthread_mutex_unlock(&pool->growth_turn);
     return status;
+}
+
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool) {
+    uint64_t released = 0;
+    pool_enter(pool);
+    settle_completed(pool, FENCES_ALL);
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (!pool->regions[r].apart && region_idle_block(pool, &pool->regions[r]))
+            released += region_release(pool, r);
+    pool_leave(pool);
+    return released;
 }
