@@ -9,6 +9,8 @@
 #include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
 
+__thread char pool_thread INITIAL_EXEC;
+
 /* Memory goes back in pieces of this many records, and the first piece stays. */
 #define RECORDS_A_PIECE SLOTS_KEPT
 #define MOVES_A_CALL 8
