@@ -196,12 +196,24 @@ static void attend(struct pupil *pupil) {
 
 /* ---- the thread ---- */
 
-/* The plans stay: their followers go with the arena, which other threads may still hold. */
-static void dismiss(struct pupil *pupil) {
+static void stop_for_good(struct pupil *pupil) {
+    if (!pupil->notes)
+        return;
     bfc_pool_take_notes(pupil->arena->pool, NULL, 0);
     munmap(pupil->notes, BFC_LEARN_NOTES * sizeof *pupil->notes);
+    pupil->notes = NULL;
+}
+
+/* Its context has ended. The plans stay while others hold the arena, with which their followers go.
+ * False: not yet. */
+static bool dismiss(struct pupil *pupil) {
+    stop_for_good(pupil);
+    if (bfc_load_acquire(&pupil->arena->references) > 1)
+        return false;
     bfc_arena_drop(pupil->arena);
+    bfc_lessons_forget(&pupil->lessons);
     free(pupil);
+    return true;
 }
 
 static bool is_busy(const struct pupil *pupil) {
@@ -213,13 +225,16 @@ static bool attend_all(struct pupil **first) {
     bool busy = false;
     for (struct pupil **link = first; *link;) {
         struct pupil *pupil = *link;
-        if (bfc_load_acquire(&pupil->arena->ended)) {
-            *link = pupil->next;
-            dismiss(pupil);
+        struct pupil *next = pupil->next;
+        bool ended = bfc_load_acquire(&pupil->arena->ended);
+        if (ended && dismiss(pupil)) {
+            *link = next;
             continue;
         }
-        attend(pupil);
-        busy = busy || is_busy(pupil);
+        if (!ended) {
+            attend(pupil);
+            busy = busy || is_busy(pupil);
+        }
         link = &pupil->next;
     }
     return busy;

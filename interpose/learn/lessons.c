@@ -103,3 +103,11 @@ struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct 
     return (struct bfc_position){lesson,
                                  (events->allocations_count - period.prefix) % period.length};
 }
+
+void bfc_lessons_forget(struct bfc_lessons *lessons) {
+    for (unsigned i = 0; i < lessons->count; i++) {
+        file_free(&lessons->list[i]->bytes);
+        free(lessons->list[i]);
+    }
+    lessons->count = 0;
+}

@@ -15,7 +15,7 @@
 
 struct bfc_lesson {
     struct bfc_plan plan;
-    struct file_text bytes; /* the plan's; as long as the process, since it may be followed */
+    struct file_text bytes; /* the plan's */
     uint64_t bound, peak;   /* bytes */
 };
 
@@ -43,5 +43,8 @@ struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
  */
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
                                       const struct loop_limits *limits);
+
+/* Frees them all: nobody follows their plans any more. */
+void bfc_lessons_forget(struct bfc_lessons *lessons);
 
 #endif
