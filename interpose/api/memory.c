@@ -55,16 +55,10 @@ static bool is_spilled(CUdeviceptr pointer) {
 /* ---- allocating ---- */
 
 /* After an allocation that the arena served, before the program has its address. */
-static ALWAYS_INLINE void note_plainly(const struct bfc_arena *arena, CUdeviceptr pointer,
-                                       size_t bytes, uint64_t start) {
+static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
+                                          size_t bytes, uint64_t start) {
     bfc_events_add_allocation(&arena->stats, pointer, bytes, start);
     bfc_who_allocated(arena, pointer, bytes);
-}
-
-static ALWAYS_INLINE void note_allocation(struct bfc_arena *arena, CUdeviceptr pointer,
-                                          size_t bytes, uint64_t start) {
-    note_plainly(arena, pointer, bytes, start);
-    bfc_plan_tell_allocated(arena, pointer, bytes);
 }
 
 /* That neither pages nor a region of the pool's size can be had says nothing of cudaMalloc. */
@@ -211,33 +205,11 @@ static NOINLINE CUresult look_beyond(const struct bfc_driver *driver, struct bfc
     return look_further(&want, start);
 }
 
-/* While nothing captures. `watched` is constant, so that the compiler can drop the other case. */
-static ALWAYS_INLINE CUresult allocate_as_usual(CUdeviceptr *pointer, size_t bytes, bool watched) {
-    struct bfc_block_info block;
-    enum bfc_forward_reason reason;
-    const struct bfc_driver *driver = bfc_driver_found;
-    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
-    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
-        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
-    uint64_t start = bfc_events_allocate_start();
-    enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
-    BFC_CHECK_POOL(arena->pool);
-    if (UNLIKELY(status != BFC_OK))
-        return look_beyond(driver, arena, pointer, bytes, status, start);
-    *pointer = block.start;
-    note_plainly(arena, block.start, bytes, start);
-    if (watched)
-        bfc_plan_tell_allocated(arena, block.start, bytes);
-    return CUDA_SUCCESS;
-}
-
 /*
- * What is not as usual: the first call, a disabled process or forked child, one that records or is
- * watched, arguments not for us, a capture.
+ * What is not as usual: the first call, a disabled process or forked child, one that records,
+ * arguments not for us, a capture.
  */
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
-    if (bfc_process_is_watched() && pointer && bytes && !bfc_captures_exist())
-        return allocate_as_usual(pointer, bytes, true);
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = ask_and_allocate(driver, pointer, bytes);
     if (!bfc_trace_is_on())
@@ -250,9 +222,22 @@ static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t b
 }
 
 CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+    struct bfc_block_info block;
+    enum bfc_forward_reason reason;
     if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
         return allocate_with_all_checks(pointer, bytes);
-    return allocate_as_usual(pointer, bytes, false);
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
+    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
+        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
+    uint64_t start = bfc_events_allocate_start();
+    enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
+    BFC_CHECK_POOL(arena->pool);
+    if (UNLIKELY(status != BFC_OK))
+        return look_beyond(driver, arena, pointer, bytes, status, start);
+    *pointer = block.start;
+    note_allocation(arena, block.start, bytes, start);
+    return CUDA_SUCCESS;
 }
 
 /* Where requests must be looked at before they are put to the pool. */
@@ -268,10 +253,9 @@ static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *d
     return BFC_OK;
 }
 
-static ALWAYS_INLINE bool allocate_hit(CUdeviceptr *pointer, size_t bytes,
-                                       unsigned long long context, bool watched) {
+bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context) {
     struct bfc_block_info block;
-    if (!bytes || bfc_captures_exist() || bfc_group.left)
+    if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
     struct bfc_arena *arena = bfc_arena_last_if(driver, context);
@@ -286,21 +270,8 @@ static ALWAYS_INLINE bool allocate_hit(CUdeviceptr *pointer, size_t bytes,
     if (status != BFC_OK)
         return false;
     *pointer = block.start;
-    note_plainly(arena, block.start, bytes, start);
-    if (watched)
-        bfc_plan_tell_allocated(arena, block.start, bytes);
+    note_allocation(arena, block.start, bytes, start);
     return true;
-}
-
-static NOINLINE bool allocate_hit_watched(CUdeviceptr *pointer, size_t bytes,
-                                          unsigned long long context) {
-    return bfc_process_is_watched() && allocate_hit(pointer, bytes, context, true);
-}
-
-bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context) {
-    if (!bfc_process_is_usual())
-        return allocate_hit_watched(pointer, bytes, context);
-    return allocate_hit(pointer, bytes, context, false);
 }
 
 /* ---- freeing ---- */
@@ -357,7 +328,6 @@ static CUresult free_looking(CUdeviceptr pointer) {
     if (arena) {
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
-        bfc_plan_tell_freeing(arena, pointer);
         CUresult result = bfc_reuse_free(driver, arena, pointer);
         note_free(pointer, result);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
@@ -366,20 +336,8 @@ static CUresult free_looking(CUdeviceptr pointer) {
     return driver->cuMemFree_v2(pointer);
 }
 
-/* Nothing is to be looked at but the block's arena; NULL: the general way. */
-static ALWAYS_INLINE struct bfc_arena *arena_to_free_in(CUdeviceptr pointer) {
-    return bfc_block_attributes_exist() || bfc_captures_exist() || answered.pointer
-               ? NULL
-               : bfc_arena_if_last(pointer);
-}
-
-/* And somebody may wait for it, or see it. */
+/* And somebody may wait for it. */
 static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
-    struct bfc_arena *arena = bfc_process_is_watched() ? arena_to_free_in(pointer) : NULL;
-    if (arena) {
-        bfc_plan_tell_freeing(arena, pointer);
-        return bfc_reuse_free_by_mode(bfc_driver_found, arena, pointer);
-    }
     CUresult result = free_looking(pointer);
     bfc_helper_note_free(true);
     return result;
@@ -387,34 +345,21 @@ static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
 
 CUresult bfc_free(CUdeviceptr pointer) {
     struct bfc_arena *arena;
-    if (UNLIKELY(!bfc_process_is_usual() || !(arena = arena_to_free_in(pointer))))
+    if (UNLIKELY(!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist() ||
+                 answered.pointer || !(arena = bfc_arena_if_last(pointer))))
         return free_with_all_checks(pointer);
     return bfc_reuse_free_by_mode(bfc_driver_found, arena, pointer);
 }
 
-static ALWAYS_INLINE bool free_hit(CUdeviceptr pointer, unsigned long long context, bool watched,
-                                   CUresult *result) {
-    if (bfc_block_attributes_exist() || bfc_captures_exist())
+bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
+    if (!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist())
         return false;
     const struct bfc_driver *driver = bfc_driver_found;
     struct bfc_arena *arena = bfc_arena_last_if_holds(driver, context, pointer);
     if (!arena)
         return false;
-    if (watched)
-        bfc_plan_tell_freeing(arena, pointer);
     *result = bfc_reuse_free_in_current(driver, arena, pointer);
     return true;
-}
-
-static NOINLINE bool free_hit_watched(CUdeviceptr pointer, unsigned long long context,
-                                      CUresult *result) {
-    return bfc_process_is_watched() && free_hit(pointer, context, true, result);
-}
-
-bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
-    if (!bfc_process_is_usual())
-        return free_hit_watched(pointer, context, result);
-    return free_hit(pointer, context, false, result);
 }
 
 void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
@@ -430,7 +375,6 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
     if (arena) {
         uint64_t start = bfc_events_free_start();
         uint64_t attributed = bfc_exports_attributed(arena, pointer);
-        bfc_plan_tell_freeing(arena, pointer);
         CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
         note_free(pointer, result);
         bfc_helper_note_free(false);

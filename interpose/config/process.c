@@ -153,7 +153,7 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     const struct bfc_driver *driver = bfc_driver();
     bool usual = process->serves && !process->options.record[0] &&
                  process->options.summary != BFC_SUMMARY_LEAKS && driver && driver->can_pool;
-    process->usual = usual ? BFC_USUAL : BFC_USUAL & ~(unsigned)BFC_USUAL_CALLS;
+    process->usual = usual ? BFC_USUAL : BFC_USUAL_FREES;
     struct bfc_process *first = NULL;
     if (!bfc_compare_exchange_seq_cst(&bfc_process_made, &first, process)) {
         munmap(process, sizeof *process);
@@ -185,18 +185,10 @@ void bfc_process_no_longer_usual(void) {
         bfc_fetch_and_seq_cst(&process->usual, ~(unsigned)BFC_USUAL_CALLS);
 }
 
-static void set_usual(bool usual, unsigned what) {
-    struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
-    if (process && !usual)
-        bfc_fetch_and_seq_cst(&process->usual, ~what);
-    else if (process && process->alive)
-        bfc_fetch_or_seq_cst(&process->usual, what);
-}
-
 void bfc_process_watch_frees(bool watch) {
-    set_usual(!watch, BFC_USUAL_FREES);
-}
-
-void bfc_process_watch_calls(bool watch) {
-    set_usual(!watch, BFC_USUAL_UNWATCHED);
+    struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
+    if (process && watch)
+        bfc_fetch_and_seq_cst(&process->usual, ~(unsigned)BFC_USUAL_FREES);
+    else if (process && process->alive)
+        bfc_fetch_or_seq_cst(&process->usual, BFC_USUAL_FREES);
 }

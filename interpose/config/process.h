@@ -18,9 +18,8 @@
 enum bfc_usual {
     BFC_USUAL_CALLS =
         1, /* serves, records no trace and no leaks, and the driver has all that pooling needs */
-    BFC_USUAL_FREES = 2,     /* nobody waits for what is freed */
-    BFC_USUAL_UNWATCHED = 4, /* nobody sees all calls to find a period in them */
-    BFC_USUAL = 7,
+    BFC_USUAL_FREES = 2, /* nobody waits for what is freed */
+    BFC_USUAL = 3,
 };
 
 struct bfc_process {
@@ -46,12 +45,6 @@ static inline bool bfc_process_is_usual(void) {
     return LIKELY(process && bfc_load_relaxed(&process->usual) == BFC_USUAL);
 }
 
-/* Whether all is as usual, but that somebody sees all calls. */
-static inline bool bfc_process_is_watched(void) {
-    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
-    return process && bfc_load_relaxed(&process->usual) == (BFC_USUAL_CALLS | BFC_USUAL_FREES);
-}
-
 /*
  * Whether this is a forked child (fork_check.h). None of our threads run in it, and locks that
  * other threads held at the fork are never released. Also false before the state is made.
@@ -66,9 +59,6 @@ void bfc_process_no_longer_usual(void);
 
 /* Whether each free is to be looked at, since somebody waits for it. */
 void bfc_process_watch_frees(bool watch);
-
-/* Whether each call is to be shown to somebody. */
-void bfc_process_watch_calls(bool watch);
 
 /* Whether allocations may come from a pool, as far as is known without making the state. */
 static inline bool bfc_process_serves(void) {

@@ -13,8 +13,6 @@
 #ifndef BFC_INTERPOSE_PLAN_H
 #define BFC_INTERPOSE_PLAN_H
 
-#include "base/atomic.h"
-#include "base/compiler.h"
 #include "interpose/arena/state.h"
 #include "layout/plan.h"
 
@@ -66,36 +64,5 @@ enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsig
 /* Only if it comes as the plan has it, and its place is ready; false: not so, and nothing has
  * changed. */
 bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
-
-/*
- * Who wants to see each allocation and free of all arenas, to find a period in them. Both are
- * called in the program's threads, without a lock, by each thread in its own order: an allocation
- * after it was served, a free before the block is anybody else's; so a free may turn out to be
- * invalid. Neither may wait, and `freeing` may not call CUDA.
- */
-struct bfc_plan_watcher {
-    void (*allocated)(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes);
-    void (*freeing)(struct bfc_arena *arena, CUdeviceptr pointer);
-};
-
-/* Sets the process's watcher, which lives as long as the process; NULL: none. Without one the hot
- * calls do not look for it (bfc_process_watch_calls). */
-void bfc_plan_watch(const struct bfc_plan_watcher *watcher);
-
-/* For its calls. */
-extern const struct bfc_plan_watcher *bfc_plan_watcher;
-
-static inline void bfc_plan_tell_allocated(struct bfc_arena *arena, CUdeviceptr pointer,
-                                           uint64_t bytes) {
-    const struct bfc_plan_watcher *watcher = bfc_load_acquire(&bfc_plan_watcher);
-    if (watcher)
-        watcher->allocated(arena, pointer, bytes);
-}
-
-static inline void bfc_plan_tell_freeing(struct bfc_arena *arena, CUdeviceptr pointer) {
-    const struct bfc_plan_watcher *watcher = bfc_load_acquire(&bfc_plan_watcher);
-    if (watcher)
-        watcher->freeing(arena, pointer);
-}
 
 #endif
