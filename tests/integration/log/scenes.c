@@ -13,8 +13,11 @@
  *   siblings one context's pool caches what another one's allocation needs
  *   trim     the program asks the library to trim
  *   idle     a wholly free region stays so until standard input ends
+ *   loop     a loop of allocations that repeats until standard input ends
+ *   small    the same, of few bytes beside a large block
  */
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -161,6 +164,34 @@ static void idle(void) {
         ;
 }
 
+/* Blocks of many sizes, so that a pool reserves more for them than a plan. */
+static void repeat(size_t unit) {
+    enum { BLOCKS = 12 };
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    CUdeviceptr blocks[BLOCKS];
+    while (poll(&input, 1, 0) == 0) {
+        for (size_t i = 0; i < BLOCKS; i++) {
+            blocks[i] = allocate(unit * (1 + i * 7 % BLOCKS));
+            if (i % 3 == 2)
+                CHECK(cuMemFree(blocks[i - 1]));
+        }
+        for (size_t i = 0; i < BLOCKS; i++)
+            if (i % 3 != 1)
+                CHECK(cuMemFree(blocks[i]));
+    }
+}
+
+static void loop(void) {
+    use_primary(0);
+    repeat(MIB);
+}
+
+static void small(void) {
+    use_primary(0);
+    allocate(256 * MIB);
+    repeat(512);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -168,7 +199,8 @@ int main(int argc, char **argv) {
     } scenes[] = {{"second", second},   {"before", before}, {"late", late},
                   {"refused", refused}, {"past", past},     {"child", child},
                   {"lookups", lookups}, {"ends", ends},     {"siblings", siblings},
-                  {"trim", trim},       {"idle", idle},     {"pending", pending}};
+                  {"trim", trim},       {"idle", idle},     {"pending", pending},
+                  {"loop", loop},       {"small", small}};
     for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (strcmp(argv[1], scenes[i].name) == 0) {
             scenes[i].play();

@@ -49,18 +49,21 @@ def play(*command, level="debug", **variables):
             and not line.startswith("bfcpreload: out of memory: ")]
 
 
-def play_idle():
-    """Memory goes back in its own time: the scene lasts until that was said, or the library ends."""
-    with subprocess.Popen([SCENES, "idle"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=environment("debug", BFC_TRIM_IDLE="0.01")) as process:
+def play_until(scene, *awaited, **variables):
+    """The scene lasts until each of these was said, or the library ends."""
+    with subprocess.Popen([SCENES, scene], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=environment("debug", **variables)) as process:
         ends = threading.Timer(60, process.kill)
         ends.start()
         lines = []
-        while not lines or lines[-1] and not lines[-1].startswith("bfcpreload: idle"):
-            lines.append(process.stderr.readline().rstrip("\n"))
+        while not all(any(words in line for line in lines) for words in awaited):
+            line = process.stderr.readline()
+            if not line:
+                break
+            lines.append(line.rstrip("\n"))
         ends.cancel()
         process.stdin.close()
-        return [line for line in lines if line]
+        return lines
 
 
 def play_plans():
@@ -97,7 +100,9 @@ def play_all():
     yield from play_plans()
     yield from play(RUNTIME)
     yield from play(RUNTIME, CUDA_INJECTION64_PATH="libtool.so")
-    yield from play_idle()
+    yield from play_until("idle", "bfcpreload: idle", BFC_TRIM_IDLE="0.01")  # memory goes back in its own time
+    yield from play_until("loop", "planned a loop", "a plan has replaced", BFC_PLAN="auto")
+    yield from play_until("small", "is not planned", BFC_PLAN="auto")
 
 
 class Log(unittest.TestCase):
