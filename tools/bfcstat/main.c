@@ -306,7 +306,9 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     *command = find_command(arguments[optind]);
     int first = optind + (*command != NULL);
     if (count - first > 1)
-        return complain("at most one PID, SEGMENT or FILE");
+        return complain(*command ? "at most one PID, SEGMENT or FILE"
+                                 : "the first of several words is a command: top, trim, who, "
+                                   "record, report or serve");
     request->target = first < count ? arguments[first] : NULL;
     if (*command && (*command)->needs_target && !request->target)
         return complain("this command needs a PID or a FILE");
