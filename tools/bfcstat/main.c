@@ -314,6 +314,8 @@ static int parse_arguments(int count, char **arguments, struct request *request,
         return complain("this command needs a PID or a FILE");
     if (*command && (*command)->needs_output && !request->output)
         return complain("this command needs -o FILE");
+    if (request->output && (request->before || request->between > 0))
+        return complain("-o saves one moment: it takes no --diff");
     if (*command && !(*command)->needs_target && request->target)
         return complain("this command is about all jobs: it takes no PID");
     if (request->slurm_job && (request->target || *command))
