@@ -107,7 +107,7 @@ class Native(unittest.TestCase):
                                   stdin=subprocess.DEVNULL, capture_output=True, check=False)
             self.assertEqual(done.returncode, 1)
             self.assertEqual(done.stderr.count("out of memory"), 1, done.stderr)
-            told = rf"\n  held by +{re.escape(os.path.basename(HOLDER))} 300 MiB \(bfcstat who has the call stacks\)\n"
+            told = rf"\n  held by +{re.escape(os.path.basename(HOLDER))} 300 MiB \((estimates; )?bfcstat who has the call stacks\)\n"
             self.assertEqual(bool(re.search(told, done.stderr)), stacks != "off", done.stderr)
 
     def test_depth(self):
