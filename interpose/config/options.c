@@ -175,7 +175,7 @@ const struct bfc_option bfc_option_table[] = {
      "saved, and peaks. leaks: also what was not freed, and which frees were invalid, with call "
      "stacks; each allocation and free takes its stack then.",
      NULL},
-    {"BFC_LEAK_EXIT", BFC_OPTION_NUMBER, "0", NULL, 0, 255, AT(leak_exit),
+    {"BFC_LEAK_EXIT", BFC_OPTION_WHOLE, "0", NULL, 0, 255, AT(leak_exit),
      "With BFC_SUMMARY=leaks: the exit status of a process that comes to its normal end with "
      "blocks "
      "that are not freed. At 0 its exit status is always its own.",
@@ -247,6 +247,10 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
         snprintf(text, size, "%sa number from %llu to %llu, such as %s",
                  may_be_none(option) ? "none or " : "", (unsigned long long)option->least,
                  (unsigned long long)option->most, option->most > 1 ? "1.5" : "0.5");
+        break;
+    case BFC_OPTION_WHOLE:
+        snprintf(text, size, "a whole number from %llu to %llu", (unsigned long long)option->least,
+                 (unsigned long long)option->most);
         break;
     case BFC_OPTION_SHARE:
         snprintf(text, size,
@@ -386,6 +390,8 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
         return parse_choice(option->choices, value, field);
     case BFC_OPTION_NUMBER:
         return parse_number(value, option, field);
+    case BFC_OPTION_WHOLE:
+        return !strchr(value, '.') && parse_number(value, option, field);
     case BFC_OPTION_SHARE:
         return parse_share(value, field);
     case BFC_OPTION_SIZE:
@@ -603,6 +609,7 @@ static void print_value(const struct bfc_options *options, const struct bfc_opti
         print_size_or_none(*(const uint64_t *)field, text, size);
         break;
     case BFC_OPTION_NUMBER:
+    case BFC_OPTION_WHOLE:
         print_number(*(const double *)field, text, size);
         break;
     case BFC_OPTION_SHARE:

@@ -71,6 +71,7 @@ enum bfc_option_kind {
     BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
     BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary); none where that is the default */
     BFC_OPTION_NUMBER,   /* a decimal number; none where that is the default */
+    BFC_OPTION_WHOLE,    /* a whole number, stored as a decimal one is */
     BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
     BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
     BFC_OPTION_FILE,     /* a path, or none, or the word in `choices` */

@@ -12,6 +12,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/config/roads.h"
+#include "interpose/stacks/walk.h"
 
 /* cudaError_t, of which nothing more is needed. */
 enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
@@ -189,7 +190,10 @@ static NOINLINE int forward_malloc(enum bfc_runtime_version version, void **poin
     *(void **)&runtime.cudaMalloc = find_real(version, BFC_CALL_cudaMalloc, caller);
     if (!runtime.cudaMalloc)
         return INITIALIZATION_ERROR;
-    return learn_from(version, runtime.cudaMalloc(pointer, bytes));
+    uint64_t before = bfc_walk_entered_from((uint64_t)caller);
+    int result = runtime.cudaMalloc(pointer, bytes);
+    bfc_walk_entered_from(before);
+    return learn_from(version, result);
 }
 
 static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer,
@@ -198,7 +202,10 @@ static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer
     *(void **)&runtime.cudaFree = find_real(version, BFC_CALL_cudaFree, caller);
     if (!runtime.cudaFree)
         return INITIALIZATION_ERROR;
-    return learn_from(version, runtime.cudaFree(pointer));
+    uint64_t before = bfc_walk_entered_from((uint64_t)caller);
+    int result = runtime.cudaFree(pointer);
+    bfc_walk_entered_from(before);
+    return learn_from(version, result);
 }
 
 /*

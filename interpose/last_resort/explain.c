@@ -237,8 +237,8 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
     if (p->device_total && rest)
         bfc_message_add(
             message,
-            "  others       %s by the driver's count: contexts, other users, programs that are "
-            "not preloaded\n",
+            "  others       %s by the driver's count: contexts, what it rounds up, other users, "
+            "programs that are not preloaded\n",
             BFC_BYTES(rest));
 }
 

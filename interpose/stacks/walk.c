@@ -21,6 +21,14 @@ struct frame {
     bool exact; /* `code` is about to be run: a signal came there. Else a call is before it. */
 };
 
+static __thread uint64_t entered_from INITIAL_EXEC;
+
+uint64_t bfc_walk_entered_from(uint64_t code) {
+    uint64_t before = entered_from;
+    entered_from = code;
+    return before;
+}
+
 /* The address of the instruction that is under way. */
 static inline uint64_t call_of(const struct frame *frame) {
     return frame->exact ? frame->code : frame->code - 1;
@@ -116,11 +124,14 @@ NOINLINE size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler) {
     struct bfc_readable readable;
     struct frame frame = {.exact = true};
     size_t count = 0;
+    uint64_t from = entered_from;
     *in_handler = false;
     HERE(frame);
     bfc_readable_begin(&readable, frame.stack);
     while (count < most && leave_frame(&readable, &frame)) {
         *in_handler |= frame.exact;
+        if (frame.code == from)
+            count = from = 0;
         if (!is_ours(frame.code))
             calls[count++] = call_of(&frame);
     }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "interpose/arena/arena.h"
+#include "interpose/config/options.h"
 #include "interpose/who/take_stack.h"
 #include "interpose/who/who.h"
 
@@ -47,17 +49,43 @@ static struct bfc_who_library take_largest(struct bfc_who_library *libraries, si
     return taken;
 }
 
+/* In use in all pools, as asked for: exact. */
+static double requested(void) {
+    struct bfc_arena *arena = NULL;
+    struct bfc_pool_stats stats;
+    double sum = 0;
+    while ((arena = bfc_arena_next(arena))) {
+        bfc_pool_read_stats(arena->pool, &stats);
+        sum += (double)stats.requested;
+    }
+    return sum;
+}
+
+/* `all`: their estimates' sum, with the sites of libraries that there was no place for. */
+static size_t add_up(struct bfc_who_library *libraries, double *all) {
+    size_t count = 0;
+    *all = 0;
+    pool_lock(&bfc_who_lock);
+    for (size_t i = 0; i < bfc_sites.site_count; i++)
+        if (bfc_sites.sites[i].live_bytes > 0) {
+            count = add_site(libraries, count, &bfc_sites.sites[i]);
+            *all += bfc_sites.sites[i].live_bytes;
+        }
+    pool_unlock(&bfc_who_lock);
+    return count;
+}
+
 size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most) {
     struct bfc_who_library libraries[MOST_LIBRARIES];
     struct bfc_who_header header;
-    size_t count = 0, told = 0;
+    size_t told = 0;
+    double all;
     if (!bfc_who_bring_up_to_date(&header))
         return 0;
-    pool_lock(&bfc_who_lock);
-    for (size_t i = 0; i < bfc_sites.site_count; i++)
-        if (bfc_sites.sites[i].live_bytes > 0)
-            count = add_site(libraries, count, &bfc_sites.sites[i]);
-    pool_unlock(&bfc_who_lock);
+    size_t count = add_up(libraries, &all);
+    double scale = header.stacks == BFC_STACKS_SAMPLE && all > 0 ? requested() / all : 1;
+    for (size_t i = 0; i < count; i++)
+        libraries[i].bytes *= scale;
     for (; told < most && told < count; told++)
         largest[told] = take_largest(libraries, count);
     return told;

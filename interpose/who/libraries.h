@@ -6,7 +6,8 @@
 
 struct bfc_who_library {
     const char *path; /* of the object that called, past CUDA's own; "": the executable */
-    double bytes;     /* as asked for; an estimate but with BFC_STACKS=all */
+    double bytes;     /* as asked for; but with BFC_STACKS=all an estimate: the library's part of
+                         the samples, of what is known to be in use */
 };
 
 /* The largest, largest first; returns how many, 0 without samples. O(samples + sites). */

@@ -306,12 +306,16 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     *command = find_command(arguments[optind]);
     int first = optind + (*command != NULL);
     if (count - first > 1)
-        return complain("at most one PID, SEGMENT or FILE");
+        return complain(*command ? "at most one PID, SEGMENT or FILE"
+                                 : "the first of several words is a command: top, trim, who, "
+                                   "record, report or serve");
     request->target = first < count ? arguments[first] : NULL;
     if (*command && (*command)->needs_target && !request->target)
         return complain("this command needs a PID or a FILE");
     if (*command && (*command)->needs_output && !request->output)
         return complain("this command needs -o FILE");
+    if (request->output && (request->before || request->between > 0))
+        return complain("-o saves one moment: it takes no --diff");
     if (*command && !(*command)->needs_target && request->target)
         return complain("this command is about all jobs: it takes no PID");
     if (request->slurm_job && (request->target || *command))

@@ -19,7 +19,7 @@ struct player {
     struct bfc_pool **pools;
     bfc_addr *held; /* by allocation */
     struct log *log;
-    uint64_t reserved, peak_reserved, live, failed, pairs;
+    uint64_t reserved, peak_reserved, live, failed, pairs, frees;
     struct result *result;
 };
 
@@ -141,6 +141,7 @@ static void release(struct player *p, uint32_t allocation) {
     if (start == NOT_HELD)
         return;
     p->held[allocation] = NOT_HELD;
+    p->frees++;
     p->live -= a->bytes;
     if (p->log)
         note(p, LOG_FREE, allocation, start, 0);
@@ -223,6 +224,7 @@ static void sum_up(const struct player *p, struct result *result) {
         result->moved += moved_by(p->pools[i]);
     }
     result->pairs = p->pairs;
+    result->frees = p->frees;
     result->spilled = input_spilled(p->input);
     result->failed = p->failed;
     result->peak_reserved = p->peak_reserved;

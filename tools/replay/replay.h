@@ -22,6 +22,7 @@ struct settings {
 
 struct result {
     uint64_t pairs;         /* allocations that were served */
+    uint64_t frees;         /* of them, those that the input frees */
     uint64_t peak_live;     /* most bytes that the program held, as asked for */
     uint64_t peak_reserved; /* most bytes taken from all devices */
     uint64_t device_calls;  /* asked of the devices, refused ones too */

@@ -85,7 +85,7 @@ void show_text(const struct shown *shown, FILE *stream) {
             modelled_ms(shown));
     if (!shown->settings.paged)
         fprintf(stream, " at %g us each", shown->settings.device_us);
-    fprintf(stream, "; without a pool %" PRIu64 "\n", 2 * r->pairs);
+    fprintf(stream, "; without a pool %" PRIu64 "\n", r->pairs + r->frees);
     put_pages(shown, stream);
     fprintf(stream, "  pairs           %14" PRIu64 "  %.0f ns each\n", r->pairs, r->ns_per_pair);
     fprintf(stream,

@@ -180,6 +180,8 @@ Test(options, numbers_shares_and_none) {
                                             "-2",  "2x", "1.5.5", "9999999999"};
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
         cr_expect_not(set(&options, "BFC_SPLIT_RATIO", malformed[i]), "%s", malformed[i]);
+    cr_expect(set(&options, "BFC_LEAK_EXIT", "255"));
+    cr_expect_not(set(&options, "BFC_LEAK_EXIT", "0.5"), "it is a status");
     cr_expect(set(&options, "BFC_TRIM_IDLE", "0"));
     cr_expect(set(&options, "BFC_SLACK", "0.5"));
     cr_expect_float_eq(options.page_slack, 0.5, 1e-9);

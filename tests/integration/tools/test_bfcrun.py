@@ -118,7 +118,9 @@ class Bfcrun(unittest.TestCase):
             self.assertEqual(int(process.stdout.readline()), process.pid)
 
     def test_program_cannot_be_run(self):
-        self.assertEqual(self.bfcrun("--", "no-such-program").returncode, 127)
+        missing = self.bfcrun("--", "no-such-program")
+        self.assertEqual((missing.returncode, missing.stderr),
+                         (127, "bfcrun: no-such-program: no such program\n"))
         self.assertEqual(self.bfcrun("--", "/").returncode, 126)
 
     def test_arguments_arrive_as_they_are(self):

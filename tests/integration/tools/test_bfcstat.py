@@ -316,8 +316,10 @@ class Bfcstat(unittest.TestCase):
         self.assertIn("without bfcpreload", self.refusal(str(os.getpid())))
 
     def test_usage(self):
-        for arguments in (["xyz"], ["0"], ["-5"], ["1", "2"], ["--nonsense"]):
+        for arguments in (["xyz"], ["0"], ["-5"], ["1", "2"], ["--nonsense"],
+                          ["who", "-o", "x", "--diff=1", "1"]):
             self.assertEqual(self.bfcstat(*arguments).returncode, 2, arguments)
+        self.assertIn("is a command: top,", self.bfcstat("whoo", "1").stderr)
         self.assertIn("usage: bfcstat", self.shown("--help"))
         self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")
 

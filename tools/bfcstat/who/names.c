@@ -122,8 +122,9 @@ static const struct who_line *innermost(const struct who_line *lines, size_t cou
     return NULL;
 }
 
-char *who_place(const struct who_line *lines, size_t count, char *text, size_t size) {
-    const struct who_line *line = innermost(lines, count);
+char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size) {
+    struct who_line lines[WHO_LINES];
+    const struct who_line *line = innermost(lines, who_stack(names, site, lines, WHO_LINES));
     text[0] = '\0';
     if (line && line->line)
         snprintf(text, size, "%s:%" PRIu64, bfc_file_name(line->file), line->line);

@@ -9,6 +9,8 @@
 #include "tools/job/who.h"
 #include "tools/symbols/symbols.h"
 
+enum { WHO_LINES = 80, WHO_PLACE = 512 }; /* of a stack at most; bytes of a place's text */
+
 struct who_names {
     const struct bfc_who *who;
     int pid;                  /* 0: the job is not looked at, only its files */
@@ -41,9 +43,9 @@ const char *who_tag(const struct who_names *names, const struct bfc_who_site *si
 /* The library, or program, that called CUDA: its path; "" where it is not known. */
 const char *who_library(struct who_names *names, const struct bfc_who_site *site);
 
-/* Where in the program a stack allocates: its innermost line of Python, else its innermost function
+/* Where in the program a site allocates: its innermost line of Python, else its innermost function
  * that does not only hand on. "": not known. Cut off at `size` bytes; returns `text`. */
-char *who_place(const struct who_line *lines, size_t count, char *text, size_t size);
+char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size);
 
 /* "function (file:line)" and its like; cut off at `size` bytes; returns `text`. */
 char *who_line_text(const struct who_line *line, char *text, size_t size);

@@ -9,8 +9,7 @@
 #include "tools/text/json_writer.h"
 #include "tools/text/text.h"
 
-#define MOST_LINES 80u
-#define LINE_TEXT 512u
+#define LINE_TEXT WHO_PLACE
 
 static const char *const stacks_names[] = {"off", "sample", "all"};
 
@@ -67,10 +66,10 @@ static void show_groups(const struct who_sums *sums, bool by_tag, FILE *stream) 
 
 static void show_site(const struct who_sums *sums, struct who_names *names,
                       const struct who_sum *sum, FILE *stream) {
-    struct who_line lines[MOST_LINES];
+    struct who_line lines[WHO_LINES];
     char text[LINE_TEXT], shown[LINE_TEXT];
     struct text_table table = {.columns = 5, .right = 0xf};
-    size_t count = who_stack(names, sum->site, lines, MOST_LINES);
+    size_t count = who_stack(names, sum->site, lines, WHO_LINES);
     add_row(&table, sums, sum, text_printable(who_tag(names, sum->site), shown, sizeof shown));
     text_table_print(&table, stream, 0);
     text_table_free(&table);
@@ -99,19 +98,16 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
 
 enum { GROWING = 3 };
 
-/* The sites that have grown most, by more than the figures' error may explain. */
-static void show_growth(const struct who_sums *sums, struct who_names *names, FILE *stream) {
-    struct who_line lines[MOST_LINES];
-    char rate[TEXT_FIGURE], text[LINE_TEXT], shown[LINE_TEXT];
-    for (size_t i = 0; i < sums->site_count && i < GROWING; i++) {
-        const struct who_sum *sum = &sums->sites[i];
+/* The places that have grown most, by more than the figures' error may explain. */
+static void show_growth(const struct who_sums *sums, FILE *stream) {
+    char rate[TEXT_FIGURE], shown[LINE_TEXT];
+    for (size_t i = 0; i < sums->place_count && i < GROWING; i++) {
+        const struct who_sum *sum = &sums->places[i];
         if (sum->bytes < 1 || sum->bytes <= 2 * who_error(sum))
             continue;
-        size_t count = who_stack(names, sum->site, lines, MOST_LINES);
-        who_place(lines, count, text, sizeof text);
         fprintf(stream, "grows %s/s at %s\n",
                 amount_text(sum->bytes / sums->seconds, false, rate, sizeof rate),
-                *text ? text_printable(text, shown, sizeof shown) : "an unknown place");
+                *sum->name ? text_printable(sum->name, shown, sizeof shown) : "an unknown place");
     }
 }
 
@@ -125,7 +121,7 @@ void show_who_text(const struct who_sums *sums, struct who_names *names, bool by
     size_t shown = 0, left = 0;
     show_head(sums, names->who, stream);
     if (sums->seconds > 0)
-        show_growth(sums, names, stream);
+        show_growth(sums, stream);
     fputc('\n', stream);
     show_groups(sums, by_tag, stream);
     for (size_t i = 0; i < sums->site_count; i++) {
@@ -178,8 +174,8 @@ static void show_line(struct json_writer *writer, const struct who_line *line) {
 
 static void show_site_json(struct json_writer *writer, struct who_names *names,
                            const struct who_sum *sum) {
-    struct who_line lines[MOST_LINES];
-    size_t count = who_stack(names, sum->site, lines, MOST_LINES);
+    struct who_line lines[WHO_LINES];
+    size_t count = who_stack(names, sum->site, lines, WHO_LINES);
     json_object(writer, NULL);
     show_sum(writer, sum);
     json_string(writer, "library", who_library(names, sum->site));
@@ -240,8 +236,8 @@ static void print_frame(const struct who_line *line, FILE *stream) {
 
 void show_who_collapsed(const struct who_sums *sums, struct who_names *names, FILE *stream) {
     for (size_t i = 0; i < sums->site_count; i++) {
-        struct who_line lines[MOST_LINES];
-        size_t count = who_stack(names, sums->sites[i].site, lines, MOST_LINES);
+        struct who_line lines[WHO_LINES];
+        size_t count = who_stack(names, sums->sites[i].site, lines, WHO_LINES);
         if (sums->sites[i].bytes < 1)
             continue;
         for (size_t at = count; at-- > 0;) {

@@ -44,6 +44,18 @@ static void add_to(struct who_sum *groups, size_t *count, const char *name,
     add(&groups[i], sum);
 }
 
+/* A place's text is its sum's own. False: no memory. */
+static bool add_to_places(struct who_sums *sums, struct who_names *names,
+                          const struct who_sum *sum) {
+    char text[WHO_PLACE];
+    size_t known = sums->place_count;
+    add_to(sums->places, &sums->place_count, who_place(names, sum->site, text, sizeof text), sum);
+    if (sums->place_count == known)
+        return true;
+    sums->places[known].name = strdup(text);
+    return sums->places[known].name != NULL;
+}
+
 static int by_bytes(const void *one, const void *other) {
     const struct who_sum *a = one, *b = other;
     if (a->bytes != b->bytes)
@@ -60,8 +72,9 @@ bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc
     size_t count = who->header.sites;
     *sums = (struct who_sums){.libraries = calloc(count + 1, sizeof(struct who_sum)),
                               .tags = calloc(count + 1, sizeof(struct who_sum)),
-                              .sites = calloc(count + 1, sizeof(struct who_sum))};
-    if (!sums->libraries || !sums->tags || !sums->sites)
+                              .sites = calloc(count + 1, sizeof(struct who_sum)),
+                              .places = calloc(count + 1, sizeof(struct who_sum))};
+    if (!sums->libraries || !sums->tags || !sums->sites || !sums->places)
         return false;
     if (before)
         sums->seconds = (double)(who->header.written_ns - before->header.written_ns) / 1e9;
@@ -74,11 +87,14 @@ bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc
         add(&sums->all, &sum);
         add_to(sums->libraries, &sums->library_count, who_library(names, sum.site), &sum);
         add_to(sums->tags, &sums->tag_count, who_tag(names, sum.site), &sum);
+        if (before && !add_to_places(sums, names, &sum))
+            return false;
         sums->sites[sums->site_count++] = sum;
     }
     qsort(sums->sites, sums->site_count, sizeof *sums->sites, by_bytes);
     qsort(sums->libraries, sums->library_count, sizeof *sums->libraries, by_bytes);
     qsort(sums->tags, sums->tag_count, sizeof *sums->tags, by_bytes);
+    qsort(sums->places, sums->place_count, sizeof *sums->places, by_bytes);
     return true;
 }
 
@@ -86,6 +102,9 @@ void who_sums_free(struct who_sums *sums) {
     free(sums->libraries);
     free(sums->tags);
     free(sums->sites);
+    for (size_t i = 0; sums->places && i < sums->place_count; i++)
+        free((char *)sums->places[i].name);
+    free(sums->places);
 }
 
 double who_error(const struct who_sum *sum) {

@@ -9,7 +9,8 @@
 
 /* Estimates; bytes as asked for. */
 struct who_sum {
-    const char *name;                         /* of a sum by library: its path; by tag: the tag */
+    const char *name;                         /* of a sum by library: its path; by tag: the tag;
+                                                 by place: its text */
     const struct bfc_who_site *site;          /* of a sum of one site */
     double bytes, blocks;                     /* in use */
     double variance;                          /* of `bytes` */
@@ -20,7 +21,8 @@ struct who_sum {
 struct who_sums {
     struct who_sum all;
     struct who_sum *libraries, *tags, *sites; /* most bytes first */
-    size_t library_count, tag_count, site_count;
+    struct who_sum *places;                   /* the same, of a change alone: see who_place */
+    size_t library_count, tag_count, site_count, place_count;
     double seconds; /* between two moments; 0: one alone */
 };
 

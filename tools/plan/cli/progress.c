@@ -58,9 +58,7 @@ static void on_interrupt(int number) {
 
 static void show_figures(FILE *out) {
     fprintf(out, "; lower bound %s", BFC_BYTES(packing.bound));
-    if (packing.peak == UINT64_MAX)
-        fputs(", no plan yet", out);
-    else
+    if (packing.peak != UINT64_MAX)
         fprintf(out, ", peak %s (%.4f)", BFC_BYTES(packing.peak),
                 packing.bound == 0 ? 1 : (double)packing.peak / (double)packing.bound);
 }
@@ -70,11 +68,13 @@ static void show(void) {
     const enum stage now = bfc_load_relaxed(&stage);
     const double share = now == STAGE_PACK ? packing.share : watch_share();
     const double spent = bfc_now_seconds() - begun;
+    const bool planless = now == STAGE_PACK && packing.peak == UINT64_MAX;
     char line[256];
     FILE *out = fmemopen(line, sizeof line, "w");
     if (!out)
         return;
-    fprintf(out, WIPE "step %d of %d, %s: %.0f %%", now + 1, STAGES, names[now], share * 100);
+    fprintf(out, WIPE "step %d of %d, %s: %.0f %%%s", now + 1, STAGES, names[now], share * 100,
+            planless ? " of a first plan" : "");
     if (share > 0 && spent >= ESTIMATE_SECONDS)
         fprintf(out, ", %.0f s left of it", spent * (1 - share) / share);
     if (now == STAGE_PACK && packing.bound > 0)
