@@ -29,7 +29,7 @@
 #define SILENCE_NS UINT64_C(60000000000)
 #define MAP_WIDTH 64u
 #define MIB ((uint64_t)1 << 20)
-enum { JOBS_SHOWN = 4, MOST_JOBS = 64 };
+enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };
 
@@ -219,11 +219,12 @@ static void note_jobs(struct picture *p, const struct bfc_other_job *jobs, size_
 }
 
 static void add_other_jobs(struct bfc_message *message, struct picture *p) {
-    const size_t size = MOST_JOBS * sizeof(struct bfc_other_job);
+    const size_t size = BFC_JOBS_MOST * sizeof(struct bfc_other_job);
     struct bfc_other_job *jobs = bfc_scratch_begin(size);
     if (!jobs)
         return;
-    size_t count = bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, MOST_JOBS);
+    size_t count =
+        bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
     bring_forward(jobs, count, JOBS_SHOWN);
     add_jobs(message, jobs, count);
     note_jobs(p, jobs, count);
