@@ -243,11 +243,18 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(rest));
 }
 
+/* While it waited; the driver tells nothing of the device then. */
+static bool has_ended(const struct picture *p) {
+    return p->want->waited == BFC_WAIT_ENDED;
+}
+
 /* Which limit bites. */
 static void add_cause(struct bfc_message *message, const struct picture *p) {
     const struct bfc_arena *arena = p->want->arena;
     bfc_message_add(message, "  refused by   ");
-    if (is_too_large(p))
+    if (has_ended(p))
+        bfc_message_add(message, "the end of the context or of the process\n");
+    else if (is_too_large(p))
         bfc_message_add(message, "the size of the device: %s in all\n",
                         BFC_BYTES(arena->device_total));
     else if (is_beyond_limit(p))
@@ -517,7 +524,8 @@ static void add_out_of_memory(struct bfc_message *message, const struct bfc_want
     add_rest(message, &picture);
     add_cause(message, &picture);
     add_wait(message, want);
-    add_advice(message, &picture);
+    if (!has_ended(&picture))
+        add_advice(message, &picture);
 }
 
 void bfc_explain_out_of_memory(const struct bfc_want *want) {

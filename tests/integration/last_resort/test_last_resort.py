@@ -558,6 +558,19 @@ class LastResort(JobsTest):
 
     GAPS = ("alloc", 60, "free", "alloc", 20) + ("alloc", 60, "free", "alloc", 45) * 3 + ("alloc", 60)
 
+    def test_the_end_of_a_context_is_named_and_nothing_suggested(self):
+        """Another thread's, while one waits: the driver tells no figures then."""
+        self.holder(200)
+        job = self.start("beside", 150, "wait", "reset", "wait", BFC_WAIT="90")
+        job.until_ready()
+        job.until_waiting()
+        job.go_on()
+        job.process.wait(timeout=100)
+        said = job.said()
+        self.assertRegex(said, r"(?m)^  refused by   the end of the context or of the process$")
+        self.assertRegex(said, r"(?m)^  waited .* until the context or the process was about to end$")
+        self.assertNotRegex(said, r"(?m)^  try ")
+
     def test_larger_regions_are_suggested_and_the_advice_holds(self):
         """For what has an effect with the growth in force."""
         for growth, advice in (("exact", {"BFC_GROWTH": "double", "BFC_GROWTH_SIZE": "1G"}),
