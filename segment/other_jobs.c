@@ -12,7 +12,8 @@
 #include "segment/file.h"
 #include "segment/queue.h"
 
-#define MOST_ENTRIES 1024
+/* Of the shared folder, in which programs may have thousands of files: some 20 ms to read. */
+#define MOST_ENTRIES 65536
 
 /* ---- those of this user and pid namespace ---- */
 

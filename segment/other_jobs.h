@@ -15,6 +15,9 @@
 #include "layout/segment.h"
 #include "segment/deadlock.h"
 
+/* So many jobs on one device are looked at: more than have room for their contexts there. */
+#define BFC_JOBS_MOST 256u
+
 struct bfc_other_job {
     int32_t pid;
     uint64_t in_use, cached; /* on the device, in bytes */

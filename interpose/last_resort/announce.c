@@ -18,8 +18,6 @@
 #define ANNOUNCED_NS (1000 * MS)
 #define ANNOUNCE_AFTER_NS (250 * MS)
 
-enum { MOST_JOBS = 64 };
-
 /* What the device has, and all those jobs cache. */
 static uint64_t in_reach(const struct bfc_other_job *jobs, size_t count, uint64_t free_bytes) {
     for (size_t i = 0; i < count; i++)
@@ -87,7 +85,7 @@ static const struct bfc_waiter *oldest_of(const struct bfc_other_job *jobs, size
 
 static void look_for_waiters(const struct bfc_arena *arena, struct bfc_other_job *jobs) {
     uint64_t now = bfc_kernel_now_ns();
-    size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, jobs, MOST_JOBS);
+    size_t count = bfc_other_jobs_on(arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
     const struct bfc_waiter *oldest = oldest_of(jobs, count, now);
     if (oldest)
         bfc_announce_here(arena, oldest->bytes);
@@ -95,7 +93,7 @@ static void look_for_waiters(const struct bfc_arena *arena, struct bfc_other_job
 
 void bfc_announce_to_new(const struct bfc_arena *arena) {
     const struct bfc_process *process = bfc_process_if_made();
-    const size_t size = MOST_JOBS * sizeof(struct bfc_other_job);
+    const size_t size = BFC_JOBS_MOST * sizeof(struct bfc_other_job);
     if (!process || process->options.wait <= 0 || !arena->stats.segment)
         return;
     struct bfc_other_job *jobs = bfc_scratch_begin(size);

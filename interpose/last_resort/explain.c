@@ -29,7 +29,7 @@
 #define SILENCE_NS UINT64_C(60000000000)
 #define MAP_WIDTH 64u
 #define MIB ((uint64_t)1 << 20)
-enum { JOBS_SHOWN = 4, MOST_JOBS = 64 };
+enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };
 
@@ -219,11 +219,12 @@ static void note_jobs(struct picture *p, const struct bfc_other_job *jobs, size_
 }
 
 static void add_other_jobs(struct bfc_message *message, struct picture *p) {
-    const size_t size = MOST_JOBS * sizeof(struct bfc_other_job);
+    const size_t size = BFC_JOBS_MOST * sizeof(struct bfc_other_job);
     struct bfc_other_job *jobs = bfc_scratch_begin(size);
     if (!jobs)
         return;
-    size_t count = bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, MOST_JOBS);
+    size_t count =
+        bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
     bring_forward(jobs, count, JOBS_SHOWN);
     add_jobs(message, jobs, count);
     note_jobs(p, jobs, count);
@@ -242,11 +243,18 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(rest));
 }
 
+/* While it waited; the driver tells nothing of the device then. */
+static bool has_ended(const struct picture *p) {
+    return p->want->waited == BFC_WAIT_ENDED;
+}
+
 /* Which limit bites. */
 static void add_cause(struct bfc_message *message, const struct picture *p) {
     const struct bfc_arena *arena = p->want->arena;
     bfc_message_add(message, "  refused by   ");
-    if (is_too_large(p))
+    if (has_ended(p))
+        bfc_message_add(message, "the end of the context or of the process\n");
+    else if (is_too_large(p))
         bfc_message_add(message, "the size of the device: %s in all\n",
                         BFC_BYTES(arena->device_total));
     else if (is_beyond_limit(p))
@@ -516,7 +524,8 @@ static void add_out_of_memory(struct bfc_message *message, const struct bfc_want
     add_rest(message, &picture);
     add_cause(message, &picture);
     add_wait(message, want);
-    add_advice(message, &picture);
+    if (!has_ended(&picture))
+        add_advice(message, &picture);
 }
 
 void bfc_explain_out_of_memory(const struct bfc_want *want) {

@@ -41,7 +41,7 @@
 /* Of one that seems to be stuck: others may have changed while it looked. */
 #define SECOND_LOOK_NS (2 * MS)
 
-enum { MOST_JOBS = 64, MOST_WAITERS = 256 };
+enum { MOST_WAITERS = 256, MOST_CLAIMANTS = 64 };
 
 /* A wait under way; too large for a small stack. */
 struct wait {
@@ -59,9 +59,9 @@ struct wait {
     bool aside;    /* BFC_LIMIT is in its way */
     bool saw_jobs; /* others of the user were on the device meanwhile */
     size_t jobs, waiters;
-    struct bfc_other_job job[MOST_JOBS];
+    struct bfc_other_job job[BFC_JOBS_MOST];
     struct bfc_waiting all[MOST_WAITERS];
-    struct bfc_claimant claimants[MOST_JOBS];
+    struct bfc_claimant claimants[MOST_CLAIMANTS];
 };
 
 /* ---- the slot ---- */
@@ -194,7 +194,7 @@ static bool is_stuck_across_devices(struct wait *wait) {
     bool some = false;
     for (size_t i = 0; i < wait->jobs; i++)
         some |= wait->job[i].waits_elsewhere;
-    size_t own = 0, count = some ? bfc_claimants_find(wait->claimants, MOST_JOBS) : 0;
+    size_t own = 0, count = some ? bfc_claimants_find(wait->claimants, MOST_CLAIMANTS) : 0;
     while (own < count && wait->claimants[own].pid != wait->published->pid)
         own++;
     return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
@@ -250,7 +250,7 @@ static void look_at_queue(struct wait *wait) {
     publish_look(wait, now);
     wait->waiters = 0;
     size_t own = add_own_waiters(wait, now);
-    wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, MOST_JOBS);
+    wait->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, wait->job, BFC_JOBS_MOST);
     wait->saw_jobs |= wait->jobs > 0;
     ask_driver(wait, now);
     uint64_t reach = bfc_add_saturating(wait->free_bytes, add_others(wait, now));

@@ -29,7 +29,6 @@
  * this time pass too are not waited for so long again for a while. */
 #define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
 #define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
-#define MOST_JOBS 64
 
 /* ---- one other job's segment ---- */
 
@@ -170,8 +169,8 @@ static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t coun
 }
 
 struct conversation {
-    struct bfc_other_job all[MOST_JOBS];
-    struct asked asked[MOST_JOBS];
+    struct bfc_other_job all[BFC_JOBS_MOST];
+    struct asked asked[BFC_JOBS_MOST];
     size_t jobs, count; /* seen; asked */
 };
 
@@ -194,7 +193,7 @@ static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena
     struct asked *asked = here->asked;
     uint64_t came = 0, began = bfc_now_ns(), deadline = began + ALL_NS;
     here->count = 0;
-    here->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, MOST_JOBS);
+    here->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, BFC_JOBS_MOST);
     while (came < wanted && bfc_now_ns() < deadline && ask_enough(here, arena, wanted - came)) {
         uint64_t until = bfc_now_ns() + EACH_NS;
         wait_for_answers(asked, here->count, wanted, bfc_min(until, deadline));

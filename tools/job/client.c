@@ -1,6 +1,7 @@
 /* Requests by a segment's name, under the guard. */
 #include "tools/job/client.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "segment/request.h"
 #include "tools/job/guard.h"
@@ -23,10 +24,27 @@ static bool wait_until_served(const struct bfc_request *request, struct bfc_pati
     return true;
 }
 
+struct bfc_patience bfc_ask_patience(unsigned milliseconds) {
+    uint64_t now = bfc_now_ns();
+    return bfc_patience_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
+}
+
+/* A job that has just begun has its helper thread within microseconds, unless it is kept waiting.
+ */
+#define HELPER_MS 1000
+
+bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header) {
+    struct bfc_patience patience = bfc_ask_patience(HELPER_MS);
+    while (bfc_load_acquire(&header->owner) == 0 && bfc_patience_nap(&patience))
+        ;
+    return bfc_segment_has_helper(header);
+}
+
 static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
     struct asking *asking = context;
     struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
-    bool has_helper = bfc_segment_has_helper(header);
+    bool has_helper =
+        asking->refresh ? bfc_segment_has_helper(header) : bfc_ask_wait_for_helper(header);
     (void)look;
     struct bfc_request request =
         asking->refresh ? bfc_request_refresh(header) : bfc_request_trim(header, asking->bytes);
@@ -41,11 +59,6 @@ static enum bfc_ask_result ask_by_name(int directory, const struct bfc_segment_n
     const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
     enum bfc_read_result result = bfc_segment_visit_guarded(&look, directory, true, ask, asking);
     return result == BFC_READ_OK ? asking->result : BFC_ASK_REFUSED;
-}
-
-struct bfc_patience bfc_ask_patience(unsigned milliseconds) {
-    uint64_t now = bfc_now_ns();
-    return bfc_patience_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
 }
 
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,

@@ -19,6 +19,9 @@ enum bfc_ask_result {
 /* From now on. */
 struct bfc_patience bfc_ask_patience(unsigned milliseconds);
 
+/* Whether the job has a helper thread; one that has just begun is given a second to. */
+bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header);
+
 /*
  * Has the job refresh its map and its largest free blocks. Several calls may share one `patience`,
  * so that many stopped jobs cost no more time than one. NULL: sends the request and does not wait.

@@ -25,22 +25,11 @@ struct asking {
     bool has_helper, served, written;
 };
 
-/* A job that has just begun has its helper thread within microseconds, unless it is kept waiting.
- */
-#define HELPER_MS 1000
-
-static bool wait_for_helper(const struct bfc_segment_header *header) {
-    struct bfc_patience patience = bfc_ask_patience(HELPER_MS);
-    while (bfc_load_acquire(&header->owner) == 0 && bfc_patience_nap(&patience))
-        ;
-    return bfc_segment_has_helper(header);
-}
-
 static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
     struct asking *asking = context;
     struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
     (void)look;
-    asking->has_helper = wait_for_helper(header);
+    asking->has_helper = bfc_ask_wait_for_helper(header);
     if (!asking->has_helper)
         return BFC_READ_OK;
     struct bfc_request request = bfc_request_who(header);

@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from jobs import ACTOR, BFCSTAT, Job, JobsTest, segment_exists
+from jobs import ACTOR, BFCSTAT, SEGMENTS, Job, JobsTest, segment_exists
 
 SHARE, MINUTES, CONTEXTS = (os.environ[n] for n in ("SHARE", "MINUTES", "CONTEXTS"))
 FUTEX = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine)
@@ -36,6 +36,35 @@ class LastResort(JobsTest):
         pool = job.pool()
         self.assertEqual((pool["last_resorts"]["jobs"]["saved"], pool["out_of_memory"]), (1, 0))
         self.assertIn("saved_jobs", [e["kind"] for e in job.shown()["landmarks"]])
+
+    def test_a_job_among_many_is_asked(self):
+        """It began first, so the folder shows it last."""
+        room = {"SIM_MEMORY": "1G"}
+        holder = self.start("alloc", 800, "free", "wait", **room)
+        holder.until_ready()
+        others = [self.start("alloc", 1, "wait", **room) for _ in range(66)]
+        for other in others:
+            self.assertEqual(other.until_ready(), ["0"])
+        self.assertEqual(self.start("try", 800, **room).results()[-1:], ["0"])
+
+    def test_a_job_among_many_files_is_asked(self):
+        """Of other programs, in a shared folder of this test's own."""
+        if os.environ.get("OWN_FOLDER"):
+            return self.ask_among_many_files()
+        own = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"mount -t tmpfs none {SEGMENTS} && exec \"$@\"", "sh"]
+        if subprocess.run([*own, "true"], capture_output=True).returncode != 0:
+            self.skipTest("needs unshare, and the right to mount")
+        done = subprocess.run([*own, sys.executable, __file__, self.id().removeprefix("__main__.")],
+                              env={**os.environ, "OWN_FOLDER": "1"}, capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def ask_among_many_files(self):
+        holder = self.holder(160)
+        holder.go_on()
+        holder.until_ready()
+        for i in range(3000):
+            open(os.path.join(SEGMENTS, f"other.{i}"), "x").close()
+        self.assertEqual(self.start("try", 200).results()[-1:], ["0"])
 
     def test_jobs_can_be_switched_off(self):
         holder = self.holder(160)
@@ -528,6 +557,19 @@ class LastResort(JobsTest):
         self.assertRegex(said[0].said(), rf"  beside it +process {holder.pid} .*: 160 MiB in use, 0 B cached\n")
 
     GAPS = ("alloc", 60, "free", "alloc", 20) + ("alloc", 60, "free", "alloc", 45) * 3 + ("alloc", 60)
+
+    def test_the_end_of_a_context_is_named_and_nothing_suggested(self):
+        """Another thread's, while one waits: the driver tells no figures then."""
+        self.holder(200)
+        job = self.start("beside", 150, "wait", "reset", "wait", BFC_WAIT="90")
+        job.until_ready()
+        job.until_waiting()
+        job.go_on()
+        job.process.wait(timeout=100)
+        said = job.said()
+        self.assertRegex(said, r"(?m)^  refused by   the end of the context or of the process$")
+        self.assertRegex(said, r"(?m)^  waited .* until the context or the process was about to end$")
+        self.assertNotRegex(said, r"(?m)^  try ")
 
     def test_larger_regions_are_suggested_and_the_advice_holds(self):
         """For what has an effect with the growth in force."""

@@ -14,6 +14,7 @@
  *   folder PATH   becomes the working folder
  *   device N      goes on on that device
  *   context       goes on in a new context of device 0
+ *   reset         ends the primary context of device 0
  *   exec SECONDS  becomes a program that sleeps so long
  *   handler       SIGUSR1 is handled, and restarts no system call
  *   restarter     SIGUSR1 is handled, and restarts system calls
@@ -173,6 +174,8 @@ int main(int argc, char **argv) {
             usleep((useconds_t)atol(argv[++i]) * 1000);
         else if (strcmp(argv[i], "device") == 0 && i + 1 < argc)
             use_primary(atoi(argv[++i]));
+        else if (strcmp(argv[i], "reset") == 0)
+            CHECK(cuDevicePrimaryCtxReset(0));
         else if (strcmp(argv[i], "context") == 0)
             go_on_in_new_context();
         else if (strcmp(argv[i], "exec") == 0 && i + 1 < argc)

@@ -105,12 +105,68 @@ static void graph_copy(void *to, void *from, CUstream stream) {
     MUST(DRIVER(cuGraphDestroy)(graph));
 }
 
+/* The same without a capture: nodes that name the addresses. */
+static void node_copy(void *to, void *from, CUstream stream) {
+    CUgraph graph;
+    CUgraphExec made;
+    CUgraphNode set, copied;
+    CUcontext context;
+    CUDA_MEMSET_NODE_PARAMS value = {
+        .dst = address(from), .elementSize = 1, .value = 10, .width = block_bytes, .height = 1};
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = address(from),
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = address(to),
+                          .WidthInBytes = block_bytes,
+                          .Height = 1,
+                          .Depth = 1};
+    MUST(DRIVER(cuCtxGetCurrent)(&context));
+    MUST(DRIVER(cuGraphCreate)(&graph, 0));
+    MUST(DRIVER(cuGraphAddMemsetNode)(&set, graph, NULL, 0, &value, context));
+    MUST(DRIVER(cuGraphAddMemcpyNode)(&copied, graph, &set, 1, &copy, context));
+    MUST(DRIVER(cuGraphInstantiate)(&made, graph, 0));
+    MUST(DRIVER(cuGraphLaunch)(made, stream));
+    MUST(DRIVER(cuStreamSynchronize)(stream));
+    CHECK(holds(to, block_bytes, 10));
+    MUST(DRIVER(cuGraphExecDestroy)(made));
+    MUST(DRIVER(cuGraphDestroy)(graph));
+}
+
+/* A stream waits for a word in the one, and writes one in the other. */
+static void stream_values(void *to, void *from, CUstream stream) {
+    MUST(DRIVER(cuMemsetD8)(address(to), 0, block_bytes));
+    MUST(DRIVER(cuMemsetD32)(address(from), 0x0b0b0b0b, 1));
+    MUST(DRIVER(cuStreamWaitValue32)(stream, address(from), 0x0b0b0b0b, CU_STREAM_WAIT_VALUE_EQ));
+    MUST(DRIVER(cuStreamWriteValue32)(stream, address(to), 0x0b0b0b0b, 0));
+    MUST(DRIVER(cuStreamSynchronize)(stream));
+    CHECK(holds(to, 4, 11));
+}
+
+#if CUDA_VERSION >= 13000
+static void batch_copy(void *to, void *from, CUstream stream) {
+    size_t half = block_bytes / 2, first = 0;
+    CUdeviceptr targets[] = {address(to), address(to) + half};
+    CUdeviceptr sources[] = {address(from), address(from) + half};
+    size_t sizes[] = {half, half};
+    CUmemcpyAttributes how = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    fill(stream, from, block_bytes, 12);
+    MUST(DRIVER(cuMemcpyBatchAsync)(targets, sources, sizes, 2, &how, &first, 1, stream));
+    MUST(DRIVER(cuStreamSynchronize)(stream));
+    CHECK(holds(to, block_bytes, 12));
+}
+#endif
+
 static void all_copies(void *to, void *from) {
     CUstream stream = new_stream();
     flat_copies(to, from, stream);
     solid_copies(to, from, stream);
     peer_copy(to, from);
     graph_copy(to, from, stream);
+    node_copy(to, from, stream);
+    stream_values(to, from, stream);
+#if CUDA_VERSION >= 13000
+    batch_copy(to, from, stream);
+#endif
     MUST(end_stream(stream));
 }
 
