@@ -293,10 +293,18 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
     bfc_store_release(&follower->asks, 0);
 }
 
-/* If the region went back to the device; where it began unevenly, only its end lacks a little. */
-static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
+/* Not where the region went back to the device, and a smaller one has come to its address. One that
+ * began unevenly lacks only a little at its end. */
+static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *follower,
+                     bfc_addr memory) {
     struct bfc_block_info block;
-    if (!bfc_pool_find(arena->pool, memory, &block) &&
+    return bfc_pool_find(arena->pool, memory, &block) && !block.paged &&
+           memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
+}
+
+/* If it is. */
+static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
+    if (!is_there(arena, follower, memory) &&
         bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
         bfc_store_relaxed(&told(arena)->memory, 0);
 }
@@ -304,7 +312,9 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
 /* Others may take of the plan's memory, or not. */
 static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bool apart) {
     bfc_addr memory = bfc_load_acquire(&follower->memory);
-    if (memory && !bfc_pool_set_apart(arena->pool, memory, apart))
+    if (memory && is_there(arena, follower, memory))
+        bfc_pool_set_apart(arena->pool, memory, apart);
+    else if (memory)
         note_gone(arena, follower, memory);
 }
 
@@ -369,23 +379,39 @@ static uint64_t own_number(void) {
     return mine.thread;
 }
 
-/* The thread's own; or one that no thread has yet, and whose next allocation is of this size. */
-static bool may_have(struct bfc_course *course, uint64_t size) {
-    uint64_t none = 0, owner = bfc_load_relaxed(&course->owner);
-    return owner == own_number() ||
-           (!owner && bfc_cursor_look(course, size).same &&
-            bfc_compare_exchange_acq_rel(&course->owner, &none, own_number()));
+/* Whether no thread has it, and its next allocation is of this size; then it is the thread's.
+ * Another thread may take it meanwhile and move on: so a copy is looked at, which does not move. */
+static bool take(struct bfc_course *course, uint64_t size) {
+    uint64_t none = 0;
+    if (bfc_load_acquire(&course->owner))
+        return false;
+    struct bfc_course still = *course;
+    still.at = bfc_load_relaxed(&course->at);
+    return bfc_cursor_look(&still, size).same &&
+           bfc_compare_exchange_acq_rel(&course->owner, &none, own_number());
+}
+
+/* The thread's own, which it may have left for another device's; else the first that it may have.
+ * NULL: there is none. */
+static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, uint64_t size) {
+    struct bfc_course *courses = follower->courses;
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        if (bfc_load_relaxed(&courses[i].owner) == own_number())
+            return &courses[i];
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        if (take(&courses[i], size))
+            return &courses[i];
+    return NULL;
 }
 
 static NOINLINE struct bfc_course *take_course(struct bfc_follower *follower, uint64_t id,
                                                uint64_t size) {
-    for (uint32_t i = 0; i < follower->course_count; i++)
-        if (may_have(&follower->courses[i], size)) {
-            mine.follower = id;
-            mine.course = &follower->courses[i];
-            return mine.course;
-        }
-    return NULL;
+    struct bfc_course *course = find_course_of_thread(follower, size);
+    if (course) {
+        mine.follower = id;
+        mine.course = course;
+    }
+    return course;
 }
 
 static inline struct bfc_course *find_own_course(struct bfc_follower *follower, uint64_t size) {

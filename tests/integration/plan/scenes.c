@@ -1,18 +1,24 @@
 /*
  * Loops with something beside them, each checked for its contents:
  *
- *   scenes plain | threads | contexts | ends | fork | capture
+ *   [TURN=1] [STAY=1] scenes plain | threads | contexts | ends | fork | capture | devices | trimmed
  *
  * plain: one loop. threads: two at once, of different sizes. contexts: one in each of two contexts
  * of a device. ends: the context ends in the middle, and another one goes on. fork: children come
- * and go. capture: every third round is played while a stream captures.
+ * and go. capture: every third round is played while a stream captures. devices: a thread with one
+ * device and one with two, which plays first with TURN. trimmed: with TURN the pool is given back
+ * in the middle, and a thread that is in no plan has the address. With STAY it waits for its
+ * input's end. (Not arguments, since a plan is of a program with its arguments.)
  */
+#define BFCPRELOAD_WEAK
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "interpose/api/bfcpreload.h"
 #include "tests/integration/interpose/program.h"
 
 enum { SIZES = 12, ROUNDS = 12, LIVE = 4 };
@@ -129,6 +135,72 @@ static void play_capture(void) {
     }
 }
 
+static void play_sizes(CUcontext context, const size_t *sizes, int count) {
+    CUdeviceptr held[8];
+    CHECK(cuCtxSetCurrent(context));
+    for (int i = 0; i < count; i++)
+        CHECK(cuMemAlloc(&held[i], sizes[i] << 16));
+    for (int i = 0; i < count; i++)
+        CHECK(cuMemFree(held[i]));
+}
+
+static const size_t of_one[] = {2, 3, 4, 5, 6, 7}, of_two[] = {9, 10, 11, 12, 13, 14};
+
+static void *play_one(void *contexts) {
+    CUcontext *context = contexts;
+    for (int round = 0; round < ROUNDS; round++)
+        play_sizes(context[0], of_one, 6);
+    return NULL;
+}
+
+/* After the first round on both devices it does what the other thread does, once. */
+static void *play_two(void *contexts) {
+    CUcontext *context = contexts;
+    for (int round = 0; round < ROUNDS; round++) {
+        play_sizes(context[0], of_two, 6);
+        play_sizes(context[1], of_two, 6);
+        if (getenv("TURN") && round == 0)
+            play_sizes(context[0], of_one, 1);
+    }
+    return NULL;
+}
+
+static void join_new(void *(*body)(void *), void *argument) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, body, argument);
+    pthread_join(thread, NULL);
+}
+
+static void play_devices(CUcontext first) {
+    CUcontext contexts[2] = {first};
+    CHECK(cuDevicePrimaryCtxRetain(&contexts[1], 1));
+    bool turned = getenv("TURN");
+    join_new(turned ? play_two : play_one, contexts);
+    join_new(turned ? play_one : play_two, contexts);
+}
+
+static void *take_a_little(void *contexts) {
+    static CUdeviceptr kept;
+    CHECK(cuCtxSetCurrent(*(CUcontext *)contexts));
+    CHECK(cuMemAlloc(&kept, 999 << 10));
+    return NULL;
+}
+
+static void play_large(CUcontext context) {
+    static const size_t sizes[] = {301, 302, 303, 304, 305, 306};
+    for (int round = 0; round < ROUNDS; round++)
+        play_sizes(context, sizes, 6);
+}
+
+static void play_trimmed(CUcontext context) {
+    play_large(context);
+    if (getenv("TURN")) {
+        bfc_trim(SIZE_MAX);
+        join_new(take_a_little, &context);
+    }
+    play_large(context);
+}
+
 int main(int arguments, char **argument) {
     const char *scene = arguments == 2 ? argument[1] : "";
     struct loop loop = {.unit = 70000, .seed = 1};
@@ -145,8 +217,15 @@ int main(int arguments, char **argument) {
         play_fork(&loop);
     else if (strcmp(scene, "capture") == 0)
         play_capture();
+    else if (strcmp(scene, "devices") == 0)
+        play_devices(loop.context);
+    else if (strcmp(scene, "trimmed") == 0)
+        play_trimmed(loop.context);
     else
         return 2;
     puts("done");
+    fflush(stdout);
+    if (getenv("STAY"))
+        getchar();
     return 0;
 }

@@ -1,5 +1,7 @@
 """Plans in programs with threads, several contexts, contexts that end, children, captures."""
+import json
 import os
+import subprocess
 
 from planned import Planned, main
 
@@ -32,6 +34,28 @@ class Scenes(Planned):
 
     def test_capture(self):
         self.check_scene('capture')
+
+    def told_at_end(self, scene, **variables):
+        """What the first pool of a job tells of its plan when all else of it has changed."""
+        arguments = [os.environ['SCENES'], scene]
+        plan = self.plan(arguments, **variables)
+        environment = dict(os.environ, LD_PRELOAD=os.environ['PRELOAD'], SIM_STEP='1',
+                           BFC_PLAN=plan, TURN='1', STAY='1', **variables)
+        with subprocess.Popen(arguments, env=environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as job:
+            self.assertEqual(job.stdout.readline(), 'done\n')
+            shown = subprocess.run([os.environ['BFCSTAT'], '--json', str(job.pid)], check=True,
+                                   capture_output=True, text=True).stdout
+            job.stdin.close()
+        return json.loads(shown)['pools'][0]['plan']
+
+    def test_a_thread_that_comes_back_from_another_device_has_its_own_place(self):
+        told = self.told_at_end('devices', SIM_DEVICES='2')
+        self.assertGreater(told['followed'], 10 * told['missed'], told)
+
+    def test_memory_whose_address_others_got_is_asked_for_again(self):
+        told = self.told_at_end('trimmed')
+        self.assertGreater(told['followed'], 10 * told['missed'], told)
 
 
 main()
