@@ -44,6 +44,7 @@ struct region {
     bool shared;         /* was exported: its pending blocks are in no bin */
     bool held;           /* never given back */
     bool apart;          /* only bfc_pool_allocate_at takes from it; never of a paged one */
+    bool planned;        /* of bfc_pool_add_apart: in the end it serves what its policy refuses */
     bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */

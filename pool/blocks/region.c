@@ -63,6 +63,7 @@ block_index region_attach(struct bfc_pool *pool, const struct region *region,
                                        .size = region->size,
                                        .head = head,
                                        .shared = region->shared,
+                                       .planned = region->planned,
                                        .paged = region->paged};
     pool->shared_regions += region->shared;
     pool->stats->regions++;

@@ -5,6 +5,7 @@
 #include "pool/blocks/settle.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
+#include "pool/search/place.h"
 
 /* Takes a free block out of its bins, or puts it there. */
 static void bin(struct bfc_pool *pool, block_index b, bool in) {
@@ -39,6 +40,34 @@ bool apart_end(struct bfc_pool *pool) {
     return any;
 }
 
+/* The lowest place in b, or from b on, where the request may start. */
+static bfc_addr start_in(const struct bfc_pool *pool, block_index b,
+                         const struct request *request) {
+    bfc_addr start = block_start(&pool->blocks[b]);
+    return place_may_start(pool, b, start, request->granules)
+               ? start
+               : (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
+}
+
+static bool take_in(struct bfc_pool *pool, const struct region *region,
+                    const struct request *request) {
+    for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next) {
+        bfc_addr at = start_in(pool, b, request);
+        if (at < block_end(&pool->blocks[b]) &&
+            place_take_any(pool, b, at, request) == PLACE_TAKEN)
+            return true;
+    }
+    return false;
+}
+
+bool apart_take(struct bfc_pool *pool, const struct request *request) {
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].size && pool->regions[r].planned &&
+            take_in(pool, &pool->regions[r], request))
+            return true;
+    return false;
+}
+
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     pool_enter(pool);
     block_index b = find_holding(pool, address);
@@ -56,8 +85,11 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     pthread_mutex_lock(&pool->growth_turn);
     pool_enter(pool);
     enum bfc_status status = regions_add_exactly(pool, bytes, start);
-    if (status == BFC_OK)
-        set_apart(pool, region_of(pool, find_holding(pool, *start)), true);
+    if (status == BFC_OK) {
+        struct region *region = region_of(pool, find_holding(pool, *start));
+        region->planned = true;
+        set_apart(pool, region, true);
+    }
     pool_leave(pool);
     pthread_mutex_unlock(&pool->growth_turn);
     return status;

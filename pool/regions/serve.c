@@ -8,7 +8,8 @@
  * 5 grow;
  * 6 the device having refused: take from the regions that were set apart, which ends that;
  * 7 the policy's last resorts (last_resorts.c);
- * 8 for any policy, the same size without its rounding.
+ * 8 for any policy, the same size without its rounding;
+ * 9 take from what was ever set apart, whatever the policy says.
  *
  * The lock is dropped around every call of the upstream.
  */
@@ -80,6 +81,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         taken = take_any(pool, request);
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = climb_all(pool, request, released, &status);
+    taken = taken || apart_take(pool, request);
     stats->misses += taken;
     stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);
     return taken ? BFC_OK : status;

@@ -180,6 +180,20 @@ Test(place, apart_it_is_no_cause_of_out_of_memory) {
     placed(7 * MIB, MIB);
 }
 
+/* A region of pytorch's large blocks, or one that it may not split, is one all the same. */
+Test(place, apart_no_policy_is_a_cause_of_out_of_memory) {
+    struct bfc_block_info block;
+    config.policy = BFC_POLICY_PYTORCH;
+    config.limit = 8 * MIB;
+    config.max_split = 2 * MIB;
+    open_pool();
+    placed(MIB, 512);
+    for (uint64_t bytes = 512; bytes <= 2 * MIB; bytes *= 2)
+        cr_assert_eq(bfc_pool_allocate(pool, bytes - 500, 0, &block), BFC_OK, "%llu bytes",
+                     (unsigned long long)bytes);
+    cr_assert_eq(bfc_pool_allocate(pool, 6 * MIB, 0, &block), BFC_OUT_OF_MEMORY);
+}
+
 Test(place, apart_it_is_within_the_limit_and_goes_back) {
     bfc_addr other = 0;
     config.limit = 10 * MIB;
