@@ -318,6 +318,25 @@ static bool has_pages(const struct picture *p) {
     return p->pages.addresses > 0;
 }
 
+/* Of what the device or the limit leaves. */
+static uint64_t room_to_grow(const struct picture *p) {
+    return bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
+                   bfc_subtract_saturating(limit_of(p), p->own_reserved));
+}
+
+/* What a plan placed lies where the plan had it, which may be in the middle of what is cached. */
+static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
+    if (!bfc_load_relaxed(&p->want->arena->follower) ||
+        !bfc_load_relaxed(&p->want->arena->stats.section->plan.memory) || !p->cached ||
+        bfc_add_saturating(p->cached, room_to_grow(p)) < p->want->bytes)
+        return false;
+    bfc_message_add(message,
+                    "a run without BFC_PLAN, or a plan of a run like this one: in one piece the "
+                    "%s cached and the %s that could be taken would have sufficed\n",
+                    BFC_BYTES(p->cached), BFC_BYTES(room_to_grow(p)));
+    return true;
+}
+
 #define GROWTH_ADVISED (1ULL << 30) /* of BFC_GROWTH_SIZE */
 
 /* Whether regions are already as large as advised, or their size obeys no setting. */
@@ -328,8 +347,7 @@ static bool growth_is_settled(const struct bfc_options *options) {
 
 /* Gaps and what could still be taken, were they one piece: as pages are. */
 static bool try_growth(struct bfc_message *message, const struct picture *p) {
-    uint64_t room = bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
-                            bfc_subtract_saturating(limit_of(p), p->own_reserved));
+    uint64_t room = room_to_grow(p);
     const struct bfc_process *process = bfc_process_if_made();
     if (has_pages(p) || !process || growth_is_settled(&process->options) || !p->cached ||
         bfc_add_saturating(p->cached, room) < p->want->bytes)
@@ -401,7 +419,7 @@ static const struct advice {
     bool (*try)(struct bfc_message *message, const struct picture *p);
     bool beyond;
 } advice[] = {
-    {try_limit, false}, {try_reserve, false}, {try_growth, false},
+    {try_limit, false}, {try_reserve, false}, {try_without_plan, false}, {try_growth, false},
     {try_trim, false},  {try_wait, false},    {try_spill, true},
 };
 

@@ -53,8 +53,7 @@ static bool take_in(struct bfc_pool *pool, const struct region *region,
                     const struct request *request) {
     for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next) {
         bfc_addr at = start_in(pool, b, request);
-        if (at < block_end(&pool->blocks[b]) &&
-            place_take_any(pool, b, at, request) == PLACE_TAKEN)
+        if (at < block_end(&pool->blocks[b]) && place_take_any(pool, b, at, request) == PLACE_TAKEN)
             return true;
     }
     return false;

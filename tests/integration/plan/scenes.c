@@ -2,13 +2,15 @@
  * Loops with something beside them, each checked for its contents:
  *
  *   [TURN=1] [STAY=1] scenes plain | threads | contexts | ends | fork | capture | devices | trimmed
+ *                                 | left
  *
  * plain: one loop. threads: two at once, of different sizes. contexts: one in each of two contexts
  * of a device. ends: the context ends in the middle, and another one goes on. fork: children come
  * and go. capture: every third round is played while a stream captures. devices: a thread with one
  * device and one with two, which plays first with TURN. trimmed: with TURN the pool is given back
- * in the middle, and a thread that is in no plan has the address. With STAY it waits for its
- * input's end. (Not arguments, since a plan is of a program with its arguments.)
+ * in the middle, and a thread that is in no plan has the address. left: with TURN more is
+ * asked for than lies on either side of what is in use. With STAY it waits for its input's end.
+ * (Not arguments, since a plan is of a program with its arguments.)
  */
 #define BFCPRELOAD_WEAK
 
@@ -201,6 +203,16 @@ static void play_trimmed(CUcontext context) {
     play_large(context);
 }
 
+static void play_left(CUcontext context) {
+    CUdeviceptr kept, most;
+    play_large(context);
+    CHECK(cuMemAlloc(&kept, (size_t)301 << 16));
+    if (!getenv("TURN"))
+        CHECK(cuMemFree(kept));
+    else if (cuMemAlloc(&most, (size_t)220 << 20) == CUDA_ERROR_OUT_OF_MEMORY)
+        puts("out of memory");
+}
+
 int main(int arguments, char **argument) {
     const char *scene = arguments == 2 ? argument[1] : "";
     struct loop loop = {.unit = 70000, .seed = 1};
@@ -221,6 +233,8 @@ int main(int arguments, char **argument) {
         play_devices(loop.context);
     else if (strcmp(scene, "trimmed") == 0)
         play_trimmed(loop.context);
+    else if (strcmp(scene, "left") == 0)
+        play_left(loop.context);
     else
         return 2;
     puts("done");

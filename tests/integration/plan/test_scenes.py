@@ -57,5 +57,15 @@ class Scenes(Planned):
         told = self.told_at_end('trimmed')
         self.assertGreater(told['followed'], 10 * told['missed'], told)
 
+    def test_out_of_memory_beside_a_planned_block_is_explained(self):
+        arguments = [os.environ['SCENES'], 'left']
+        plan = self.plan(arguments)
+        for backing in 'malloc', 'pages':
+            done = self.run_program(arguments, BFC_PLAN=plan, TURN='1', SIM_MEMORY='256M',
+                                    BFC_BACKING=backing)
+            self.assertEqual(done.stdout, 'out of memory\ndone\n')
+            self.assertIn('a run without BFC_PLAN', done.stderr)
+        self.assertEqual(self.run_well(arguments, TURN='1', SIM_MEMORY='256M'), 'done\n')
+
 
 main()
