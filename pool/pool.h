@@ -200,9 +200,10 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
 /*
  * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:
  * only bfc_pool_allocate_at hands out of it, until bfc_pool_set_apart, or an allocation that would
- * fail, opens it to all. In the end it serves one that its policy would refuse it. It is reserved and released like any region, and is one also in a pool
- * with pages. On success `*start` (never NULL) is its address. Returns BFC_OK, BFC_INVALID_SIZE,
- * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
+ * fail, opens it to all. In the end it serves one that its policy would refuse it. It is reserved
+ * and released like any region, and is one also in a pool with pages. On success `*start` (never
+ * NULL) is its address. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY (the limit or the
+ * device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 

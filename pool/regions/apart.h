@@ -7,8 +7,9 @@
 /* From now on all allocations may take from every region. False: none was set apart. */
 bool apart_end(struct bfc_pool *pool);
 
-/* Takes from regions that were ever set apart whatever the policy says of them: without a plan their
- * memory would have become regions that it lets the request have. O(their blocks), as a rule. */
+/* Takes from regions that were ever set apart whatever the policy says of them: without a plan
+ * their memory would have become regions that it lets the request have. O(their blocks), as a rule.
+ */
 bool apart_take(struct bfc_pool *pool, const struct request *request);
 
 #endif
