@@ -4,10 +4,10 @@
  *
  * A plan is a hint. It is followed by what can be seen (order, size, device, thread), and a planned
  * place is used only if all of it is free, and ready or handed out behind its fence like any pooled
- * block. What the plan does not foresee is served by the pool. Where the
- * plan's memory cannot be had the job runs without, and what nobody uses of it serves others, or
- * goes back to the device if nobody uses any, before an allocation fails. So a plan causes an out
- * of memory only where a block in its region splits what one allocation needs.
+ * block. What the plan does not foresee is served by the pool. Where the plan's memory cannot be
+ * had the job runs without, and what nobody uses of it serves others, or goes back to the device if
+ * nobody uses any, before an allocation fails. So a plan causes an out of memory only where a block
+ * in its region splits what one allocation needs.
  *
  * An arena follows at most one plan at a time.
  */
