@@ -14,6 +14,10 @@ bool bfc_segment_has_helper(const struct bfc_segment_header *header) {
     return (owner & FUTEX_TID_MASK) && !(owner & FUTEX_OWNER_DIED);
 }
 
+bool bfc_segment_may_answer(const struct bfc_segment_header *header) {
+    return bfc_load_acquire(&header->owner) == 0 || bfc_segment_has_helper(header);
+}
+
 /* Adds to or subtracts from the requested bytes, saturating, since the job reads the sum of all
  * requests as one number. */
 static void change_bytes(uint64_t *word, uint64_t (*change)(uint64_t, uint64_t), uint64_t bytes) {

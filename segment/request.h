@@ -21,6 +21,9 @@ struct bfc_request {
 /* Whether the job has a living helper thread. */
 bool bfc_segment_has_helper(const struct bfc_segment_header *header);
 
+/* Whether it has one, or has just begun and gets one, which then answers what was asked before. */
+bool bfc_segment_may_answer(const struct bfc_segment_header *header);
+
 /* Requests `bytes` of cached memory back (UINT64_MAX: all). */
 struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t bytes);
 

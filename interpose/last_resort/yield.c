@@ -42,7 +42,7 @@ static bool yields(const struct bfc_segment_header *header) {
 
 static struct bfc_segment_header *open_job(int pid) {
     struct bfc_segment_header *header = bfc_other_job_map(pid);
-    if (header && bfc_segment_has_helper(header) && yields(header))
+    if (header && bfc_segment_may_answer(header) && yields(header))
         return header;
     if (header)
         munmap(header, BFC_SEGMENT_SIZE);
@@ -88,7 +88,7 @@ static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid,
 
 /* Served, or there is nobody left who would. */
 static bool is_over(const struct asked *asked) {
-    return bfc_request_is_served(&asked->request) || !bfc_segment_has_helper(asked->request.header);
+    return bfc_request_is_served(&asked->request) || !bfc_segment_may_answer(asked->request.header);
 }
 
 static uint64_t came_from(const struct asked *asked) {
