@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -206,6 +207,7 @@ static int be_importer(void) {
 static void start(struct other *other, const char *part) {
     if (!fork_other(other))
         return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if it is stopped when the test fails */
     dup2(other->from, STDIN_FILENO);
     dup2(other->to, STDOUT_FILENO);
     execl("/proc/self/exe", "sharing_pages", part, (char *)NULL);
@@ -301,7 +303,10 @@ static int run_stopped(void) {
     share_handle handle = taken(&other);
     use_device(0);
     open_and_close(handle, LARGE, 1);
-    kill(other.pid, SIGSTOP);
+    int status = 0;
+    must_be(kill(other.pid, SIGSTOP) == 0 && waitpid(other.pid, &status, WUNTRACED) == other.pid &&
+                WIFSTOPPED(status),
+            "it has stopped");
     must_refuse(handle, "a stopped exporter's token");
     must_be(files_of(other.pid) == 1, "its table alone is left");
     kill(other.pid, SIGCONT);

@@ -163,6 +163,7 @@ class Moments(JobsTest):
         neighbour.go_on()
         neighbour.until_ready()
         neighbour.process.send_signal(signal.SIGSTOP)
+        os.waitpid(neighbour.process.pid, os.WUNTRACED)
         self.without_the_neighbour(neighbour)
         neighbour.process.send_signal(signal.SIGCONT)
         self.assertEqual(self.start("alloc", 200, BFC_WAIT="90").results(), ["0"])
