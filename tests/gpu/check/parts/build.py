@@ -38,11 +38,12 @@ def objects(session, paths, *flags):
 
 
 def build_library(session, version):
-    """As interpose/meson.build and pool/meson.build do it."""
+    """As the meson.build of interpose, pool and planner do it; the linker leaves the planner's solve.c out there."""
     thunk = f"interpose/entry/thunk_{platform.machine()}.S"
     flags = ["-fPIC", "-fvisibility=hidden", f'-DBFC_VERSION="{version}"', "-pthread"]
     made, error = objects(session, sources("interpose/*/*.c", "segment/*.c", "base/*.c", thunk), *flags)
-    pool, complaints = objects(session, sources("pool/*/*.c"), *flags, "-O3")
+    planner = [path for path in sources("planner/*/*.c") if not path.endswith("/solve.c")]
+    pool, complaints = objects(session, sources("pool/*/*.c") + planner, *flags, "-O3")
     if error + complaints:
         session.fail("build", "libbfcpreload.so", error + complaints)
         return
