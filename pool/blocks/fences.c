@@ -37,12 +37,6 @@ void fences_remove(struct bfc_pool *pool, block_index b) {
     update_oldest(pool);
 }
 
-void fences_replace(struct bfc_pool *pool, block_index b, block_index with) {
-    const struct block_detail *at = &pool->details[b];
-    pool->details[with] = *at;
-    link_around(pool, at->older, at->newer, with, with);
-}
-
 void deferred_add(struct bfc_pool *pool, block_index b) {
     struct block_detail *details = pool->details;
     details[b] =

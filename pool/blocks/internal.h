@@ -207,8 +207,6 @@ static inline void pool_leave(struct bfc_pool *pool) {
 /* fences.c: the lists of pending and deferred blocks */
 void fences_add(struct bfc_pool *pool, block_index b, bfc_fence fence);
 void fences_remove(struct bfc_pool *pool, block_index b);
-/* Replaces b by `with`, with its fence. */
-void fences_replace(struct bfc_pool *pool, block_index b, block_index with);
 void deferred_add(struct bfc_pool *pool, block_index b);
 void deferred_remove(struct bfc_pool *pool, block_index b);
 
