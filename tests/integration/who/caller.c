@@ -6,11 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef __clang__
-#define SITE __attribute__((noinline))
-#else
-#define SITE __attribute__((noinline, noclone)) /* its name stays as it is */
-#endif
+#include "tests/integration/who/site.h"
 
 void site_runtime(void);
 

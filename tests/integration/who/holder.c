@@ -15,12 +15,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "tests/integration/who/site.h"
+
 #define MIB ((size_t)1 << 20)
-#ifdef __clang__
-#define SITE __attribute__((noinline))
-#else
-#define SITE __attribute__((noinline, noclone)) /* its name stays as it is */
-#endif
 
 static CUcontext shared;
 
