@@ -26,6 +26,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/mix.h"
+
 #define BFC_PLAN_MAGIC "BFCPLAN"
 #define BFC_PLAN_VERSION 2
 #define BFC_PLAN_BYTE_ORDER 0x01020304u
@@ -115,19 +117,7 @@ static inline uint64_t bfc_plan_round(uint64_t bytes) {
     return small < BFC_PLAN_LARGE ? small : (bytes + BFC_PLAN_LARGE - 1) & ~(BFC_PLAN_LARGE - 1);
 }
 
-static inline uint64_t bfc_plan_mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static inline uint64_t bfc_plan_join(uint64_t hash, uint64_t word) {
-    return bfc_plan_mix(hash ^ word) + hash * 3;
-}
-
-/* Over the file's words of 8 bytes, with the header's field for it taken as zero. Splitmix64 (G. L.
- * Steele and others, 2014) over each. */
+/* Over the file's words of 8 bytes, with the header's field for it taken as zero. */
 static inline uint64_t bfc_plan_checksum(const void *bytes, uint64_t size) {
     const unsigned char *at = (const unsigned char *)bytes;
     uint64_t hash = size;
@@ -136,23 +126,20 @@ static inline uint64_t bfc_plan_checksum(const void *bytes, uint64_t size) {
         memcpy(&word, at + i, size - i < 8 ? size - i : 8);
         if (i == offsetof(struct bfc_plan_header, checksum))
             word = 0;
-        hash = bfc_plan_join(hash, word);
+        hash = bfc_mix_join(hash, word);
     }
     return hash;
 }
 
 /* program_hash, of what a trace's header has of its program (layout/trace.h). */
 static inline uint64_t bfc_plan_program(uint64_t executable_hash, uint64_t argument_hash) {
-    return executable_hash ? bfc_plan_join(executable_hash, argument_hash) : 0;
+    return executable_hash ? bfc_mix_join(executable_hash, argument_hash) : 0;
 }
 
 /* Identifies an allocation by what a replay knows when it is requested; the size is rounded up to
  * align. */
 static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t thread) {
-    uint64_t x = size * 0x9e3779b97f4a7c15u ^ ((uint64_t)device << 32 | thread);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return bfc_mix(size * BFC_MIX_STEP ^ ((uint64_t)device << 32 | thread));
 }
 
 #endif

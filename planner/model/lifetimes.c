@@ -1,9 +1,8 @@
 #include "planner/model/lifetimes.h"
+#include "base/mix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "planner/common/hash.h"
 
 void lifetimes_free(struct lifetimes *lifetimes) {
     file_free(&lifetimes->text);
@@ -15,16 +14,16 @@ void lifetimes_free(struct lifetimes *lifetimes) {
 }
 
 void lifetimes_seal(struct lifetimes *lifetimes) {
-    uint64_t hash = hash_mix(lifetimes->count);
+    uint64_t hash = bfc_mix_join(0, lifetimes->count);
     for (uint32_t i = 0; i < lifetimes->count; i++) {
         const struct lifetime *row = &lifetimes->rows[i];
-        hash = hash_join(hash, row->birth);
-        hash = hash_join(hash, row->death);
-        hash = hash_join(hash, row->size);
-        hash = hash_join(hash, row->pin);
-        hash = hash_join(hash, (uint64_t)row->alias << 32 | row->group);
-        hash = hash_join(hash, (uint64_t)row->space << 32 | row->stream);
-        hash = hash_join(hash, row->unplanned);
+        hash = bfc_mix_join(hash, row->birth);
+        hash = bfc_mix_join(hash, row->death);
+        hash = bfc_mix_join(hash, row->size);
+        hash = bfc_mix_join(hash, row->pin);
+        hash = bfc_mix_join(hash, (uint64_t)row->alias << 32 | row->group);
+        hash = bfc_mix_join(hash, (uint64_t)row->space << 32 | row->stream);
+        hash = bfc_mix_join(hash, row->unplanned);
     }
     lifetimes->hash = hash;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/common/hash.h"
+#include "planner/common/random.h"
 
 /*
  * A far smaller weight decides only between boxes that are equal by the others: a lexicographic

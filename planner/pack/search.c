@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "planner/common/hash.h"
+#include "base/mix.h"
 
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* at the stop flag */
@@ -182,7 +182,7 @@ static bool add_group(struct search *s, struct group group) {
 }
 
 static uint64_t hash_entry(struct entry entry) {
-    return hash_mix(entry.floor * 0x9e3779b97f4a7c15u ^ (uint64_t)entry.box << 40);
+    return bfc_mix_join(0, entry.floor * BFC_MIX_STEP ^ (uint64_t)entry.box << 40);
 }
 
 static bool overlap(const struct box *a, const struct box *b) {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "planner/common/hash.h"
+#include "base/mix.h"
+#include "planner/common/random.h"
 
 #define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
 #define STEP_OFTEN 3          /* one in so many of these is content with a step towards the goal */
@@ -274,7 +275,7 @@ void worker_improve(struct worker *worker, struct arena_state *arena, struct par
     pthread_mutex_lock(worker->lock);
     const uint32_t turn = part->turns++;
     pthread_mutex_unlock(worker->lock);
-    uint64_t random = hash_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
+    uint64_t random = bfc_mix_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
     const bool wide =
         worker->strategy == STRATEGY_WIDE || (worker->strategy == STRATEGY_BOTH && turn % 2 == 0);
     if (wants_restart(part->part->count, turn))
@@ -310,7 +311,7 @@ void worker_fill(struct worker *worker, struct arena_state *arena) {
     const uint32_t turn = arena->fills++;
     const uint64_t limit = arena->filled_peak == UINT64_MAX ? UINT64_MAX : arena->filled_peak - 1;
     pthread_mutex_unlock(worker->lock);
-    uint64_t random = hash_join(worker->seed, ~(uint64_t)turn);
+    uint64_t random = bfc_mix_join(worker->seed, ~(uint64_t)turn);
     if (turn < 2 * FIXED_ORDERS)
         ranks_weigh(worker->worth, arena->whole, n, fixed_orders[turn / 2]);
     else

@@ -1,8 +1,7 @@
 #include "planner/period/period.h"
+#include "base/mix.h"
 
 #include <stdlib.h>
-
-#include "planner/common/hash.h"
 
 #define LEAST_REPETITIONS 3
 #define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
@@ -13,9 +12,9 @@ static uint64_t token_of(const struct events *events, const struct event *event,
                          uint32_t allocations_before, bool with_size) {
     const struct allocation *a = &events->allocations[event->allocation];
     if (event->is_free)
-        return hash_mix((uint64_t)(allocations_before - event->allocation) << 1 | 1);
+        return bfc_mix_join(0, (uint64_t)(allocations_before - event->allocation) << 1 | 1);
     const uint64_t place = (uint64_t)a->device << 32 | a->thread;
-    return hash_join(hash_mix(place), with_size ? a->bytes : 0);
+    return bfc_mix_join(bfc_mix_join(0, place), with_size ? a->bytes : 0);
 }
 
 /* Reversed: token 0 is that of the last event. */

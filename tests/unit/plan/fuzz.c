@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/common/hash.h"
+#include "planner/common/random.h"
 #include "planner/model/validate.h"
 #include "planner/pack/solve.h"
 #include "planner/period/fold.h"

@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/common/hash.h"
+#include "base/mix.h"
+#include "planner/common/random.h"
 #include "tools/plan/trace/trace.h"
 
 static uint64_t state;
@@ -298,7 +299,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     const uint64_t count = number(argv[2], 100000000);
-    state = hash_mix(number(argv[3], UINT64_MAX));
+    state = bfc_mix_join(0, number(argv[3], UINT64_MAX));
     if (strcmp(argv[1], "train") == 0)
         make_train(count);
     else if (strcmp(argv[1], "cut") == 0)

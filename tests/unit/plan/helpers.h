@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/common/hash.h"
 #include "planner/common/number.h"
+#include "planner/common/random.h"
 #include "tools/plan/io/csv.h"
 
 /* Parses CSV text; false with the error set. */

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "planner/common/hash.h"
+#include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 #include "tools/plan/graph/schedule.h"
 

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "planner/common/hash.h"
 #include "planner/common/number.h"
+#include "planner/common/random.h"
 #include "tools/plan/graph/flow.h"
 
 #define MOST_SEARCHED 10000 /* nodes: larger graphs get the constructed orders only */

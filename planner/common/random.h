@@ -1,0 +1,21 @@
+/* Made-up numbers. */
+#ifndef BFC_PLAN_RANDOM_H
+#define BFC_PLAN_RANDOM_H
+
+#include <stdint.h>
+
+#include "base/mix.h"
+
+/* A small generator of random numbers (splitmix64): the state is one word. */
+static inline uint64_t random_next(uint64_t *state) {
+    const uint64_t value = bfc_mix(*state + BFC_MIX_STEP);
+    *state += BFC_MIX_STEP;
+    return value;
+}
+
+/* Uniform in [0, 1). */
+static inline double random_unit(uint64_t *state) {
+    return (double)(random_next(state) >> 11) * 0x1p-53;
+}
+
+#endif
