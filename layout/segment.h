@@ -32,11 +32,16 @@
 
 /* "BFCSEG" and a byte order tag: a segment of the other byte order does not match. */
 #define BFC_SEGMENT_MAGIC UINT64_C(0x0102474553434642)
-#define BFC_SEGMENT_VERSION 9u
+#define BFC_SEGMENT_VERSION 10u
 
 /* shm_open's name: user id, pid namespace (inode number), pid in that namespace. */
 #define BFC_SEGMENT_NAME_FORMAT "/bfcpreload.%u.%lu.%d"
 #define BFC_SEGMENT_NAME_PREFIX "bfcpreload."
+
+/* Files that a job writes beside its segment when a reader asks: what it is; then as above. */
+#define BFC_ANSWER_NAME_FORMAT "bfcpreload-%s.%u.%lu.%d"
+#define BFC_WHO_ANSWER "who"   /* layout/who.h */
+#define BFC_PLAN_ANSWER "plan" /* plan files (layout/plan.h), one after the other */
 
 #define BFC_SEGMENT_POOLS 32u
 
@@ -256,6 +261,8 @@ struct bfc_segment_plan {
     uint64_t expected;    /* bytes of the planned one, rounded */
     uint64_t came;        /* bytes of the one that came, rounded; 0: there was none */
     uint64_t diverged_ns; /* CLOCK_REALTIME */
+    uint64_t before;      /* bytes that the pool alone had reserved when it first asked for memory
+                             for a plan that was made in the job; 0: it never did */
 };
 
 struct bfc_segment_pool {
@@ -436,10 +443,13 @@ struct bfc_segment_header {
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
     struct bfc_waiter waiters[BFC_WAITERS];
     /* A reader adds 1, and then asks as for the map, to have layout/who.h's file written; the job
-     * sets who_written to that number when it is, or there is none to write. */
+     * sets who_written to that number when it is, or there is none to write. The same for the plans
+     * that the job's contexts follow, or followed last. */
     uint32_t who_asked;
     uint32_t who_written;
-    uint64_t reserved_for_growth[23]; /* zero */
+    uint32_t plan_asked;
+    uint32_t plan_written;
+    uint64_t reserved_for_growth[22]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u
@@ -463,7 +473,7 @@ static inline struct bfc_segment_pool *bfc_segment_sections(struct bfc_segment_h
 }
 
 _Static_assert(sizeof(struct bfc_segment_pool) ==
-                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 136 +
+                   40 + 16 + 64 + 32 + sizeof(struct bfc_pool_stats) + 64 + 16 + 32 + 144 +
                        8 * (3 * BFC_RUNGS + BFC_LANES * (1 + BFC_SIZE_BINS) + 3 * BFC_LATENCY_BINS),
                "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_map_row) == 32 + BFC_MAP_CELLS, "no padding");

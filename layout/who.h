@@ -1,7 +1,7 @@
 /*
  * Who holds the memory: what a job writes when a reader asks (who_asked in its segment's header).
  *
- * A file in the folder of the segments, named by BFC_WHO_NAME_FORMAT, mode 0600, written once and
+ * A file in the folder of the segments (BFC_ANSWER_NAME_FORMAT), mode 0600, written once and
  * whole before the request counts as answered; the reader removes it. docs/who.md has it in words.
  *
  *   struct bfc_who_header
@@ -24,9 +24,6 @@
 /* "BFCWHO" and a byte order tag. */
 #define BFC_WHO_MAGIC UINT64_C(0x01024f4857434642)
 #define BFC_WHO_VERSION 2u
-
-/* User id, pid namespace (inode number), pid in that namespace. */
-#define BFC_WHO_NAME_FORMAT "bfcpreload-who.%u.%lu.%d"
 
 struct bfc_who_header {
     uint64_t magic;

@@ -11,7 +11,6 @@
 
 #include "base/open.h"
 #include "base/shared_folder.h"
-#include "layout/who.h"
 
 struct bfc_segment_name bfc_segment_name_of(uint32_t uid, uint64_t pid_namespace, int32_t pid) {
     struct bfc_segment_name name = {.uid = uid, .pid_namespace = pid_namespace, .pid = pid};
@@ -79,9 +78,12 @@ static bool remove_own(int directory, const char *file) {
 }
 
 bool bfc_segment_remove(int directory, const struct bfc_segment_name *name) {
-    char answer[BFC_SEGMENT_NAME_MAX + 16];
-    snprintf(answer, sizeof answer, BFC_WHO_NAME_FORMAT, name->uid,
-             (unsigned long)name->pid_namespace, name->pid);
-    remove_own(directory, answer);
+    static const char *const answers[] = {BFC_WHO_ANSWER, BFC_PLAN_ANSWER};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        char answer[BFC_SEGMENT_NAME_MAX + 16];
+        snprintf(answer, sizeof answer, BFC_ANSWER_NAME_FORMAT, answers[i], name->uid,
+                 (unsigned long)name->pid_namespace, name->pid);
+        remove_own(directory, answer);
+    }
     return remove_own(directory, name->text);
 }

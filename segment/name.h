@@ -43,8 +43,8 @@ bool bfc_pid_is_free(int32_t pid);
 /* Whether a signal or a debugger has stopped the process. */
 bool bfc_pid_is_stopped(int32_t pid);
 
-/* Removes the segment if it is a plain file of this user's, and what its process had written for a
- * reader (layout/who.h). Returns whether the segment was removed. */
+/* Removes the segment if it is a plain file of this user's, and what its process had written for
+ * readers (BFC_ANSWER_NAME_FORMAT). Returns whether the segment was removed. */
 bool bfc_segment_remove(int directory, const struct bfc_segment_name *name);
 
 #endif

@@ -53,11 +53,19 @@ struct bfc_request bfc_request_refresh(struct bfc_segment_header *header) {
     return request;
 }
 
-struct bfc_request bfc_request_who(struct bfc_segment_header *header) {
+static struct bfc_request request_answer(struct bfc_segment_header *header, uint32_t *asked) {
     struct bfc_request request = begin_request(header, 0);
-    bfc_fetch_add_relaxed(&header->who_asked, 1);
+    bfc_fetch_add_relaxed(asked, 1);
     send_request(&request);
     return request;
+}
+
+struct bfc_request bfc_request_who(struct bfc_segment_header *header) {
+    return request_answer(header, &header->who_asked);
+}
+
+struct bfc_request bfc_request_plan(struct bfc_segment_header *header) {
+    return request_answer(header, &header->plan_asked);
 }
 
 bool bfc_request_is_served(const struct bfc_request *request) {

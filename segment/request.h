@@ -30,8 +30,9 @@ struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t 
 /* Requests that the job refreshes its map and its largest free blocks. */
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
 
-/* Requests the file of layout/who.h. */
+/* Requests the file of layout/who.h, or the job's plans. */
 struct bfc_request bfc_request_who(struct bfc_segment_header *header);
+struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
 bool bfc_request_is_served(const struct bfc_request *request);
 

@@ -36,6 +36,7 @@ struct pupil {
     struct bfc_arena *arena;
     struct bfc_pool_note *notes; /* mapped, BFC_LEARN_NOTES */
     enum pupil_state state;
+    bool whole;                /* the notes have all calls since the context began */
     uint64_t next_look;        /* notes */
     uint64_t next_look_ns;     /* not before that */
     uint64_t since_ns;         /* in this state */
@@ -63,6 +64,7 @@ static void listen(struct pupil *pupil) {
 
 static void stop_listening(struct pupil *pupil, enum pupil_state state) {
     bfc_pool_take_notes(pupil->arena->pool, NULL, 0);
+    pupil->whole = false;
     pupil->state = state;
     pupil->since_ns = bfc_now_ns();
 }
@@ -125,7 +127,8 @@ static struct bfc_position find_position(struct pupil *pupil, const struct event
                                        .least_bytes = stats.peak_in_use / LEAST_SHARE,
                                        .interrupted = &pupil->arena->ended};
     struct bfc_position position = bfc_lessons_recognise(&pupil->lessons, events);
-    return position.lesson ? position : bfc_lessons_learn(&pupil->lessons, events, &limits);
+    return position.lesson ? position
+                           : bfc_lessons_learn(&pupil->lessons, events, pupil->whole, &limits);
 }
 
 static void look(struct pupil *pupil, uint64_t count) {
@@ -276,7 +279,8 @@ static struct pupil *make_pupil(struct bfc_arena *arena) {
         free(pupil);
         return NULL;
     }
-    *pupil = (struct pupil){.arena = arena, .notes = notes, .pause_ns = SHORTEST_PAUSE_NS};
+    *pupil = (struct pupil){
+        .arena = arena, .notes = notes, .whole = true, .pause_ns = SHORTEST_PAUSE_NS};
     bfc_arena_keep(arena);
     listen(pupil);
     return pupil;

@@ -83,6 +83,19 @@ static struct bfc_lesson *plan_loop(const struct events *events, const struct pe
     return NULL;
 }
 
+/* Only for the next run: without host memory that has to do without it. */
+static void keep_lead(struct bfc_lesson *lesson, const struct events *events,
+                      const struct period *period) {
+    struct plan_lead_event *list = calloc((size_t)period->prefix + 1, sizeof *list);
+    if (!list)
+        return;
+    for (uint32_t i = 0; i < period->prefix; i++)
+        list[i] = (struct plan_lead_event){.bytes = events->allocations[i].bytes,
+                                           .thread = events->allocations[i].thread};
+    lesson->lead = (struct plan_lead){list, period->prefix};
+    lesson->plan.lead = &lesson->lead;
+}
+
 static void log_learned(const struct bfc_lesson *lesson, const struct period *period) {
     bfc_log(BFC_LOG_INFO,
             "BFC_PLAN=auto: planned a loop of %u allocations%s: %s, where %s are alive at a time",
@@ -91,13 +104,15 @@ static void log_learned(const struct bfc_lesson *lesson, const struct period *pe
 }
 
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                      const struct loop_limits *limits) {
+                                      bool whole, const struct loop_limits *limits) {
     struct plan_error error;
     struct period period;
     struct bfc_lesson *lesson = NULL;
     if (lessons->count == BFC_MOST_LESSONS || !period_find_current(&period, events, &error) ||
         period.length == 0 || !(lesson = plan_loop(events, &period, limits)))
         return (struct bfc_position){.lesson = NULL};
+    if (whole)
+        keep_lead(lesson, events, &period);
     lessons->list[lessons->count++] = lesson;
     log_learned(lesson, &period);
     return (struct bfc_position){lesson,
@@ -107,6 +122,7 @@ struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct 
 void bfc_lessons_forget(struct bfc_lessons *lessons) {
     for (unsigned i = 0; i < lessons->count; i++) {
         file_free(&lessons->list[i]->bytes);
+        free(lessons->list[i]->lead.list);
         free(lessons->list[i]);
     }
     lessons->count = 0;

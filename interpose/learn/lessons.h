@@ -16,6 +16,7 @@
 struct bfc_lesson {
     struct bfc_plan plan;
     struct file_text bytes; /* the plan's */
+    struct plan_lead lead;  /* what came before it */
     uint64_t bound, peak;   /* bytes */
 };
 
@@ -38,11 +39,12 @@ struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
                                           const struct events *events);
 
 /*
- * Looks for a loop in the stream, plans it, and adds it. Where the stream stood in it; no lesson:
- * there is none, or it could not be planned, which is logged. Takes as long as the limits say.
+ * Looks for a loop in the stream, plans it, and adds it. `whole`: the stream has all calls since
+ * the context began. Where the stream stood in it; no lesson: there is none, or it could not be
+ * planned, which is logged. Takes as long as the limits say.
  */
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                      const struct loop_limits *limits);
+                                      bool whole, const struct loop_limits *limits);
 
 /* Frees them all: nobody follows their plans any more. */
 void bfc_lessons_forget(struct bfc_lessons *lessons);

@@ -272,12 +272,22 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 
+/* What the pool needed alone, for what a plan of the job's own saves to be told. */
+static void note_before(struct bfc_arena *arena, const struct bfc_follower *follower) {
+    struct bfc_pool_stats stats;
+    if (!follower->plan->automatic || bfc_load_relaxed(&told(arena)->before))
+        return;
+    bfc_pool_read_stats(arena->pool, &stats);
+    bfc_store_relaxed(&told(arena)->before, stats.reserved);
+}
+
 static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
                                     uint32_t round) {
     bfc_addr start = 0;
     if (bfc_exchange_acquire(&follower->asks, 1))
         return;
     if (!bfc_load_acquire(&follower->memory)) {
+        note_before(arena, follower);
         enum bfc_status status = add_memory(arena, follower, &start);
         log_memory(arena, follower->bytes, status);
         if (status == BFC_OK) {
@@ -350,6 +360,21 @@ void bfc_plan_leave(struct bfc_arena *arena) {
     bfc_store_relaxed(&arena->plain_most, arena->plain_without_plan);
     if (bfc_load_relaxed(&arena->fatal))
         bfc_store_relaxed(&arena->plain_most, 0);
+}
+
+static bool is_better(const struct bfc_follower *follower, const struct bfc_follower *other) {
+    if (!other || !follower->plan->lead != !other->plan->lead)
+        return !other || follower->plan->lead;
+    return bfc_load_relaxed(&follower->id) > bfc_load_relaxed(&other->id);
+}
+
+const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena) {
+    const struct bfc_follower *best = NULL;
+    for (const struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+         follower = follower->next)
+        if (is_better(follower, best))
+            best = follower;
+    return best ? best->plan : NULL;
 }
 
 /* Whether a living context of the device follows one already. */

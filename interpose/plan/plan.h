@@ -16,6 +16,7 @@
 
 #include "interpose/arena/state.h"
 #include "layout/plan.h"
+#include "planner/image/lead.h"
 
 /* A plan in memory: the bytes of a plan file, and where its tables are in them. */
 struct bfc_plan {
@@ -23,7 +24,8 @@ struct bfc_plan {
     const struct bfc_plan_arena *arenas;
     const struct bfc_plan_event *events;
     const struct bfc_plan_anchor *anchors;
-    bool automatic; /* made in this job (BFC_PLAN=auto), not of a file */
+    bool automatic;               /* made in this job (BFC_PLAN=auto), not of a file */
+    const struct plan_lead *lead; /* then, what came before its loop; NULL: not known */
 };
 
 enum { BFC_PLAN_WHY = 160 };
@@ -51,6 +53,14 @@ void bfc_plan_leave(struct bfc_arena *arena);
 
 /* A new arena: BFC_PLAN=FILE begins here, in the first arena of each device. */
 void bfc_plan_begin(struct bfc_arena *arena);
+
+/* What the arena follows or last followed; but rather a plan of the job's own of which it is known
+ * how the job came there. NULL: nothing so far. It lives as long as the arena. Thread-safe. */
+const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena);
+
+/* Answers a reader who wants the plans of this process (BFC_PLAN_ANSWER): one for each context
+ * that has one, for the next run. Nothing is written where there is none. The helper thread's. */
+void bfc_plan_take_out(void);
 
 /* Whether BFC_PLAN=auto. */
 bool bfc_plan_is_automatic(void);

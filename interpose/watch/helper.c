@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "interpose/host/background.h"
 #include "interpose/last_resort/hand_over.h"
+#include "interpose/plan/plan.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/segment.h"
@@ -113,6 +114,14 @@ static void serve_who(struct bfc_segment_header *published) {
     bfc_store_release(&published->who_written, asked);
 }
 
+static void serve_plan(struct bfc_segment_header *published) {
+    uint32_t asked = bfc_load_acquire(&published->plan_asked);
+    if (asked == published->plan_written)
+        return;
+    bfc_plan_take_out();
+    bfc_store_release(&published->plan_written, asked);
+}
+
 /* ---- those who wait for what is freed ---- */
 
 bool bfc_frees_are_awaited; /* atomic; the helper alone writes it */
@@ -153,6 +162,7 @@ static void serve_requests(struct bfc_segment_header *published) {
     serve_trim(published);
     serve_refresh(published);
     serve_who(published);
+    serve_plan(published);
     bfc_store_release(&published->request_served, seen);
 }
 

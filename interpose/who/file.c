@@ -1,23 +1,14 @@
 /* The file that answers who_asked. */
 #include "interpose/who/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/atomic.h"
 #include "base/clock.h"
-#include "base/open.h"
-#include "base/shared_folder.h"
-#include "interpose/config/process.h"
-#include "interpose/host/quiet.h"
+#include "interpose/stats/answer.h"
 
-static char path[96]; /* of the last one; "": none */
 static char executable[PATH_MAX];
-static bool ended; /* atomic: the process exits */
 
 static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *header) {
     header->magic = BFC_WHO_MAGIC;
@@ -35,52 +26,17 @@ static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *he
     header->written_ns = bfc_wall_clock_ns();
 }
 
-static bool write_all(int file, const void *bytes, size_t size) {
-    for (const char *at = bytes; size;) {
-        ssize_t written = write(file, at, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
-static bool write_tables(int file, const struct bfc_sites *sites,
-                         const struct bfc_who_header *header) {
-    return write_all(file, header, sizeof *header) &&
-           write_all(file, sites->sites, sites->site_count * sizeof *sites->sites) &&
-           write_all(file, sites->frames, sites->frame_count * sizeof *sites->frames) &&
-           write_all(file, sites->objects, sites->object_count * sizeof *sites->objects) &&
-           write_all(file, sites->texts, sites->text_bytes) &&
-           write_all(file, executable, strlen(executable) + 1);
-}
-
 void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header) {
-    struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet);
-    snprintf(path, sizeof path, BFC_SHARED_FOLDER "/" BFC_WHO_NAME_FORMAT, getuid(),
-             (unsigned long)bfc_pid_namespace(), getpid());
-    unlink(path);
     ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
     executable[length > 0 ? length : 0] = '\0';
     fill_header(sites, header);
-    int file = bfc_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    int failed = file < 0 || !write_tables(file, sites, header) ? errno : 0;
-    if (file >= 0)
-        close(file);
-    if (file >= 0 && (failed || bfc_load_seq_cst(&ended)))
-        unlink(path);
-    bfc_quiet_end(&quiet);
-    if (failed)
-        bfc_log(BFC_LOG_WARN, "who: %s: %s", path, strerror(failed));
-}
-
-/* What no reader has taken away. A forked child has no right to it. */
-__attribute__((destructor)) static void remove_file(void) {
-    bfc_store_seq_cst(&ended, true);
-    if (path[0] && bfc_process_if_made())
-        unlink(path);
+    const struct bfc_answer_part parts[] = {
+        {header, sizeof *header},
+        {sites->sites, sites->site_count * sizeof *sites->sites},
+        {sites->frames, sites->frame_count * sizeof *sites->frames},
+        {sites->objects, sites->object_count * sizeof *sites->objects},
+        {sites->texts, sites->text_bytes},
+        {executable, strlen(executable) + 1},
+    };
+    bfc_answer_write(BFC_ANSWER_WHO, parts, sizeof parts / sizeof parts[0]);
 }

@@ -16,7 +16,7 @@ struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     const char *directory;     /* as given */
     const char *target;        /* PID or SEGMENT, or NULL */
-    const char *output;        /* -o: record, report, who */
+    const char *output;        /* -o: record, report, who, plan */
     const char *listen;        /* serve: ADDRESS:PORT */
     const char *slurm_job;     /* JOB or JOB.STEP of Slurm's; NULL: whichever */
     uint64_t bytes;            /* trim: how much */
@@ -27,6 +27,7 @@ struct request {
     bool by_tag;               /* who */
     bool collapsed;            /* who */
     size_t sites;              /* who: at most so many; 0: all */
+    long device;               /* plan: as the job numbers it; -1: the only one */
 };
 
 /*
@@ -62,6 +63,7 @@ int run_trim(const struct request *request, int directory);
 int run_record(const struct request *request, int directory);
 int run_report(const struct request *request, int directory);
 int run_who(const struct request *request, int directory);
+int run_plan(const struct request *request, int directory);
 int run_top(const struct request *request, int directory);
 int run_serve(const struct request *request, int directory);
 

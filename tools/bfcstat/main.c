@@ -1,6 +1,6 @@
 /*
  * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks one for memory
- * back; tells who holds its memory; records one; makes a report of a recording.
+ * back; tells who holds its memory; takes its plan out; records one; makes a report of a recording.
  *
  * It reads the segments that the jobs publish and touches nothing else but their request words;
  * segments that dead processes of this user left behind are removed on the way. Exit status: 0
@@ -28,6 +28,7 @@ static const char usage[] =
     "       bfcstat who [--diff=SECONDS|FILE] [--by=library|tag] [--json | --collapsed | "
     "--sites=COUNT]\n"
     "                   [-o FILE] PID|FILE\n"
+    "       bfcstat plan -o FILE [--device=NUMBER] PID\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
     "       bfcstat report FILE|PID -o PAGE.html\n"
     "       bfcstat serve [--listen=ADDRESS:PORT]\n"
@@ -37,7 +38,9 @@ static const char usage[] =
     "they use; with one, that job's devices, memory, counters, coverage and configuration.\n"
     "top shows all jobs live; trim has a job give cached memory back; who tells by library and by "
     "call\n"
-    "stack who holds its memory (docs/who.md); record writes samples of a job\n"
+    "stack who holds its memory (docs/who.md); plan takes out the plan that a job follows\n"
+    "(BFC_PLAN=auto), for the next run to begin with (docs/planner.md); record writes samples of a "
+    "job\n"
     "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
     "is\n"
     "now, with its last 4,096 events, with -o - to standard output;\n"
@@ -53,6 +56,7 @@ static const char usage[] =
     "  --by=library|tag    what the first table of who sums up by (default: library)\n"
     "  --collapsed         a line a stack, for flame graphs\n"
     "  --sites=COUNT       stacks to show (default: 20; 0: all)\n"
+    "  --device=NUMBER     whose plan, where a job has several\n"
     "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
     "  --duration=SECONDS  length of a recording (default: as long as the job runs)\n"
     "  --events            record: every allocation and free as well, not only those before an out "
@@ -170,6 +174,12 @@ static bool parse_count(const char *text, size_t *count) {
     return text[0] >= '0' && text[0] <= '9' && *end == '\0';
 }
 
+static bool parse_device(const char *text, long *device) {
+    char *end;
+    *device = strtol(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *device <= INT32_MAX;
+}
+
 static int take_option(int option, struct request *request) {
     switch (option) {
     case 'j':
@@ -205,6 +215,10 @@ static int take_option(int option, struct request *request) {
     case 'S':
         request->slurm_job = optarg;
         return SHOWN;
+    case 'D':
+        return parse_device(optarg, &request->device)
+                   ? SHOWN
+                   : complain("--device takes a device's number, from 0");
     case 'c':
         request->collapsed = true;
         return SHOWN;
@@ -249,6 +263,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"sites", required_argument, NULL, 's'},
         {"diff", required_argument, NULL, 'w'},
         {"by", required_argument, NULL, 'y'},
+        {"device", required_argument, NULL, 'D'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -286,8 +301,9 @@ int run_serve(const struct request *request, int directory) {
 
 static const struct command commands[] = {
     {"top", run_top, false, false},     {"trim", run_trim, true, false},
-    {"who", run_who, true, false},      {"record", run_record, true, true},
-    {"report", run_report, true, true}, {"serve", run_serve, false, false},
+    {"who", run_who, true, false},      {"plan", run_plan, true, true},
+    {"record", run_record, true, true}, {"report", run_report, true, true},
+    {"serve", run_serve, false, false},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
@@ -308,7 +324,7 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     if (count - first > 1)
         return complain(*command ? "at most one PID, SEGMENT or FILE"
                                  : "the first of several words is a command: top, trim, who, "
-                                   "record, report or serve");
+                                   "plan, record, report or serve");
     request->target = first < count ? arguments[first] : NULL;
     if (*command && (*command)->needs_target && !request->target)
         return complain("this command needs a PID or a FILE");
@@ -336,7 +352,8 @@ int main(int count, char **arguments) {
     struct request request = {.directory = BFC_SHARED_FOLDER,
                               .bytes = UINT64_MAX,
                               .listen = "localhost:9420",
-                              .sites = 20};
+                              .sites = 20,
+                              .device = -1};
     const struct command *command = NULL;
     int status = parse_arguments(count, arguments, &request, &command);
     if (status != SHOWN)

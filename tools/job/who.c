@@ -6,58 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/atomic.h"
-#include "base/shared_folder.h"
-#include "segment/request.h"
-#include "tools/job/client.h"
-#include "tools/job/guard.h"
+#include "tools/job/answer.h"
 
-#define MOST_TRIES 5
-#define LARGEST_FILE ((off_t)256 << 20)
-
-/* ---- asking ---- */
-
-struct asking {
-    struct bfc_patience patience;
-    bool has_helper, served, written;
-};
-
-static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
-    struct asking *asking = context;
-    struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
-    (void)look;
-    asking->has_helper = bfc_ask_wait_for_helper(header);
-    if (!asking->has_helper)
-        return BFC_READ_OK;
-    struct bfc_request request = bfc_request_who(header);
-    uint32_t asked = bfc_load_relaxed(&header->who_asked);
-    while (!(asking->served = bfc_request_is_served(&request)))
-        if (!bfc_patience_nap(&asking->patience))
-            break;
-    /* A job whose library knows nothing of this leaves the word alone. */
-    asking->written = (int32_t)(bfc_load_acquire(&header->who_written) - asked) >= 0;
-    return BFC_READ_OK;
-}
-
-static bool ask_job(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                    char *reason, size_t size) {
-    const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
-    struct asking asking = {.patience = bfc_ask_patience(timeout_ms)};
-    if (bfc_segment_visit_guarded(&look, directory, true, ask, &asking) != BFC_READ_OK)
-        return false;
-    if (!asking.has_helper)
-        snprintf(reason, size, "process %d has ended, or has no helper thread", name->pid);
-    else if (!asking.served)
-        snprintf(reason, size, "process %d does not answer: it is stopped, or has ended",
-                 name->pid);
-    else if (!asking.written)
-        snprintf(reason, size, "process %d runs an older bfcpreload, which takes no stacks",
-                 name->pid);
-    return asking.written;
-}
+#define LARGEST_FILE ((size_t)256 << 20)
 
 /* ---- reading ---- */
 
@@ -114,67 +67,40 @@ static bool is_sound(const struct bfc_who *who) {
     return true;
 }
 
-static bool read_all(int file, char *bytes, size_t size) {
-    while (size) {
-        ssize_t length = read(file, bytes, size);
-        if (length <= 0)
-            return false;
-        bytes += length;
-        size -= (size_t)length;
-    }
-    return true;
+static bool take_file(int file, void *to) {
+    struct bfc_who *who = to;
+    *who = (struct bfc_who){0};
+    who->copy = bfc_answer_read(file, sizeof who->header, LARGEST_FILE, &who->size);
+    if (who->copy)
+        memcpy(&who->header, who->copy, sizeof who->header);
+    if (who->copy && find_parts(who, who->size) && is_sound(who))
+        return true;
+    bfc_who_free(who);
+    return false;
 }
 
-static bool take_file(int file, struct bfc_who *who) {
-    struct stat status;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > LARGEST_FILE ||
-        (size_t)status.st_size < sizeof who->header)
-        return false;
-    who->size = (size_t)status.st_size;
-    who->copy = malloc(who->size);
-    if (!who->copy || !read_all(file, who->copy, who->size))
-        return false;
-    memcpy(&who->header, who->copy, sizeof who->header);
-    return find_parts(who, who->size) && is_sound(who);
+/* ---- asking ---- */
+
+static uint32_t *asked(struct bfc_segment_header *header) {
+    return &header->who_asked;
 }
 
-/* False: `reason` is set. `again`: another reader may have taken the file, or have had it written
- * anew meanwhile. */
-static bool take_answer(int directory, const struct bfc_segment_name *name, struct bfc_who *who,
-                        bool *again, char *reason, size_t size) {
-    char path[BFC_SEGMENT_NAME_MAX + 16];
-    snprintf(path, sizeof path, BFC_WHO_NAME_FORMAT, name->uid, (unsigned long)name->pid_namespace,
-             name->pid);
-    int file = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    bool good = file >= 0 && take_file(file, who);
-    *again = file >= 0 || errno == ENOENT;
-    if (file < 0 && errno == ENOENT)
-        snprintf(
-            reason, size,
-            "process %d has taken no stacks: BFC_STACKS=off, or it has allocated too little so far",
-            name->pid);
-    else if (!good)
-        snprintf(reason, size, "%s: %s", path, file < 0 ? strerror(errno) : "damaged");
-    if (file >= 0) {
-        close(file);
-        unlinkat(directory, path, 0);
-    }
-    if (!good)
-        bfc_who_free(who);
-    return good;
+static uint32_t *written(struct bfc_segment_header *header) {
+    return &header->who_written;
 }
 
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
                  struct bfc_who *who, char *reason, size_t size) {
-    bool again = true;
+    static const struct bfc_question question = {
+        .answer = BFC_WHO_ANSWER,
+        .request = bfc_request_who,
+        .asked = asked,
+        .written = written,
+        .unknown = "which takes no stacks",
+        .none = "has taken no stacks: BFC_STACKS=off, or it has allocated too little so far",
+    };
     *who = (struct bfc_who){0};
-    for (int tries = 0; tries < MOST_TRIES && again; tries++) {
-        if (!ask_job(directory, name, timeout_ms, reason, size))
-            return false;
-        if (take_answer(directory, name, who, &again, reason, size))
-            return true;
-    }
-    return false;
+    return bfc_answer_fetch(directory, name, &question, timeout_ms, take_file, who, reason, size);
 }
 
 /* ---- kept for later ---- */
@@ -189,8 +115,6 @@ bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t si
                           : "not a moment that this version's bfcstat who -o has saved");
     if (file >= 0)
         close(file);
-    if (!good)
-        bfc_who_free(who);
     return good;
 }
 

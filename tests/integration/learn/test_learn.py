@@ -89,6 +89,72 @@ class Learning(unittest.TestCase):
         self.assertEqual(job.lines().count("planned a loop"), 2, job.lines())
         self.finish(job)
 
+    def take_plan(self, pid, *options):
+        """bfcstat plan: the file's path, and what bfcstat said of it."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "plan")
+        return path, subprocess.run([os.environ["BFCSTAT"], "plan", "-o", path, *options, str(pid)],
+                                    capture_output=True, text=True, check=False)
+
+    def test_taken_out_the_next_run_follows_it_from_its_first_repetition(self):
+        for mode in "sync", "lazy", "ordered":
+            with self.subTest(mode):
+                first = self.job(BFC_FREE=mode, SIM_STEP="1")
+                first.do("keep 3000000")
+                first.do("keep 65536")
+                first.play_until_followed(1)
+                path, told = self.take_plan(first.process.pid)
+                self.assertIn("2 allocations before the loop, 48 in it", told.stdout, told.stderr)
+                self.finish(first)
+                second = self.job(BFC_FREE=mode, SIM_STEP="1", BFC_PLAN=path)
+                second.do("keep 3000000")
+                second.do("keep 65536")
+                for played in 1, 2, 3:
+                    answer = second.do("play 1 1")
+                    self.assertEqual((answer["followed"], answer["missed"]), (48 * played, 0))
+                again, told = self.take_plan(second.process.pid)
+                with open(path, "rb") as one, open(again, "rb") as other:
+                    self.assertEqual(one.read(), other.read(), told.stderr)
+                self.finish(second)
+
+    def test_a_loop_of_a_later_context_is_taken_out_too(self):
+        job = self.job(BFC_FREE="sync")
+        job.do("play 3 1")
+        job.do("renew")
+        job.play_until_followed(1)
+        path, told = self.take_plan(job.process.pid)
+        self.assertIn("0 allocations before the loop, 48 in it", told.stdout, told.stderr)
+        self.finish(job)
+        job = self.job(BFC_PLAN=path)
+        self.assertEqual(job.do("play 1 4")["followed"], 4 * 48)
+        self.finish(job)
+
+    def test_where_there_is_no_plan_one_line_says_so(self):
+        job = self.job(BFC_PLAN="none")
+        job.do("play 1 1")
+        for target, options, why in ((job.process.pid, (), "has no plan"),
+                                     (1, (), "process 1 "), (2**31 - 1, (), "2147483647"),
+                                     ("0", (), "neither a process id"),
+                                     ("one", (), "neither a process id"),
+                                     (job.process.pid, ("--device=x",), "--device takes")):
+            path, told = self.take_plan(target, *options)
+            self.assertNotEqual(told.returncode, 0)
+            self.assertEqual(told.stderr.count("\n"), 1, told.stderr)
+            self.assertIn(why, told.stderr)
+            self.assertFalse(os.path.exists(path))
+        self.finish(job)
+
+    def test_only_of_the_devices_that_have_one(self):
+        job = self.job()
+        job.play_until_followed(1)
+        _, told = self.take_plan(job.process.pid, "--device=7")
+        self.assertIn("no plan of device 7, but of device 0", told.stderr)
+        shown = subprocess.run([os.environ["BFCSTAT"], str(job.process.pid)], capture_output=True,
+                               text=True, check=True).stdout
+        self.assertIn("before its first plan", shown)
+        self.finish(job)
+
     def test_the_limit_holds(self):
         job = self.job(BFC_LIMIT="20M")
         for _ in range(40):

@@ -100,6 +100,10 @@ static void put_plan(struct json_writer *json, const struct bfc_segment_pool *po
     json_unsigned(json, "bound", plan->bound);
     json_unsigned(json, "peak", plan->peak);
     json_unsigned(json, "memory", plan->memory);
+    if (plan->before)
+        json_unsigned(json, "reserved_before", plan->before);
+    else
+        json_null(json, "reserved_before");
     json_unsigned(json, "followed", plan->followed);
     json_unsigned(json, "unplanned", plan->unplanned);
     json_unsigned(json, "missed", plan->missed);

@@ -241,6 +241,18 @@ static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
             bfc_bytes_text(plan->expected, b, sizeof b));
 }
 
+/* What the pool alone needed for the same loop, and needs now with what is beside the plan. */
+static void show_saved(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_plan *plan = &pool->plan;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (plan->source != BFC_PLAN_OF_LOOP || !plan->memory || !plan->before)
+        return;
+    label(stream, "");
+    fprintf(stream, "%13sreserved %s before its first plan, %s now\n", "",
+            bfc_bytes_text(plan->before, a, sizeof a),
+            bfc_bytes_text(pool->stats.reserved, b, sizeof b));
+}
+
 static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
     const struct bfc_segment_plan *plan = &pool->plan;
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
@@ -259,6 +271,7 @@ static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
     if (plan->lost)
         fprintf(stream, ", lost %s times", text_count(plan->lost, c, sizeof c));
     fputc('\n', stream);
+    show_saved(pool, stream);
     show_divergence(plan, stream);
 }
 

@@ -1,0 +1,83 @@
+/* bfcstat plan: takes the plan that a job follows, for the next run. */
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "tools/bfcstat/bfcstat.h"
+#include "tools/job/plan.h"
+#include "tools/plan/common/file.h"
+#include "tools/text/text.h"
+
+/* The job makes a copy: milliseconds for hundreds of thousands of allocations. */
+#define PLAN_MS 10000
+
+static int complain(const char *reason) {
+    fprintf(stderr, "bfcstat: %s\n", reason);
+    return REFUSED;
+}
+
+static bool is_of_device(const struct plan_file *plan, long device) {
+    for (uint32_t i = 0; i < plan->header.arenas; i++)
+        if (device < 0 || plan->arenas[i].device == (uint32_t)device)
+            return true;
+    return false;
+}
+
+/* The largest of those that may be meant; of one device several contexts may each have one. */
+static const struct plan_file *find_largest(const struct bfc_plans *plans, long device) {
+    const struct plan_file *found = NULL;
+    for (size_t i = 0; i < plans->count; i++) {
+        const struct plan_file *plan = &plans->list[i];
+        if (is_of_device(plan, device) && (!found || plan->header.peak > found->header.peak))
+            found = plan;
+    }
+    return found;
+}
+
+/* Says why there is none. */
+static const struct plan_file *choose(const struct bfc_plans *plans, long device) {
+    const struct plan_file *found = find_largest(plans, device);
+    if (!found)
+        fprintf(stderr, "bfcstat: the job has no plan of device %ld, but of device %" PRIu32 "\n",
+                device, plans->list[0].arenas[0].device);
+    for (size_t i = 0; i < plans->count && found && device < 0; i++)
+        if (!is_of_device(&plans->list[i], found->arenas[0].device)) {
+            fprintf(stderr,
+                    "bfcstat: the job has plans of several devices, among them %" PRIu32
+                    " and %" PRIu32 ": --device=NUMBER says which is wanted\n",
+                    found->arenas[0].device, plans->list[i].arenas[0].device);
+            return NULL;
+        }
+    return found;
+}
+
+static int save(const struct plan_file *plan, const char *path) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    struct plan_error error;
+    struct file_writer writer;
+    if (!file_open(&writer, path, &error))
+        return complain(error.text);
+    fwrite(plan->text.bytes, 1, plan->text.size, writer.stream);
+    if (!file_close(&writer, &error))
+        return complain(error.text);
+    printf("%s: %" PRIu32 " allocations before the loop, %" PRIu32 " in it; %s where %s are alive "
+           "at a time\nthe same program follows it with BFC_PLAN=%s\n",
+           path, plan->header.prefix, plan->header.period,
+           bfc_bytes_text(plan->header.peak, a, sizeof a),
+           bfc_bytes_text(plan->header.bound, b, sizeof b), path);
+    return SHOWN;
+}
+
+int run_plan(const struct request *request, int directory) {
+    struct bfc_segment_name name;
+    struct bfc_plans plans;
+    char reason[512];
+    int status = find_target(directory, request->directory, request->target, &name);
+    if (status != SHOWN)
+        return status;
+    if (!bfc_plans_ask(directory, &name, PLAN_MS, &plans, reason, sizeof reason))
+        return complain(reason);
+    const struct plan_file *plan = choose(&plans, request->device);
+    status = plan ? save(plan, request->output) : REFUSED;
+    bfc_plans_free(&plans);
+    return status;
+}

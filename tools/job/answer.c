@@ -1,0 +1,129 @@
+#include "tools/job/answer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/shared_folder.h"
+#include "tools/job/client.h"
+#include "tools/job/guard.h"
+
+#define MOST_TRIES 5
+
+/* ---- asking ---- */
+
+struct asking {
+    const struct bfc_question *question;
+    struct bfc_patience patience;
+    bool has_helper, served, written;
+};
+
+static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
+    struct asking *asking = context;
+    struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
+    (void)look;
+    asking->has_helper = bfc_ask_wait_for_helper(header);
+    if (!asking->has_helper)
+        return BFC_READ_OK;
+    struct bfc_request request = asking->question->request(header);
+    uint32_t asked = bfc_load_relaxed(asking->question->asked(header));
+    while (!(asking->served = bfc_request_is_served(&request)))
+        if (!bfc_patience_nap(&asking->patience))
+            break;
+    /* A job whose library knows nothing of this leaves the word alone. */
+    uint32_t written = bfc_load_acquire(asking->question->written(header));
+    asking->written = (int32_t)(written - asked) >= 0;
+    return BFC_READ_OK;
+}
+
+static bool ask_job(int directory, const struct bfc_segment_name *name,
+                    const struct bfc_question *question, unsigned timeout_ms, char *reason,
+                    size_t size) {
+    const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
+    struct asking asking = {.question = question, .patience = bfc_ask_patience(timeout_ms)};
+    if (bfc_segment_visit_guarded(&look, directory, true, ask, &asking) != BFC_READ_OK)
+        return false;
+    if (!asking.has_helper)
+        snprintf(reason, size, "process %d has ended, or has no helper thread", name->pid);
+    else if (!asking.served)
+        snprintf(reason, size, "process %d does not answer: it is stopped, or has ended",
+                 name->pid);
+    else if (!asking.written)
+        snprintf(reason, size, "process %d runs an older bfcpreload, %s", name->pid,
+                 question->unknown);
+    return asking.written;
+}
+
+/* ---- taking ---- */
+
+static bool read_all(int file, char *bytes, size_t size) {
+    while (size) {
+        ssize_t length = read(file, bytes, size);
+        if (length <= 0)
+            return false;
+        bytes += length;
+        size -= (size_t)length;
+    }
+    return true;
+}
+
+void *bfc_answer_read(int file, size_t least, size_t most, size_t *size) {
+    struct stat status;
+    if (!bfc_file_status(file, &status) || !S_ISREG(status.st_mode) ||
+        (uint64_t)status.st_size > most || (size_t)status.st_size < least)
+        return NULL;
+    *size = (size_t)status.st_size;
+    char *bytes = malloc(*size + 1);
+    if (bytes && !read_all(file, bytes, *size)) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+static bool is_of_owner(int directory, const struct bfc_segment_name *name, int file) {
+    struct stat answer, segment;
+    return bfc_file_status(file, &answer) && bfc_file_status_at(directory, name->text, &segment) &&
+           answer.st_uid == segment.st_uid;
+}
+
+enum outcome { TAKEN, AGAIN, REFUSED };
+
+/* Again: another reader may have taken the file, or have had it written anew meanwhile. */
+static enum outcome take_file(int directory, const struct bfc_segment_name *name,
+                              const struct bfc_question *question, bfc_answer_take *take, void *to,
+                              char *reason, size_t size) {
+    char path[BFC_SEGMENT_NAME_MAX + 16];
+    snprintf(path, sizeof path, BFC_ANSWER_NAME_FORMAT, question->answer, name->uid,
+             (unsigned long)name->pid_namespace, name->pid);
+    int file = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0 && errno == ENOENT)
+        snprintf(reason, size, "process %d %s", name->pid, question->none);
+    else if (file < 0)
+        snprintf(reason, size, "%s: %s", path, strerror(errno));
+    if (file < 0)
+        return errno == ENOENT ? AGAIN : REFUSED;
+    bool own = is_of_owner(directory, name, file), good = own && take(file, to);
+    if (!good)
+        snprintf(reason, size, "%s: %s", path, own ? "damaged" : "it is not the job's owner's");
+    close(file);
+    unlinkat(directory, path, 0);
+    return good ? TAKEN : AGAIN;
+}
+
+bool bfc_answer_fetch(int directory, const struct bfc_segment_name *name,
+                      const struct bfc_question *question, unsigned timeout_ms,
+                      bfc_answer_take *take, void *to, char *reason, size_t size) {
+    enum outcome outcome = AGAIN;
+    for (int tries = 0; tries < MOST_TRIES && outcome == AGAIN; tries++) {
+        if (!ask_job(directory, name, question, timeout_ms, reason, size))
+            return false;
+        outcome = take_file(directory, name, question, take, to, reason, size);
+    }
+    return outcome == TAKEN;
+}
