@@ -53,8 +53,9 @@ struct bfc_request bfc_request_refresh(struct bfc_segment_header *header) {
     return request;
 }
 
-struct bfc_request bfc_request_who(struct bfc_segment_header *header) {
+struct bfc_request bfc_request_who(struct bfc_segment_header *header, bool blocks) {
     struct bfc_request request = begin_request(header, 0);
+    bfc_fetch_add_relaxed(&header->blocks_asked, blocks);
     bfc_fetch_add_relaxed(&header->who_asked, 1);
     send_request(&request);
     return request;

@@ -30,8 +30,8 @@ struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t 
 /* Requests that the job refreshes its map and its largest free blocks. */
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
 
-/* Requests the file of layout/who.h. */
-struct bfc_request bfc_request_who(struct bfc_segment_header *header);
+/* Requests the file of layout/who.h; `blocks`: with the blocks of the pools. */
+struct bfc_request bfc_request_who(struct bfc_segment_header *header, bool blocks);
 
 bool bfc_request_is_served(const struct bfc_request *request);
 

@@ -32,9 +32,10 @@ static ALWAYS_INLINE void bfc_who_allocated(const struct bfc_arena *arena, CUdev
 bool bfc_who_bring_up_to_date(struct bfc_who_header *header);
 
 /*
- * Does that, and writes the sites into the shared folder (layout/who.h). Only the
- * helper thread calls it. Nothing is written in a process that has taken no sample.
+ * Does that, and writes the sites into the shared folder (layout/who.h), with the blocks of the
+ * pools if they are asked for. Only the helper thread calls it. In a process that has taken no
+ * sample nothing is written but blocks.
  */
-void bfc_who_write(void);
+void bfc_who_write(bool blocks);
 
 #endif

@@ -29,6 +29,7 @@ static const char usage[] =
     "--sites=COUNT]\n"
     "                   [-o FILE] PID|FILE\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
+    "       bfcstat snapshot -o OUT.pickle|OUT.json [--duration=SECONDS] PID\n"
     "       bfcstat report FILE|PID -o PAGE.html\n"
     "       bfcstat serve [--listen=ADDRESS:PORT]\n"
     "\n"
@@ -41,6 +42,9 @@ static const char usage[] =
     "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
     "is\n"
     "now, with its last 4,096 events, with -o - to standard output;\n"
+    "snapshot writes a job's blocks and last calls, with call stacks, as PyTorch's memory "
+    "snapshot,\n"
+    "which its viewers read, or as counters for Perfetto;\n"
     "serve answers Prometheus's requests for /metrics over HTTP.\n"
     "\n"
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
@@ -54,7 +58,11 @@ static const char usage[] =
     "  --collapsed         a line a stack, for flame graphs\n"
     "  --sites=COUNT       stacks to show (default: 20; 0: all)\n"
     "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
-    "  --duration=SECONDS  length of a recording (default: as long as the job runs)\n"
+    "  --duration=SECONDS  length of a recording (default: as long as the job runs); snapshot: "
+    "take "
+    "in\n"
+    "                      the calls of that time, at most the last 1,000,000 (default: the last "
+    "4,096)\n"
     "  --events            record: every allocation and free as well, not only those before an out "
     "of\n"
     "                      memory (some 50 bytes each)\n"
@@ -287,7 +295,8 @@ int run_serve(const struct request *request, int directory) {
 static const struct command commands[] = {
     {"top", run_top, false, false},     {"trim", run_trim, true, false},
     {"who", run_who, true, false},      {"record", run_record, true, true},
-    {"report", run_report, true, true}, {"serve", run_serve, false, false},
+    {"report", run_report, true, true}, {"snapshot", run_snapshot, true, true},
+    {"serve", run_serve, false, false},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
@@ -308,7 +317,7 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     if (count - first > 1)
         return complain(*command ? "at most one PID, SEGMENT or FILE"
                                  : "the first of several words is a command: top, trim, who, "
-                                   "record, report or serve");
+                                   "record, snapshot, report or serve");
     request->target = first < count ? arguments[first] : NULL;
     if (*command && (*command)->needs_target && !request->target)
         return complain("this command needs a PID or a FILE");

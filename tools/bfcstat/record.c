@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/bfcstat/new_events.h"
 #include "tools/bfcstat/view/json_detail.h"
 #include "tools/report/calls.h"
 #include "tools/text/text.h"
@@ -33,11 +34,10 @@ struct recording {
     FILE *file;
     uint64_t start_ns; /* of the monotonic clock */
     double next_map, next_sizes;
-    uint64_t next_landmark;    /* the first landmark that is not written yet */
-    uint64_t seen[BFC_EVENTS]; /* by slot: the stamp of the last event that is written */
-    uint64_t lost;             /* events that were overwritten before they were seen, at most */
-    uint64_t created_ns;       /* when the job's clock began */
-    bool events;               /* write all of them */
+    uint64_t next_landmark;   /* the first landmark that is not written yet */
+    struct new_events unseen; /* what is not written yet, of all events */
+    uint64_t created_ns;      /* when the job's clock began */
+    bool events;              /* write all of them */
     unsigned long samples;
 };
 
@@ -163,35 +163,13 @@ static char call_kind(enum bfc_event_kind kind) {
     return letters[kind];
 }
 
-/* As if the round before the last one had been seen: what the ring holds now is new. A slot that no
- * event has come to yet waits for its first one. */
-static void begin_events(struct recording *recording, uint64_t next_event) {
-    for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
-        uint64_t number =
-            slot < next_event ? next_event - 1 - (next_event - 1 - slot) % BFC_EVENTS : slot;
-        recording->seen[slot] = number + 1 - BFC_EVENTS;
-    }
-}
-
-/* Rounds of the ring that went by unseen in the event's slot; notes it as seen. */
-static uint64_t note_seen(struct recording *recording, const struct bfc_event *event) {
-    uint64_t *seen = &recording->seen[(event->stamp - 1) % BFC_EVENTS];
-    uint64_t rounds = (event->stamp - *seen) / BFC_EVENTS - 1;
-    *seen = event->stamp;
-    return rounds;
-}
-
-/* All events that are in no line yet. A thread fills the slots that it has drawn when it comes to
- * it, so each slot is compared with what was last seen there. */
+/* All events that are in no line yet. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     struct report_calls calls = {.file = recording->file};
     for (size_t i = 0; i < job->event_count; i++) {
         const struct bfc_event *event = &job->events[i];
         char kind = call_kind(bfc_event_kind_of(event->what));
-        if (recording->seen[(event->stamp - 1) % BFC_EVENTS] == event->stamp)
-            continue;
-        recording->lost += note_seen(recording, event);
-        if (!kind)
+        if (!new_events_take(&recording->unseen, event) || !kind)
             continue;
         report_put_call(&calls, &(struct report_call){.kind = kind,
                                                       .at = bfc_event_us(event->what),
@@ -199,7 +177,7 @@ static void write_calls(struct recording *recording, const struct bfc_job *job) 
                                                       .address = event->address,
                                                       .bytes = event->bytes});
     }
-    report_end_calls(&calls, recording->lost);
+    report_end_calls(&calls, recording->unseen.lost);
 }
 
 static void write_map(const struct recording *recording, const struct bfc_job *job,
@@ -308,7 +286,7 @@ static struct recording *begin_recording(FILE *file, bool events, const struct b
                                    .start_ns = bfc_now_ns(),
                                    .created_ns = job->header.created_ns,
                                    .events = events};
-    begin_events(&recording, job->header.next_event);
+    new_events_begin(&recording.unseen, job->header.next_event);
     write_start(&recording, job);
     return &recording;
 }

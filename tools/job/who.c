@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/shared_folder.h"
+#include "layout/segment.h"
 #include "segment/request.h"
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
@@ -22,6 +23,7 @@
 
 struct asking {
     struct bfc_patience patience;
+    bool blocks; /* wanted */
     bool has_helper, served, written;
 };
 
@@ -32,7 +34,7 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
     asking->has_helper = bfc_ask_wait_for_helper(header);
     if (!asking->has_helper)
         return BFC_READ_OK;
-    struct bfc_request request = bfc_request_who(header);
+    struct bfc_request request = bfc_request_who(header, asking->blocks);
     uint32_t asked = bfc_load_relaxed(&header->who_asked);
     while (!(asking->served = bfc_request_is_served(&request)))
         if (!bfc_patience_nap(&asking->patience))
@@ -43,9 +45,9 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
 }
 
 static bool ask_job(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                    char *reason, size_t size) {
+                    bool blocks, char *reason, size_t size) {
     const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
-    struct asking asking = {.patience = bfc_ask_patience(timeout_ms)};
+    struct asking asking = {.patience = bfc_ask_patience(timeout_ms), .blocks = blocks};
     if (bfc_segment_visit_guarded(&look, directory, true, ask, &asking) != BFC_READ_OK)
         return false;
     if (!asking.has_helper)
@@ -61,14 +63,22 @@ static bool ask_job(int directory, const struct bfc_segment_name *name, unsigned
 
 /* ---- reading ---- */
 
+static bool counts_are_sound(const struct bfc_who_header *header, size_t size) {
+    const uint64_t counts[] = {header->sites,   header->frames, header->objects, header->texts,
+                               header->regions, header->blocks, header->living,  header->recent};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i] > size)
+            return false;
+    return true;
+}
+
 /* Where the parts lie, if their sizes come to that of the file. */
 static bool find_parts(struct bfc_who *who, size_t size) {
     const struct bfc_who_header *header = &who->header;
     if (header->magic != BFC_WHO_MAGIC || header->version != BFC_WHO_VERSION ||
         header->header_size != sizeof *header || header->site_size != sizeof *who->sites ||
         header->frame_size != sizeof *who->frames || header->object_size != sizeof *who->objects ||
-        header->sites > size || header->frames > size || header->objects > size ||
-        header->texts > size || header->executable >= header->texts)
+        !counts_are_sound(header, size) || header->executable >= header->texts)
         return false;
     const char *at = (const char *)who->copy + sizeof *header;
     who->sites = (const void *)at;
@@ -77,6 +87,14 @@ static bool find_parts(struct bfc_who *who, size_t size) {
     at += header->frames * sizeof *who->frames;
     who->objects = (const void *)at;
     at += header->objects * sizeof *who->objects;
+    who->regions = (const void *)at;
+    at += header->regions * sizeof *who->regions;
+    who->blocks = (const void *)at;
+    at += header->blocks * sizeof *who->blocks;
+    who->living = (const void *)at;
+    at += header->living * sizeof *who->living;
+    who->recent = (const void *)at;
+    at += header->recent * sizeof *who->recent;
     who->texts = at;
     return at + header->texts == (const char *)who->copy + size && at[header->texts - 1] == '\0';
 }
@@ -104,6 +122,36 @@ static bool figures_are_sound(const struct bfc_who_site *site) {
     return sound;
 }
 
+/* Whether blocks tile the region. */
+static bool region_is_sound(const struct bfc_who *who, const struct bfc_who_region *region) {
+    uint64_t at = region->start, count = who->header.blocks;
+    if (region->start + region->size < region->start || region->pool >= BFC_SEGMENT_POOLS ||
+        region->first > count || region->blocks > count - region->first)
+        return false;
+    for (uint64_t i = region->first; i < region->first + region->blocks; i++) {
+        if (who->blocks[i].start != at || who->blocks[i].size > region->start + region->size - at)
+            return false;
+        at += who->blocks[i].size;
+    }
+    return at == region->start + region->size;
+}
+
+static bool marks_are_sound(const struct bfc_who *who, const struct bfc_who_mark *marks,
+                            uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        if (marks[i].site >= who->header.sites)
+            return false;
+    return true;
+}
+
+static bool blocks_are_sound(const struct bfc_who *who) {
+    for (uint64_t i = 0; i < who->header.regions; i++)
+        if (!region_is_sound(who, &who->regions[i]))
+            return false;
+    return marks_are_sound(who, who->living, who->header.living) &&
+           marks_are_sound(who, who->recent, who->header.recent);
+}
+
 static bool is_sound(const struct bfc_who *who) {
     for (uint64_t i = 0; i < who->header.sites; i++)
         if (!frames_are_sound(who, &who->sites[i]) || !figures_are_sound(&who->sites[i]))
@@ -111,7 +159,7 @@ static bool is_sound(const struct bfc_who *who) {
     for (uint64_t i = 0; i < who->header.objects; i++)
         if (who->objects[i].path >= who->header.texts)
             return false;
-    return true;
+    return blocks_are_sound(who);
 }
 
 static bool read_all(int file, char *bytes, size_t size) {
@@ -165,11 +213,11 @@ static bool take_answer(int directory, const struct bfc_segment_name *name, stru
 }
 
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                 struct bfc_who *who, char *reason, size_t size) {
+                 bool blocks, struct bfc_who *who, char *reason, size_t size) {
     bool again = true;
     *who = (struct bfc_who){0};
     for (int tries = 0; tries < MOST_TRIES && again; tries++) {
-        if (!ask_job(directory, name, timeout_ms, reason, size))
+        if (!ask_job(directory, name, timeout_ms, blocks, reason, size))
             return false;
         if (take_answer(directory, name, who, &again, reason, size))
             return true;

@@ -18,15 +18,18 @@ struct bfc_who {
     const struct bfc_who_site *sites;
     const struct bfc_who_frame *frames;
     const struct bfc_who_object *objects;
+    const struct bfc_who_region *regions;
+    const struct bfc_who_block *blocks;
+    const struct bfc_who_mark *living, *recent;
     const char *texts;
     void *copy;
     size_t size; /* of the copy, in bytes */
 };
 
-/* Waits at most `timeout_ms` for the job. False: `reason` (cut off at `size` bytes) says why, in
- * one line. */
+/* Waits at most `timeout_ms` for the job; `blocks`: the blocks of its pools, too. False: `reason`
+ * (cut off at `size` bytes) says why, in one line. */
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                 struct bfc_who *who, char *reason, size_t size);
+                 bool blocks, struct bfc_who *who, char *reason, size_t size);
 
 /* Of a file that bfc_who_save wrote: the answer of a job, at any time before. False: as above. */
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size);
