@@ -291,7 +291,7 @@ class Leaks(unittest.TestCase):
         self.assertEqual(self.status("ends_leaking", BFC_LOG="off", **leaks), (42, own))
         self.assertEqual(self.status("ends_clean", **leaks), (3, own))
         self.assertEqual(self.status("ends_leaking", **dict(leaks, BFC_LEAK_EXIT="0")), (3, own))
-        self.assertEqual(self.status("ends_leaking", BFC_LEAK_EXIT="42"), (3, own))
+        self.assertEqual(self.status("ends_leaking", BFC_LEAK_EXIT="42"), (42, own))
         self.assertEqual(self.status("ends_at_once", **leaks), (4, ""))
         self.assertEqual(self.status("ends_by_signal", **leaks), (-6, ""))
         self.assertEqual(self.status("none", **leaks), (0, "ready\n"))
