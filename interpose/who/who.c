@@ -250,6 +250,13 @@ bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
     return true;
 }
 
+uint32_t bfc_who_site_of(uint64_t id) {
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].id == id)
+            return samples[i].site;
+    return 0;
+}
+
 /* Of the samples of blocks in use, and of the last ones. */
 static void copy_marks(struct bfc_blocks *blocks) {
     uint64_t first = taken > RECENT ? taken - RECENT : 0;

@@ -269,14 +269,24 @@ class Leaks(unittest.TestCase):
     def test_not_freed(self):
         for stats in "10":
             said = self.said("plain", BFC_STATS=stats)
-            self.assertIn("not freed: 320 MiB in 1028 blocks, from 2 sites\n", said)
+            self.assertRegex(said, r"not freed by process \d+ \(who-holder\): 320 MiB in 1028 blocks, from 2 sites\n")
             self.assertRegex(said, r"256 MiB in 4 blocks, allocated at\n    site_large \(who-holder\+0x")
 
     def test_freed_twice(self):
         said = self.said("freed_twice")
-        self.assertIn("not freed: 0 B in 0 blocks, from 0 sites\n", said)
-        self.assertRegex(said, r"(?s)invalid free of 0x[0-9a-f]+, 1 times, at\n    site_second_free.*"
+        self.assertIn(": 0 B in 0 blocks, from 0 sites\n", said)
+        self.assertRegex(said, r"(?s)invalid free of 0x[0-9a-f]+, 1 time, at\n    site_second_free.*"
                                r"  which was freed before at\n    site_first_free")
+
+    def test_freed_inside(self):
+        self.assertRegex(self.said("freed_inside"),
+                         r"(?s)invalid free of 0x[0-9a-f]+, 1 time, at\n    site_second_free.*"
+                         r"  which is 4096 bytes inside a block of 32.0 MiB in use, allocated at\n    site_coroutine")
+
+    def test_freed_after_its_region(self):
+        """The driver refuses it then: the pool knows nothing of the address any more."""
+        self.assertRegex(self.said("freed_late"), r"(?s)1 time, at\n    site_second_free.*"
+                                                  r"  which was freed before at\n    site_first_free")
 
     def status(self, scene, **variables):
         env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", PLUGIN=PLUGIN, **variables)
