@@ -334,7 +334,7 @@ class Python(unittest.TestCase):
         self.assertEqual({name: total.get(number) for name, number in lines.items()},
                          {"load": 64, "work": 64, "generate": 16, "except": 8})
 
-    @unittest.skipUnless((3, 11) <= sys.version_info < (3, 14) and
+    @unittest.skipUnless((3, 11) <= sys.version_info < (3, 15) and
                          sys.implementation.name == "cpython", "not a known version of CPython")
     def test_without_the_lock(self):
         self.check("CDLL")
