@@ -10,6 +10,7 @@
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
 #include "interpose/stats/events.h"
+#include "interpose/stats/trace_writer.h"
 #include "interpose/who/blocks.h"
 #include "interpose/who/file.h"
 #include "interpose/who/poisson.h"
@@ -151,6 +152,8 @@ static bool begin(void) {
     if (state == NOT_BEGUN) {
         samples = there ? bfc_scratch_begin(SAMPLES * sizeof *samples) : NULL;
         recent = samples ? bfc_scratch_begin(RECENT * sizeof *recent) : NULL;
+        if (recent)
+            bfc_trace_stacks_from(bfc_sites_now);
         bfc_store_release(&state, recent ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
@@ -186,6 +189,7 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     check_some(arena);
     add_sample(&sample, event);
     pool_unlock(&bfc_who_lock);
+    bfc_trace_stack(pointer, site, weight);
 }
 
 /* How far this thread may go before the next sample. */

@@ -2,8 +2,9 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `events` (those before an out of memory), `calls` (all, if wanted) and `end`. If the
- * recorder was killed, the last lines are missing; the rest is valid. docs/bfcstat.md has the keys.
+ * `sizes`, `sites` and `who` (call stacks, and what each holds), `events` (those before an out of
+ * memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last lines are
+ * missing; the rest is valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/new_events.h"
+#include "tools/bfcstat/record_who.h"
 #include "tools/bfcstat/view/json_detail.h"
 #include "tools/report/calls.h"
 #include "tools/text/text.h"
@@ -27,13 +29,15 @@
 /* Large parts are written less often. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
+#define WHO_SECONDS 10.0
 
 static volatile sig_atomic_t interrupted;
 
 struct recording {
     FILE *file;
     uint64_t start_ns; /* of the monotonic clock */
-    double next_map, next_sizes;
+    double next_map, next_sizes, next_who;
+    struct recorded_who who;
     uint64_t next_landmark;   /* the first landmark that is not written yet */
     struct new_events unseen; /* what is not written yet, of all events */
     uint64_t created_ns;      /* when the job's clock began */
@@ -228,12 +232,17 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         write_sizes(recording, job, seconds);
         recording->next_sizes = seconds + SIZES_SECONDS;
     }
+    if (seconds >= recording->next_who) {
+        record_who(&recording->who, recording->file);
+        recording->next_who = seconds + WHO_SECONDS;
+    }
 }
 
-static void write_end(const struct recording *recording, const struct bfc_job *job,
-                      const char *reason) {
+static void write_end(struct recording *recording, const struct bfc_job *job, const char *reason) {
     double seconds = seconds_since(recording->start_ns);
     write_sizes(recording, job, seconds);
+    if (job->state != BFC_JOB_ENDED && recording->samples > 1)
+        record_who(&recording->who, recording->file);
     struct json_writer json = begin_line(recording, "end", seconds);
     json_string(&json, "reason", reason);
     json_object_end(&json);
@@ -280,11 +289,14 @@ static const char *sample_until_end(struct recording *recording, const struct re
     }
 }
 
-static struct recording *begin_recording(FILE *file, bool events, const struct bfc_job *job) {
+static struct recording *begin_recording(FILE *file, bool events, int directory,
+                                         const struct bfc_segment_name *name,
+                                         const struct bfc_job *job) {
     static struct recording recording;
     recording = (struct recording){.file = file,
                                    .start_ns = bfc_now_ns(),
                                    .created_ns = job->header.created_ns,
+                                   .who = {directory, name, job->header.created_ns, 0},
                                    .events = events};
     new_events_begin(&recording.unseen, job->header.next_event);
     write_start(&recording, job);
@@ -299,7 +311,7 @@ static int record(const struct request *request, int directory, const struct bfc
         fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
         return REFUSED;
     }
-    struct recording *recording = begin_recording(file, request->events, job);
+    struct recording *recording = begin_recording(file, request->events, directory, name, job);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     const char *reason = sample_until_end(recording, request, directory, name, job);
@@ -341,7 +353,7 @@ int record_once(const struct request *request, int directory, FILE *file) {
     int status = find_job(request, directory, &name, &job);
     if (status != SHOWN)
         return status;
-    struct recording *recording = begin_recording(file, true, &job);
+    struct recording *recording = begin_recording(file, true, directory, &name, &job);
     write_sample(recording, &job);
     write_end(recording, &job, "once");
     return SHOWN;

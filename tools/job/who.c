@@ -173,17 +173,28 @@ static bool read_all(int file, char *bytes, size_t size) {
     return true;
 }
 
+bool bfc_who_adopt(struct bfc_who *who, void *bytes, size_t size) {
+    *who = (struct bfc_who){.copy = bytes, .size = size};
+    bool good = size >= sizeof who->header;
+    if (good)
+        memcpy(&who->header, bytes, sizeof who->header);
+    good = good && find_parts(who, size) && is_sound(who);
+    if (!good)
+        bfc_who_free(who);
+    return good;
+}
+
 static bool take_file(int file, struct bfc_who *who) {
     struct stat status;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > LARGEST_FILE ||
         (size_t)status.st_size < sizeof who->header)
         return false;
-    who->size = (size_t)status.st_size;
-    who->copy = malloc(who->size);
-    if (!who->copy || !read_all(file, who->copy, who->size))
-        return false;
-    memcpy(&who->header, who->copy, sizeof who->header);
-    return find_parts(who, who->size) && is_sound(who);
+    size_t length = (size_t)status.st_size;
+    void *bytes = malloc(length);
+    if (bytes && read_all(file, bytes, length))
+        return bfc_who_adopt(who, bytes, length);
+    free(bytes);
+    return false;
 }
 
 /* False: `reason` is set. `again`: another reader may have taken the file, or have had it written

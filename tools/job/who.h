@@ -35,6 +35,9 @@ bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned ti
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size);
 bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, size_t size);
 
+/* Takes the whole file's bytes, from malloc: frees them, then or if they are refused (false). */
+bool bfc_who_adopt(struct bfc_who *who, void *bytes, size_t size);
+
 /* Whether one is of the same process, and of a later moment. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bfcstat/who/lines.h"
 #include "tools/replay/show.h"
 #include "tools/report/calls.h"
 #include "tools/report/page.h"
@@ -36,6 +37,9 @@ static void put_entry(const struct input *input, const struct log_entry *entry,
                                  [LOG_FREE] = 'f',
                                  [LOG_FAIL] = 'o'};
     bool is_block = entry->op != LOG_RESERVE && entry->op != LOG_RELEASE;
+    struct input_stack stack = {0};
+    if (input->stacks && entry->op == LOG_ALLOCATE)
+        stack = input->stacks[entry->allocation];
     report_put_call(calls,
                     &(struct report_call){
                         .kind = kinds[entry->op],
@@ -44,7 +48,18 @@ static void put_entry(const struct input *input, const struct log_entry *entry,
                         .address = entry->address,
                         .bytes = entry->op == LOG_FREE ? 0 : entry->bytes,
                         .name = is_block ? input->events.allocations[entry->allocation].serial : 0,
-                        .size = entry->size});
+                        .size = entry->size,
+                        .site = stack.site,
+                        .weight = stack.weight});
+}
+
+/* Named by this machine's files of the same paths. */
+static void put_sites(const struct input *input, FILE *stream) {
+    struct who_names names;
+    if (input->stacks && who_names_begin(&names, &input->who, 0)) {
+        who_put_sites(&names, 1, stream);
+        who_names_end(&names);
+    }
 }
 
 /* Those that failed when the trace was recorded come before the call that came next. */
@@ -77,6 +92,7 @@ bool show_report(const struct input *input, const struct settings *settings, con
     FILE *stream = to_stdout ? stdout : writer.stream;
     report_begin(stream);
     put_start(input, settings, paths->trace, stream);
+    put_sites(input, stream);
     put_calls(input, log, stream);
     fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
     report_end(stream);
