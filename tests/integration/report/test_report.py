@@ -5,7 +5,6 @@ Needs BFCREPLAY, BFCSTAT, LIBRARY and SIM_DIR in the environment. Without chromi
 looked at."""
 
 import csv
-import html
 import json
 import os
 import random
@@ -18,35 +17,10 @@ import tempfile
 import time
 import unittest
 
+from browser import BROWSER, Page, run
+
 BFCREPLAY, BFCSTAT, LIBRARY, SIM_DIR = (os.environ[n] for n in "BFCREPLAY BFCSTAT LIBRARY SIM_DIR".split())
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 MIB = 1 << 20
-
-
-def run(*arguments, **more):
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **more)
-    if done.returncode:
-        raise AssertionError(f"{arguments}: {done.returncode}: {done.stderr}")
-    return done.stdout
-
-
-class Page:
-    """A page as a browser has drawn it."""
-
-    def __init__(self, folder, path, moment=None):
-        self.text = run(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu",
-                        f"--user-data-dir={folder}/profile", "--window-size=1240,2000", "--virtual-time-budget=3000",
-                        "--dump-dom", f"file://{path}" + ("" if moment is None else f"#at={moment}"))
-        self.text = self.text[:self.text.find('<script type="text/plain"')]  # what was drawn, not what from
-
-    def figure(self, name):
-        return int(re.search(rf'data-key="{name}" data-value="(\d+)"', self.text)[1])
-
-    def drawn(self, what):
-        return float(re.search(rf'data-{what}="([0-9.]+)"', self.text)[1])
-
-    def words(self):
-        return html.unescape(re.sub("<[^>]*>", " ", self.text))
 
 
 class Report(unittest.TestCase):
@@ -65,7 +39,7 @@ class Report(unittest.TestCase):
     def look(self, moment=None):
         if not BROWSER:
             self.skipTest("chromium is not installed: the page is not looked at")
-        page = Page(self.folder, self.page, moment)
+        page = Page(self.folder, self.page, "" if moment is None else f"#at={moment}")
         for trouble in ("NaN", "Infinity", "undefined"):
             self.assertNotIn(trouble, page.words())
         return page
