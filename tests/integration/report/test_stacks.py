@@ -79,16 +79,16 @@ class Stacks(unittest.TestCase):
     def test_blocks_tell_their_stack_under_the_mouse_and_when_clicked(self):
         self.trace_page("all")
         page = self.look("""
-            const pool = poolOf(0), at = lastAt - 1, stacked = chartOf("every block, stacked"), map = chartOf("every block");
-            const low = await over(stacked, at, 1000), high = await over(stacked, at, 128 * 2 ** 20 + 1000);
-            await over(stacked, at, 1000, ["mousedown", "click"]);
+            const pool = poolOf(0), at = lastAt - 12, stacked = chartOf("every block, stacked"), map = chartOf("every block");
+            const low = await over(stacked, at, 2 ** 20), high = await over(stacked, at, 129 * 2 ** 20);
+            await over(stacked, at, 2 ** 20, ["mousedown", "click"]);
             const picked = stacked.root.parentNode.parentNode.querySelector(".picked").textContent;
-            const place = layoutOf(0, pool), block = pool.blocks.at(at)[0], there = await over(map, at, place.offset(pool.blocks.address[block]) + 1000);
+            const place = layoutOf(0, pool), block = pool.blocks.at(at)[0], there = await over(map, at, place.offset(pool.blocks.address[block]) + 2 ** 20);
             return {low, high, picked, there, most: +stacked.root.parentNode.dataset.most, peak: pool.peak, moment: view.moment, at};""")
         answer = page.answer
         self.assertIn("32.0 MiB (33,554,432 bytes)", answer["low"])
         self.assertIn("weights (training.py:22)", answer["low"])
-        self.assertIn("cache (training.py:30)", answer["high"])
+        self.assertIn("activations (training.py:26)", answer["high"])
         self.assertIn("train (training.py:", answer["picked"])
         self.assertIn("weights (training.py:22)", answer["there"])
         self.assertEqual(answer["most"], answer["peak"])
