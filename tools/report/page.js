@@ -101,3 +101,5 @@ if (parent !== window) {
   });
   parent.postMessage(own, "*");
 }
+/* The plotting library keeps where a chart lies; whatever opens or closes above one moves it. */
+new ResizeObserver(() => { for (const chart of view.charts) chart.syncRect(true); }).observe(document.body);
