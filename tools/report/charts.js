@@ -114,6 +114,8 @@ const addChart = (body, label, data, series, {height = 260, failures = [], draw 
         if (width > 0 || tall > 0) u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
       }]},
   }, data, holder);
+  /* The plotting library keeps where a chart lies; whatever opens or closes above one moves it. */
+  chart.over.addEventListener("mouseenter", () => chart.syncRect(true));
   chart.over.addEventListener("wheel", event => onWheel(chart, event), {passive: false});
   chart.over.addEventListener("dblclick", () => { if (chart.onBand) chart.onBand(); showTime(...wholeTime()); });
   let pressed = null;

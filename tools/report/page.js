@@ -101,5 +101,3 @@ if (parent !== window) {
   });
   parent.postMessage(own, "*");
 }
-/* The plotting library keeps where a chart lies; whatever opens or closes above one moves it. */
-new ResizeObserver(() => { for (const chart of view.charts) chart.syncRect(true); }).observe(document.body);

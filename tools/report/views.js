@@ -93,17 +93,17 @@ const paintBlocks = (chart, blocks, low) => {
   const {min: x0, max: x1} = chart.scales.x, {min: y0, max: y1} = chart.scales.y;
   const {picture, pen, wide, tall} = newPicture(chart), grid = new Float32Array(wide * tall);
   const xScale = wide / (x1 - x0), yScale = tall / (y1 - y0), last = toAxis(lastAt);
-  const add = (left, right, top, bottom) => {
+  const add = (left, right, top, bottom, strength) => {
     for (let row = Math.floor(top); row < bottom; row++)
       for (let column = Math.floor(left); column < right; column++)
-        grid[row * wide + column] += (Math.min(right, column + 1) - Math.max(left, column)) * (Math.min(bottom, row + 1) - Math.max(top, row));
+        grid[row * wide + column] += strength * (Math.min(right, column + 1) - Math.max(left, column)) * (Math.min(bottom, row + 1) - Math.max(top, row));
   };
   for (let i = 0; i < from.length; i++) {
     if (low[i] < 0) continue;
     const left = Math.max(0, (toAxis(from[i]) - x0) * xScale), right = Math.min(wide, ((to[i] === Infinity ? last : toAxis(to[i])) - x0) * xScale);
     const bottom = Math.min(tall, tall - (low[i] - y0) * yScale), top = Math.max(0, tall - (low[i] + size[i] - y0) * yScale);
     if (right <= left || bottom <= top) continue;
-    if (right - left < 1 || bottom - top < 1) add(left, right, top, bottom);
+    if (right - left < 1 || bottom - top < 1) add(left, right, top, bottom, strengthOf(blocks, i));
     else {
       const [red, green, blue] = colourOf(blocks, i);
       pen.fillStyle = `rgba(${red},${green},${blue},${strengthOf(blocks, i)})`;

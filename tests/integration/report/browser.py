@@ -14,7 +14,7 @@ const pause = ms => new Promise(done => setTimeout(done, ms));
 const over = async (chart, x, y, kinds = ["mousemove"]) => {
   const box = chart.over.getBoundingClientRect();
   const place = {bubbles: true, clientX: box.left + chart.valToPos(x, "x"), clientY: box.top + chart.valToPos(y, "y")};
-  for (const kind of ["mousemove", ...kinds]) { chart.over.dispatchEvent(new MouseEvent(kind, place)); await pause(60); }
+  for (const kind of ["mouseenter", "mousemove", ...kinds]) { chart.over.dispatchEvent(new MouseEvent(kind, place)); await pause(60); }
   return chart.root.parentNode.querySelector(".tip").textContent;
 };
 const chartOf = label => view.charts.find(chart => chart.root.parentNode.getAttribute("aria-label") === label);
