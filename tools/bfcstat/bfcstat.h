@@ -21,6 +21,7 @@ struct request {
     const char *slurm_job;     /* JOB or JOB.STEP of Slurm's; NULL: whichever */
     uint64_t bytes;            /* trim: how much */
     double interval, duration; /* seconds: record, top, snapshot */
+    const char *beside;        /* report: another recording, or NULL */
     bool events;               /* record: all calls, too */
     double between;            /* seconds: who */
     const char *before;        /* who: a saved moment, or NULL */

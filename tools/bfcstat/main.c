@@ -30,7 +30,7 @@ static const char usage[] =
     "                   [-o FILE] PID|FILE\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
     "       bfcstat snapshot -o OUT.pickle|OUT.json [--duration=SECONDS] PID\n"
-    "       bfcstat report FILE|PID -o PAGE.html\n"
+    "       bfcstat report FILE|PID [--beside=FILE] -o PAGE.html\n"
     "       bfcstat serve [--listen=ADDRESS:PORT]\n"
     "\n"
     "Without a PID it prints a table of the jobs that run with bfcpreload, a row for each device "
@@ -66,6 +66,7 @@ static const char usage[] =
     "  --events            record: every allocation and free as well, not only those before an out "
     "of\n"
     "                      memory (some 50 bytes each)\n"
+    "  --beside=FILE       report: a second recording, on the same page and scales\n"
     "  --listen=ADDRESS:PORT\n"
     "                      where serve listens (default localhost:9420)\n"
     "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
@@ -207,6 +208,9 @@ static int take_option(int option, struct request *request) {
     case 'e':
         request->events = true;
         return SHOWN;
+    case 'B':
+        request->beside = optarg;
+        return SHOWN;
     case 'l':
         request->listen = optarg;
         return SHOWN;
@@ -251,6 +255,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"interval", required_argument, NULL, 'i'},
         {"duration", required_argument, NULL, 't'},
         {"events", no_argument, NULL, 'e'},
+        {"beside", required_argument, NULL, 'B'},
         {"listen", required_argument, NULL, 'l'},
         {"slurm-job", required_argument, NULL, 'S'},
         {"collapsed", no_argument, NULL, 'c'},

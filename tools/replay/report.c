@@ -83,18 +83,28 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
     report_end_calls(&calls, 0);
 }
 
-bool show_report(const struct input *input, const struct settings *settings, const struct log *log,
-                 const struct replay_paths *paths, struct plan_error *error) {
+static void put_recording(const struct replayed *replayed, const struct settings *settings,
+                          FILE *stream) {
+    const struct input *input = replayed->input;
+    put_start(input, settings, replayed->trace, stream);
+    put_sites(input, stream);
+    put_calls(input, replayed->log, stream);
+    fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
+}
+
+bool show_report(const struct replayed *replayed, unsigned count, const struct settings *settings,
+                 const char *path, struct plan_error *error) {
     struct file_writer writer;
-    bool to_stdout = strcmp(paths->report, "-") == 0;
-    if (!to_stdout && !file_open(&writer, paths->report, error))
+    bool to_stdout = strcmp(path, "-") == 0;
+    if (!to_stdout && !file_open(&writer, path, error))
         return false;
     FILE *stream = to_stdout ? stdout : writer.stream;
     report_begin(stream);
-    put_start(input, settings, paths->trace, stream);
-    put_sites(input, stream);
-    put_calls(input, log, stream);
-    fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
+    for (unsigned i = 0; i < count; i++) {
+        if (i > 0)
+            report_beside(stream);
+        put_recording(&replayed[i], settings, stream);
+    }
     report_end(stream);
     return to_stdout || file_close(&writer, error);
 }

@@ -27,10 +27,10 @@ const css = name => getComputedStyle(document.documentElement).getPropertyValue(
 const POWERS = Array.from({length: 50}, (_, i) => 2 ** i);
 const DECADES = Array.from({length: 16}, (_, i) => [1, 2, 5].map(n => n * 10 ** i)).flat();
 const toAxis = at => byCalls ? at : at / 1e6, fromAxis = x => byCalls ? x : x * 1e6;
-const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.documentElement.clientWidth - 32));
+const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.getElementById("main").clientWidth));
 
 /* Charts share what is shown of the time, and the moment. */
-const view = {charts: [], from: 0, to: 1, moment: 0, onMoment: [], onTime: [], commonMost: 0, commonSpan: 0, onShown: () => {}};
+const view = {charts: [], from: 0, to: 1, moment: 0, onMoment: [], onTime: [], ownMost: 0, commonMost: 0, commonSpan: 0, onShown: () => {}};
 const tell = listeners => { for (const listener of listeners) listener(); };
 const wholeTime = () => [toAxis(firstAt), toAxis(firstAt) + Math.max(toAxis(lastAt - firstAt), byCalls ? 1 : 1e-6, view.commonSpan)];
 const showTime = (from, to) => {

@@ -92,7 +92,7 @@ addEventListener("beforeprint", () => { for (const details of document.querySele
 
 /* Beside another report: each tells what it needs, and takes the larger of both; what is shown of the time is common. */
 if (parent !== window) {
-  const own = {most: view.ownMost || 0, span: toAxis(lastAt - firstAt), clock: byCalls ? "calls" : "seconds"};
+  const own = {most: view.ownMost, span: toAxis(lastAt - firstAt), clock: byCalls ? "calls" : "seconds"};
   view.onShown = () => parent.postMessage({from: view.from - toAxis(firstAt), to: view.to - toAxis(firstAt)}, "*");
   addEventListener("message", ({source, data}) => {
     if (source !== parent) return;

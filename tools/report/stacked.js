@@ -101,6 +101,7 @@ const paintStacked = (chart, stacked) => {
   const {picture, pen, wide, tall} = newPicture(chart), column = new Float32Array(4 * (tall + 1));
   const image = pen.createImageData(wide, tall), columns = stacked.columns(fromAxis(x0), fromAxis(x1), wide);
   for (let c = 0; c < wide; c++) {
+    if (fromAxis(x0 + (x1 - x0) * c / wide) > lastAt) break;
     if (c === 0 || columns[c] !== columns[c - 1]) {
       stacked.goTo(columns[c]);
       paintColumn(stacked, tall, tall / (y1 - y0), y0, column);

@@ -42,7 +42,7 @@ const showMemory = (pool, failures) => {
   const data = bySamples ? samplesData(pool.samples) : callsData(pool);
   if (!data[0].length) { body.append("Nothing was recorded."); return; }
   const most = data[1].reduce((a, b) => Math.max(a, b), 1);
-  view.ownMost = most;
+  view.ownMost = Math.max(view.ownMost, most);
   addChart(body, "memory over time", data, bySamples ?
     [area("reserved: ready above", "ready"), area("in use, pending and deferred", "pending"), area("in use", "use"), curve("asked for", "requested")]
     : [area("reserved", "ready"), area("asked for by live blocks", "use")], {failures, y: {range: () => [0, Math.max(most, view.commonMost) * 1.04]}});
@@ -127,7 +127,7 @@ const drawRegions = (chart, pool, place) => {
   (known ? pool.regions.address : place.layout.map(region => region.start)).forEach((address, i) => {
     const low = place.offset(address), size = known ? pool.regions.bytes[i] : place.layout[i].size;
     const left = known ? chart.valToPos(toAxis(pool.regions.from[i]), "x", true) : bbox.left;
-    const right = known && pool.regions.to[i] !== Infinity ? chart.valToPos(toAxis(pool.regions.to[i]), "x", true) : bbox.left + bbox.width;
+    const right = known ? chart.valToPos(toAxis(Math.min(pool.regions.to[i], lastAt)), "x", true) : bbox.left + bbox.width;
     const top = chart.valToPos(low + size, "y", true), bottom = chart.valToPos(low, "y", true);
     ctx.fillRect(left, top, right - left, bottom - top);
     if (bottom - top > 3) ctx.strokeRect(left, top, right - left, bottom - top);
@@ -175,11 +175,12 @@ const showBlocks = (number, pool, failures) => {
     (base ? ` Not drawn: ${bytes(base)} that were allocated before the first call seen here and are still held.` : "") + unknownWords(pool) +
     (outside ? ` Not drawn: ${count(outside)} blocks in regions that are not known.` : "") +
     (lostCalls ? ` Up to ${count(lostCalls)} events were overwritten before they were seen.` : "") + (byCalls ? "" : " Calls are in order; those between two ticks of the kernel's clock, some 4 ms, are drawn evenly apart."));
-  const band = {range: [0, place.height]};
+  view.ownMost = Math.max(view.ownMost, place.height);
+  const whole = [0, Math.max(place.height, view.commonMost)], band = {range: whole};
   const chart = addChart(body, "every block", [[toAxis(firstAt), toAxis(lastAt)], [0, 0]], [{show: true, label: "address", width: 0, points: {show: false}}],
     {height: 420, failures, legend: false, onlyX: false, y: {range: () => band.range},
      draw: [u => drawRegions(u, pool, place), asPicture(u => paintBlocks(u, pool.blocks, low))]});
-  chart.onBand = (least, most) => { band.range = least === undefined ? [0, place.height] : [Math.max(0, least), Math.min(place.height, most)];
+  chart.onBand = (least, most) => { band.range = least === undefined ? whole : [Math.max(0, least), Math.min(whole[1], most)];
     chart.setScale("y", {min: band.range[0], max: band.range[1]}); };
   const blockAt = (x, y) => {
     const at = fromAxis(x);

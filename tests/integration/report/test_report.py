@@ -72,6 +72,30 @@ class Report(unittest.TestCase):
         self.assertEqual((page.drawn("used"), page.drawn("total")), (400 * MIB, 800 * MIB))
         self.assertRegex(page.words(), r"400 regions, 800 MiB; in use 400 MiB, 50\.0 %; 1,600 free pieces, the largest 256 KiB; fragmentation 0\.0 %")
 
+    def test_two_stand_side_by_side_on_the_same_scales(self):
+        self.write([(0, 50, 64 * MIB), (10, 20, 32 * MIB)])
+        other = os.path.join(self.folder, "other.csv")
+        shutil.move(self.trace, other)
+        self.write([(i, i + 30, 16 * MIB) for i in range(400)])
+        figures = self.replay("--beside", other)
+        if not BROWSER:
+            self.skipTest("chromium is not installed: the page is not looked at")
+        page = Page(self.folder, self.page, "", """
+            await pause(1500);
+            const halves = [...document.querySelectorAll("iframe")].map(frame => frame.contentWindow);
+            const scales = () => halves.map(half => half.eval("view.charts.map(c => [c.scales.x.min, c.scales.x.max, c.scales.y.max])"));
+            const titles = halves.map(half => half.document.getElementById("title").textContent), whole = scales();
+            halves[1].eval("showTime(100, 200)");
+            await pause(500);
+            return {titles, whole, zoomed: scales(), tiles: halves.map(half => half.document.querySelector("[data-key='most live']").dataset.value)};""")
+        answer = page.answer
+        self.assertEqual(answer["titles"], [self.trace, other])
+        self.assertEqual(answer["tiles"], [str(figures["peak_live"]), str(96 * MIB)])
+        for scales in answer["whole"], answer["zoomed"]:
+            self.assertEqual(scales[0], scales[1])
+        self.assertEqual(answer["whole"][0][0][:2], [0, 800])
+        self.assertEqual(answer["zoomed"][0][0][:2], [100, 200])
+
     def test_the_page_stands_alone(self):
         self.write([(0, 5, 1000), (1, 3, 2000)])
         self.replay()
