@@ -443,13 +443,16 @@ struct bfc_segment_header {
     uint64_t bypassed_bytes[BFC_BYPASS_KINDS];
     struct bfc_waiter waiters[BFC_WAITERS];
     /* A reader adds 1, and then asks as for the map, to have layout/who.h's file written; the job
-     * sets who_written to that number when it is, or there is none to write. The same for the plans
-     * that the job's contexts follow, or followed last. */
+     * sets who_written to that number when it is, or there is none to write. Who adds 1 to
+     * blocks_asked before has the blocks written too. The same for the plans that the job's
+     * contexts follow, or followed last. */
     uint32_t who_asked;
     uint32_t who_written;
     uint32_t plan_asked;
     uint32_t plan_written;
-    uint64_t reserved_for_growth[22]; /* zero */
+    uint32_t blocks_asked;
+    uint32_t zero;
+    uint64_t reserved_for_growth[21]; /* zero */
 };
 
 #define BFC_SEGMENT_POOLS_OFFSET 8192u

@@ -2,10 +2,13 @@
  * The trace file: what a recording job writes and bfcplan and bfcreplay read.
  *
  * A header, then blocks until the end of the file. A block is a small head and its payload: records
- * one after another, as they are or as one zstd frame. A recorder fills a block in memory,
- * compresses it and appends it with one write, so a full disk or a killed job loses at most whole
- * blocks at the end. A reader accepts a file that ends in the middle of a block, or in zeros where
- * one should begin, and reports that the tail is missing; damage before the tail is an error.
+ * one after another, as they are or as one zstd frame. Another kind of block tells of call stacks:
+ * what the tables of layout/who.h have more than at the last such block, which stands before the
+ * first record that refers to it. A reader leaves out blocks of kinds that it does not know. A
+ * recorder fills a block in memory, compresses it and appends it with one write, so a full disk or
+ * a killed job loses at most whole blocks at the end. A reader accepts a file that ends in the
+ * middle of a block, or in zeros where one should begin, and reports that the tail is missing;
+ * damage before the tail is an error.
  *
  * Numbers are in the byte order of the machine that wrote the file. Any change raises the version.
  */
@@ -16,12 +19,15 @@
 #include <stdint.h>
 
 #define BFC_TRACE_MAGIC "BFCTRAC"
-#define BFC_TRACE_VERSION 2
-/* Readers take this one too: its records have no `memory`, but zero there. */
+#define BFC_TRACE_VERSION 3
+/* Readers take this one too: its records have no `memory`, but zero there; until 2 all blocks are
+ * of records. */
 #define BFC_TRACE_OLDEST_VERSION 1
 #define BFC_TRACE_BYTE_ORDER 0x01020304u
 #define BFC_TRACE_BLOCK_MAGIC 0x4b4c4254u /* "TBLK" on a little-endian machine */
 #define BFC_TRACE_MOST_RECORDS 65536u     /* in a block */
+#define BFC_TRACE_MOST_STACKS (1u << 20)  /* bytes */
+#define BFC_TRACE_WEIGHT_UNIT (1.0 / (1 << 20))
 
 struct bfc_trace_header {
     char magic[8]; /* BFC_TRACE_MAGIC and a zero byte */
@@ -39,13 +45,29 @@ struct bfc_trace_header {
 
 enum bfc_trace_codec { BFC_TRACE_PLAIN = 0, BFC_TRACE_ZSTD = 1 };
 
+enum bfc_trace_kind {
+    BFC_TRACE_RECORDS = 0, /* struct bfc_trace_record, one after another */
+    BFC_TRACE_STACKS = 1,  /* struct bfc_trace_counts of what follows it: sites, frames, objects,
+                              texts, as in layout/who.h, but without sums */
+};
+
 struct bfc_trace_block {
-    uint32_t magic;   /* BFC_TRACE_BLOCK_MAGIC */
-    uint32_t codec;   /* enum bfc_trace_codec */
-    uint32_t records; /* 1 to BFC_TRACE_MOST_RECORDS */
-    uint32_t bytes;   /* of the payload that follows */
-    uint64_t first;   /* sequence of its first record */
-    uint64_t sum;     /* bfc_trace_sum of the payload as stored */
+    uint32_t magic; /* BFC_TRACE_BLOCK_MAGIC */
+    uint16_t codec; /* enum bfc_trace_codec */
+    uint16_t kind;  /* enum bfc_trace_kind */
+    /* 1 to BFC_TRACE_MOST_RECORDS; of stacks: bytes of the payload when it is unpacked, at most
+     * BFC_TRACE_MOST_STACKS. */
+    uint32_t records;
+    uint32_t bytes; /* of the payload that follows */
+    uint64_t first; /* sequence of its first record; of stacks: 0 */
+    uint64_t sum;   /* bfc_trace_sum of the payload as stored */
+};
+
+/* So many more of each; `texts` in bytes. */
+struct bfc_trace_counts {
+    uint32_t sites, frames, objects, texts;
+    uint32_t executable; /* its path: offset in all texts; empty: not known yet */
+    uint32_t zero;
 };
 
 enum bfc_trace_op {
@@ -54,6 +76,9 @@ enum bfc_trace_op {
     BFC_TRACE_WAIT = 2,     /* the host waited for the device; serial, bytes unused */
     BFC_TRACE_EVENT = 3,    /* an event was recorded on the stream; serial: the event's number */
     BFC_TRACE_OUT_OF_MEMORY = 4, /* bytes were refused; serial unused */
+    BFC_TRACE_STACK = 5, /* of the allocation of that serial, before this: `stream` is the site's
+                            index, `bytes` how many blocks the sample stands for, in
+                            BFC_TRACE_WEIGHT_UNITs */
     BFC_TRACE_OPS
 };
 
@@ -78,6 +103,7 @@ struct bfc_trace_record {
 
 static_assert(sizeof(struct bfc_trace_header) == 128, "the trace's header has a fixed size");
 static_assert(sizeof(struct bfc_trace_block) == 32, "the trace's block head has a fixed size");
+static_assert(sizeof(struct bfc_trace_counts) == 24, "the counts of stacks have a fixed size");
 static_assert(sizeof(struct bfc_trace_record) == 40, "the trace's record has a fixed size");
 
 /* FNV-1a, 64 bit. */

@@ -1,5 +1,6 @@
 /*
- * Who holds the memory: what a job writes when a reader asks (who_asked in its segment's header).
+ * Who holds the memory: what a job writes when a reader asks (who_asked in its segment's header;
+ * blocks_asked before it: with the blocks of its pools).
  *
  * A file in the folder of the segments (BFC_ANSWER_NAME_FORMAT), mode 0600, written once and
  * whole before the request counts as answered; the reader removes it. docs/who.md has it in words.
@@ -8,6 +9,10 @@
  *   struct bfc_who_site [sites]
  *   struct bfc_who_frame [frames]      a site's lie next to each other
  *   struct bfc_who_object [objects]    loaded objects, as they were when a frame lay in them
+ *   struct bfc_who_region [regions]    these four only if blocks were asked for
+ *   struct bfc_who_block [blocks]      a region's lie next to each other
+ *   struct bfc_who_mark [living]       of sampled blocks that are in use
+ *   struct bfc_who_mark [recent]       of the last samples, oldest first
  *   char [texts]                       NUL-terminated texts; the first is empty
  *
  * A reader must treat every number as untrusted.
@@ -23,7 +28,7 @@
 
 /* "BFCWHO" and a byte order tag. */
 #define BFC_WHO_MAGIC UINT64_C(0x01024f4857434642)
-#define BFC_WHO_VERSION 2u
+#define BFC_WHO_VERSION 3u
 
 struct bfc_who_header {
     uint64_t magic;
@@ -38,6 +43,9 @@ struct bfc_who_header {
     uint64_t samples;                /* ever taken */
     uint64_t lost;                   /* of them, for want of room */
     uint64_t executable;             /* its path: offset in the texts; empty: not known */
+    uint64_t regions, blocks;        /* counts */
+    uint64_t living, recent;         /* counts */
+    uint64_t left_out;               /* bytes of regions for which there was no room */
 };
 
 /* Estimates, unbiased: sums over samples of what each stands for. With BFC_STACKS=all they are
@@ -68,6 +76,37 @@ struct bfc_who_object {
     uint32_t zero;
 };
 
+/* Memory of the device that a pool has in one piece, as the blocks tile it. With pages: addresses.
+ * The blocks are looked at one after the other while the job runs, so they are of one moment only
+ * if it stands still. */
+struct bfc_who_region {
+    uint64_t start, size; /* bytes */
+    uint64_t first;       /* its first block, in address order */
+    uint64_t blocks;      /* a count */
+    uint32_t pool;        /* index of its section */
+    uint32_t paged;       /* 0 or 1 */
+};
+
+enum bfc_who_state {
+    BFC_WHO_IN_USE,
+    BFC_WHO_READY,
+    BFC_WHO_PENDING, /* or deferred */
+    BFC_WHO_BARE,    /* no page behind it */
+};
+
+struct bfc_who_block {
+    uint64_t start, size; /* bytes, padding included */
+    uint64_t requested;   /* as asked for; 0: free */
+    uint64_t id;          /* unique in the process; 0: free */
+    uint64_t state;       /* enum bfc_who_state */
+};
+
+/* Where a sampled block was allocated. */
+struct bfc_who_mark {
+    uint64_t of; /* the block's id; of `recent`: the number of the allocation's event */
+    uint64_t site;
+};
+
 /* Whether a loaded object, by its path, only hands calls on: what is allocated is its caller's. */
 static inline bool bfc_who_hands_on(const char *path) {
     static const char *const names[] = {"libcudart", "libcuda.so", "libffi"};
@@ -77,9 +116,12 @@ static inline bool bfc_who_hands_on(const char *path) {
     return false;
 }
 
-_Static_assert(sizeof(struct bfc_who_header) == 104, "no padding: other processes read this");
+_Static_assert(sizeof(struct bfc_who_header) == 144, "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_who_site) == 80, "no padding");
 _Static_assert(sizeof(struct bfc_who_frame) == 16, "no padding");
 _Static_assert(sizeof(struct bfc_who_object) == 24, "no padding");
+_Static_assert(sizeof(struct bfc_who_region) == 40, "no padding");
+_Static_assert(sizeof(struct bfc_who_block) == 40, "no padding");
+_Static_assert(sizeof(struct bfc_who_mark) == 16, "no padding");
 
 #endif

@@ -64,6 +64,11 @@ struct bfc_request bfc_request_who(struct bfc_segment_header *header) {
     return request_answer(header, &header->who_asked);
 }
 
+struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header) {
+    bfc_fetch_add_relaxed(&header->blocks_asked, 1);
+    return request_answer(header, &header->who_asked);
+}
+
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header) {
     return request_answer(header, &header->plan_asked);
 }

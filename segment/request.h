@@ -30,8 +30,10 @@ struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t 
 /* Requests that the job refreshes its map and its largest free blocks. */
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
 
-/* Requests the file of layout/who.h, or the job's plans. */
+/* Requests the file of layout/who.h, without or with the blocks of the pools, or the job's plans.
+ */
 struct bfc_request bfc_request_who(struct bfc_segment_header *header);
+struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
 bool bfc_request_is_served(const struct bfc_request *request);

@@ -333,7 +333,10 @@ static CUresult free_looking(CUdeviceptr pointer) {
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
-    return driver->cuMemFree_v2(pointer);
+    CUresult result = driver->cuMemFree_v2(pointer);
+    if (result != CUDA_SUCCESS) /* its region may have gone back since it was freed */
+        note_free(pointer, result);
+    return result;
 }
 
 /* And somebody may wait for it. */

@@ -176,9 +176,9 @@ const struct bfc_option bfc_option_table[] = {
      "stacks; each allocation and free takes its stack then.",
      NULL},
     {"BFC_LEAK_EXIT", BFC_OPTION_WHOLE, "0", NULL, 0, 255, AT(leak_exit),
-     "With BFC_SUMMARY=leaks: the exit status of a process that comes to its normal end with "
-     "blocks "
-     "that are not freed. At 0 its exit status is always its own.",
+     "The exit status of a process that comes to its normal end with blocks that are not freed; "
+     "above 0 it implies BFC_SUMMARY=leaks, which names them. At 0 the exit status is always the "
+     "process's own.",
      NULL},
     {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
      "At 1 a malformed or unknown variable makes every allocation fail; at 0 it is "
@@ -544,6 +544,8 @@ unsigned bfc_options_read(struct bfc_options *options, char *const *environment,
     struct complaint complaint = {.complain = complain, .context = context};
     unsigned errors = read_variables(options, environment, true, &complaint);
     errors += read_variables(options, environment, false, &complaint);
+    if (options->leak_exit > 0)
+        options->summary = BFC_SUMMARY_LEAKS;
     return errors + complain_contradiction(options, &complaint);
 }
 

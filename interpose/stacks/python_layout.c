@@ -22,6 +22,7 @@ static const struct bfc_python_layout layouts[] = {
     {"3.11.", 56, 8, 32, 48, 56, 69, 112, 128, 168, 184, 32, 48},
     {"3.12.", 56, 0, 0, 8, 56, 70, 112, 128, 176, 192, 32, 40},
     {"3.13.", 72, NONE, 0, 8, 56, 70, 112, 128, 184, 200, 32, 40},
+    {"3.14.", 72, NONE, 0, 8, 56, 74, 112, 128, 192, 208, 32, 40},
 };
 
 const struct bfc_python_layout *bfc_python_layout_find(const char *version) {
@@ -53,8 +54,15 @@ static const char *text_at(const struct bfc_python_layout *layout, const void *c
     return (state & TEXT_IS_ASCII) == TEXT_IS_ASCII ? at(text, layout->text_ascii) : "?";
 }
 
-/* Owned by the C stack: the interpreter's own, of no function. */
+/* Owned by the C stack, from 3.14 on by the interpreter: its own, of no function. */
 enum { OWNER_C_STACK = 3 };
+
+/* From 3.14 on the lowest bits of a frame's reference say how it is counted. */
+static void *code_of(const struct bfc_python_layout *layout, const void *frame) {
+    uintptr_t reference;
+    memcpy(&reference, at(frame, layout->frame_code), sizeof reference);
+    return (void *)(reference & ~(uintptr_t)3);
+}
 
 /* The instruction under way, in bytes from the code's begin; below 0: none, since the frame is just
  * being made, or is of no function. */
@@ -83,7 +91,7 @@ void bfc_python_layout_walk(const struct bfc_python_layout *layout, const void *
                             bfc_python_visit *visit, void *context) {
     const void *frame = innermost(layout, thread);
     for (bool more = true; frame && more; frame = pointer_at(frame, layout->frame_previous)) {
-        void *code = pointer_at(frame, layout->frame_code);
+        void *code = code_of(layout, frame);
         int64_t offset = is_code(code, code_type) ? offset_in(layout, frame, code) : -1;
         if (offset >= 0)
             more = visit(context, text_at(layout, code, layout->code_function),

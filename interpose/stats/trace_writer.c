@@ -68,10 +68,17 @@ static uint32_t wakes;        /* futex: the writer has something to do */
 static char path[4096 + 300]; /* absolute: the program may change its folder */
 static dev_t file_device;     /* of the file that this process made there */
 static ino_t file_inode;
-static char *packed;
+static char *packed, *unpacked; /* a block's payload; of stacks */
 static bool writer_busy; /* atomic: who writes to the file, the writer or the process's end */
 
 static __thread uint32_t thread_number INITIAL_EXEC; /* + 1 */
+
+/* The stack of the allocation that comes next, if it is this one. */
+static __thread struct {
+    CUdeviceptr pointer;
+    double weight;
+    uint32_t site;
+} stack INITIAL_EXEC;
 
 /* ---- from addresses to serials: open addressing with linear probing ---- */
 
@@ -294,28 +301,42 @@ static void load_zstd(void) {
 }
 
 /* The payload into `to`; where it does not become smaller, it stays as it is. */
-static size_t pack(char *to, const struct bfc_trace_record *records, size_t size,
-                   enum bfc_trace_codec *codec) {
+static size_t pack(char *to, const void *payload, size_t size, enum bfc_trace_codec *codec) {
     size_t packed_size =
-        zstd.compress ? zstd.compress(to, sizeof *buffers, records, size, COMPRESSION) : 0;
+        zstd.compress ? zstd.compress(to, sizeof *buffers, payload, size, COMPRESSION) : 0;
     *codec = zstd.compress && !zstd.is_error(packed_size) ? BFC_TRACE_ZSTD : BFC_TRACE_PLAIN;
     if (*codec == BFC_TRACE_ZSTD)
         return packed_size;
-    memcpy(to, records, size);
+    memcpy(to, payload, size);
     return size;
 }
 
-static void write_records(const struct bfc_trace_record *records, uint32_t count) {
+static void write_block(struct bfc_trace_block head, const void *payload, size_t size) {
     enum bfc_trace_codec codec;
-    struct bfc_trace_block head = {
-        .magic = BFC_TRACE_BLOCK_MAGIC, .records = count, .first = records[0].sequence};
-    head.bytes = (uint32_t)pack(packed + sizeof head, records, count * sizeof *records, &codec);
+    head.magic = BFC_TRACE_BLOCK_MAGIC;
+    head.bytes = (uint32_t)pack(packed + sizeof head, payload, size, &codec);
     head.codec = codec;
     head.sum = bfc_trace_sum(packed + sizeof head, head.bytes);
     memcpy(packed, &head, sizeof head);
     if (!append_to_trace(packed, sizeof head + head.bytes))
         stop_trace(errno == ESTALE ? "another file lies there now" : strerror(errno),
                    "recording ends here, what was written is good");
+}
+
+static void write_records(const struct bfc_trace_record *records, uint32_t count) {
+    write_block((struct bfc_trace_block){.kind = BFC_TRACE_RECORDS,
+                                         .records = count,
+                                         .first = records[0].sequence},
+                records, count * sizeof *records);
+}
+
+/* What the records that come next may refer to. */
+static void write_stacks(void) {
+    size_t size;
+    while (bfc_load_acquire(&recording) == RECORDING &&
+           (size = bfc_trace_take_stacks(unpacked, BFC_TRACE_STACKS_ROOM)))
+        write_block((struct bfc_trace_block){.kind = BFC_TRACE_STACKS, .records = (uint32_t)size},
+                    unpacked, size);
 }
 
 /* ---- the writer ---- */
@@ -338,6 +359,7 @@ static void write_buffers(bool all) {
         sched_yield();
     while (bfc_load_acquire(&recording) == RECORDING && take_buffer(all)) {
         uint32_t i = writing % BUFFERS;
+        write_stacks();
         write_records(buffers[i], counts[i]);
         pool_lock(&lock);
         counts[i] = 0;
@@ -363,12 +385,13 @@ static void *run_writer(void *unused) {
 static bool take_memory(void) {
     size_t records = BUFFERS * sizeof *buffers;
     size_t room = sizeof(struct bfc_trace_block) + sizeof *buffers;
-    void *memory =
-        mmap(NULL, records + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, records + room + BFC_TRACE_STACKS_ROOM, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
     buffers = memory;
     packed = (char *)memory + records;
+    unpacked = packed + room;
     return grow_slots();
 }
 
@@ -461,6 +484,25 @@ static uint32_t number_of(CUstream stream) {
     return i < STREAMS_MOST ? i + 1 : STREAMS_MOST;
 }
 
+void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight) {
+    stack.pointer = pointer;
+    stack.site = site;
+    stack.weight = weight;
+}
+
+/* Under the lock, as put_record, right after the allocation. */
+static bool put_stack(CUdeviceptr pointer, uint64_t number) {
+    CUdeviceptr sampled = stack.pointer;
+    stack.pointer = 0;
+    if (LIKELY(sampled != pointer))
+        return false;
+    return put_record(
+        (struct bfc_trace_record){.op = BFC_TRACE_STACK,
+                                  .serial = number,
+                                  .bytes = (uint64_t)(stack.weight / BFC_TRACE_WEIGHT_UNIT),
+                                  .stream = stack.site});
+}
+
 void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host) {
     if (!is_recording())
         return;
@@ -474,6 +516,7 @@ void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host) {
     record.serial = ++serial;
     set_serial(pointer, record.serial);
     bool full = put_record(record);
+    full |= put_stack(pointer, record.serial);
     pool_unlock(&lock);
     if (full)
         wake_writer();

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "interpose/config/process.h"
+#include "interpose/stats/trace_stacks.h"
 
 #include <cuda.h>
 
@@ -26,6 +27,10 @@ static inline bool bfc_trace_is_on(void) {
  * of memory. */
 void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host);
 void bfc_trace_out_of_memory(size_t bytes);
+
+/* Before bfc_trace_allocation, by the same thread: its stack was taken. `weight`: blocks that the
+ * sample stands for. */
+void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight);
 
 /* Before a free, since the address may be another's right after it. */
 void bfc_trace_free(CUdeviceptr pointer, CUstream stream);

@@ -107,10 +107,13 @@ static void serve_trim(struct bfc_segment_header *published) {
 }
 
 static void serve_who(struct bfc_segment_header *published) {
+    static uint32_t blocks_written;
     uint32_t asked = bfc_load_acquire(&published->who_asked);
+    uint32_t blocks = bfc_load_acquire(&published->blocks_asked);
     if (asked == published->who_written)
         return;
-    bfc_who_write();
+    bfc_who_write(blocks != blocks_written);
+    blocks_written = blocks;
     bfc_store_release(&published->who_written, asked);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/file_name.h"
@@ -92,18 +93,35 @@ static void add_leaks(struct bfc_message *message) {
         blocks += bfc_sites.sites[i].live_blocks;
         sites += bfc_sites.sites[i].live_samples != 0;
     }
-    bfc_message_add(message, "bfcpreload: not freed: %s in %.0f blocks, from %u sites\n",
-                    BFC_BYTES((uint64_t)bytes), blocks, sites);
+    bfc_message_add(
+        message, "bfcpreload: not freed by process %d (%s): %s in %.0f block%s, from %u site%s\n",
+        (int)getpid(), program_invocation_short_name, BFC_BYTES((uint64_t)bytes), blocks,
+        blocks > 1 || blocks < 1 ? "s" : "", sites, sites == 1 ? "" : "s");
     double last_bytes = 0x1p63;
     for (uint32_t i = 0; shown < SHOWN_SITES && (i = next_largest(last_bytes, i)); shown++) {
         const struct bfc_who_site *site = &bfc_sites.sites[i];
         last_bytes = site->live_bytes;
-        bfc_message_add(message, "  %s in %.0f blocks, allocated at\n",
-                        BFC_BYTES((uint64_t)site->live_bytes), site->live_blocks);
+        bfc_message_add(message, "  %s in %.0f block%s, allocated at\n",
+                        BFC_BYTES((uint64_t)site->live_bytes), site->live_blocks,
+                        site->live_blocks > 1 ? "s" : "");
         add_stack(message, i);
     }
     if (shown < sites)
         bfc_message_add(message, "  and %u more sites\n", sites - shown);
+}
+
+static void add_history(struct bfc_message *message, const struct bfc_refused_free *free) {
+    if (free->inside) {
+        bfc_message_add(message, "  which is %" PRIu64 " bytes inside a block of %s in use%s\n",
+                        free->inside, BFC_BYTES(free->bytes),
+                        free->allocated_at ? ", allocated at" : "");
+        if (free->allocated_at)
+            add_stack(message, free->allocated_at);
+    }
+    if (free->freed_at) {
+        bfc_message_add(message, "  which was freed before at\n");
+        add_stack(message, free->freed_at);
+    }
 }
 
 static void add_refused(struct bfc_message *message) {
@@ -111,13 +129,10 @@ static void add_refused(struct bfc_message *message) {
     size_t count = bfc_who_refused_frees(&refused);
     for (size_t i = 0; i < count; i++) {
         bfc_message_add(message,
-                        "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " times, at\n",
-                        refused[i].address, refused[i].times);
+                        "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " time%s, at\n",
+                        refused[i].address, refused[i].times, refused[i].times == 1 ? "" : "s");
         add_stack(message, refused[i].site);
-        if (refused[i].freed_at) {
-            bfc_message_add(message, "  which was freed before at\n");
-            add_stack(message, refused[i].freed_at);
-        }
+        add_history(message, &refused[i]);
     }
 }
 
@@ -132,7 +147,9 @@ void bfc_leaks_tell(void) {
         add_refused(message);
         pool_unlock(&bfc_who_lock);
     } else {
-        bfc_message_add(message, "bfcpreload: not freed: nothing was allocated\n");
+        bfc_message_add(message,
+                        "bfcpreload: not freed by process %d (%s): nothing was allocated\n",
+                        (int)getpid(), program_invocation_short_name);
     }
     bfc_message_end(message);
 }

@@ -26,15 +26,32 @@ static void fill_header(const struct bfc_sites *sites, struct bfc_who_header *he
     header->written_ns = bfc_wall_clock_ns();
 }
 
-void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header) {
+static void count_blocks(const struct bfc_blocks *blocks, struct bfc_who_header *header) {
+    header->regions = blocks->region_count;
+    header->blocks = blocks->block_count;
+    header->living = blocks->living_count;
+    header->recent = blocks->recent_count;
+    header->left_out = blocks->left_out;
+}
+
+void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header,
+                        const struct bfc_blocks *blocks) {
+    static const struct bfc_blocks no_blocks;
+    if (!blocks)
+        blocks = &no_blocks;
     ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
     executable[length > 0 ? length : 0] = '\0';
     fill_header(sites, header);
+    count_blocks(blocks, header);
     const struct bfc_answer_part parts[] = {
         {header, sizeof *header},
         {sites->sites, sites->site_count * sizeof *sites->sites},
         {sites->frames, sites->frame_count * sizeof *sites->frames},
         {sites->objects, sites->object_count * sizeof *sites->objects},
+        {blocks->regions, blocks->region_count * sizeof *blocks->regions},
+        {blocks->blocks, blocks->block_count * sizeof *blocks->blocks},
+        {blocks->living, blocks->living_count * sizeof *blocks->living},
+        {blocks->recent, blocks->recent_count * sizeof *blocks->recent},
         {sites->texts, sites->text_bytes},
         {executable, strlen(executable) + 1},
     };

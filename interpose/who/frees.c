@@ -1,7 +1,9 @@
 /* The last frees, and the refused ones. */
 #include "interpose/who/frees.h"
 
+#include "interpose/arena/arena.h"
 #include "interpose/who/take_stack.h"
+#include "interpose/who/who.h"
 
 enum { FREES = 8192, REFUSED = 64 };
 
@@ -44,6 +46,17 @@ static uint32_t last_free_of(uint64_t address) {
     return 0;
 }
 
+/* Where the block in use was allocated that the address lies in. */
+static void describe_inside(struct bfc_refused_free *free) {
+    struct bfc_arena *arena = bfc_arena_of(free->address);
+    struct bfc_block_info block;
+    if (!arena || !bfc_pool_find(arena->pool, free->address, &block) || !block.live)
+        return;
+    free->inside = free->address - block.start;
+    free->bytes = block.requested;
+    free->allocated_at = bfc_who_site_of(block.id);
+}
+
 void bfc_who_refused_free(CUdeviceptr pointer) {
     uint32_t site;
     size_t i = 0;
@@ -53,9 +66,12 @@ void bfc_who_refused_free(CUdeviceptr pointer) {
         i++;
     if (i < refused_count)
         refused[i].times++;
-    else if (i < REFUSED)
-        refused[refused_count++] = (struct bfc_refused_free){
+    else if (i < REFUSED) {
+        refused[i] = (struct bfc_refused_free){
             .address = pointer, .site = site, .freed_at = last_free_of(pointer), .times = 1};
+        describe_inside(&refused[i]);
+        refused_count++;
+    }
     pool_unlock(&bfc_who_lock);
 }
 

@@ -16,7 +16,10 @@ void bfc_who_refused_free(CUdeviceptr pointer);
 struct bfc_refused_free {
     uint64_t address;
     uint32_t site;
-    uint32_t freed_at; /* the site of the last free of this address; 0: not known */
+    uint32_t freed_at;     /* the site of the last free of this address; 0: not known */
+    uint32_t allocated_at; /* of the block in use that the address lies in; 0: not known */
+    uint64_t inside;       /* bytes from that block's begin; 0: there is no such block */
+    uint64_t bytes;        /* as asked for, of that block */
     uint64_t times;
 };
 

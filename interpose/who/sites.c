@@ -1,7 +1,9 @@
 /* The tables of sites, frames, objects and texts. */
 #include "interpose/who/sites.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/compiler.h"
@@ -66,6 +68,29 @@ bool bfc_sites_begin(void) {
         pool_unlock(&bfc_who_lock);
     }
     return tables;
+}
+
+/* The executable's path is read once, since programs may be renamed. */
+struct bfc_trace_stacks bfc_sites_now(void) {
+    static uint32_t executable; /* a text's offset */
+    static char path[PATH_MAX];
+    pool_lock(&bfc_who_lock);
+    if (!executable && !path[0]) {
+        ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[length > 0 ? length : 0] = '\0';
+        executable = bfc_sites_text(path);
+    }
+    struct bfc_trace_stacks now = {.sites = bfc_sites.sites,
+                                   .frames = bfc_sites.frames,
+                                   .objects = bfc_sites.objects,
+                                   .texts = bfc_sites.texts,
+                                   .known = {.sites = (uint32_t)bfc_sites.site_count,
+                                             .frames = (uint32_t)bfc_sites.frame_count,
+                                             .objects = (uint32_t)bfc_sites.object_count,
+                                             .texts = (uint32_t)bfc_sites.text_bytes,
+                                             .executable = executable}};
+    pool_unlock(&bfc_who_lock);
+    return now;
 }
 
 /* ---- texts ---- */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interpose/stats/trace_stacks.h"
 #include "layout/who.h"
 #include "pool/structures/lock.h"
 
@@ -36,6 +37,9 @@ struct bfc_sites {
     size_t site_count, frame_count, object_count, text_bytes;
 };
 extern struct bfc_sites bfc_sites;
+
+/* The same for a trace, without the lock. What is below the counts never changes but for sums. */
+struct bfc_trace_stacks bfc_sites_now(void);
 
 /* Of the sites, and of all that counts by site: held in every call below but where it says so.
  * Taken before a pool's and after the loader's, never otherwise. */

@@ -9,6 +9,9 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/trace_writer.h"
+#include "interpose/who/blocks.h"
 #include "interpose/who/file.h"
 #include "interpose/who/poisson.h"
 #include "interpose/who/take_stack.h"
@@ -64,11 +67,12 @@ struct sample {
     uint32_t site;
 };
 
-enum { SAMPLES = 1 << 18, CHECKED_A_SAMPLE = 2 };
+enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 
 /* All of it under bfc_who_lock. */
 static struct sample *samples;
-static size_t count, hand; /* the next one to be checked */
+static struct bfc_who_mark *recent; /* by number of the sample, modulo RECENT */
+static size_t count, hand;          /* the next one to be checked */
 static uint64_t taken, lost;
 static uint32_t state; /* atomic: enum */
 enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
@@ -125,9 +129,9 @@ static void check_all(void) {
     drop_unmarked();
 }
 
-static void add_sample(const struct sample *sample) {
+static void add_sample(const struct sample *sample, uint64_t event) {
     struct bfc_who_site *site = &bfc_sites.sites[sample->site];
-    taken++;
+    recent[taken++ % RECENT] = (struct bfc_who_mark){.of = event, .site = sample->site};
     site->samples++;
     site->blocks += sample->weight;
     site->bytes += sample->weight * (double)sample->bytes;
@@ -147,10 +151,13 @@ static bool begin(void) {
     pool_lock(&bfc_who_lock);
     if (state == NOT_BEGUN) {
         samples = there ? bfc_scratch_begin(SAMPLES * sizeof *samples) : NULL;
-        bfc_store_release(&state, samples ? BEGUN : UNAVAILABLE);
+        recent = samples ? bfc_scratch_begin(RECENT * sizeof *recent) : NULL;
+        if (recent)
+            bfc_trace_stacks_from(bfc_sites_now);
+        bfc_store_release(&state, recent ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
-    return samples;
+    return recent;
 }
 
 static int wanted_stacks(void) {
@@ -167,6 +174,7 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                                  double weight) {
     struct bfc_block_info block;
     struct bfc_stack stack;
+    uint64_t event = bfc_events_thread.event - 1; /* the allocation's, just written */
     bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
@@ -179,8 +187,9 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                             .arena = arena->sequence,
                             .site = site};
     check_some(arena);
-    add_sample(&sample);
+    add_sample(&sample, event);
     pool_unlock(&bfc_who_lock);
+    bfc_trace_stack(pointer, site, weight);
 }
 
 /* How far this thread may go before the next sample. */
@@ -245,14 +254,46 @@ bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
     return true;
 }
 
+uint32_t bfc_who_site_of(uint64_t id) {
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].id == id)
+            return samples[i].site;
+    return 0;
+}
+
+/* Of the samples of blocks in use, and of the last ones. */
+static void copy_marks(struct bfc_blocks *blocks) {
+    uint64_t first = taken > RECENT ? taken - RECENT : 0;
+    for (size_t i = 0; i < count; i++)
+        blocks->living[blocks->living_count++] =
+            (struct bfc_who_mark){.of = samples[i].id, .site = samples[i].site};
+    for (uint64_t i = first; i < taken; i++)
+        blocks->recent[blocks->recent_count++] = recent[i % RECENT];
+}
+
 /* The tables only grow, and what is below a count never changes but for the sums, so that the file
  * is written without the lock, as of about now. */
-void bfc_who_write(void) {
-    struct bfc_who_header header;
-    if (!bfc_who_bring_up_to_date(&header))
-        return;
+static void write_now(struct bfc_who_header *header, struct bfc_blocks *blocks) {
     pool_lock(&bfc_who_lock);
     struct bfc_sites now = bfc_sites;
+    if (blocks)
+        copy_marks(blocks);
     pool_unlock(&bfc_who_lock);
-    bfc_who_write_file(&now, &header);
+    bfc_who_write_file(&now, header, blocks);
+}
+
+void bfc_who_write(bool wants_blocks) {
+    struct bfc_who_header header = {0};
+    bool sampled = bfc_who_bring_up_to_date(&header);
+    if (!wants_blocks && sampled)
+        write_now(&header, NULL);
+    if (!wants_blocks || !bfc_sites_begin())
+        return;
+    struct bfc_blocks *blocks = bfc_scratch_begin(sizeof *blocks);
+    if (!blocks)
+        return;
+    header.stacks = (uint64_t)wanted_stacks();
+    bfc_blocks_list(blocks);
+    write_now(&header, blocks);
+    bfc_scratch_end(blocks, sizeof *blocks);
 }

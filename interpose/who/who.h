@@ -31,10 +31,15 @@ static ALWAYS_INLINE void bfc_who_allocated(const struct bfc_arena *arena, CUdev
  * false: none was ever taken. */
 bool bfc_who_bring_up_to_date(struct bfc_who_header *header);
 
+/* Where a block in use was allocated, by its id; 0: it was not sampled. O(samples), under the lock
+ * of the sites. */
+uint32_t bfc_who_site_of(uint64_t id);
+
 /*
- * Does that, and writes the sites into the shared folder (layout/who.h). Only the
- * helper thread calls it. Nothing is written in a process that has taken no sample.
+ * Does that, and writes the sites into the shared folder (layout/who.h), with the blocks of the
+ * pools if they are asked for. Only the helper thread calls it. In a process that has taken no
+ * sample nothing is written but blocks.
  */
-void bfc_who_write(void);
+void bfc_who_write(bool blocks);
 
 #endif

@@ -49,7 +49,7 @@ static int use(const struct request *request, int pid, const struct bfc_who *now
 
 static bool ask(int directory, const struct bfc_segment_name *name, struct bfc_who *who) {
     char reason[512];
-    bool good = bfc_who_ask(directory, name, WHO_MS, who, reason, sizeof reason);
+    bool good = bfc_who_ask(directory, name, WHO_MS, false, who, reason, sizeof reason);
     if (!good)
         complain(reason);
     return good;

@@ -16,11 +16,12 @@ struct request {
     enum { AS_TEXT, AS_JSON, AS_PROMETHEUS } format;
     const char *directory;     /* as given */
     const char *target;        /* PID or SEGMENT, or NULL */
-    const char *output;        /* -o: record, report, who, plan */
+    const char *output;        /* -o: record, report, snapshot, who, plan */
     const char *listen;        /* serve: ADDRESS:PORT */
     const char *slurm_job;     /* JOB or JOB.STEP of Slurm's; NULL: whichever */
     uint64_t bytes;            /* trim: how much */
-    double interval, duration; /* seconds: record, top */
+    double interval, duration; /* seconds: record, top, snapshot */
+    const char *beside;        /* report: another recording, or NULL */
     bool events;               /* record: all calls, too */
     double between;            /* seconds: who */
     const char *before;        /* who: a saved moment, or NULL */
@@ -64,6 +65,7 @@ int run_record(const struct request *request, int directory);
 int run_report(const struct request *request, int directory);
 int run_who(const struct request *request, int directory);
 int run_plan(const struct request *request, int directory);
+int run_snapshot(const struct request *request, int directory);
 int run_top(const struct request *request, int directory);
 int run_serve(const struct request *request, int directory);
 

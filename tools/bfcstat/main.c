@@ -30,7 +30,8 @@ static const char usage[] =
     "                   [-o FILE] PID|FILE\n"
     "       bfcstat plan -o FILE [--device=NUMBER] PID\n"
     "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
-    "       bfcstat report FILE|PID -o PAGE.html\n"
+    "       bfcstat snapshot -o OUT.pickle|OUT.json [--duration=SECONDS] PID\n"
+    "       bfcstat report FILE|PID [--beside=FILE] -o PAGE.html\n"
     "       bfcstat serve [--listen=ADDRESS:PORT]\n"
     "\n"
     "Without a PID it prints a table of the jobs that run with bfcpreload, a row for each device "
@@ -44,6 +45,9 @@ static const char usage[] =
     "to a file until it ends or ^C; report makes one web page of such a file, or of a job as it "
     "is\n"
     "now, with its last 4,096 events, with -o - to standard output;\n"
+    "snapshot writes a job's blocks and last calls, with call stacks, as PyTorch's memory "
+    "snapshot,\n"
+    "which its viewers read, or as counters for Perfetto;\n"
     "serve answers Prometheus's requests for /metrics over HTTP.\n"
     "\n"
     "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
@@ -58,10 +62,15 @@ static const char usage[] =
     "  --sites=COUNT       stacks to show (default: 20; 0: all)\n"
     "  --device=NUMBER     whose plan, where a job has several\n"
     "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
-    "  --duration=SECONDS  length of a recording (default: as long as the job runs)\n"
+    "  --duration=SECONDS  length of a recording (default: as long as the job runs); snapshot: "
+    "take "
+    "in\n"
+    "                      the calls of that time, at most the last 1,000,000 (default: the last "
+    "4,096)\n"
     "  --events            record: every allocation and free as well, not only those before an out "
     "of\n"
     "                      memory (some 50 bytes each)\n"
+    "  --beside=FILE       report: a second recording, on the same page and scales\n"
     "  --listen=ADDRESS:PORT\n"
     "                      where serve listens (default localhost:9420)\n"
     "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
@@ -209,6 +218,9 @@ static int take_option(int option, struct request *request) {
     case 'e':
         request->events = true;
         return SHOWN;
+    case 'B':
+        request->beside = optarg;
+        return SHOWN;
     case 'l':
         request->listen = optarg;
         return SHOWN;
@@ -257,6 +269,7 @@ static int parse_options(int count, char **arguments, struct request *request) {
         {"interval", required_argument, NULL, 'i'},
         {"duration", required_argument, NULL, 't'},
         {"events", no_argument, NULL, 'e'},
+        {"beside", required_argument, NULL, 'B'},
         {"listen", required_argument, NULL, 'l'},
         {"slurm-job", required_argument, NULL, 'S'},
         {"collapsed", no_argument, NULL, 'c'},
@@ -302,8 +315,8 @@ int run_serve(const struct request *request, int directory) {
 static const struct command commands[] = {
     {"top", run_top, false, false},     {"trim", run_trim, true, false},
     {"who", run_who, true, false},      {"plan", run_plan, true, true},
-    {"record", run_record, true, true}, {"report", run_report, true, true},
-    {"serve", run_serve, false, false},
+    {"record", run_record, true, true}, {"snapshot", run_snapshot, true, true},
+    {"report", run_report, true, true}, {"serve", run_serve, false, false},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
@@ -324,7 +337,7 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     if (count - first > 1)
         return complain(*command ? "at most one PID, SEGMENT or FILE"
                                  : "the first of several words is a command: top, trim, who, "
-                                   "plan, record, report or serve");
+                                   "plan, record, snapshot, report or serve");
     request->target = first < count ? arguments[first] : NULL;
     if (*command && (*command)->needs_target && !request->target)
         return complain("this command needs a PID or a FILE");

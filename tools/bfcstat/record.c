@@ -2,8 +2,9 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `events` (those before an out of memory), `calls` (all, if wanted) and `end`. If the
- * recorder was killed, the last lines are missing; the rest is valid. docs/bfcstat.md has the keys.
+ * `sizes`, `sites` and `who` (call stacks, and what each holds), `events` (those before an out of
+ * memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last lines are
+ * missing; the rest is valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,6 +17,8 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/bfcstat/new_events.h"
+#include "tools/bfcstat/record_who.h"
 #include "tools/bfcstat/view/json_detail.h"
 #include "tools/report/calls.h"
 #include "tools/text/text.h"
@@ -26,18 +29,19 @@
 /* Large parts are written less often. */
 #define MAP_SECONDS 0.5
 #define SIZES_SECONDS 10.0
+#define WHO_SECONDS 10.0
 
 static volatile sig_atomic_t interrupted;
 
 struct recording {
     FILE *file;
     uint64_t start_ns; /* of the monotonic clock */
-    double next_map, next_sizes;
-    uint64_t next_landmark;    /* the first landmark that is not written yet */
-    uint64_t seen[BFC_EVENTS]; /* by slot: the stamp of the last event that is written */
-    uint64_t lost;             /* events that were overwritten before they were seen, at most */
-    uint64_t created_ns;       /* when the job's clock began */
-    bool events;               /* write all of them */
+    double next_map, next_sizes, next_who;
+    struct recorded_who who;
+    uint64_t next_landmark;   /* the first landmark that is not written yet */
+    struct new_events unseen; /* what is not written yet, of all events */
+    uint64_t created_ns;      /* when the job's clock began */
+    bool events;              /* write all of them */
     unsigned long samples;
 };
 
@@ -163,35 +167,13 @@ static char call_kind(enum bfc_event_kind kind) {
     return letters[kind];
 }
 
-/* As if the round before the last one had been seen: what the ring holds now is new. A slot that no
- * event has come to yet waits for its first one. */
-static void begin_events(struct recording *recording, uint64_t next_event) {
-    for (uint64_t slot = 0; slot < BFC_EVENTS; slot++) {
-        uint64_t number =
-            slot < next_event ? next_event - 1 - (next_event - 1 - slot) % BFC_EVENTS : slot;
-        recording->seen[slot] = number + 1 - BFC_EVENTS;
-    }
-}
-
-/* Rounds of the ring that went by unseen in the event's slot; notes it as seen. */
-static uint64_t note_seen(struct recording *recording, const struct bfc_event *event) {
-    uint64_t *seen = &recording->seen[(event->stamp - 1) % BFC_EVENTS];
-    uint64_t rounds = (event->stamp - *seen) / BFC_EVENTS - 1;
-    *seen = event->stamp;
-    return rounds;
-}
-
-/* All events that are in no line yet. A thread fills the slots that it has drawn when it comes to
- * it, so each slot is compared with what was last seen there. */
+/* All events that are in no line yet. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     struct report_calls calls = {.file = recording->file};
     for (size_t i = 0; i < job->event_count; i++) {
         const struct bfc_event *event = &job->events[i];
         char kind = call_kind(bfc_event_kind_of(event->what));
-        if (recording->seen[(event->stamp - 1) % BFC_EVENTS] == event->stamp)
-            continue;
-        recording->lost += note_seen(recording, event);
-        if (!kind)
+        if (!new_events_take(&recording->unseen, event) || !kind)
             continue;
         report_put_call(&calls, &(struct report_call){.kind = kind,
                                                       .at = bfc_event_us(event->what),
@@ -199,7 +181,7 @@ static void write_calls(struct recording *recording, const struct bfc_job *job) 
                                                       .address = event->address,
                                                       .bytes = event->bytes});
     }
-    report_end_calls(&calls, recording->lost);
+    report_end_calls(&calls, recording->unseen.lost);
 }
 
 static void write_map(const struct recording *recording, const struct bfc_job *job,
@@ -250,12 +232,17 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         write_sizes(recording, job, seconds);
         recording->next_sizes = seconds + SIZES_SECONDS;
     }
+    if (seconds >= recording->next_who) {
+        record_who(&recording->who, recording->file);
+        recording->next_who = seconds + WHO_SECONDS;
+    }
 }
 
-static void write_end(const struct recording *recording, const struct bfc_job *job,
-                      const char *reason) {
+static void write_end(struct recording *recording, const struct bfc_job *job, const char *reason) {
     double seconds = seconds_since(recording->start_ns);
     write_sizes(recording, job, seconds);
+    if (job->state != BFC_JOB_ENDED && recording->samples > 1)
+        record_who(&recording->who, recording->file);
     struct json_writer json = begin_line(recording, "end", seconds);
     json_string(&json, "reason", reason);
     json_object_end(&json);
@@ -302,13 +289,16 @@ static const char *sample_until_end(struct recording *recording, const struct re
     }
 }
 
-static struct recording *begin_recording(FILE *file, bool events, const struct bfc_job *job) {
+static struct recording *begin_recording(FILE *file, bool events, int directory,
+                                         const struct bfc_segment_name *name,
+                                         const struct bfc_job *job) {
     static struct recording recording;
     recording = (struct recording){.file = file,
                                    .start_ns = bfc_now_ns(),
                                    .created_ns = job->header.created_ns,
+                                   .who = {directory, name, job->header.created_ns, 0},
                                    .events = events};
-    begin_events(&recording, job->header.next_event);
+    new_events_begin(&recording.unseen, job->header.next_event);
     write_start(&recording, job);
     return &recording;
 }
@@ -321,7 +311,7 @@ static int record(const struct request *request, int directory, const struct bfc
         fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
         return REFUSED;
     }
-    struct recording *recording = begin_recording(file, request->events, job);
+    struct recording *recording = begin_recording(file, request->events, directory, name, job);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     const char *reason = sample_until_end(recording, request, directory, name, job);
@@ -363,7 +353,7 @@ int record_once(const struct request *request, int directory, FILE *file) {
     int status = find_job(request, directory, &name, &job);
     if (status != SHOWN)
         return status;
-    struct recording *recording = begin_recording(file, true, &job);
+    struct recording *recording = begin_recording(file, true, directory, &name, &job);
     write_sample(recording, &job);
     write_end(recording, &job, "once");
     return SHOWN;

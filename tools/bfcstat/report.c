@@ -13,16 +13,32 @@ static int complain(const char *name, const char *what) {
     return REFUSED;
 }
 
+static int copy_lines(const char *name, FILE *recording, FILE *page) {
+    long left_out = report_copy(recording, page);
+    if (left_out < 0)
+        return complain(name, "not a recording: bfcstat record makes them");
+    if (left_out > 0)
+        fprintf(stderr, "bfcstat: %s: %ld incomplete lines were left out\n", name, left_out);
+    return SHOWN;
+}
+
+static int copy_beside(const char *name, FILE *page) {
+    FILE *recording = fopen(name, "re");
+    if (!recording)
+        return complain(name, strerror(errno));
+    report_beside(page);
+    int status = copy_lines(name, recording, page);
+    fclose(recording);
+    return status;
+}
+
 static int write_page(const struct request *request, FILE *recording, FILE *page) {
     report_begin(page);
-    long left_out = report_copy(recording, page);
+    int status = copy_lines(request->target, recording, page);
+    if (status == SHOWN && request->beside)
+        status = copy_beside(request->beside, page);
     report_end(page);
-    if (left_out < 0)
-        return complain(request->target, "not a recording: bfcstat record makes them");
-    if (left_out > 0)
-        fprintf(stderr, "bfcstat: %s: %ld incomplete lines were left out\n", request->target,
-                left_out);
-    return SHOWN;
+    return status;
 }
 
 static int write_output(const struct request *request, FILE *recording) {

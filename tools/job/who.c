@@ -14,14 +14,22 @@
 
 /* ---- reading ---- */
 
+static bool counts_are_sound(const struct bfc_who_header *header, size_t size) {
+    const uint64_t counts[] = {header->sites,   header->frames, header->objects, header->texts,
+                               header->regions, header->blocks, header->living,  header->recent};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i] > size)
+            return false;
+    return true;
+}
+
 /* Where the parts lie, if their sizes come to that of the file. */
 static bool find_parts(struct bfc_who *who, size_t size) {
     const struct bfc_who_header *header = &who->header;
     if (header->magic != BFC_WHO_MAGIC || header->version != BFC_WHO_VERSION ||
         header->header_size != sizeof *header || header->site_size != sizeof *who->sites ||
         header->frame_size != sizeof *who->frames || header->object_size != sizeof *who->objects ||
-        header->sites > size || header->frames > size || header->objects > size ||
-        header->texts > size || header->executable >= header->texts)
+        !counts_are_sound(header, size) || header->executable >= header->texts)
         return false;
     const char *at = (const char *)who->copy + sizeof *header;
     who->sites = (const void *)at;
@@ -30,6 +38,14 @@ static bool find_parts(struct bfc_who *who, size_t size) {
     at += header->frames * sizeof *who->frames;
     who->objects = (const void *)at;
     at += header->objects * sizeof *who->objects;
+    who->regions = (const void *)at;
+    at += header->regions * sizeof *who->regions;
+    who->blocks = (const void *)at;
+    at += header->blocks * sizeof *who->blocks;
+    who->living = (const void *)at;
+    at += header->living * sizeof *who->living;
+    who->recent = (const void *)at;
+    at += header->recent * sizeof *who->recent;
     who->texts = at;
     return at + header->texts == (const char *)who->copy + size && at[header->texts - 1] == '\0';
 }
@@ -57,6 +73,36 @@ static bool figures_are_sound(const struct bfc_who_site *site) {
     return sound;
 }
 
+/* Whether blocks tile the region. */
+static bool region_is_sound(const struct bfc_who *who, const struct bfc_who_region *region) {
+    uint64_t at = region->start, count = who->header.blocks;
+    if (region->start + region->size < region->start || region->pool >= BFC_SEGMENT_POOLS ||
+        region->first > count || region->blocks > count - region->first)
+        return false;
+    for (uint64_t i = region->first; i < region->first + region->blocks; i++) {
+        if (who->blocks[i].start != at || who->blocks[i].size > region->start + region->size - at)
+            return false;
+        at += who->blocks[i].size;
+    }
+    return at == region->start + region->size;
+}
+
+static bool marks_are_sound(const struct bfc_who *who, const struct bfc_who_mark *marks,
+                            uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        if (marks[i].site >= who->header.sites)
+            return false;
+    return true;
+}
+
+static bool blocks_are_sound(const struct bfc_who *who) {
+    for (uint64_t i = 0; i < who->header.regions; i++)
+        if (!region_is_sound(who, &who->regions[i]))
+            return false;
+    return marks_are_sound(who, who->living, who->header.living) &&
+           marks_are_sound(who, who->recent, who->header.recent);
+}
+
 static bool is_sound(const struct bfc_who *who) {
     for (uint64_t i = 0; i < who->header.sites; i++)
         if (!frames_are_sound(who, &who->sites[i]) || !figures_are_sound(&who->sites[i]))
@@ -64,19 +110,24 @@ static bool is_sound(const struct bfc_who *who) {
     for (uint64_t i = 0; i < who->header.objects; i++)
         if (who->objects[i].path >= who->header.texts)
             return false;
-    return true;
+    return blocks_are_sound(who);
+}
+
+bool bfc_who_adopt(struct bfc_who *who, void *bytes, size_t size) {
+    *who = (struct bfc_who){.copy = bytes, .size = size};
+    bool good = size >= sizeof who->header;
+    if (good)
+        memcpy(&who->header, bytes, sizeof who->header);
+    good = good && find_parts(who, size) && is_sound(who);
+    if (!good)
+        bfc_who_free(who);
+    return good;
 }
 
 static bool take_file(int file, void *to) {
-    struct bfc_who *who = to;
-    *who = (struct bfc_who){0};
-    who->copy = bfc_answer_read(file, sizeof who->header, LARGEST_FILE, &who->size);
-    if (who->copy)
-        memcpy(&who->header, who->copy, sizeof who->header);
-    if (who->copy && find_parts(who, who->size) && is_sound(who))
-        return true;
-    bfc_who_free(who);
-    return false;
+    size_t size;
+    void *bytes = bfc_answer_read(file, sizeof(struct bfc_who_header), LARGEST_FILE, &size);
+    return bytes && bfc_who_adopt(to, bytes, size);
 }
 
 /* ---- asking ---- */
@@ -90,10 +141,10 @@ static uint32_t *written(struct bfc_segment_header *header) {
 }
 
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                 struct bfc_who *who, char *reason, size_t size) {
-    static const struct bfc_question question = {
+                 bool blocks, struct bfc_who *who, char *reason, size_t size) {
+    const struct bfc_question question = {
         .answer = BFC_WHO_ANSWER,
-        .request = bfc_request_who,
+        .request = blocks ? bfc_request_who_and_blocks : bfc_request_who,
         .asked = asked,
         .written = written,
         .unknown = "which takes no stacks",

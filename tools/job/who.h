@@ -18,19 +18,25 @@ struct bfc_who {
     const struct bfc_who_site *sites;
     const struct bfc_who_frame *frames;
     const struct bfc_who_object *objects;
+    const struct bfc_who_region *regions;
+    const struct bfc_who_block *blocks;
+    const struct bfc_who_mark *living, *recent;
     const char *texts;
     void *copy;
     size_t size; /* of the copy, in bytes */
 };
 
-/* Waits at most `timeout_ms` for the job. False: `reason` (cut off at `size` bytes) says why, in
- * one line. */
+/* Waits at most `timeout_ms` for the job; `blocks`: the blocks of its pools, too. False: `reason`
+ * (cut off at `size` bytes) says why, in one line. */
 bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned timeout_ms,
-                 struct bfc_who *who, char *reason, size_t size);
+                 bool blocks, struct bfc_who *who, char *reason, size_t size);
 
 /* Of a file that bfc_who_save wrote: the answer of a job, at any time before. False: as above. */
 bool bfc_who_read(const char *path, struct bfc_who *who, char *reason, size_t size);
 bool bfc_who_save(const struct bfc_who *who, const char *path, char *reason, size_t size);
+
+/* Takes the whole file's bytes, from malloc: frees them, then or if they are refused (false). */
+bool bfc_who_adopt(struct bfc_who *who, void *bytes, size_t size);
 
 /* Whether one is of the same process, and of a later moment. */
 bool bfc_who_follows(const struct bfc_who *who, const struct bfc_who *before);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/plan/io/csv.h"
@@ -11,6 +12,42 @@
 
 /* As many pools as CUDA has devices at most, or a CSV has spaces. */
 #define MOST_DEVICES 64
+
+/* Its index; UINT32_MAX: it is not there. Serials rise, as recorders give them. */
+static uint32_t find_allocation(const struct events *events, uint64_t serial) {
+    uint32_t low = 0, high = events->allocations_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (events->allocations[middle].serial < serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool there = low < events->allocations_count && events->allocations[low].serial == serial;
+    return there ? low : UINT32_MAX;
+}
+
+static void take_stack(struct input *input, const struct bfc_trace_record *record) {
+    const uint32_t i = find_allocation(&input->events, record->serial);
+    if (i != UINT32_MAX)
+        input->stacks[i] =
+            (struct input_stack){record->stream, (double)record->bytes * BFC_TRACE_WEIGHT_UNIT};
+}
+
+static bool take_stacks(struct input *input, const struct trace *trace, const char *path,
+                        struct plan_error *error) {
+    if (stacks_sites(&trace->stacks) == 0)
+        return true;
+    if (!stacks_who(&trace->stacks, &input->who))
+        return plan_fail(error, "%s: its call stacks are damaged", path);
+    input->stacks = calloc((size_t)input->events.allocations_count + 1, sizeof *input->stacks);
+    if (!input->stacks)
+        return plan_fail_memory(error);
+    for (size_t i = 0; i < trace->count; i++)
+        if (trace->records[i].op == BFC_TRACE_STACK)
+            take_stack(input, &trace->records[i]);
+    return true;
+}
 
 static bool read_trace(struct input *input, struct file_text *text, const char *path,
                        struct plan_error *error) {
@@ -22,6 +59,10 @@ static bool read_trace(struct input *input, struct file_text *text, const char *
     good = events_from_trace(&input->events, &trace, error);
     input->from_trace = true;
     input->cut_off = trace.cut_off;
+    if (good && !take_stacks(input, &trace, path, error)) {
+        input_free(input);
+        good = false;
+    }
     trace_free(&trace);
     return good;
 }
@@ -68,6 +109,8 @@ bool input_read(struct input *input, const char *path, struct plan_error *error)
 
 void input_free(struct input *input) {
     events_free(&input->events);
+    free(input->stacks);
+    bfc_who_free(&input->who);
     if (!input->from_trace)
         lifetimes_free(&input->lifetimes);
 }

@@ -7,9 +7,16 @@
 
 #include "tools/plan/trace/events.h"
 
+struct input_stack {
+    uint32_t site; /* index; 0: the stack was not taken */
+    double weight; /* blocks that the sample stands for */
+};
+
 struct input {
     struct events events;
     struct lifetimes lifetimes; /* of a CSV; empty for a trace */
+    struct input_stack *stacks; /* by allocation; NULL: the trace has none */
+    struct bfc_who who;         /* whose sites they are */
     bool from_trace;
     bool cut_off; /* the trace's tail is missing */
     uint32_t devices;

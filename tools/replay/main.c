@@ -30,6 +30,7 @@ static const char help[] =
     "                   and who held it, each out of memory with why and the calls before it; '-' "
     "is\n"
     "                   standard output, in place of the figures\n"
+    "  --beside TRACE   another one, replayed with the same settings, on the same page\n"
     "  --snapshot OUT.pickle\n"
     "                   PyTorch's memory snapshot, which its viewers read\n"
     "  --chrome-trace OUT.json\n"
@@ -58,7 +59,7 @@ static const char help[] =
 enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
 struct arguments {
-    const char *trace, *events, *plot, *report, *snapshot, *chrome_trace;
+    const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
     bool compare, json, policy_given, growth_given;
     struct settings settings;
 };
@@ -129,6 +130,11 @@ static int take_report(struct arguments *a, const char *value) {
     return GOOD;
 }
 
+static int take_beside(struct arguments *a, const char *value) {
+    a->beside = value;
+    return GOOD;
+}
+
 static int take_snapshot(struct arguments *a, const char *value) {
     a->snapshot = value;
     return GOOD;
@@ -190,14 +196,23 @@ static int take_repeat(struct arguments *a, const char *value) {
 static const struct valued {
     const char *name;
     int (*take)(struct arguments *a, const char *value);
-} valued[] = {{"--policy", take_policy},       {"--growth", take_growth},
-              {"--free", take_free},           {"--set", take_set},
-              {"--events", take_events},       {"--plot", take_plot},
-              {"--memory", take_memory},       {"--lag", take_lag},
-              {"--device-us", take_device_us}, {"--backing", take_backing},
-              {"--slack", take_slack},         {"--page", take_page},
-              {"--repeat", take_repeat},       {"--report", take_report},
-              {"--snapshot", take_snapshot},   {"--chrome-trace", take_chrome_trace}};
+} valued[] = {{"--policy", take_policy},
+              {"--growth", take_growth},
+              {"--free", take_free},
+              {"--set", take_set},
+              {"--events", take_events},
+              {"--plot", take_plot},
+              {"--memory", take_memory},
+              {"--lag", take_lag},
+              {"--device-us", take_device_us},
+              {"--backing", take_backing},
+              {"--slack", take_slack},
+              {"--page", take_page},
+              {"--repeat", take_repeat},
+              {"--report", take_report},
+              {"--beside", take_beside},
+              {"--snapshot", take_snapshot},
+              {"--chrome-trace", take_chrome_trace}};
 
 static const struct valued *find_valued(const char *argument, const char **value) {
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
@@ -248,6 +263,8 @@ static int check(const struct arguments *a) {
     if (!a->trace)
         return misuse("no TRACE");
     const char *wanted = wants_log(a);
+    if (a->beside && !a->report)
+        return misuse("--beside is for a page: --report OUT.html is missing");
     if (a->compare && wanted)
         return misuse("--%s is of one policy and growth: not with --compare", wanted);
     if ((a->settings.paged || a->settings.repeats > 1) && wanted)
@@ -287,6 +304,25 @@ static int compare(const struct arguments *a, const struct input *input) {
     return GOOD;
 }
 
+/* The page of one, or of two: the other is read and replayed for it. */
+static bool report(const struct arguments *a, const struct input *input, const struct log *log,
+                   struct plan_error *error) {
+    struct replayed replayed[2] = {{a->trace, input, log}};
+    struct input other;
+    struct log other_log = {0};
+    struct result result;
+    if (!a->beside)
+        return show_report(replayed, 1, &a->settings, a->report, error);
+    if (!input_read(&other, a->beside, error))
+        return false;
+    replayed[1] = (struct replayed){a->beside, &other, &other_log};
+    bool good = replay(&other, &a->settings, &other_log, &result, error) &&
+                show_report(replayed, 2, &a->settings, a->report, error);
+    log_free(&other_log);
+    input_free(&other);
+    return good;
+}
+
 static int run_one(const struct arguments *a, const struct input *input) {
     struct shown shown = {.settings = a->settings};
     struct log log = {0};
@@ -295,7 +331,7 @@ static int run_one(const struct arguments *a, const struct input *input) {
     bool good = replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
                 (!a->events || show_events(input, &log, a->events, &error)) &&
                 (!a->plot || show_plot(input, &log, a->plot, &error)) &&
-                (!a->report || show_report(input, &a->settings, &log, &paths, &error)) &&
+                (!a->report || report(a, input, &log, &error)) &&
                 (!a->snapshot || show_snapshot(input, &a->settings, &log, &paths, &error)) &&
                 (!a->chrome_trace || show_chrome_trace(input, &log, &paths, &error));
     log_free(&log);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bfcstat/who/lines.h"
 #include "tools/replay/show.h"
 #include "tools/report/calls.h"
 #include "tools/report/page.h"
@@ -36,6 +37,9 @@ static void put_entry(const struct input *input, const struct log_entry *entry,
                                  [LOG_FREE] = 'f',
                                  [LOG_FAIL] = 'o'};
     bool is_block = entry->op != LOG_RESERVE && entry->op != LOG_RELEASE;
+    struct input_stack stack = {0};
+    if (input->stacks && entry->op == LOG_ALLOCATE)
+        stack = input->stacks[entry->allocation];
     report_put_call(calls,
                     &(struct report_call){
                         .kind = kinds[entry->op],
@@ -44,7 +48,18 @@ static void put_entry(const struct input *input, const struct log_entry *entry,
                         .address = entry->address,
                         .bytes = entry->op == LOG_FREE ? 0 : entry->bytes,
                         .name = is_block ? input->events.allocations[entry->allocation].serial : 0,
-                        .size = entry->size});
+                        .size = entry->size,
+                        .site = stack.site,
+                        .weight = stack.weight});
+}
+
+/* Named by this machine's files of the same paths. */
+static void put_sites(const struct input *input, FILE *stream) {
+    struct who_names names;
+    if (input->stacks && who_names_begin(&names, &input->who, 0)) {
+        who_put_sites(&names, 1, stream);
+        who_names_end(&names);
+    }
 }
 
 /* Those that failed when the trace was recorded come before the call that came next. */
@@ -68,17 +83,28 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
     report_end_calls(&calls, 0);
 }
 
-bool show_report(const struct input *input, const struct settings *settings, const struct log *log,
-                 const struct replay_paths *paths, struct plan_error *error) {
+static void put_recording(const struct replayed *replayed, const struct settings *settings,
+                          FILE *stream) {
+    const struct input *input = replayed->input;
+    put_start(input, settings, replayed->trace, stream);
+    put_sites(input, stream);
+    put_calls(input, replayed->log, stream);
+    fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
+}
+
+bool show_report(const struct replayed *replayed, unsigned count, const struct settings *settings,
+                 const char *path, struct plan_error *error) {
     struct file_writer writer;
-    bool to_stdout = strcmp(paths->report, "-") == 0;
-    if (!to_stdout && !file_open(&writer, paths->report, error))
+    bool to_stdout = strcmp(path, "-") == 0;
+    if (!to_stdout && !file_open(&writer, path, error))
         return false;
     FILE *stream = to_stdout ? stdout : writer.stream;
     report_begin(stream);
-    put_start(input, settings, paths->trace, stream);
-    put_calls(input, log, stream);
-    fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
+    for (unsigned i = 0; i < count; i++) {
+        if (i > 0)
+            report_beside(stream);
+        put_recording(&replayed[i], settings, stream);
+    }
     report_end(stream);
     return to_stdout || file_close(&writer, error);
 }

@@ -29,13 +29,20 @@ bool show_events(const struct input *input, const struct log *log, const char *p
 bool show_plot(const struct input *input, const struct log *log, const char *path,
                struct plan_error *error);
 
-/* One web page: every block at its address and in its time, the peak, what failed and why. */
 struct replay_paths {
     const char *trace; /* what was replayed */
     const char *report, *snapshot, *chrome_trace;
 };
-bool show_report(const struct input *input, const struct settings *settings, const struct log *log,
-                 const struct replay_paths *paths, struct plan_error *error);
+
+/* One web page: every block at its address and in its time, the peak, what failed and why; of two,
+ * side by side. `path`: "-" is standard output. */
+struct replayed {
+    const char *trace;
+    const struct input *input;
+    const struct log *log;
+};
+bool show_report(const struct replayed *replayed, unsigned count, const struct settings *settings,
+                 const char *path, struct plan_error *error);
 
 /* PyTorch's memory snapshot: a pickle that its viewers read. */
 bool show_snapshot(const struct input *input, const struct settings *settings,

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/replay/pickle.h"
 #include "tools/replay/show.h"
+#include "tools/snapshot/snapshot.h"
 
 /* What is there at the end, by device and address. */
 struct standing {
@@ -80,12 +80,6 @@ static bool find_standing(struct snapshot *s) {
 
 /* ---- segments ---- */
 
-static void put_no_frames(struct pickle *p) {
-    pickle_word(p, "frames");
-    struct pickle_list frames = pickle_list(p);
-    pickle_list_end(p, &frames);
-}
-
 /* A CSV's row or a trace's allocation, in place of the stack that is not known. */
 static void put_frames(struct snapshot *s, const struct log_entry *entry) {
     struct pickle *p = &s->pickle;
@@ -93,14 +87,8 @@ static void put_frames(struct snapshot *s, const struct log_entry *entry) {
     char name[96];
     snprintf(name, sizeof name, "%s %" PRIu64 ", thread %u",
              s->input->from_trace ? "allocation" : "row", a->serial, a->thread);
-    pickle_word(p, "frames");
     struct pickle_list frames = pickle_list(p);
-    pickle_item(p, &frames);
-    pickle_dict(p);
-    pickle_put_text(p, "name", name);
-    pickle_put_word(p, "filename", s->trace);
-    pickle_put_number(p, "line", a->serial);
-    pickle_dict_end(p);
+    snapshot_put_frame(p, &frames, name, s->trace, a->serial);
     pickle_list_end(p, &frames);
 }
 
@@ -108,15 +96,15 @@ static void put_frames(struct snapshot *s, const struct log_entry *entry) {
 static void put_block(struct snapshot *s, const struct log_entry *entry, uint64_t address,
                       uint64_t size) {
     struct pickle *p = &s->pickle;
-    pickle_dict(p);
-    pickle_put_number(p, "address", address);
-    pickle_put_number(p, "size", size);
-    pickle_put_number(p, "requested_size", entry ? entry->bytes : 0);
-    pickle_put_word(p, "state", entry ? "active_allocated" : "inactive");
+    snapshot_begin_block(
+        p, &(struct snapshot_block){.address = address,
+                                    .size = size,
+                                    .requested = entry ? entry->bytes : 0,
+                                    .state = entry ? SNAPSHOT_ALLOCATED : SNAPSHOT_INACTIVE});
     if (entry)
         put_frames(s, entry);
     else
-        put_no_frames(p);
+        snapshot_put_no_frames(p);
     pickle_dict_end(p);
 }
 
@@ -141,7 +129,6 @@ static bool is_in(const struct snapshot *s, size_t i, const struct log_entry *re
 /* With what is free between the blocks, so that there is no gap. */
 static void put_blocks(struct snapshot *s, const struct log_entry *region) {
     uint64_t at = region->address, end = region->address + region->bytes;
-    pickle_word(&s->pickle, "blocks");
     struct pickle_list blocks = pickle_list(&s->pickle);
     for (size_t i = first_in(s, region); is_in(s, i, region); i++) {
         const struct log_entry *block = s->blocks.list[i];
@@ -167,18 +154,12 @@ static void put_segment(struct snapshot *s, const struct log_entry *region) {
         taken += s->blocks.list[i]->size;
         requested += s->blocks.list[i]->bytes;
     }
-    pickle_dict(p);
-    pickle_put_number(p, "device", region->device);
-    pickle_put_number(p, "address", region->address);
-    pickle_put_number(p, "total_size", region->bytes);
-    pickle_put_number(p, "allocated_size", taken);
-    pickle_put_number(p, "active_size", taken);
-    pickle_put_number(p, "requested_size", requested);
-    pickle_put_number(p, "stream", 0);
-    pickle_put_word(p, "segment_type", "large");
-    pickle_put_pair(p, "segment_pool_id", 0, 0);
-    pickle_put_false(p, "is_expandable");
-    put_no_frames(p);
+    snapshot_begin_segment(p, &(struct snapshot_segment){.device = region->device,
+                                                         .address = region->address,
+                                                         .size = region->bytes,
+                                                         .allocated = taken,
+                                                         .active = taken,
+                                                         .requested = requested});
     put_blocks(s, region);
     pickle_dict_end(p);
 }
@@ -200,16 +181,15 @@ static void put_call(struct snapshot *s, const struct log_entry *entry, const ch
                      uint64_t left) {
     struct pickle *p = &s->pickle;
     bool fails = entry->op == LOG_FAIL;
-    pickle_dict(p);
-    pickle_put_word(p, "action", action);
-    pickle_put_number(p, fails ? "device_free" : "addr", fails ? left : entry->address);
-    pickle_put_number(p, "size", entry->bytes);
-    pickle_put_number(p, "stream", 0);
-    pickle_put_number(p, "time_us", entry->call);
+    snapshot_begin_call(p, &(struct snapshot_call){.action = action,
+                                                   .fails = fails,
+                                                   .address = fails ? left : entry->address,
+                                                   .size = entry->bytes,
+                                                   .us = entry->call});
     if (entry->op == LOG_ALLOCATE || fails)
         put_frames(s, entry);
     else
-        put_no_frames(p);
+        snapshot_put_no_frames(p);
     pickle_dict_end(p);
 }
 

@@ -13,6 +13,8 @@ void report_put_call(struct report_calls *calls, const struct report_call *call)
             call->pool, call->address, call->bytes);
     if (call->name || call->size)
         fprintf(calls->file, ",%" PRIu64 ",%" PRIu64, call->name, call->size);
+    if (call->site)
+        fprintf(calls->file, ",%u,%.6g", call->site, call->weight);
     putc(']', calls->file);
 }
 

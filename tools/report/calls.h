@@ -20,6 +20,8 @@ struct report_call {
     uint64_t bytes;   /* asked for, or of the region; of a free: 0 */
     uint64_t name;    /* of a trace's allocation: its number in the trace */
     uint64_t size;    /* of a block: bytes taken, padding included; 0: not known */
+    uint32_t site;    /* of a trace's allocation: index of its line of sites; 0: not known */
+    double weight;    /* then: blocks that the sample stands for */
 };
 
 struct report_calls {

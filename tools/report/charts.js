@@ -27,25 +27,44 @@ const css = name => getComputedStyle(document.documentElement).getPropertyValue(
 const POWERS = Array.from({length: 50}, (_, i) => 2 ** i);
 const DECADES = Array.from({length: 16}, (_, i) => [1, 2, 5].map(n => n * 10 ** i)).flat();
 const toAxis = at => byCalls ? at : at / 1e6, fromAxis = x => byCalls ? x : x * 1e6;
-const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.documentElement.clientWidth - 32));
+const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.getElementById("main").clientWidth));
 
 /* Charts share what is shown of the time, and the moment. */
-const view = {charts: [], from: 0, to: 1, moment: 0, onMoment: () => {}};
-const wholeTime = () => [toAxis(firstAt), Math.max(toAxis(lastAt), toAxis(firstAt) + (byCalls ? 1 : 1e-6))];
+const view = {charts: [], from: 0, to: 1, moment: 0, onMoment: [], onTime: [], ownMost: 0, commonMost: 0, commonSpan: 0, onShown: () => {}};
+const tell = listeners => { for (const listener of listeners) listener(); };
+const wholeTime = () => [toAxis(firstAt), toAxis(firstAt) + Math.max(toAxis(lastAt - firstAt), byCalls ? 1 : 1e-6, view.commonSpan)];
 const showTime = (from, to) => {
   const [least, most] = wholeTime(), narrowest = byCalls ? 4 : 1e-5;
   const width = Math.min(Math.max(to - from, narrowest), most - least);
   view.from = Math.min(Math.max(from, least), most - width);
   view.to = view.from + width;
   for (const chart of view.charts) chart.setScale("x", {min: view.from, max: view.to});
+  tell(view.onTime);
+  view.onShown();
 };
 const zoom = (factor, around) => showTime(around - (around - view.from) * factor, around + (view.to - around) * factor);
 const setMoment = at => {
   view.moment = Math.min(Math.max(at, firstAt), lastAt);
   const x = toAxis(view.moment), width = view.to - view.from;
   if (x < view.from || x > view.to) showTime(x - width / 2, x + width / 2);
-  view.onMoment();
+  tell(view.onMoment);
   for (const chart of view.charts) chart.redraw(false);
+};
+
+/* What a chart shows inside its axes, drawn anew only when that changes, not with each move of the moment. */
+const newPicture = ({bbox}) => {
+  const picture = document.createElement("canvas"), wide = Math.round(bbox.width), tall = Math.round(bbox.height);
+  picture.width = wide; picture.height = tall;
+  return {picture, pen: picture.getContext("2d"), wide, tall};
+};
+const asPicture = paint => {
+  let known = "", picture = null;
+  return chart => {
+    const {x, y} = chart.scales, {left, top, width, height} = chart.bbox, now = [x.min, x.max, y.min, y.max, width, height, chosen.site].join();
+    if (now !== known) picture = paint(chart);
+    known = now;
+    chart.ctx.drawImage(picture, left, top);
+  };
 };
 
 const verticals = (failures) => chart => {
@@ -95,6 +114,8 @@ const addChart = (body, label, data, series, {height = 260, failures = [], draw 
         if (width > 0 || tall > 0) u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
       }]},
   }, data, holder);
+  /* The plotting library keeps where a chart lies; whatever opens or closes above one moves it. */
+  chart.over.addEventListener("mouseenter", () => chart.syncRect(true));
   chart.over.addEventListener("wheel", event => onWheel(chart, event), {passive: false});
   chart.over.addEventListener("dblclick", () => { if (chart.onBand) chart.onBand(); showTime(...wholeTime()); });
   let pressed = null;
@@ -103,7 +124,6 @@ const addChart = (body, label, data, series, {height = 260, failures = [], draw 
     if (Math.abs(event.clientX - pressed) < 4) setMoment(fromAxis(chart.posToVal(chart.cursor.left, "x")));
     holder.focus({preventScroll: true});
   });
-  holder.addEventListener("keydown", onKey);
   view.charts.push(chart);
   return chart;
 };

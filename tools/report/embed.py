@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The report page as a C string: embed.py PAGE HEADER FILE...
+"""The report page as a C string: embed.py HEADER PAGE FILE...
 
 In PAGE each @NAME@ is replaced by the FILE of that name, so that one page holds them all."""
 
 import os
 import sys
 
-source, header, *parts = sys.argv[1:]
+header, source, *parts = sys.argv[1:]
 with open(source, encoding="utf-8") as file:
     text = file.read()
 for part in parts:

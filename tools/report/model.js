@@ -1,25 +1,31 @@
 /* From the lines of a recording to what is drawn. One clock: microseconds since the job's first allocation, or, for a
    trace, the number of the call. */
-const lines = document.getElementById("recording").textContent.split("\n").filter(Boolean).flatMap(
+const lines = document.querySelector(".recording").textContent.split("\n").filter(Boolean).flatMap(
   line => { try { return [JSON.parse(line)]; } catch { return []; } });
 const start = lines[0], ofType = type => lines.filter(line => line.type === type);
 const byCalls = start.clock === "calls", samples = ofType("sample"), end = ofType("end")[0];
 const LATELY = 4096, ALL_POOLS = 63;
 
-/* Blocks of one pool, as columns: when, until, where, how much was asked for and taken, name. */
+/* Blocks of one pool, as columns: when, until, where, how much was asked for and taken, name, site (0: not known) and how
+   many blocks it stands for. `order` has their begins (index + 1) and ends (-index - 1) as they came, `orderAt` when. */
 class Blocks {
-  constructor() { this.from = []; this.to = []; this.address = []; this.bytes = []; this.size = []; this.name = []; this.held = new Map(); }
+  constructor() {
+    for (const column of ["from", "to", "address", "bytes", "size", "name", "site", "weight", "order", "orderAt"]) this[column] = [];
+    this.held = new Map();
+  }
   get count() { return this.from.length; }
-  begin(at, address, bytes, size, name) {
+  begin(at, address, bytes, size, name, site, weight) {
     this.finish(at, address);
     this.held.set(address, this.count);
     this.from.push(at); this.to.push(Infinity); this.address.push(address); this.bytes.push(bytes); this.size.push(size); this.name.push(name);
+    this.site.push(site); this.weight.push(weight); this.order.push(this.count); this.orderAt.push(at);
   }
   finish(at, address) {
     const i = this.held.get(address);
     if (i === undefined) return -1;
     this.held.delete(address);
     this.to[i] = at;
+    this.order.push(-i - 1); this.orderAt.push(at);
     return i;
   }
   /* Those that are there at a moment, after its call. */
@@ -42,10 +48,10 @@ const step = (pool, live, reserved, at) => {
 };
 
 const GRANULE = 512;
-const take = (pool, [kind, at, , address, bytes, name, size]) => {
+const take = (pool, [kind, at, , address, bytes, name, size, site, weight]) => {
   let live = pool.live.length ? pool.live[pool.live.length - 1] : 0;
   let reserved = pool.reserved.length ? pool.reserved[pool.reserved.length - 1] : 0;
-  if (kind === "a") { pool.blocks.begin(at, address, bytes, size || Math.ceil(bytes / GRANULE) * GRANULE, name); pool.allocations++; live += bytes; }
+  if (kind === "a") { pool.blocks.begin(at, address, bytes, size || Math.ceil(bytes / GRANULE) * GRANULE, name, site || 0, weight || 1); pool.allocations++; live += bytes; }
   if (kind === "f") {
     const i = pool.blocks.finish(at, address);
     pool.frees++;

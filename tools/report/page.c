@@ -17,6 +17,10 @@ void report_end(FILE *page) {
     fputs(strstr(report_page, placeholder) + sizeof placeholder - 1, page);
 }
 
+void report_beside(FILE *page) {
+    fputs("</script>\n<script type=\"text/plain\" class=\"recording\">\n", page);
+}
+
 static void put_line(FILE *page, const char *line) {
     for (; *line; line++)
         if (*line == '<')

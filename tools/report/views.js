@@ -42,9 +42,10 @@ const showMemory = (pool, failures) => {
   const data = bySamples ? samplesData(pool.samples) : callsData(pool);
   if (!data[0].length) { body.append("Nothing was recorded."); return; }
   const most = data[1].reduce((a, b) => Math.max(a, b), 1);
+  view.ownMost = Math.max(view.ownMost, most);
   addChart(body, "memory over time", data, bySamples ?
     [area("reserved: ready above", "ready"), area("in use, pending and deferred", "pending"), area("in use", "use"), curve("asked for", "requested")]
-    : [area("reserved", "ready"), area("asked for by live blocks", "use")], {failures, y: {range: [0, most * 1.04]}});
+    : [area("reserved", "ready"), area("asked for by live blocks", "use")], {failures, y: {range: () => [0, Math.max(most, view.commonMost) * 1.04]}});
 };
 
 const showFragmentation = (pool, failures) => {
@@ -87,36 +88,34 @@ const layoutOf = (number, pool) => {
 const PALETTE = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#e15759", "#9c755f", "#edc948"];
 
 /* What is smaller than a pixel is added up in a grid of pixels, so that its area is right. */
-const drawBlocks = (chart, from, to, low, size) => {
-  const {ctx, bbox} = chart, {min: x0, max: x1} = chart.scales.x, {min: y0, max: y1} = chart.scales.y;
-  const wide = Math.round(bbox.width), tall = Math.round(bbox.height), grid = new Float32Array(wide * tall);
+const paintBlocks = (chart, blocks, low) => {
+  const {from, to, size} = blocks;
+  const {min: x0, max: x1} = chart.scales.x, {min: y0, max: y1} = chart.scales.y;
+  const {picture, pen, wide, tall} = newPicture(chart), grid = new Float32Array(wide * tall);
   const xScale = wide / (x1 - x0), yScale = tall / (y1 - y0), last = toAxis(lastAt);
-  const add = (left, right, top, bottom) => {
+  const add = (left, right, top, bottom, strength) => {
     for (let row = Math.floor(top); row < bottom; row++)
       for (let column = Math.floor(left); column < right; column++)
-        grid[row * wide + column] += (Math.min(right, column + 1) - Math.max(left, column)) * (Math.min(bottom, row + 1) - Math.max(top, row));
+        grid[row * wide + column] += strength * (Math.min(right, column + 1) - Math.max(left, column)) * (Math.min(bottom, row + 1) - Math.max(top, row));
   };
-  ctx.save();
-  ctx.beginPath(); ctx.rect(bbox.left, bbox.top, wide, tall); ctx.clip();
-  for (let colour = 0; colour < PALETTE.length; colour++) {
-    ctx.fillStyle = PALETTE[colour];
-    for (let i = colour; i < from.length; i += PALETTE.length) {
-      if (low[i] < 0) continue;
-      const left = Math.max(0, (toAxis(from[i]) - x0) * xScale), right = Math.min(wide, ((to[i] === Infinity ? last : toAxis(to[i])) - x0) * xScale);
-      const bottom = Math.min(tall, tall - (low[i] - y0) * yScale), top = Math.max(0, tall - (low[i] + size[i] - y0) * yScale);
-      if (right <= left || bottom <= top) continue;
-      if (right - left < 1 || bottom - top < 1) add(left, right, top, bottom);
-      else ctx.fillRect(bbox.left + left, bbox.top + top, right - left, bottom - top);
+  for (let i = 0; i < from.length; i++) {
+    if (low[i] < 0) continue;
+    const left = Math.max(0, (toAxis(from[i]) - x0) * xScale), right = Math.min(wide, ((to[i] === Infinity ? last : toAxis(to[i])) - x0) * xScale);
+    const bottom = Math.min(tall, tall - (low[i] - y0) * yScale), top = Math.max(0, tall - (low[i] + size[i] - y0) * yScale);
+    if (right <= left || bottom <= top) continue;
+    if (right - left < 1 || bottom - top < 1) add(left, right, top, bottom, strengthOf(blocks, i));
+    else {
+      const [red, green, blue] = colourOf(blocks, i);
+      pen.fillStyle = `rgba(${red},${green},${blue},${strengthOf(blocks, i)})`;
+      pen.fillRect(left, top, right - left, bottom - top);
     }
   }
-  const small = document.createElement("canvas");
-  small.width = wide; small.height = tall;
-  const image = small.getContext("2d").createImageData(wide, tall);
+  const {picture: small, pen: smallPen} = newPicture(chart), image = smallPen.createImageData(wide, tall);
   for (let i = 0; i < grid.length; i++)
     if (grid[i]) { image.data[4 * i] = 0x4e; image.data[4 * i + 1] = 0x79; image.data[4 * i + 2] = 0xa7; image.data[4 * i + 3] = 255 * Math.min(1, grid[i]); }
-  small.getContext("2d").putImageData(image, 0, 0);
-  ctx.drawImage(small, bbox.left, bbox.top);
-  ctx.restore();
+  smallPen.putImageData(image, 0, 0);
+  pen.drawImage(small, 0, 0);
+  return picture;
 };
 
 const drawRegions = (chart, pool, place) => {
@@ -128,7 +127,7 @@ const drawRegions = (chart, pool, place) => {
   (known ? pool.regions.address : place.layout.map(region => region.start)).forEach((address, i) => {
     const low = place.offset(address), size = known ? pool.regions.bytes[i] : place.layout[i].size;
     const left = known ? chart.valToPos(toAxis(pool.regions.from[i]), "x", true) : bbox.left;
-    const right = known && pool.regions.to[i] !== Infinity ? chart.valToPos(toAxis(pool.regions.to[i]), "x", true) : bbox.left + bbox.width;
+    const right = known ? chart.valToPos(toAxis(Math.min(pool.regions.to[i], lastAt)), "x", true) : bbox.left + bbox.width;
     const top = chart.valToPos(low + size, "y", true), bottom = chart.valToPos(low, "y", true);
     ctx.fillRect(left, top, right - left, bottom - top);
     if (bottom - top > 3) ctx.strokeRect(left, top, right - left, bottom - top);
@@ -136,12 +135,18 @@ const drawRegions = (chart, pool, place) => {
   ctx.restore();
 };
 
+const stackText = (site, most) => {
+  if (!site) return hasStacks ? ["its stack was not taken"] : [];
+  const frames = stackLines(site), tag = sites[site].tag;
+  return [`by ${GROUPS.library(site)}${tag ? ", " + tag : ""}`, ...frames.slice(0, most).map(line => "  " + line), ...(frames.length > most ? [`  and ${many(frames.length - most, "frame")} more: click`] : [])];
+};
+
 /* A trace numbers its allocations, a CSV its rows, from 0. */
 const nameOfBlock = (pool, i) => byCalls ? `${start.names} ${pool.blocks.name[i]}` : "";
-const blockText = (pool, i) => [
+const blockText = (pool, i, most = 14) => [
   (byCalls ? nameOfBlock(pool, i) + ": " : "") + `${bytes(pool.blocks.bytes[i])} (${count(pool.blocks.bytes[i])} bytes)`,
   `from ${when(pool.blocks.from[i])}, ${pool.blocks.to[i] === Infinity ? "not freed" : "for " + stretch(pool.blocks.to[i] - pool.blocks.from[i])}`,
-  `at ${hex(pool.blocks.address[i])}`].join("\n");
+  `at ${hex(pool.blocks.address[i])}`, ...stackText(pool.blocks.site[i], most)].join("\n");
 
 const addTip = (holder, chart, textAt) => {
   const tip = element("div", {class: "tip", hidden: ""});
@@ -164,24 +169,27 @@ const showBlocks = (number, pool, failures) => {
   }
   const place = layoutOf(number, pool), {from, to, size, address} = pool.blocks, low = address.map(place.offset);
   const outside = low.filter(offset => offset < 0).length, base = baseOf(pool).live;
-  const body = section("Every block", `${many(pool.blocks.count, "block")}, each from its allocation to its free, at its address; ` +
+  const body = section("Every block, at its address", `${many(pool.blocks.count, "block")}, each from its allocation to its free, at its address; ` +
     `regions one above another in the order of their addresses, ${bytes(place.height)} in all, as high as they are large. ` +
     "What is smaller than a pixel is added up, never left out. Grey: reserved, not in use." +
     (base ? ` Not drawn: ${bytes(base)} that were allocated before the first call seen here and are still held.` : "") + unknownWords(pool) +
     (outside ? ` Not drawn: ${count(outside)} blocks in regions that are not known.` : "") +
-    (lostCalls ? ` Up to ${count(lostCalls)} events were overwritten before they were seen.` : "") + (byCalls ? "" : " Calls are in order; those between two ticks of the kernel's clock, some 4 ms, are drawn evenly apart.") + " Call stacks are not recorded.");
-  const band = {range: [0, place.height]};
+    (lostCalls ? ` Up to ${count(lostCalls)} events were overwritten before they were seen.` : "") + (byCalls ? "" : " Calls are in order; those between two ticks of the kernel's clock, some 4 ms, are drawn evenly apart."));
+  view.ownMost = Math.max(view.ownMost, place.height);
+  const whole = [0, Math.max(place.height, view.commonMost)], band = {range: whole};
   const chart = addChart(body, "every block", [[toAxis(firstAt), toAxis(lastAt)], [0, 0]], [{show: true, label: "address", width: 0, points: {show: false}}],
     {height: 420, failures, legend: false, onlyX: false, y: {range: () => band.range},
-     draw: [u => drawRegions(u, pool, place), u => drawBlocks(u, from, to, low, size)]});
-  chart.onBand = (least, most) => { band.range = least === undefined ? [0, place.height] : [Math.max(0, least), Math.min(place.height, most)];
+     draw: [u => drawRegions(u, pool, place), asPicture(u => paintBlocks(u, pool.blocks, low))]});
+  chart.onBand = (least, most) => { band.range = least === undefined ? whole : [Math.max(0, least), Math.min(whole[1], most)];
     chart.setScale("y", {min: band.range[0], max: band.range[1]}); };
-  addTip(chart.root.parentNode, chart, (x, y) => {
+  const blockAt = (x, y) => {
     const at = fromAxis(x);
     for (let i = from.length - 1; i >= 0; i--)
-      if (from[i] <= at && at < to[i] && low[i] >= 0 && low[i] <= y && y < low[i] + size[i]) return blockText(pool, i);
-    return "";
-  });
+      if (from[i] <= at && at < to[i] && low[i] >= 0 && low[i] <= y && y < low[i] + size[i]) return i;
+    return -1;
+  };
+  addTip(chart.root.parentNode, chart, (x, y) => { const i = blockAt(x, y); return i < 0 ? "" : blockText(pool, i); });
+  addPicker(body, chart, pool, blockAt);
 };
 
 /* ---- the address space at the moment ---- */
@@ -246,10 +254,10 @@ const holders = (pool, moment, most) => {
   const live = pool.blocks.at(moment).sort((a, b) => pool.blocks.bytes[b] - pool.blocks.bytes[a]);
   if (!live.length) return [element("p", {class: "faint"}, "No block whose allocation was seen here.")];
   const rows = live.slice(0, most).map(i => element("tr", {}, cell(bytes(pool.blocks.bytes[i])), cell(count(pool.blocks.bytes[i])),
-    cell(nameOfBlock(pool, i), ""), cell("from " + when(pool.blocks.from[i]), ""),
+    cell(nameOfBlock(pool, i), ""), ...(hasStacks ? [cell(placeOf(pool.blocks.site[i]), "")] : []), cell("from " + when(pool.blocks.from[i]), ""),
     cell(pool.blocks.to[i] === Infinity ? "not freed" : "for " + stretch(pool.blocks.to[i] - pool.blocks.from[i]), ""), cell(hex(pool.blocks.address[i]), "")));
   const rest = live.slice(most);
-  const all = table([["size"], ["bytes"], ["which", "t"], ["since", "t"], ["life", "t"], ["address", "t"]], rows);
+  const all = table([["size"], ["bytes"], ["which", "t"], ...(hasStacks ? [["where", "t"]] : []), ["since", "t"], ["life", "t"], ["address", "t"]], rows);
   return [all, element("p", {class: "faint"}, rest.length ? `and ${many(rest.length, "more block")}: ${bytes(sum(rest.map(i => pool.blocks.bytes[i])))}` : "")];
 };
 
@@ -260,7 +268,7 @@ const showSpace = (number, pool) => {
   const tip = element("div", {class: "tip", hidden: ""}), holder = element("div", {class: "chart"}, canvas, tip), list = element("div", {id: "holders"});
   body.append(head, words, holder, list);
   let grid = null, columns = 1;
-  view.onMoment = () => {
+  view.onMoment.push(() => {
     const space = spaceAt(number, view.moment), sample = lastUntil(pool.samples || [], view.moment);
     const step = pool.at.length ? lastUntil(pool.calls.map((call, i) => ({at: call.at, i})), view.moment) : null;
     head.textContent = `At ${when(view.moment)}` + (byCalls && step ? `: ${bytes(pool.live[step.i])} asked for by live blocks, ${bytes(pool.reserved[step.i])} reserved.`
@@ -272,7 +280,7 @@ const showSpace = (number, pool) => {
       words.textContent = spaceWords(number, pool, space);
     } else words.textContent = "No map was recorded.";
     list.replaceChildren(...(pool.blocks.count ? [element("p", {}, "Who held most at this moment:"), ...holders(pool, view.moment, 10)] : []));
-  };
+  });
   canvas.addEventListener("mousemove", event => {
     const c = Math.floor(event.offsetX / CELL) + columns * Math.floor(event.offsetY / (CELL + 4));
     tip.hidden = !grid || c >= grid.cells;
@@ -291,7 +299,12 @@ const showPeak = pool => {
   const body = section("The peak, and who held it", `${bytes(pool.peak)} (${count(pool.peak)} bytes) asked for by live blocks at ${when(pool.peakAt)}.`);
   const go = element("button", {type: "button"}, "show this moment above");
   go.addEventListener("click", () => { setMoment(pool.peakAt); main.scrollIntoView(); });
-  body.append(...holders(pool, pool.peakAt, 15), go);
+  body.append(...holders(pool, pool.peakAt, 15));
+  if (hasStacks) {
+    const held = heldAt(pool, pool.peakAt);
+    body.append(element("p", {class: "faint"}, "By site, library and tag: " + stacksWords(pool, pool.blocks.at(pool.peakAt))), ...threeTables(held, 10));
+  }
+  body.append(go);
 };
 
 const WORDS = {a: "allocate", f: "free", g: "grow", r: "release", o: "out of memory", O: "out of memory, when recorded", b: "begin", e: "end"};
@@ -379,71 +392,3 @@ const tilesOf = (pool, failures) => {
     ["out of memory", count(last.out_of_memory), last.out_of_memory],
     ...(last.page_calls ? [["pages moved", bytes(last.pages_moved), last.pages_moved], ["calls for pages", count(last.page_calls), last.page_calls]] : [])];
 };
-
-const onKey = event => {
-  const pool = poolOf(shown), failures = failuresOf(shown), middle = (view.from + view.to) / 2;
-  const times = pool.at.length ? pool.at : (pool.samples || []).map(p => p.at);
-  const by = forward => event.shiftKey ? view.moment + (forward ? 1 : -1) * (fromAxis(view.to) - fromAxis(view.from)) / 10
-    : forward ? times.find(at => at > view.moment) : times.findLast(at => at < view.moment);
-  const keys = {ArrowLeft: () => setMoment(by(false) ?? view.moment), ArrowRight: () => setMoment(by(true) ?? view.moment),
-    "+": () => zoom(0.5, middle), "=": () => zoom(0.5, middle), "-": () => zoom(2, middle), 0: () => showTime(...wholeTime()),
-    p: () => setMoment(byCalls ? pool.peakAt : (pool.samples || []).reduce((a, b) => b.in_use > a.in_use ? b : a).at),
-    o: () => setMoment((failures.find(f => f.at > view.moment) || failures[0])?.at ?? view.moment)};
-  if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
-  event.preventDefault();
-  keys[event.key]();
-};
-
-const show = number => {
-  const pool = poolOf(number), failures = failuresOf(number);
-  shown = number;
-  view.charts = []; view.onMoment = () => {};
-  [view.from, view.to] = wholeTime();
-  view.moment = byCalls ? pool.peakAt : failures[0]?.at ?? lastAt;
-  document.getElementById("tiles").replaceChildren(...tilesOf(pool, failures).map(([name, text, value]) => element("div", {class: "tile"},
-    element("span", {class: "faint"}, name), element("b", {"data-key": name, "data-value": value, ...(name === "out of memory" && value ? {class: "bad"} : {})}, text))));
-  main.replaceChildren();
-  if (!byCalls) main.append(element("p", {class: "faint"}, "Above: totals and peaks since the job began, counted exactly, not only during the recording."));
-  showMemory(pool, failures);
-  showBlocks(number, pool, failures);
-  showSpace(number, pool);
-  showPeak(pool);
-  showFailures(number, pool, failures);
-  showFragmentation(pool, failures);
-  showSizes(number, pool);
-  showLandmarks(number);
-  main.append(element("h2", {}, "Configuration in force"), element("pre", {}, start.configuration));
-  const asked = /^#at=([0-9.]+)$/.exec(location.hash); /* a call, or seconds */
-  if (asked) view.moment = Math.min(Math.max(fromAxis(+asked[1]), firstAt), lastAt);
-  view.onMoment();
-};
-
-const nameOf = number => {
-  const sample = poolOf(number).samples?.[0];
-  return sample ? `device ${sample.device}: ${sample.device_name}${sample.memory === "host" ? ", host memory (BFC_SPILL)" : ""}, ${bytes(sample.device_total)}` : `device ${number}`;
-};
-const setting = name => (new RegExp(`^${name}=(.*)$`, "m").exec(start.configuration) || ["", "?"])[1];
-document.title = "bfcpreload: " + start.command;
-document.getElementById("title").textContent = start.command;
-document.getElementById("about").textContent = [
-  start.pid ? "process " + start.pid : "", typeof start.rank === "number" ? `rank ${start.rank} of ${start.ranks ?? "?"}` : "", start.job ? "job " + start.job : "",
-  "bfcpreload " + start.library, byCalls ? `a trace, replayed: ${count(end?.at ?? 0)} calls; the clock counts calls` :
-  `first CUDA allocation ${new Date(start.created_ns / 1e6).toLocaleString()}`, byCalls ? `policy ${setting("BFC_POLICY")}, growth ${setting("BFC_GROWTH")}, free ${setting("BFC_FREE")}, ${start.memory === null ? "a device without end" : bytes(start.memory)}` : `${many(samples.length, "sample")}, ${begun === lastAt ? "at " + when(begun) : `from ${when(begun)} to ${when(lastAt)}`}`,
-  end ? "" : "the recording is incomplete"].filter(Boolean).join(" · ");
-const numbers = [...pools.keys()].filter(number => number !== ALL_POOLS).sort((a, b) => a - b);
-if (numbers.length > 1) {
-  const select = element("select", {"aria-label": "pool"}, ...numbers.map(number => element("option", {value: number}, nameOf(number))));
-  select.addEventListener("change", () => show(+select.value));
-  document.getElementById("choice").append(select);
-} else if (numbers.length) document.getElementById("choice").textContent = nameOf(numbers[0]);
-if (numbers.length) show(numbers[0]);
-else main.append(element("p", {}, "No pool: no allocation was served from one during the recording."));
-/* Two reports side by side: this page and the one that is chosen. */
-document.getElementById("other").addEventListener("change", async event => {
-  const [own, other] = [element("iframe", {class: "half"}), element("iframe", {class: "half"})];
-  own.src = location.href;
-  other.srcdoc = await event.target.files[0].text();
-  document.body.replaceChildren(own, other);
-  document.body.classList.add("halves");
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (numbers.length) show(shown); });

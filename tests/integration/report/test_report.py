@@ -5,7 +5,6 @@ Needs BFCREPLAY, BFCSTAT, LIBRARY and SIM_DIR in the environment. Without chromi
 looked at."""
 
 import csv
-import html
 import json
 import os
 import random
@@ -18,35 +17,10 @@ import tempfile
 import time
 import unittest
 
+from browser import BROWSER, Page, run
+
 BFCREPLAY, BFCSTAT, LIBRARY, SIM_DIR = (os.environ[n] for n in "BFCREPLAY BFCSTAT LIBRARY SIM_DIR".split())
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 MIB = 1 << 20
-
-
-def run(*arguments, **more):
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **more)
-    if done.returncode:
-        raise AssertionError(f"{arguments}: {done.returncode}: {done.stderr}")
-    return done.stdout
-
-
-class Page:
-    """A page as a browser has drawn it."""
-
-    def __init__(self, folder, path, moment=None):
-        self.text = run(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu",
-                        f"--user-data-dir={folder}/profile", "--window-size=1240,2000", "--virtual-time-budget=3000",
-                        "--dump-dom", f"file://{path}" + ("" if moment is None else f"#at={moment}"))
-        self.text = self.text[:self.text.find('<script type="text/plain"')]  # what was drawn, not what from
-
-    def figure(self, name):
-        return int(re.search(rf'data-key="{name}" data-value="(\d+)"', self.text)[1])
-
-    def drawn(self, what):
-        return float(re.search(rf'data-{what}="([0-9.]+)"', self.text)[1])
-
-    def words(self):
-        return html.unescape(re.sub("<[^>]*>", " ", self.text))
 
 
 class Report(unittest.TestCase):
@@ -65,7 +39,7 @@ class Report(unittest.TestCase):
     def look(self, moment=None):
         if not BROWSER:
             self.skipTest("chromium is not installed: the page is not looked at")
-        page = Page(self.folder, self.page, moment)
+        page = Page(self.folder, self.page, "" if moment is None else f"#at={moment}")
         for trouble in ("NaN", "Infinity", "undefined"):
             self.assertNotIn(trouble, page.words())
         return page
@@ -97,6 +71,30 @@ class Report(unittest.TestCase):
         page = self.look(half_freed - 1)
         self.assertEqual((page.drawn("used"), page.drawn("total")), (400 * MIB, 800 * MIB))
         self.assertRegex(page.words(), r"400 regions, 800 MiB; in use 400 MiB, 50\.0 %; 1,600 free pieces, the largest 256 KiB; fragmentation 0\.0 %")
+
+    def test_two_stand_side_by_side_on_the_same_scales(self):
+        self.write([(0, 50, 64 * MIB), (10, 20, 32 * MIB)])
+        other = os.path.join(self.folder, "other.csv")
+        shutil.move(self.trace, other)
+        self.write([(i, i + 30, 16 * MIB) for i in range(400)])
+        figures = self.replay("--beside", other)
+        if not BROWSER:
+            self.skipTest("chromium is not installed: the page is not looked at")
+        page = Page(self.folder, self.page, "", """
+            await pause(1500);
+            const halves = [...document.querySelectorAll("iframe")].map(frame => frame.contentWindow);
+            const scales = () => halves.map(half => half.eval("view.charts.map(c => [c.scales.x.min, c.scales.x.max, c.scales.y.max])"));
+            const titles = halves.map(half => half.document.getElementById("title").textContent), whole = scales();
+            halves[1].eval("showTime(100, 200)");
+            await pause(500);
+            return {titles, whole, zoomed: scales(), tiles: halves.map(half => half.document.querySelector("[data-key='most live']").dataset.value)};""")
+        answer = page.answer
+        self.assertEqual(answer["titles"], [self.trace, other])
+        self.assertEqual(answer["tiles"], [str(figures["peak_live"]), str(96 * MIB)])
+        for scales in answer["whole"], answer["zoomed"]:
+            self.assertEqual(scales[0], scales[1])
+        self.assertEqual(answer["whole"][0][0][:2], [0, 800])
+        self.assertEqual(answer["zoomed"][0][0][:2], [100, 200])
 
     def test_the_page_stands_alone(self):
         self.write([(0, 5, 1000), (1, 3, 2000)])

@@ -20,6 +20,7 @@
 #define MIB ((size_t)1 << 20)
 
 static CUcontext shared;
+static CUdeviceptr last; /* that was allocated */
 
 static CUdeviceptr allocate(size_t bytes) {
     CUdeviceptr pointer;
@@ -28,6 +29,7 @@ static CUdeviceptr allocate(size_t bytes) {
         fprintf(stderr, "cuMemAlloc: %d\n", (int)result);
         exit(1);
     }
+    last = pointer;
     return pointer;
 }
 
@@ -104,6 +106,22 @@ SITE void site_second_free(CUdeviceptr pointer) {
 static void freed_twice(void) {
     CUdeviceptr pointer = allocate(MIB);
     site_first_free(pointer);
+    site_second_free(pointer);
+}
+
+static void freed_inside(void) {
+    site_coroutine();
+    site_second_free(last + 4096);
+}
+
+/* With its region given back in between. */
+static void freed_late(void) {
+    size_t (*trim)(size_t);
+    CUdeviceptr pointer = allocate(MIB);
+    site_first_free(pointer);
+    *(void **)&trim = dlsym(RTLD_DEFAULT, "bfc_trim");
+    if (!trim || !trim(SIZE_MAX))
+        exit(1);
     site_second_free(pointer);
 }
 
@@ -282,6 +300,8 @@ static const struct {
     {"generated", generated},
     {"signals", signals},
     {"freed_twice", freed_twice},
+    {"freed_inside", freed_inside},
+    {"freed_late", freed_late},
     {"ends_leaking", ends_leaking},
     {"ends_clean", ends_clean},
     {"ends_at_once", ends_at_once},

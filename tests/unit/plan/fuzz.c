@@ -153,14 +153,15 @@ static void try_graph(struct file_text text) {
 
 static void mend_trace(struct file_text *text) {
     struct bfc_trace_block block;
-    const size_t at = sizeof(struct bfc_trace_header);
-    if (text->size < at + sizeof block)
-        return;
-    memcpy(&block, text->bytes + at, sizeof block);
-    if (block.bytes > text->size - at - sizeof block)
-        return;
-    block.sum = bfc_trace_sum(text->bytes + at + sizeof block, block.bytes);
-    memcpy(text->bytes + at, &block, sizeof block);
+    size_t at = sizeof(struct bfc_trace_header);
+    while (text->size >= at + sizeof block) {
+        memcpy(&block, text->bytes + at, sizeof block);
+        if (block.bytes > text->size - at - sizeof block)
+            return;
+        block.sum = bfc_trace_sum(text->bytes + at + sizeof block, block.bytes);
+        memcpy(text->bytes + at, &block, sizeof block);
+        at += sizeof block + block.bytes;
+    }
 }
 
 static void use_trace(const struct trace *trace) {
@@ -180,6 +181,13 @@ static void use_trace(const struct trace *trace) {
     events_free(&events);
 }
 
+/* As bfcreplay does. */
+static void use_stacks(const struct trace *trace) {
+    struct bfc_who who;
+    if (stacks_who(&trace->stacks, &who))
+        bfc_who_free(&who);
+}
+
 static void try_trace(struct file_text text) {
     struct trace trace;
     struct plan_error error;
@@ -192,6 +200,7 @@ static void try_trace(struct file_text text) {
         return;
     }
     use_trace(&trace);
+    use_stacks(&trace);
     trace_free(&trace);
 }
 
@@ -240,15 +249,36 @@ static struct file_text take_stream(FILE *stream) {
     return text;
 }
 
+/* Two sites of one frame each, native and Python. */
+static struct stacks honest_stacks(void) {
+    static struct bfc_who_site sites[] = {
+        {0}, {.first = 0, .native = 1}, {.first = 1, .python = 1, .tag = 5}};
+    static struct bfc_who_frame frames[] = {{.object = 1, .place = 64},
+                                            {.object = 5, .file = 11, .place = 88}};
+    static struct bfc_who_object objects[] = {{.end = 4096, .path = 1}};
+    static char texts[] = "\0lib\0train\0loader.py";
+    return (struct stacks){.sites = {(char *)sites, sizeof sites},
+                           .frames = {(char *)frames, sizeof frames},
+                           .objects = {(char *)objects, sizeof objects},
+                           .texts = {texts, sizeof texts},
+                           .executable = 1};
+}
+
 static struct file_text honest_trace(enum bfc_trace_codec codec) {
     struct bfc_trace_record records[120] = {0};
-    struct trace trace = {.records = records, .count = 120};
+    struct trace trace = {.records = records, .count = 120, .stacks = honest_stacks()};
     FILE *stream = tmpfile();
     for (uint32_t i = 0; i < 120; i++)
         records[i] = (struct bfc_trace_record){.sequence = i,
                                                .serial = i % 2 ? i - 1 : i,
                                                .bytes = 512 * (1 + i % 6),
                                                .op = i % 2 ? BFC_TRACE_FREE : BFC_TRACE_ALLOCATE};
+    for (uint32_t i = 3; i < 120; i += 12)
+        records[i] = (struct bfc_trace_record){.sequence = i,
+                                               .serial = i - 1,
+                                               .bytes = 1 << 20,
+                                               .stream = 1 + i / 12 % 2,
+                                               .op = BFC_TRACE_STACK};
     if (stream == NULL || !trace_write(&trace, stream, codec))
         abort();
     return take_stream(stream);

@@ -130,6 +130,44 @@ Test(trace, comes_back_and_loses_only_the_tail) {
     free(records);
 }
 
+static struct stacks some_stacks(void) {
+    static struct bfc_who_site sites[] = {{0}, {.native = 1}};
+    static struct bfc_who_frame frames[] = {{.place = 64}};
+    static char texts[] = "\0exe";
+    return (struct stacks){.sites = {(char *)sites, sizeof sites},
+                           .frames = {(char *)frames, sizeof frames},
+                           .texts = {texts, sizeof texts},
+                           .executable = 1};
+}
+
+Test(trace, stacks_come_back_and_other_kinds_of_blocks_are_left_out) {
+    struct bfc_trace_record records[] = {{.sequence = 1, .serial = 7, .bytes = 100},
+                                         {.sequence = 2, .serial = 7, .op = BFC_TRACE_STACK}};
+    struct trace trace = {.records = records, .count = 2, .stacks = some_stacks()}, back;
+    struct bfc_who who;
+    struct plan_error error;
+    for (int codec = BFC_TRACE_PLAIN; codec <= BFC_TRACE_ZSTD; codec++) {
+        records[1].stream = 1;
+        struct file_text text = written(&trace, (enum bfc_trace_codec)codec);
+        cr_assert(trace_parse(&back, &text, "t", &error), "%s", error.text);
+        cr_assert(stacks_who(&back.stacks, &who));
+        cr_assert_eq(who.header.sites, 2);
+        cr_assert_eq(who.frames[who.sites[1].first].place, 64);
+        cr_assert_str_eq(who.texts + who.header.executable, "exe");
+        bfc_who_free(&who);
+        trace_free(&back);
+        text.bytes[sizeof(struct bfc_trace_header) + offsetof(struct bfc_trace_block, kind)] = 77;
+        cr_assert_not(trace_parse(&back, &text, "t", &error));
+        cr_assert_str_eq(error.text,
+                         "t: block 1: record 1: its call stack 1 is not in the file before");
+        file_free(&text);
+        records[1].stream = 2;
+        text = written(&trace, (enum bfc_trace_codec)codec);
+        cr_assert_not(trace_parse(&back, &text, "t", &error));
+        file_free(&text);
+    }
+}
+
 Test(plan_file, comes_back) {
     struct lifetimes l;
     struct plan_error error;

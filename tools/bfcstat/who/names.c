@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file_name.h"
+#include "tools/text/text.h"
 
 bool who_names_begin(struct who_names *names, const struct bfc_who *who, int pid) {
     *names = (struct who_names){.who = who, .pid = pid};
@@ -109,6 +110,18 @@ char *who_line_text(const struct who_line *line, char *text, size_t size) {
         snprintf(text, size, "%s+0x%" PRIx64 " (%s)", line->function, line->place, file);
     else
         snprintf(text, size, "0x%" PRIx64 " (%s)", line->place, *file ? file : "no file");
+    return text;
+}
+
+char *who_frame_text(const struct who_line *line, char *text, size_t size) {
+    char plain[WHO_PLACE];
+    if (line->function && !line->line)
+        snprintf(plain, sizeof plain, "%s`%s", bfc_file_name(line->file), line->function);
+    else
+        who_line_text(line, plain, sizeof plain);
+    text_printable(plain, text, size);
+    for (char *at = text; *at; at++)
+        *at = *at == ';' ? ',' : *at;
     return text;
 }
 

@@ -50,4 +50,7 @@ char *who_place(struct who_names *names, const struct bfc_who_site *site, char *
 /* "function (file:line)" and its like; cut off at `size` bytes; returns `text`. */
 char *who_line_text(const struct who_line *line, char *text, size_t size);
 
+/* The same as flame graphs have it, without offsets and ';': "library`function". */
+char *who_frame_text(const struct who_line *line, char *text, size_t size);
+
 #endif

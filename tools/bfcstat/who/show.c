@@ -221,27 +221,15 @@ void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *s
 
 /* ---- collapsed ---- */
 
-/* Without what separates frames, and from the figure. */
-static void print_frame(const struct who_line *line, FILE *stream) {
-    char text[LINE_TEXT], shown[LINE_TEXT];
-    if (line->function && !line->line)
-        snprintf(text, sizeof text, "%s`%s", bfc_file_name(line->file), line->function);
-    else
-        who_line_text(line, text, sizeof text);
-    text_printable(text, shown, sizeof shown);
-    for (char *at = shown; *at; at++)
-        *at = *at == ';' ? ',' : *at;
-    fputs(shown, stream);
-}
-
 void show_who_collapsed(const struct who_sums *sums, struct who_names *names, FILE *stream) {
     for (size_t i = 0; i < sums->site_count; i++) {
         struct who_line lines[WHO_LINES];
+        char text[LINE_TEXT];
         size_t count = who_stack(names, sums->sites[i].site, lines, WHO_LINES);
         if (sums->sites[i].bytes < 1)
             continue;
         for (size_t at = count; at-- > 0;) {
-            print_frame(&lines[at], stream);
+            fputs(who_frame_text(&lines[at], text, sizeof text), stream);
             fputc(at ? ';' : ' ', stream);
         }
         fprintf(stream, "%s%.0f\n", count ? "" : "unknown ", sums->sites[i].bytes);

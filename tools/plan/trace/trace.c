@@ -23,6 +23,7 @@ bool trace_looks_like(const struct file_text *text) {
 
 void trace_free(struct trace *trace) {
     free(trace->records);
+    stacks_free(&trace->stacks);
     *trace = (struct trace){0};
 }
 
@@ -64,9 +65,8 @@ static bool reserve(struct reader *reader, size_t more) {
     return true;
 }
 
-static bool unpack(struct reader *reader, const struct bfc_trace_block *block,
-                   struct bfc_trace_record *to) {
-    const size_t bytes = block->records * sizeof *to;
+static bool unpack(struct reader *reader, const struct bfc_trace_block *block, void *to,
+                   size_t bytes) {
     if (block->codec == BFC_TRACE_PLAIN) {
         if (block->bytes != bytes)
             return fail_block(reader, "its size does not match its number of records");
@@ -91,6 +91,11 @@ static bool check_records(struct reader *reader, const struct bfc_trace_block *b
         if (record->memory >= BFC_TRACE_MEMORIES)
             return plan_fail(reader->error, "%s: block %u: record %zu: its memory %u is not known",
                              trace->path, reader->block, i, record->memory);
+        if (record->op == BFC_TRACE_STACK && record->stream >= stacks_sites(&trace->stacks))
+            return plan_fail(
+                reader->error,
+                "%s: block %u: record %zu: its call stack %u is not in the file before",
+                trace->path, reader->block, i, record->stream);
         if (i > 0 && record->sequence <= trace->records[i - 1].sequence)
             return plan_fail(reader->error,
                              "%s: block %u: record %zu: sequence %" PRIu64 " does not increase",
@@ -113,23 +118,45 @@ static bool is_tail(const struct reader *reader, struct bfc_trace_block *block) 
     return true;
 }
 
+static bool read_records(struct reader *reader, const struct bfc_trace_block *block) {
+    struct trace *trace = reader->trace;
+    if (block->records == 0 || block->records > BFC_TRACE_MOST_RECORDS)
+        return fail_block(reader, "its number of records is not from 1 to 65536");
+    if (!reserve(reader, block->records) ||
+        !unpack(reader, block, trace->records + trace->count,
+                block->records * sizeof *trace->records) ||
+        !check_records(reader, block))
+        return false;
+    if (trace->records[trace->count].sequence != block->first)
+        return fail_block(reader, "its first record is not the one that it announces");
+    trace->count += block->records;
+    return true;
+}
+
+static bool read_stacks(struct reader *reader, const struct bfc_trace_block *block) {
+    if (block->records == 0 || block->records > BFC_TRACE_MOST_STACKS)
+        return fail_block(reader, "its size is not from 1 to 1048576 bytes");
+    char *payload = malloc(block->records);
+    if (!payload)
+        return plan_fail_memory(reader->error);
+    bool good = unpack(reader, block, payload, block->records);
+    if (good && !stacks_append(&reader->trace->stacks, payload, block->records))
+        good = fail_block(reader, "its tables do not have the sizes that it tells");
+    free(payload);
+    return good;
+}
+
 static bool read_block(struct reader *reader, const struct bfc_trace_block *block) {
     if (block->magic != BFC_TRACE_BLOCK_MAGIC)
         return fail_block(reader, "it does not begin as a block does: the file is damaged");
-    if (block->records == 0 || block->records > BFC_TRACE_MOST_RECORDS)
-        return fail_block(reader, "its number of records is not from 1 to 65536");
     reader->at += sizeof *block;
     if (bfc_trace_sum(reader->at, block->bytes) != block->sum)
         return fail_block(reader, "its checksum is wrong: the file is damaged");
-    if (!reserve(reader, block->records) ||
-        !unpack(reader, block, reader->trace->records + reader->trace->count) ||
-        !check_records(reader, block))
-        return false;
-    if (reader->trace->records[reader->trace->count].sequence != block->first)
-        return fail_block(reader, "its first record is not the one that it announces");
-    reader->trace->count += block->records;
+    bool good = block->kind == BFC_TRACE_RECORDS  ? read_records(reader, block)
+                : block->kind == BFC_TRACE_STACKS ? read_stacks(reader, block)
+                                                  : true;
     reader->at += block->bytes;
-    return true;
+    return good;
 }
 
 bool trace_parse(struct trace *trace, const struct file_text *text, const char *path,
@@ -158,23 +185,19 @@ bool trace_parse(struct trace *trace, const struct file_text *text, const char *
     return true;
 }
 
-static bool write_block(FILE *stream, const struct bfc_trace_record *records, uint32_t count,
-                        enum bfc_trace_codec codec) {
-    struct bfc_trace_block block = {.magic = BFC_TRACE_BLOCK_MAGIC,
-                                    .codec = codec,
-                                    .records = count,
-                                    .first = records[0].sequence};
-    const size_t bytes = count * sizeof *records;
+static bool write_block(FILE *stream, struct bfc_trace_block block, const void *content,
+                        size_t bytes) {
     const size_t room = ZSTD_compressBound(bytes);
     void *packed = malloc(room);
     size_t size = bytes;
     bool good = packed;
-    if (good && codec == BFC_TRACE_ZSTD) {
-        size = ZSTD_compress(packed, room, records, bytes, 1);
+    if (good && block.codec == BFC_TRACE_ZSTD) {
+        size = ZSTD_compress(packed, room, content, bytes, 1);
         good = !ZSTD_isError(size);
     }
-    const void *payload = codec == BFC_TRACE_ZSTD ? packed : (const void *)records;
+    const void *payload = block.codec == BFC_TRACE_ZSTD ? packed : content;
     if (good) {
+        block.magic = BFC_TRACE_BLOCK_MAGIC;
         block.bytes = (uint32_t)size;
         block.sum = bfc_trace_sum(payload, size);
         good = fwrite(&block, sizeof block, 1, stream) == 1 &&
@@ -184,17 +207,40 @@ static bool write_block(FILE *stream, const struct bfc_trace_record *records, ui
     return good;
 }
 
+static bool write_records(FILE *stream, const struct bfc_trace_record *records, uint32_t count,
+                          enum bfc_trace_codec codec) {
+    const struct bfc_trace_block block = {.kind = BFC_TRACE_RECORDS,
+                                          .codec = (uint16_t)codec,
+                                          .records = count,
+                                          .first = records[0].sequence};
+    return write_block(stream, block, records, count * sizeof *records);
+}
+
+/* All of it in one block. */
+static bool write_stacks(FILE *stream, const struct stacks *stacks, enum bfc_trace_codec codec) {
+    if (stacks_sites(stacks) == 0)
+        return true;
+    size_t size;
+    char *payload = stacks_payload(stacks, &size);
+    const struct bfc_trace_block block = {
+        .kind = BFC_TRACE_STACKS, .codec = (uint16_t)codec, .records = (uint32_t)size};
+    const bool good = payload && write_block(stream, block, payload, size);
+    free(payload);
+    return good;
+}
+
 bool trace_write(const struct trace *trace, FILE *stream, enum bfc_trace_codec codec) {
     struct bfc_trace_header header = trace->header;
     memcpy(header.magic, BFC_TRACE_MAGIC, sizeof header.magic);
     header.version = BFC_TRACE_VERSION;
     header.byte_order = BFC_TRACE_BYTE_ORDER;
     header.record_bytes = sizeof(struct bfc_trace_record);
-    bool good = fwrite(&header, sizeof header, 1, stream) == 1;
+    bool good = fwrite(&header, sizeof header, 1, stream) == 1 &&
+                write_stacks(stream, &trace->stacks, codec);
     for (size_t i = 0; good && i < trace->count; i += BLOCK_RECORDS) {
         const size_t left = trace->count - i;
-        good = write_block(stream, trace->records + i,
-                           (uint32_t)(left < BLOCK_RECORDS ? left : BLOCK_RECORDS), codec);
+        good = write_records(stream, trace->records + i,
+                             (uint32_t)(left < BLOCK_RECORDS ? left : BLOCK_RECORDS), codec);
     }
     return good;
 }

@@ -7,13 +7,15 @@
 
 #include "layout/trace.h"
 #include "tools/plan/common/file.h"
+#include "tools/plan/trace/stacks.h"
 
 struct trace {
     const char *path;
     struct bfc_trace_header header;
     struct bfc_trace_record *records;
     size_t count;
-    bool cut_off; /* the tail is missing */
+    struct stacks stacks; /* empty: none were taken */
+    bool cut_off;         /* the tail is missing */
 };
 
 bool trace_looks_like(const struct file_text *text);

@@ -1,5 +1,5 @@
 /* The codes of a pickle. */
-#include "tools/replay/pickle.h"
+#include "tools/snapshot/pickle.h"
 
 #include <string.h>
 
@@ -14,8 +14,10 @@ enum {
     INT2 = 'M',
     INT4 = 'J',
     GET = 'h',
+    LONG_GET = 'j',
     PROTOCOL = 0x80,
     PAIR = 0x86,
+    TRUE_VALUE = 0x88,
     FALSE_VALUE = 0x89,
     LONG = 0x8a,
     SHORT_TEXT = 0x8c,
@@ -79,16 +81,25 @@ void pickle_text(struct pickle *pickle, const char *text) {
 
 void pickle_word(struct pickle *pickle, const char *word) {
     for (unsigned i = 0; i < pickle->count; i++)
-        if (pickle->words[i] == word) {
-            put(pickle, GET);
-            put(pickle, (int)i);
+        if (pickle->words[i].word == word) {
+            pickle_again(pickle, pickle->words[i].number);
             return;
         }
     pickle_text(pickle, word);
     if (pickle->count < PICKLE_WORDS) {
-        put(pickle, MEMOIZE);
-        pickle->words[pickle->count++] = word;
+        pickle->words[pickle->count].word = word;
+        pickle->words[pickle->count++].number = pickle_note(pickle);
     }
+}
+
+uint32_t pickle_note(struct pickle *pickle) {
+    put(pickle, MEMOIZE);
+    return pickle->noted++;
+}
+
+void pickle_again(struct pickle *pickle, uint32_t number) {
+    put(pickle, number < 256 ? GET : LONG_GET);
+    put_bytes(pickle, number, number < 256 ? 1 : 4);
 }
 
 /* The sign is in the last byte, so a number with its top bit set has one more. */
@@ -126,9 +137,9 @@ void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number) 
     pickle_number(pickle, number);
 }
 
-void pickle_put_false(struct pickle *pickle, const char *key) {
+void pickle_put_boolean(struct pickle *pickle, const char *key, bool value) {
     pickle_word(pickle, key);
-    put(pickle, FALSE_VALUE);
+    put(pickle, value ? TRUE_VALUE : FALSE_VALUE);
 }
 
 void pickle_put_pair(struct pickle *pickle, const char *key, uint64_t a, uint64_t b) {

@@ -1,12 +1,12 @@
 /*
  * Writing Python's pickles, protocol 4, as far as a snapshot needs it: dictionaries, lists, whole
- * numbers, texts. Words that come again and again are written once and then referred to.
+ * numbers, texts. What comes again and again is written once and then referred to.
  *
  * Format: pickletools of Python's library describes each code. Lists go out in parts, as Python's
  * own do, since readers take a part at once. Not thread-safe: one thread a pickle.
  */
-#ifndef BFC_REPLAY_PICKLE_H
-#define BFC_REPLAY_PICKLE_H
+#ifndef BFC_TOOLS_PICKLE_H
+#define BFC_TOOLS_PICKLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +16,12 @@
 
 struct pickle {
     FILE *file;
-    const char *words[PICKLE_WORDS]; /* by pointer: literals */
+    struct {
+        const char *word; /* by pointer: literals */
+        uint32_t number;
+    } words[PICKLE_WORDS];
     unsigned count;
+    uint32_t noted; /* what can be referred to */
 };
 
 /* A list under way. */
@@ -42,11 +46,15 @@ void pickle_word(struct pickle *pickle, const char *word);
 void pickle_text(struct pickle *pickle, const char *text);
 void pickle_number(struct pickle *pickle, uint64_t number); /* below 2^63 */
 
+/* Notes what was just written, a whole list, so that it can be written again by its number. */
+uint32_t pickle_note(struct pickle *pickle);
+void pickle_again(struct pickle *pickle, uint32_t number);
+
 /* Members of a dictionary. */
 void pickle_put_word(struct pickle *pickle, const char *key, const char *word);
 void pickle_put_text(struct pickle *pickle, const char *key, const char *text);
 void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number);
-void pickle_put_false(struct pickle *pickle, const char *key);
+void pickle_put_boolean(struct pickle *pickle, const char *key, bool value);
 void pickle_put_pair(struct pickle *pickle, const char *key, uint64_t a, uint64_t b);
 
 #endif

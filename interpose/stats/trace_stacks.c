@@ -1,0 +1,65 @@
+/* Tables of stacks, piece by piece. */
+#include "interpose/stats/trace_stacks.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+
+static struct bfc_trace_stacks (*source)(void);
+static struct bfc_trace_counts taken;
+
+void bfc_trace_stacks_from(struct bfc_trace_stacks (*now)(void)) {
+    bfc_store_release(&source, now);
+}
+
+static size_t put(char *to, const void *from, size_t bytes) {
+    memcpy(to, from, bytes);
+    return bytes;
+}
+
+/* A site's sums are of the moment: not for a trace. */
+static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        struct bfc_who_site site = {.first = from[i].first,
+                                    .native = from[i].native,
+                                    .python = from[i].python,
+                                    .tag = from[i].tag};
+        put(to + i * sizeof site, &site, sizeof site);
+    }
+    return count * sizeof *from;
+}
+
+/* At most an eighth of the room, of what there is more than was taken. */
+static uint32_t next_part(uint32_t known, uint32_t had, size_t room, size_t size) {
+    size_t most = room / 8 / size, more = known - had;
+    return (uint32_t)(more < most ? more : most);
+}
+
+static bool is_nothing(const struct bfc_trace_counts *counts) {
+    return !counts->sites && !counts->frames && !counts->objects && !counts->texts;
+}
+
+size_t bfc_trace_take_stacks(char *to, size_t room) {
+    struct bfc_trace_stacks (*ask)(void) = bfc_load_acquire(&source);
+    if (!ask)
+        return 0;
+    const struct bfc_trace_stacks now = ask();
+    const struct bfc_trace_counts part = {
+        .sites = next_part(now.known.sites, taken.sites, room, sizeof *now.sites),
+        .frames = next_part(now.known.frames, taken.frames, room, sizeof *now.frames),
+        .objects = next_part(now.known.objects, taken.objects, room, sizeof *now.objects),
+        .texts = next_part(now.known.texts, taken.texts, room, 1),
+        .executable = now.known.executable};
+    if (is_nothing(&part))
+        return 0;
+    size_t size = put(to, &part, sizeof part);
+    size += put_sites(to + size, now.sites + taken.sites, part.sites);
+    size += put(to + size, now.frames + taken.frames, part.frames * sizeof *now.frames);
+    size += put(to + size, now.objects + taken.objects, part.objects * sizeof *now.objects);
+    size += put(to + size, now.texts + taken.texts, part.texts);
+    taken.sites += part.sites;
+    taken.frames += part.frames;
+    taken.objects += part.objects;
+    taken.texts += part.texts;
+    return size;
+}

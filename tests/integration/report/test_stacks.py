@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Call stacks in the report: what the page says who holds is what the job allocated, and what bfcstat who says.
+
+Needs BFCREPLAY, BFCSTAT, LIBRARY and SIM_DIR in the environment, and chromium."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from browser import BROWSER, Page, run
+
+BFCREPLAY, BFCSTAT, LIBRARY, SIM_DIR = (os.environ[n] for n in "BFCREPLAY BFCSTAT LIBRARY SIM_DIR".split())
+HERE = os.path.dirname(os.path.abspath(__file__))
+MIB = 1 << 20
+STEPS = 50
+KEPT = 300000 * STEPS
+
+
+def by_function(lines):
+    """Bytes of collapsed stacks by the function of the training loop that they are of."""
+    held = {}
+    for line in lines:
+        stack, size = line.rsplit(" ", 1)
+        name = re.search(r";(weights|activations|cache) \(", stack)[1]
+        held[name] = held.get(name, 0) + int(size)
+    return held
+
+
+@unittest.skipUnless(BROWSER, "chromium is not installed: the page is not looked at")
+class Stacks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bfc report ")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.trace, self.page = (os.path.join(self.folder, name) for name in ("job.trace", "page.html"))
+
+    def train(self, stacks, steps=STEPS):
+        """A job that has done its steps, and its PID."""
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="2G", BFC_LOG="off",
+                           BFC_STACKS=stacks, BFC_RECORD=self.trace)
+        job = subprocess.Popen([sys.executable, os.path.join(HERE, "training.py"), str(steps)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.addCleanup(job.communicate)
+        return job, job.stdout.readline().strip()
+
+    def look(self, script, place=""):
+        page = Page(self.folder, self.page, place, script)
+        for trouble in ("NaN", "Infinity", "undefined"):
+            self.assertNotIn(trouble, page.words())
+        return page
+
+    def trace_page(self, stacks, steps=STEPS):
+        job, pid = self.train(stacks, steps)
+        collapsed = run(BFCSTAT, "who", "--collapsed", pid).splitlines()
+        job.communicate()
+        run(BFCREPLAY, self.trace, "--report", self.page)
+        return collapsed
+
+    def test_a_trace_with_all_stacks_is_exact(self):
+        collapsed = self.trace_page("all")
+        page = self.look("""
+            setMoment(lastAt);
+            const pool = poolOf(0), lines = collapsedLines(heldAt(pool, lastAt)), change = grownBetween(pool, firstAt, lastAt);
+            const flame = [...document.querySelectorAll(".flame > div")].map(part => [part.textContent, +part.dataset.bytes]);
+            const peak = sum([...heldAt(pool, pool.peakAt).values()].map(held => held.bytes));
+            return {lines, flame, peak, most: pool.peak, grown: groupBy(change.grown, "site").map(group => [group.name, group.bytes, group.blocks]),
+              words: document.getElementById("stacks").textContent};""")
+        answer = page.answer
+        self.assertEqual(sorted(answer["lines"]), sorted(collapsed))
+        self.assertEqual(by_function(answer["lines"]), {"weights": 128 * MIB, "cache": KEPT})
+        self.assertEqual((answer["flame"][0], answer["peak"]), (["all", 128 * MIB + KEPT], answer["most"]))
+        self.assertEqual(sorted(size for name, size in answer["flame"] if re.match(r"(weights|cache) \(", name)), [KEPT, 128 * MIB])
+        self.assertEqual([group[1:] for group in answer["grown"]], [[128 * MIB, 4], [KEPT, STEPS]])
+        self.assertRegex(answer["words"], r"^54 of 54 blocks have a stack, exact\.$")
+
+    def test_blocks_tell_their_stack_under_the_mouse_and_when_clicked(self):
+        self.trace_page("all")
+        page = self.look("""
+            const pool = poolOf(0), at = lastAt - 12, stacked = chartOf("every block, stacked"), map = chartOf("every block");
+            const low = await over(stacked, at, 2 ** 20), high = await over(stacked, at, 129 * 2 ** 20);
+            await over(stacked, at, 2 ** 20, ["mousedown", "click"]);
+            const picked = stacked.root.parentNode.parentNode.querySelector(".picked").textContent;
+            const place = layoutOf(0, pool), block = pool.blocks.at(at)[0], there = await over(map, at, place.offset(pool.blocks.address[block]) + 2 ** 20);
+            return {low, high, picked, there, most: +stacked.root.parentNode.dataset.most, peak: pool.peak, moment: view.moment, at};""")
+        answer = page.answer
+        self.assertIn("32.0 MiB (33,554,432 bytes)", answer["low"])
+        self.assertIn("weights (training.py:22)", answer["low"])
+        self.assertIn("activations (training.py:26)", answer["high"])
+        self.assertIn("train (training.py:", answer["picked"])
+        self.assertIn("weights (training.py:22)", answer["there"])
+        self.assertEqual(answer["most"], answer["peak"])
+        self.assertAlmostEqual(answer["moment"], answer["at"], delta=4)
+
+    def test_a_sampled_trace_says_what_it_cannot_know(self):
+        collapsed = self.trace_page("sample", 200)
+        answer = self.look("""
+            return {words: document.getElementById("stacks").textContent, lines: collapsedLines(heldAt(poolOf(0), lastAt))};""").answer
+        self.assertRegex(answer["words"], r"^\d+ of \d+ blocks ha(ve|s) a stack; sampled by bytes")
+        told, shown = by_function(collapsed), by_function(answer["lines"])
+        self.assertEqual(told.keys(), shown.keys())
+        for name, size in told.items():
+            self.assertAlmostEqual(shown[name], size, delta=1e-4 * size)  # six digits of each weight
+
+    def test_without_stacks_the_page_says_why(self):
+        job, pid = self.train("off")
+        run(BFCSTAT, "report", pid, "-o", self.page)
+        self.assertIn("No call stacks: process", self.look(None).words())
+        job.communicate()
+        run(BFCREPLAY, self.trace, "--report", self.page)
+        self.assertIn("No call stacks: the trace has none", self.look(None).words())
+
+    def test_a_live_report_agrees_with_bfcstat_who(self):
+        _, pid = self.train("all")
+        run(BFCSTAT, "report", pid, "-o", self.page)
+        collapsed = run(BFCSTAT, "who", "--collapsed", pid).splitlines()
+        answer = self.look("""
+            const pool = poolOf(0), known = pool.blocks.at(lastAt).filter(i => pool.blocks.site[i]);
+            return {lines: collapsedLines(heldAt(pool, lastAt)), live: pool.blocks.at(lastAt).length, known: known.length,
+              texts: known.map(i => blockText(pool, i, Infinity))};""").answer
+        self.assertEqual(sorted(answer["lines"]), sorted(collapsed))
+        self.assertEqual(answer["known"], answer["live"])
+        self.assertTrue(all(re.search(r"(weights|cache) \(training.py", text) for text in answer["texts"]))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

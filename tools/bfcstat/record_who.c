@@ -1,0 +1,34 @@
+/* Moments of who holds the memory, as lines. */
+#include "tools/bfcstat/record_who.h"
+
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "tools/bfcstat/who/lines.h"
+#include "tools/job/who.h"
+
+/* A job that is stopped should not stop the recorder for long. */
+#define WHO_MS 1000
+
+static uint64_t job_us(const struct recorded_who *recorded, uint64_t ns) {
+    return bfc_subtract_saturating(ns, recorded->created_ns) / 1000;
+}
+
+static void put_moment(struct recorded_who *recorded, const struct bfc_who *who, FILE *file) {
+    struct who_names names;
+    if (who_names_begin(&names, who, recorded->name->pid)) {
+        who_put_sites(&names, recorded->sites, file);
+        recorded->sites = who->header.sites;
+        who_put_moment(who, job_us(recorded, who->header.written_ns), file);
+    }
+    who_names_end(&names);
+}
+
+void record_who(struct recorded_who *recorded, FILE *file) {
+    struct bfc_who who;
+    char reason[512];
+    if (bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason, sizeof reason))
+        put_moment(recorded, &who, file);
+    else
+        who_put_reason(reason, job_us(recorded, bfc_wall_clock_ns()), file);
+    bfc_who_free(&who);
+}

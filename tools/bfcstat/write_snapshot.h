@@ -1,0 +1,26 @@
+/*
+ * A job's blocks and last calls in the formats of others. Thread-safety: none needed; one thread.
+ */
+#ifndef BFC_TOOLS_BFCSTAT_WRITE_SNAPSHOT_H
+#define BFC_TOOLS_BFCSTAT_WRITE_SNAPSHOT_H
+
+#include <stdio.h>
+
+#include "tools/bfcstat/calls.h"
+#include "tools/bfcstat/who/names.h"
+
+struct moment {
+    const struct bfc_job *job;
+    const struct bfc_who *who; /* with its blocks */
+    const struct calls *calls; /* finished */
+    struct who_names names;
+};
+
+/* PyTorch's memory snapshot. Time: microseconds since 1970. False: no memory. */
+bool write_pickle(struct moment *moment, FILE *file);
+
+/* Chrome's trace events: live and reserved bytes of each device as counters, and failures. Time:
+ * microseconds since the job's first allocation. */
+void write_chrome_trace(const struct moment *moment, FILE *file);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The call stacks of a trace: its blocks of BFC_TRACE_STACKS, one after another. One thread.
+ */
+#ifndef BFC_PLAN_STACKS_H
+#define BFC_PLAN_STACKS_H
+
+#include "layout/trace.h"
+#include "tools/job/who.h"
+
+struct table {
+    char *bytes;
+    size_t size; /* in bytes */
+};
+
+struct stacks {
+    struct table sites, frames, objects, texts; /* as layout/who.h has them; not checked */
+    uint32_t executable;                        /* offset in the texts */
+};
+
+/* Appends a block's payload. False: it does not have the sizes that it tells, or no memory. */
+bool stacks_append(struct stacks *stacks, const char *payload, size_t size);
+
+/* The payload of one block that holds all of it; free it. NULL: no memory. */
+char *stacks_payload(const struct stacks *stacks, size_t *size);
+
+uint32_t stacks_sites(const struct stacks *stacks);
+
+/* All of it as if a job had answered, with every index checked; free with bfc_who_free. False:
+ * there are none, they are damaged, or no memory. */
+bool stacks_who(const struct stacks *stacks, struct bfc_who *who);
+
+void stacks_free(struct stacks *stacks);
+
+#endif
