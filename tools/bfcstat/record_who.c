@@ -26,7 +26,12 @@ static void put_moment(struct recorded_who *recorded, const struct bfc_who *who,
 void record_who(struct recorded_who *recorded, FILE *file) {
     struct bfc_who who;
     char reason[512];
-    if (bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason, sizeof reason))
+    bool good = bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason,
+                            sizeof reason);
+    if (good && who.header.samples == 0)
+        snprintf(reason, sizeof reason, "process %d has taken none: %s", who.header.pid,
+                 who.header.stacks == 0 ? "BFC_STACKS=off" : "it has allocated too little so far");
+    if (good && who.header.samples > 0)
         put_moment(recorded, &who, file);
     else
         who_put_reason(reason, job_us(recorded, bfc_wall_clock_ns()), file);

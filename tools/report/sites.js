@@ -10,10 +10,10 @@ const hasStacks = sites.length > 0;
 const giveSites = pool => {
   for (const told of toldMoments) {
     const live = new Map(pool.blocks.at(told.at).map(i => [pool.blocks.address[i], i]));
-    for (const [address, size, site, weight] of told.blocks) {
+    for (const [address, size, site] of told.blocks) {
       const i = live.get(address);
       if (i === undefined || pool.blocks.bytes[i] !== size) continue;
-      pool.blocks.site[i] = site; pool.blocks.weight[i] = weight;
+      pool.blocks.site[i] = site;
     }
   }
 };
