@@ -238,11 +238,10 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
     }
 }
 
-static void write_end(struct recording *recording, const struct bfc_job *job, const char *reason) {
+static void write_end(const struct recording *recording, const struct bfc_job *job,
+                      const char *reason) {
     double seconds = seconds_since(recording->start_ns);
     write_sizes(recording, job, seconds);
-    if (job->state != BFC_JOB_ENDED && recording->samples > 1)
-        record_who(&recording->who, recording->file);
     struct json_writer json = begin_line(recording, "end", seconds);
     json_string(&json, "reason", reason);
     json_object_end(&json);
@@ -315,6 +314,8 @@ static int record(const struct request *request, int directory, const struct bfc
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     const char *reason = sample_until_end(recording, request, directory, name, job);
+    if (reason && job->state != BFC_JOB_ENDED)
+        record_who(&recording->who, recording->file);
     if (reason)
         write_end(recording, job, reason);
     bool failed = !reason || ferror(recording->file);
