@@ -125,10 +125,10 @@ class Stacks(unittest.TestCase):
         collapsed = run(BFCSTAT, "who", "--collapsed", pid).splitlines()
         answer = self.look("""
             const pool = poolOf(0), known = pool.blocks.at(lastAt).filter(i => pool.blocks.site[i]);
-            return {lines: collapsedLines(heldAt(pool, lastAt)), live: pool.blocks.at(lastAt).length, known: known.length,
+            return {lines: collapsedLines(heldAt(pool, lastAt)), live: pool.blocks.at(lastAt).length, known: known.length, freed: pool.blocks.site.filter((site, i) => site && pool.blocks.to[i] < Infinity).length,
               texts: known.map(i => blockText(pool, i, Infinity))};""").answer
         self.assertEqual(sorted(answer["lines"]), sorted(collapsed))
-        self.assertEqual(answer["known"], answer["live"])
+        self.assertEqual((answer["known"], answer["freed"]), (answer["live"], 20 * STEPS))
         self.assertTrue(all(re.search(r"(weights|cache) \(training.py", text) for text in answer["texts"]))
 
 
