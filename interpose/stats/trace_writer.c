@@ -313,6 +313,8 @@ static size_t pack(char *to, const void *payload, size_t size, enum bfc_trace_co
 
 static void write_block(struct bfc_trace_block head, const void *payload, size_t size) {
     enum bfc_trace_codec codec;
+    if (bfc_load_acquire(&recording) != RECORDING)
+        return;
     head.magic = BFC_TRACE_BLOCK_MAGIC;
     head.bytes = (uint32_t)pack(packed + sizeof head, payload, size, &codec);
     head.codec = codec;
@@ -333,8 +335,7 @@ static void write_records(const struct bfc_trace_record *records, uint32_t count
 /* What the records that come next may refer to. */
 static void write_stacks(void) {
     size_t size;
-    while (bfc_load_acquire(&recording) == RECORDING &&
-           (size = bfc_trace_take_stacks(unpacked, BFC_TRACE_STACKS_ROOM)))
+    while ((size = bfc_trace_take_stacks(unpacked, BFC_TRACE_STACKS_ROOM)))
         write_block((struct bfc_trace_block){.kind = BFC_TRACE_STACKS, .records = (uint32_t)size},
                     unpacked, size);
 }

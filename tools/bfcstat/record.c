@@ -2,7 +2,7 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `sites` and `who` (call stacks, and what each holds), `events` (those before an out of
+ * `sizes`, `sites`, `who` and `taken` (call stacks, and what each holds), `events` (those before an out of
  * memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last lines are
  * missing; the rest is valid. docs/bfcstat.md has the keys.
  */
@@ -179,7 +179,8 @@ static void write_calls(struct recording *recording, const struct bfc_job *job) 
                                                       .at = bfc_event_us(event->what),
                                                       .pool = bfc_event_pool(event->what),
                                                       .address = event->address,
-                                                      .bytes = event->bytes});
+                                                      .bytes = event->bytes,
+                                                      .name = event->stamp - 1});
     }
     report_end_calls(&calls, recording->unseen.lost);
 }
@@ -238,11 +239,10 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
     }
 }
 
-static void write_end(struct recording *recording, const struct bfc_job *job, const char *reason) {
+static void write_end(const struct recording *recording, const struct bfc_job *job,
+                      const char *reason) {
     double seconds = seconds_since(recording->start_ns);
     write_sizes(recording, job, seconds);
-    if (job->state != BFC_JOB_ENDED && recording->samples > 1)
-        record_who(&recording->who, recording->file);
     struct json_writer json = begin_line(recording, "end", seconds);
     json_string(&json, "reason", reason);
     json_object_end(&json);
@@ -293,11 +293,16 @@ static struct recording *begin_recording(FILE *file, bool events, int directory,
                                          const struct bfc_segment_name *name,
                                          const struct bfc_job *job) {
     static struct recording recording;
-    recording = (struct recording){.file = file,
-                                   .start_ns = bfc_now_ns(),
-                                   .created_ns = job->header.created_ns,
-                                   .who = {directory, name, job->header.created_ns, 0},
-                                   .events = events};
+    recording = (struct recording){
+        .file = file,
+        .start_ns = bfc_now_ns(),
+        .created_ns = job->header.created_ns,
+        .who = {.directory = directory,
+                .name = name,
+                .created_ns = job->header.created_ns,
+                .events = events,
+                .next_event = bfc_subtract_saturating(job->header.next_event, BFC_EVENTS)},
+        .events = events};
     new_events_begin(&recording.unseen, job->header.next_event);
     write_start(&recording, job);
     return &recording;
@@ -315,6 +320,8 @@ static int record(const struct request *request, int directory, const struct bfc
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     const char *reason = sample_until_end(recording, request, directory, name, job);
+    if (reason && job->state != BFC_JOB_ENDED)
+        record_who(&recording->who, recording->file);
     if (reason)
         write_end(recording, job, reason);
     bool failed = !reason || ferror(recording->file);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "layout/segment.h"
 #include "tools/bfcstat/who/lines.h"
 #include "tools/job/who.h"
 
@@ -13,11 +14,20 @@ static uint64_t job_us(const struct recorded_who *recorded, uint64_t ns) {
     return bfc_subtract_saturating(ns, recorded->created_ns) / 1000;
 }
 
+/* Threads take numbers of events in batches, so some that come later are lower. */
+static void put_taken(struct recorded_who *recorded, const struct bfc_who *who, FILE *file) {
+    uint64_t slack = BFC_EVENTS / 4;
+    recorded->next_event =
+        who_put_taken(who, bfc_subtract_saturating(recorded->next_event, slack), file);
+}
+
 static void put_moment(struct recorded_who *recorded, const struct bfc_who *who, FILE *file) {
     struct who_names names;
     if (who_names_begin(&names, who, recorded->name->pid)) {
         who_put_sites(&names, recorded->sites, file);
         recorded->sites = who->header.sites;
+        if (recorded->events)
+            put_taken(recorded, who, file);
         who_put_moment(who, job_us(recorded, who->header.written_ns), file);
     }
     who_names_end(&names);
@@ -26,7 +36,12 @@ static void put_moment(struct recorded_who *recorded, const struct bfc_who *who,
 void record_who(struct recorded_who *recorded, FILE *file) {
     struct bfc_who who;
     char reason[512];
-    if (bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason, sizeof reason))
+    bool good =
+        bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason, sizeof reason);
+    if (good && who.header.samples == 0)
+        snprintf(reason, sizeof reason, "process %d has taken none: %s", who.header.pid,
+                 who.header.stacks == 0 ? "BFC_STACKS=off" : "it has allocated too little so far");
+    if (good && who.header.samples > 0)
         put_moment(recorded, &who, file);
     else
         who_put_reason(reason, job_us(recorded, bfc_wall_clock_ns()), file);

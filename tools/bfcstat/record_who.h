@@ -2,6 +2,7 @@
 #ifndef BFC_TOOLS_RECORD_WHO_H
 #define BFC_TOOLS_RECORD_WHO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -11,6 +12,8 @@ struct recorded_who {
     int directory;
     const struct bfc_segment_name *name;
     uint64_t created_ns; /* when the job's clock began */
+    bool events;         /* all of them are recorded: their sites, too */
+    uint64_t next_event; /* those before have theirs */
     uint64_t sites;      /* so many are written */
 };
 

@@ -18,7 +18,7 @@ struct report_call {
     unsigned pool;    /* index of the section; of a trace: the device */
     uint64_t address; /* of the block or region */
     uint64_t bytes;   /* asked for, or of the region; of a free: 0 */
-    uint64_t name;    /* of a trace's allocation: its number in the trace */
+    uint64_t name;    /* of a trace's allocation: its number there; of an event: its own */
     uint64_t size;    /* of a block: bytes taken, padding included; 0: not known */
     uint32_t site;    /* of a trace's allocation: index of its line of sites; 0: not known */
     double weight;    /* then: blocks that the sample stands for */

@@ -92,7 +92,7 @@ const landmarks = samples.flatMap(sample => sample.landmarks);
 const before = ofType("events").filter(line => line.of);
 const begun = byCalls ? 0 : samples.length ? sampleAt(samples[0]) : 0;
 const firstAt = byCalls ? 0 : Math.min(begun, ...[...pools.values()].filter(p => p.calls.length).map(p => p.calls[0].at));
-const lastAt = byCalls ? end?.at ?? 1 : Math.max(begun, ...samples.map(sampleAt), firstAt + 1);
+const lastAt = byCalls ? end?.at ?? 1 : Math.max(begun, ...samples.map(sampleAt), ...ofType("who").map(line => line.us), firstAt + 1);
 
 /* Failures of the job in the recording, by its landmarks; those before it are counted only. */
 const failuresOf = number => {

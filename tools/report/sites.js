@@ -10,13 +10,17 @@ const hasStacks = sites.length > 0;
 const giveSites = pool => {
   for (const told of toldMoments) {
     const live = new Map(pool.blocks.at(told.at).map(i => [pool.blocks.address[i], i]));
-    for (const [address, size, site, weight] of told.blocks) {
+    for (const [address, size, site] of told.blocks) {
       const i = live.get(address);
       if (i === undefined || pool.blocks.bytes[i] !== size) continue;
-      pool.blocks.site[i] = site; pool.blocks.weight[i] = weight;
+      pool.blocks.site[i] = site;
     }
   }
 };
+/* Or of the samples that were taken at their events, though freed since. */
+const takenSites = new Map(ofType("taken").flatMap(line => line.sites));
+if (takenSites.size) for (const {blocks} of pools.values())
+  blocks.name.forEach((event, i) => { blocks.site[i] = takenSites.get(event) || 0; });
 if (!byCalls) for (const pool of pools.values()) giveSites(pool);
 
 const fileName = path => path.slice(path.lastIndexOf("/") + 1);
@@ -107,6 +111,6 @@ const collapsedLines = held => [...held].filter(([, sum]) => sum.bytes >= 1).sor
 const stacksWords = (pool, which) => {
   if (!hasStacks) return byCalls ? "No call stacks: the trace has none (BFC_STACKS=off, or an older bfcpreload)." : `No call stacks: ${noStacksBecause || "the recording has none"}.`;
   const known = which.filter(i => pool.blocks.site[i]).length;
-  const exact = byCalls ? which.every(i => !pool.blocks.site[i] || pool.blocks.weight[i] <= 1) && known === which.length : toldMoments.length > 0 && toldMoments[toldMoments.length - 1].exact;
-  return `${count(known)} of ${many(which.length, "block")} ${known === 1 ? "has" : "have"} a stack` + (exact ? ", exact." : "; sampled by bytes (BFC_STACKS=sample), so sums by site are estimates: of many small blocks few have one.");
+  const all = byCalls ? known === which.length && which.every(i => pool.blocks.weight[i] <= 1) : toldMoments.some(told => told.exact);
+  return `${count(known)} of ${many(which.length, "block")} ${known === 1 ? "has" : "have"} a stack` + (all ? known === which.length ? ", exact." : "; the others were freed before the job was asked." : "; sampled by bytes (BFC_STACKS=sample), so sums by site are estimates: of many small blocks few have one.");
 };

@@ -76,16 +76,16 @@ class Record(unittest.TestCase):
         text = subprocess.run([BFCREPLAY, self.trace], capture_output=True, text=True, timeout=60).stdout
         self.assertRegex(text, r"(?m)^  spilled +50\.0 MiB  at most, 2 blocks of host memory")
 
-    def test_a_trace_of_the_first_version_is_read(self):
+    def test_traces_of_earlier_versions_are_read(self):
         self.run_actor("alloc", 10, "free")
         recorded = bytearray(self.contents(self.trace))
-        self.assertEqual(int.from_bytes(recorded[8:12], sys.byteorder), 2)
-        for version, status in ((1, 0), (3, 1)):
+        self.assertEqual(int.from_bytes(recorded[8:12], sys.byteorder), 3)
+        for version, status in ((1, 0), (2, 0), (4, 1)):
             recorded[8:12] = version.to_bytes(4, sys.byteorder)
             self.write(self.trace, bytes(recorded))
             done = subprocess.run([BFCREPLAY, self.trace, "--json"], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, status, done.stderr)
-        self.assertIn("version 3, only versions 1 to 2 are accepted", done.stderr)
+        self.assertIn("version 4, only versions 1 to 3 are accepted", done.stderr)
 
     def test_killed(self):
         process = subprocess.Popen([ACTOR, "loop", "50000", "alloc", "8", "sleep", "1200", "wait"], text=True,

@@ -1,5 +1,6 @@
 """Allocates as a training loop does, by functions of known names: weights, which stay; activations, which are freed
-in each step; a cache, which leaks. Prints its PID and waits for the end of standard input."""
+in each step; a cache, which leaks. Prints its PID, and then does what the lines of standard input say: "train STEPS",
+"holes BLOCKS" (of 256 KiB, of which every other one is freed), "free", "fail BYTES"; it answers each with a line."""
 import ctypes
 import os
 import random
@@ -42,6 +43,27 @@ def train(steps):
     return held
 
 
-train(int(sys.argv[1]))
+def holes(blocks):
+    pointers = [allocate(256 << 10) for _ in range(blocks)]
+    for pointer in pointers[::2]:
+        assert calls.cuMemFree_v2(pointer) == 0
+    return pointers[1::2]
+
+
+def free():
+    for pointer in held:
+        assert calls.cuMemFree_v2(pointer) == 0
+    return []
+
+
+def fail(size):
+    assert calls.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size)) == 2  # out of memory
+    return held
+
+
+held = train(int(sys.argv[1]))
 print(os.getpid(), flush=True)
-sys.stdin.read()
+for line in sys.stdin:
+    name, *arguments = line.split()
+    held = {"train": train, "holes": holes, "free": free, "fail": fail}[name](*map(int, arguments))
+    print("done", flush=True)

@@ -110,6 +110,22 @@ void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream) {
     fputs("]}\n", stream);
 }
 
+uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream) {
+    uint64_t next = first;
+    unsigned count = 0;
+    for (uint64_t i = 0; i < who->header.recent; i++) {
+        const struct bfc_who_mark *mark = &who->recent[i];
+        if (mark->of < first)
+            continue;
+        fputs(count++ ? "," : "{\"type\":\"taken\",\"sites\":[", stream);
+        fprintf(stream, "[%" PRIu64 ",%" PRIu64 "]", mark->of, mark->site);
+        next = mark->of >= next ? mark->of + 1 : next;
+    }
+    if (count)
+        fputs("]}\n", stream);
+    return next;
+}
+
 void who_put_reason(const char *reason, uint64_t us, FILE *stream) {
     struct json_writer json = begin_line("who", stream);
     json_unsigned(&json, "us", us);
