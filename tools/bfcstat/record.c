@@ -2,9 +2,9 @@
  * bfcstat record: samples a job's segment into a file, a line of JSON at a time.
  *
  * Each line has a type: `start` (which job it is), `sample` (memory, and new landmarks), `map`,
- * `sizes`, `sites`, `who` and `taken` (call stacks, and what each holds), `events` (those before an out of
- * memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last lines are
- * missing; the rest is valid. docs/bfcstat.md has the keys.
+ * `sizes`, `sites`, `who` and `taken` (call stacks, and what each holds), `events` (those before an
+ * out of memory), `calls` (all, if wanted) and `end`. If the recorder was killed, the last lines
+ * are missing; the rest is valid. docs/bfcstat.md has the keys.
  */
 #include <errno.h>
 #include <math.h>
