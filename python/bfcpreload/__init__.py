@@ -3,7 +3,7 @@
 Without a process id the functions are about this process, which then runs with libbfcpreload.so
 preloaded; with one, about any job of the same user. Nothing has to be built: this process is asked
 by the library's C interface, others by the program bfcstat (on PATH, or named by the variable
-BFCSTAT), which who() and record() need in any case. Sizes are in bytes.
+BFCSTAT), which who(), record() and dump_snapshot() need in any case. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import ctypes
 import html
 import json
 import os
+import pickle
 import shutil
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from bfcpreload.installed import library, tool
 
-__all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "is_loaded", "library", "record",
-           "snapshot", "stats", "tag", "tool", "trim", "who"]
+__all__ = ["Block", "Error", "Frame", "Holder", "Stats", "Who", "dump_snapshot", "is_loaded", "library",
+           "record", "snapshot", "stats", "tag", "tool", "trim", "who"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -76,7 +78,7 @@ def _bfcstat() -> str:
         raise Error("bfcstat is not on PATH: install bfcpreload, or set BFCSTAT to its path") from None
 
 
-def _environment() -> dict:
+def _environment() -> Dict[str, str]:
     """bfcstat itself needs no pool."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
@@ -170,6 +172,21 @@ def stats(pid: Optional[int] = None, device: int = -1) -> Stats:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A function in a call stack."""
+
+    function: Optional[str]  # None: not known
+    file: str
+    line: Optional[int] = None  # Python's alone
+    offset: Optional[str] = None  # hexadecimal; of the others
+
+    def __str__(self) -> str:
+        name = os.path.basename(self.file) or "no file"
+        place = f"{name}:{self.line}" if self.line else f"{name}+{self.offset}" if self.offset else name
+        return f"{self.function} ({place})" if self.function else place
+
+
+@dataclass(frozen=True)
 class Block:
     """A block, as bfcpreload.h describes it."""
 
@@ -180,16 +197,64 @@ class Block:
     free_after: int
     region_start: int
     region_size: int
-    id: int
+    id: int  # of a process that was asked by its pid: 0
     device: int
     state: str  # "in use", "free", or "pending": work under way may still use it
+    # Where it was allocated, innermost first; of a process that was asked by its pid, and else empty. Without a
+    # stack: one frame without a file that says why.
+    frames: Tuple[Frame, ...] = ()
 
 
 _STATES = ("in use", "free", "pending")
 
 
-def snapshot(device: int = -1) -> List[Block]:
-    """All blocks of this process's pools, each pool's in address order."""
+_PYTORCHS_STATES = {"active_allocated": "in use", "inactive": "free", "active_pending_free": "pending"}
+
+
+def _free_around(blocks: List[Dict[str, Any]], index: int, step: int) -> int:
+    """Bytes that are free next to a block, on one side."""
+    free = 0
+    index += step
+    while 0 <= index < len(blocks) and not blocks[index]["requested_size"]:
+        free += blocks[index]["size"]
+        index += step
+    return free
+
+
+def _blocks_of(segment: Dict[str, Any]) -> Iterator[Block]:
+    blocks = segment["blocks"]
+    for index, block in enumerate(blocks):
+        frames = tuple(Frame(frame["name"], frame["filename"], frame["line"] or None) for frame in block["frames"])
+        yield Block(start=block["address"], size=block["size"], requested=block["requested_size"],
+                    free_before=_free_around(blocks, index, -1), free_after=_free_around(blocks, index, 1),
+                    region_start=segment["address"], region_size=segment["total_size"], id=0,
+                    device=segment["device"], state=_PYTORCHS_STATES[block["state"]], frames=frames)
+
+
+def _snapshot_of(pid: int, device: int) -> List[Block]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "snapshot.pickle")
+        dump_snapshot(path, pid)
+        with open(path, "rb") as file:
+            segments = pickle.load(file)["segments"]
+    return [block for segment in segments if device in (-1, segment["device"]) for block in _blocks_of(segment)]
+
+
+def dump_snapshot(path: PathLike, pid: Optional[int] = None, seconds: Optional[float] = None) -> None:
+    """Writes the blocks and the last calls, with call stacks, for other viewers.
+
+    `path` ends in .pickle: PyTorch's memory snapshot; or in .json: counters for Perfetto. With `seconds`: the
+    calls of that time, which it takes."""
+    if pid is None:
+        _loaded()
+    options = [] if seconds is None else [f"--duration={seconds}"]
+    _ask("snapshot", "-o", os.fspath(path), *options, str(os.getpid() if pid is None else pid))
+
+
+def snapshot(pid: Optional[int] = None, device: int = -1) -> List[Block]:
+    """All blocks of the pools, of one device or of all (-1), each region's in address order."""
+    if pid is not None:
+        return _snapshot_of(pid, device)
     library, size, most = _loaded(), ctypes.sizeof(_Block), 0
     while True:
         blocks = (_Block * most)()
@@ -199,8 +264,8 @@ def snapshot(device: int = -1) -> List[Block]:
         if count <= most:
             break
         most = count + count // 8
-    return [Block(**{name: getattr(block, name) for name, _ in _Block._fields_[:-1]},
-                  state=_STATES[block.state]) for block in blocks[:count]]
+    return [Block(state=_STATES[block.state], **{name: getattr(block, name) for name, *_ in _Block._fields_[:-1]})
+            for block in blocks[:count]]
 
 
 def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
@@ -211,28 +276,13 @@ def trim(pid: Optional[int] = None, size: Optional[int] = None) -> int:
     if size is not None and not 0 < size <= most:
         raise ValueError(f"size: {size}; accepted are 1 and more, or None for all")
     if pid is None:
-        return _loaded().bfc_trim(most if size is None else size)
+        return int(_loaded().bfc_trim(most if size is None else size))
     before = stats(pid).reserved
     _ask("trim", *([] if size is None else [f"--bytes={size}"]), str(pid))
     return max(0, before - stats(pid).reserved)
 
 
 # ---- who ----
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A function in a call stack."""
-
-    function: Optional[str]  # None: not known
-    file: str
-    line: Optional[int] = None  # Python's alone
-    offset: Optional[str] = None  # hexadecimal; of the others
-
-    def __str__(self) -> str:
-        place = f"{os.path.basename(self.file)}:{self.line}" if self.line else \
-            f"{os.path.basename(self.file) or 'no file'}+{self.offset}"
-        return f"{self.function} ({place})" if self.function else place
 
 
 @dataclass(frozen=True)
@@ -249,7 +299,7 @@ class Holder:
     allocated_blocks: int
     samples: int
     tag: str = ""  # of a library: ""
-    frames: tuple = ()  # of Frame, innermost first
+    frames: Tuple[Frame, ...] = ()  # innermost first
 
 
 @dataclass(frozen=True)
@@ -275,7 +325,7 @@ class Who:
         return _table(head, rows)
 
 
-def _holder(answer: dict) -> Holder:
+def _holder(answer: Dict[str, Any]) -> Holder:
     frames = tuple(Frame(**frame) for frame in answer.get("frames", ()))
     figures = {f.name: answer[f.name] for f in fields(Holder) if f.name not in ("library", "tag", "frames")}
     return Holder(library=answer.get("library", ""), tag=answer.get("tag", ""), frames=frames, **figures)

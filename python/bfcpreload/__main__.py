@@ -8,7 +8,7 @@ from bfcpreload.installed import library, tool
 COMMANDS = ("run", "stat", "plan", "replay")
 
 
-def main():
+def main() -> None:
     if sys.argv[1:] == ["library"]:
         print(library())
     elif len(sys.argv) > 1 and sys.argv[1] in COMMANDS:

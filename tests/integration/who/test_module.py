@@ -5,6 +5,7 @@ usage: test_module.py MODULE-FOLDER LIBRARY HOLDER, with BFCSTAT set; with the a
 alone it is that preloaded process.
 """
 import ctypes
+import importlib.util
 import json
 import os
 import subprocess
@@ -70,6 +71,21 @@ class Beside(unittest.TestCase):
         self.assertGreater(change.seconds, 0)
         self.assertEqual(change.bytes, 0)
 
+    def test_snapshot(self):
+        blocks = bfcpreload.snapshot(self.job.pid)
+        self.assertEqual(sum(block.requested for block in blocks), 320 * MIB)
+        self.assertEqual(sum(block.size for block in blocks), bfcpreload.stats(self.job.pid).reserved)
+        large = [block for block in blocks if block.requested == 64 * MIB]
+        self.assertEqual({(block.state, block.frames[0].function) for block in large}, {("in use", "site_large")})
+        for before, after in zip(blocks, blocks[1:]):
+            if before.region_start == after.region_start and before.state == "free":
+                self.assertGreaterEqual(after.free_before, before.size)
+        self.assertEqual(bfcpreload.snapshot(self.job.pid, device=7), [])
+        with tempfile.TemporaryDirectory() as folder:
+            bfcpreload.dump_snapshot(os.path.join(folder, "x.json"), self.job.pid, seconds=0.05)
+            with self.assertRaisesRegex(bfcpreload.Error, "snapshot: -o takes"):
+                bfcpreload.dump_snapshot(os.path.join(folder, "x.svg"), self.job.pid)
+
     def test_trim(self):
         reserved = bfcpreload.stats(self.job.pid).reserved
         went = bfcpreload.trim(self.job.pid)
@@ -101,6 +117,41 @@ class Beside(unittest.TestCase):
                 self.assertIn("return", typing.get_type_hints(thing), name)
 
 
+USERS_PROGRAM = """
+import bfcpreload
+
+def main(pid: int) -> None:
+    rate = bfcpreload.stats(pid).hit_rate
+    if rate is not None:
+        print(rate + 1)
+    for block in bfcpreload.snapshot(pid):
+        size: int = block.requested
+        print(size, ", ".join(frame.function or "?" for frame in block.frames))
+    who = bfcpreload.who(pid, seconds=1)
+    print([site.frames[0].line for site in who.sites], who.bytes_error)
+    with bfcpreload.record("job.jsonl", pid), bfcpreload.tag("main"):
+        bfcpreload.dump_snapshot("job.pickle", pid)
+    went: int = bfcpreload.trim(pid)
+    print(went, bfcpreload.stats()._repr_html_().upper(), who._repr_html_().upper())
+"""
+
+
+@unittest.skipUnless(importlib.util.find_spec("mypy"), "needs mypy")
+class Types(unittest.TestCase):
+    def check(self, program):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(program)
+            return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, path],
+                                  env=dict(os.environ, MYPYPATH=MODULE), stdout=subprocess.PIPE,
+                                  text=True, check=False).stdout
+
+    def test_users_program(self):
+        self.assertIn("Success", self.check(USERS_PROGRAM))
+        self.assertIn("program.py:5: error", self.check(USERS_PROGRAM.replace("hit_rate", "hit_rats")))
+
+
 class Inside(unittest.TestCase):
     def test_own_process(self):
         env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="1G", BFC_STACKS="all",
@@ -116,7 +167,7 @@ class Inside(unittest.TestCase):
         self.assertEqual(said["hit_rate"], 0)
         self.assertEqual((said["trimmed"], said["left"]), (32 * MIB, 0))
         self.assertIn("32 MiB", said["html"])
-        if (3, 11) <= sys.version_info < (3, 14):
+        if (3, 11) <= sys.version_info < (3, 15):
             self.assertTrue([f for f in said["where"] if f.startswith("inside (test_module.py:")],
                             said["where"])
 
