@@ -103,10 +103,15 @@ def _size(size: float) -> str:
     return f"{sign}{size:.4g} TiB"
 
 
-def _table(head: List[str], rows: List[List[str]]) -> str:
+def _table(caption: str, head: List[str], rows: List[List[str]], words: int) -> str:
+    """`words`: the column that is not of figures."""
+    styles = ["text-align:left" if i == words else "text-align:right;white-space:nowrap" for i in range(len(head))]
+
     def line(kind: str, cells: List[str]) -> str:
-        return "<tr>" + "".join(f"<{kind}>{html.escape(c)}</{kind}>" for c in cells) + "</tr>"
-    return "<table>" + line("th", head) + "".join(line("td", row) for row in rows) + "</table>"
+        return "<tr>" + "".join(f"<{kind} style='{style}'>{html.escape(cell)}</{kind}>"
+                                for style, cell in zip(styles, cells)) + "</tr>"
+    return (f"<table><caption style='text-align:left'>{html.escape(caption)}</caption>" + line("th", head) +
+            "".join(line("td", row) for row in rows) + "</table>")
 
 
 # ---- statistics ----
@@ -143,9 +148,9 @@ class Stats:
     def _repr_html_(self) -> str:
         sizes = {"reserved", "in_use", "requested", "ready", "pending", "deferred", "largest_free",
                  "peak_reserved", "peak_in_use", "peak_requested"}
-        return _table(["", "bfcpreload"],
+        return _table("bfcpreload's pools", ["", ""],
                       [[name.replace("_", " "), _size(value) if name in sizes else f"{value:,}"]
-                       for name, value in asdict(self).items()])
+                       for name, value in asdict(self).items()], words=0)
 
 
 def _stats_of(pid: int, device: int) -> Stats:
@@ -316,13 +321,18 @@ class Who:
     seconds: Optional[float] = None  # between two moments
 
     def _repr_html_(self) -> str:
-        head = ["change" if self.seconds else "in use", "±", "blocks", "where"]
-        rows = [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", h.library or "unknown"]
-                for h in self.libraries]
-        rows += [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}",
-                  " ← ".join(str(frame) for frame in h.frames) or "unknown"]
-                 for h in self.sites[:20] if h.bytes]
-        return _table(head, rows)
+        amount = f"change in {self.seconds:.4g} s" if self.seconds else "in use"
+        caption = (f"Process {self.pid}: {_size(self.bytes)} {amount}, ± {_size(self.bytes_error)} "
+                   f"(BFC_STACKS={self.stacks})")
+
+        def table(caption: str, where: str, holders: List[Tuple[Holder, str]]) -> str:
+            return _table(caption, [amount, "±", "blocks", where],
+                          [[_size(h.bytes), _size(h.bytes_error), f"{h.blocks:,}", name or "unknown"]
+                           for h, name in holders], words=3)
+        libraries = [(h, os.path.basename(h.library)) for h in self.libraries]
+        sites = [(h, " ← ".join(str(frame) for frame in h.frames)) for h in self.sites if h.bytes]
+        more = f" (the largest 20 of {len(sites)})" if len(sites) > 20 else ""
+        return table(caption, "library", libraries) + table("By call stack" + more, "where", sites[:20])
 
 
 def _holder(answer: Dict[str, Any]) -> Holder:
