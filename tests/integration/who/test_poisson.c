@@ -76,3 +76,44 @@ Test(poisson, sums_are_unbiased) {
     check_size(INTERVAL, 1000);
     check_size(3 * INTERVAL, 1000);
 }
+
+enum { SITES = 5, CALLS = 4000 };
+static const uint64_t sizes[SITES] = {512, 4096, 65536, INTERVAL, 16 * INTERVAL};
+
+static size_t next_site(uint64_t *order) {
+    return (size_t)(bfc_poisson_next(order, 1000) % SITES);
+}
+
+/* Calls of several places in any order, by one thread whose interval changes with its samples. */
+static void sample_sites(uint64_t *state, uint64_t order, struct estimate *estimates) {
+    uint64_t interval = INTERVAL / 8;
+    int64_t left = (int64_t)bfc_poisson_next(state, interval);
+    unsigned samples = 0;
+    for (int i = 0; i < CALLS; i++) {
+        size_t site = next_site(&order);
+        double bytes = (double)sizes[site];
+        left -= (int64_t)sizes[site];
+        if (left >= 0)
+            continue;
+        double weight = bfc_poisson_weight(sizes[site], interval);
+        estimates[site].bytes += weight * bytes;
+        estimates[site].variance += bytes * bytes * weight * (weight - 1);
+        if (++samples % 16 == 0)
+            interval = interval < 4 * INTERVAL ? interval * 2 : INTERVAL / 8;
+        left = (int64_t)bfc_poisson_next(state, interval);
+    }
+}
+
+Test(poisson, sums_by_site_are_unbiased_while_the_interval_changes) {
+    uint64_t state = 7, order = 1;
+    double truth[SITES] = {0};
+    struct estimate sums[SITES] = {{0, 0}};
+    for (int i = 0; i < STREAMS; i++)
+        sample_sites(&state, 1, sums);
+    for (int i = 0; i < CALLS; i++)
+        truth[next_site(&order)] += STREAMS;
+    for (int i = 0; i < SITES; i++)
+        cr_expect_float_eq(sums[i].bytes / (truth[i] * (double)sizes[i]), 1,
+                           5 * sqrt(sums[i].variance) / (truth[i] * (double)sizes[i]) + 1e-9, "%g",
+                           (double)sizes[i]);
+}
