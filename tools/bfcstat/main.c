@@ -1,6 +1,7 @@
 /*
  * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks one for memory
- * back; tells who holds its memory; takes its plan out; records one; makes a report of a recording.
+ * back; tells who holds its memory; takes its plan out; records one; makes a report of a recording,
+ * or a snapshot for other viewers.
  *
  * It reads the segments that the jobs publish and touches nothing else but their request words;
  * segments that dead processes of this user left behind are removed on the way. Exit status: 0
