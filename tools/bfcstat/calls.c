@@ -124,7 +124,8 @@ static void find_sites(struct calls *calls, const struct bfc_who *who) {
     calls->failed |= !marks;
     if (!marks)
         return;
-    memcpy(marks, who->recent, count * sizeof *marks);
+    for (size_t n = 0; n < count; n++)
+        marks[n] = who->recent[n];
     qsort(marks, count, sizeof *marks, by_event);
     for (size_t n = 0; n < calls->count; n++) {
         uint64_t number = calls->list[n].event.stamp - 1;

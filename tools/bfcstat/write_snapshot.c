@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/snapshot/snapshot.h"
 
@@ -227,7 +226,8 @@ bool write_pickle(struct moment *moment, FILE *file) {
                         .living = calloc(living + 1, sizeof *w.living)};
     bool good = w.noted && w.living;
     if (good) {
-        memcpy(w.living, moment->who->living, living * sizeof *w.living);
+        for (size_t i = 0; i < living; i++)
+            w.living[i] = moment->who->living[i];
         qsort(w.living, living, sizeof *w.living, by_id);
         pickle_begin(&w.pickle, file);
         put_snapshot(&w);
@@ -240,13 +240,14 @@ bool write_pickle(struct moment *moment, FILE *file) {
 
 /* ---- for Perfetto ---- */
 
+/* Below zero, by wrapping around, where calls are missing. */
 struct counters {
-    int64_t live, reserved;
+    uint64_t live, reserved;
 };
 
 /* What a call adds. */
 static struct counters change_of(const struct call *call) {
-    int64_t bytes = call->known ? (int64_t)call->event.bytes : 0;
+    uint64_t bytes = call->known ? call->event.bytes : 0;
     enum bfc_event_kind kind = bfc_event_kind_of(call->event.what);
     return (struct counters){
         .live = kind == BFC_EVENT_ALLOCATE ? bytes
@@ -263,8 +264,8 @@ static struct counters before_calls(const struct moment *m, unsigned device) {
     struct counters c = {0};
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
         if (device_of(m, i) == device && m->job->pools[i].state == BFC_POOL_ACTIVE) {
-            c.live += (int64_t)m->job->pools[i].stats.requested;
-            c.reserved += (int64_t)m->job->pools[i].stats.reserved;
+            c.live += m->job->pools[i].stats.requested;
+            c.reserved += m->job->pools[i].stats.reserved;
         }
     for (size_t i = 0; i < m->calls->count; i++)
         if (device_of(m, bfc_event_pool(m->calls->list[i].event.what)) == device) {
@@ -277,8 +278,9 @@ static struct counters before_calls(const struct moment *m, unsigned device) {
 static void put_counters(unsigned device, uint64_t us, const struct counters *c, FILE *file) {
     fprintf(file,
             ",\n{\"name\":\"memory\",\"ph\":\"C\",\"pid\":%u,\"ts\":%" PRIu64
-            ",\"args\":{\"live\":%" PRId64 ",\"reserved\":%" PRId64 "}}",
-            device, us, c->live > 0 ? c->live : 0, c->reserved > 0 ? c->reserved : 0);
+            ",\"args\":{\"live\":%" PRIu64 ",\"reserved\":%" PRIu64 "}}",
+            device, us, c->live <= INT64_MAX ? c->live : 0,
+            c->reserved <= INT64_MAX ? c->reserved : 0);
 }
 
 static void put_chrome_call(const struct call *call, unsigned device, struct counters *c,

@@ -31,7 +31,7 @@ static void put(struct pickle *pickle, int code) {
 
 static void put_bytes(struct pickle *pickle, uint64_t number, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        put(pickle, (int)(number >> 8 * i & 255));
+        put(pickle, i < sizeof number ? (int)(number >> 8 * i & 255) : 0);
 }
 
 void pickle_begin(struct pickle *pickle, FILE *file) {
@@ -105,7 +105,7 @@ void pickle_again(struct pickle *pickle, uint32_t number) {
 /* The sign is in the last byte, so a number with its top bit set has one more. */
 static void put_long(struct pickle *pickle, uint64_t number) {
     unsigned count = 1;
-    while (number >> (8 * count - 1))
+    while (count <= sizeof number && number >> (8 * count - 1))
         count++;
     put(pickle, LONG);
     put(pickle, (int)count);

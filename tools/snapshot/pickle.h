@@ -44,7 +44,7 @@ void pickle_list_end(struct pickle *pickle, const struct pickle_list *list);
  * off after 255 bytes; a question mark stands for what is not ASCII. */
 void pickle_word(struct pickle *pickle, const char *word);
 void pickle_text(struct pickle *pickle, const char *text);
-void pickle_number(struct pickle *pickle, uint64_t number); /* below 2^63 */
+void pickle_number(struct pickle *pickle, uint64_t number);
 
 /* Notes what was just written, a whole list, so that it can be written again by its number. */
 uint32_t pickle_note(struct pickle *pickle);

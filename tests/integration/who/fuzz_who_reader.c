@@ -12,14 +12,18 @@
 #include <unistd.h>
 
 #include "tools/bfcstat/who/show.h"
+#include "tools/bfcstat/write_snapshot.h"
 
-enum { SITES = 6, FRAMES = 12, OBJECTS = 3, TEXTS = 128 };
+enum { SITES = 6, FRAMES = 12, OBJECTS = 3, REGIONS = 2, BLOCKS = 8, MARKS = 6, TEXTS = 128 };
 
 struct answer {
     struct bfc_who_header header;
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
     struct bfc_who_object objects[OBJECTS];
+    struct bfc_who_region regions[REGIONS];
+    struct bfc_who_block blocks[BLOCKS];
+    struct bfc_who_mark living[MARKS], recent[MARKS];
     char texts[TEXTS];
 };
 
@@ -31,6 +35,21 @@ static uint64_t next(void) {
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
     return z ^ (z >> 31);
+}
+
+/* Each region: a block in use, a ready one, a pending one, a bare one. */
+static void fill_blocks(struct answer *answer) {
+    for (unsigned i = 0; i < REGIONS; i++)
+        answer->regions[i] = (struct bfc_who_region){
+            .start = (i + 1) << 20, .size = 4096, .first = 4 * i, .blocks = 4, .paged = i};
+    for (unsigned i = 0; i < BLOCKS; i++)
+        answer->blocks[i] = (struct bfc_who_block){.start = ((i / 4 + 1) << 20) + i % 4 * 1024,
+                                                   .size = 1024,
+                                                   .requested = i % 4 ? 0 : 1000,
+                                                   .id = i % 4 ? 0 : i + 1,
+                                                   .state = i % 4};
+    for (unsigned i = 0; i < MARKS; i++)
+        answer->living[i] = answer->recent[i] = (struct bfc_who_mark){.of = i, .site = i};
 }
 
 static void fill(struct answer *answer) {
@@ -50,8 +69,13 @@ static void fill(struct answer *answer) {
                    .texts = TEXTS,
                    .written_ns = 2000000000,
                    .stacks = 1,
-                   .executable = 43},
+                   .executable = 43,
+                   .regions = REGIONS,
+                   .blocks = BLOCKS,
+                   .living = MARKS,
+                   .recent = MARKS},
     };
+    fill_blocks(answer);
     memcpy(answer->texts, texts, sizeof texts);
     for (unsigned i = 0; i < SITES; i++)
         answer->sites[i] = (struct bfc_who_site){.first = 2 * i,
@@ -100,6 +124,34 @@ static void show(const struct bfc_who *who, const struct bfc_who *before, FILE *
     who_names_end(&names);
 }
 
+/* With an event of each kind, some of them of pools that there are not. */
+static void write_snapshots(const struct bfc_who *who, FILE *sink) {
+    static struct bfc_job job;
+    static struct calls calls;
+    struct moment moment = {.job = &job, .who = who, .calls = &calls};
+    job.pools[0].state = BFC_POOL_ACTIVE;
+    job.header.next_event = BFC_EVENT_KINDS;
+    job.event_count = 0;
+    for (unsigned i = 0; i < BFC_EVENT_KINDS; i++)
+        job.events[job.event_count++] =
+            (struct bfc_event){.stamp = i + 1,
+                               .what = bfc_event_what((enum bfc_event_kind)i, next() % 2 * 63, i),
+                               .address = 4096,
+                               .bytes = next()};
+    calls_begin(&calls, &job, next() % 2 ? who : NULL);
+    job.header.next_event *= 2;
+    for (unsigned i = 0; i < BFC_EVENT_KINDS; i++)
+        job.events[i].stamp += BFC_EVENT_KINDS;
+    calls_add(&calls, &job);
+    calls_finish(&calls, who);
+    if (who_names_begin(&moment.names, who, 0)) {
+        write_pickle(&moment, sink);
+        write_chrome_trace(&moment, sink);
+    }
+    who_names_end(&moment.names);
+    calls_free(&calls);
+}
+
 static void write_answer(const char *path, const struct answer *answer, size_t size) {
     FILE *file = fopen(path, "we");
     if (!file || fwrite(answer, 1, size, file) != size || fclose(file) != 0)
@@ -124,6 +176,7 @@ static int round_once(const char *path, const struct bfc_who *honest, FILE *sink
         return 0;
     }
     show(&who, NULL, sink);
+    write_snapshots(&who, sink);
     if (bfc_who_follows(&who, honest))
         show(&who, honest, sink);
     bfc_who_free(&who);
