@@ -101,9 +101,9 @@ static void tell(const struct request *request, const struct moment *moment) {
     const struct calls *calls = moment->calls;
     const struct bfc_who_header *header = &moment->who->header;
     char blocks[TEXT_FIGURE], events[TEXT_FIGURE], left[TEXT_FIGURE];
-    printf("process %d in %s: %s blocks, %s calls\n", header->pid, request->output,
-           text_count(header->blocks, blocks, sizeof blocks),
-           text_count(calls->count, events, sizeof events));
+    printf("process %d in %s: %s block%s, %s call%s\n", header->pid, request->output,
+           text_count(header->blocks, blocks, sizeof blocks), header->blocks == 1 ? "" : "s",
+           text_count(calls->count, events, sizeof events), calls->count == 1 ? "" : "s");
     tell_unless_0(count_without_stack(calls),
                   header->stacks == 2 ? "allocations without a stack: it is not kept any more"
                                       : "allocations without a stack: BFC_STACKS=all takes all");
