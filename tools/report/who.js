@@ -51,6 +51,7 @@ const showGrowth = pool => {
 };
 
 const showWho = pool => {
+  if (start.names === "row") return; /* a CSV never has stacks */
   const body = section("Who holds the memory at the moment");
   const words = element("p", {class: "faint", id: "stacks"}), tables = element("div", {id: "who"}), flame = newFlame();
   body.append(words, tables);
