@@ -81,7 +81,7 @@ class Stacks(unittest.TestCase):
         self.assertEqual((answer["flame"][0], answer["peak"]), (["all", 128 * MIB + KEPT], answer["most"]))
         self.assertEqual(sorted(size for name, size in answer["flame"] if re.match(r"(weights|cache) \(", name)), [KEPT, 128 * MIB])
         self.assertEqual([group[1:] for group in answer["grown"]], [[128 * MIB, 4], [KEPT, STEPS]])
-        self.assertRegex(answer["words"], r"^54 of 54 blocks have a stack, exact\.$")
+        self.assertRegex(answer["words"], r"^54 of 54 blocks have a stack, exact\. The figures below come to (\d+ MiB) of \1 asked for\.$")
 
     def test_blocks_tell_their_stack_under_the_mouse_and_when_clicked(self):
         self.trace_page("all")
