@@ -11,15 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/bfcstat/who/lines.h"
 #include "tools/bfcstat/who/show.h"
 
-enum { SITES = 6, FRAMES = 12, OBJECTS = 3, TEXTS = 128 };
+enum { SITES = 6, FRAMES = 12, OBJECTS = 3, BLOCKS = 4, MARKS = 2, TEXTS = 128 };
 
 struct answer {
     struct bfc_who_header header;
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
     struct bfc_who_object objects[OBJECTS];
+    struct bfc_who_region region;
+    struct bfc_who_block blocks[BLOCKS];
+    struct bfc_who_mark living[MARKS], recent[MARKS];
     char texts[TEXTS];
 };
 
@@ -48,6 +52,10 @@ static void fill(struct answer *answer) {
                    .frames = FRAMES,
                    .objects = OBJECTS,
                    .texts = TEXTS,
+                   .regions = 1,
+                   .blocks = BLOCKS,
+                   .living = MARKS,
+                   .recent = MARKS,
                    .written_ns = 2000000000,
                    .stacks = 1,
                    .executable = 43},
@@ -71,6 +79,12 @@ static void fill(struct answer *answer) {
     }
     for (unsigned i = 0; i < OBJECTS; i++)
         answer->objects[i] = (struct bfc_who_object){.end = 4096, .path = i ? 1 : 0};
+    answer->region = (struct bfc_who_region){.start = 65536, .size = 4 * 65536, .blocks = BLOCKS};
+    for (unsigned i = 0; i < BLOCKS; i++)
+        answer->blocks[i] = (struct bfc_who_block){
+            .start = 65536 * (i + 1), .size = 65536, .requested = 60000, .id = i + 1, .state = i};
+    for (unsigned i = 0; i < MARKS; i++)
+        answer->living[i] = answer->recent[i] = (struct bfc_who_mark){.of = 1 + i, .site = i};
 }
 
 static void damage(char *bytes, size_t size) {
@@ -95,6 +109,10 @@ static void show(const struct bfc_who *who, const struct bfc_who *before, FILE *
         show_who_text(&sums, &names, next() % 2, 0, sink);
         show_who_json(&sums, &names, sink);
         show_who_collapsed(&sums, &names, sink);
+        who_put_sites(&names, next() % 4, sink);
+        who_put_moment(who, 1, sink);
+        who_put_taken(who, next() % 4, sink);
+        who_put_space(who, 1, sink);
     }
     who_sums_free(&sums);
     who_names_end(&names);
