@@ -126,7 +126,9 @@ bool show_report(const struct replayed *replayed, unsigned count, const struct s
         good = put_recording(&replayed[i], settings, stream);
     }
     report_end(stream);
-    if (!good)
-        plan_fail_memory(error);
-    return (to_stdout || file_close(&writer, error)) && good;
+    if (good)
+        return to_stdout || file_close(&writer, error);
+    if (!to_stdout)
+        file_abandon(&writer);
+    return plan_fail_memory(error);
 }
