@@ -361,6 +361,7 @@ int record_once(const struct request *request, int directory, FILE *file) {
     if (status != SHOWN)
         return status;
     struct recording *recording = begin_recording(file, true, directory, &name, &job);
+    recording->who.space = true;
     write_sample(recording, &job);
     write_end(recording, &job, "once");
     return SHOWN;

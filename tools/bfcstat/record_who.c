@@ -38,6 +38,8 @@ void record_who(struct recorded_who *recorded, FILE *file) {
     char reason[512];
     bool good =
         bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason, sizeof reason);
+    if (good && recorded->space)
+        who_put_space(&who, job_us(recorded, who.header.written_ns), file);
     if (good && who.header.samples == 0)
         snprintf(reason, sizeof reason, "process %d has taken none: %s", who.header.pid,
                  who.header.stacks == 0 ? "BFC_STACKS=off" : "it has allocated too little so far");

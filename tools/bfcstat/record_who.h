@@ -12,6 +12,7 @@ struct recorded_who {
     int directory;
     const struct bfc_segment_name *name;
     uint64_t created_ns; /* when the job's clock began */
+    bool space;          /* the pools' blocks, too: large */
     bool events;         /* all of them are recorded: their sites, too */
     uint64_t next_event; /* those before have theirs */
     uint64_t sites;      /* so many are written */

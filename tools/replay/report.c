@@ -83,13 +83,32 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
     report_end_calls(&calls, 0);
 }
 
-static void put_recording(const struct replayed *replayed, const struct settings *settings,
+/* What has texts in it, which could end the script that holds it. False: no memory. */
+static bool put_texts(const struct replayed *replayed, const struct settings *settings,
+                      FILE *stream) {
+    char *lines = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&lines, &size);
+    if (!memory)
+        return false;
+    put_start(replayed->input, settings, replayed->trace, memory);
+    put_sites(replayed->input, memory);
+    bool good = !ferror(memory);
+    good = fclose(memory) == 0 && good;
+    if (good)
+        report_put(lines, stream);
+    free(lines);
+    return good;
+}
+
+static bool put_recording(const struct replayed *replayed, const struct settings *settings,
                           FILE *stream) {
     const struct input *input = replayed->input;
-    put_start(input, settings, replayed->trace, stream);
-    put_sites(input, stream);
+    if (!put_texts(replayed, settings, stream))
+        return false;
     put_calls(input, replayed->log, stream);
     fprintf(stream, "{\"type\":\"end\",\"at\":%u,\"reason\":\"trace\"}\n", input->events.count);
+    return true;
 }
 
 bool show_report(const struct replayed *replayed, unsigned count, const struct settings *settings,
@@ -99,12 +118,17 @@ bool show_report(const struct replayed *replayed, unsigned count, const struct s
     if (!to_stdout && !file_open(&writer, path, error))
         return false;
     FILE *stream = to_stdout ? stdout : writer.stream;
+    bool good = true;
     report_begin(stream);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && good; i++) {
         if (i > 0)
             report_beside(stream);
-        put_recording(&replayed[i], settings, stream);
+        good = put_recording(&replayed[i], settings, stream);
     }
     report_end(stream);
-    return to_stdout || file_close(&writer, error);
+    if (good)
+        return to_stdout || file_close(&writer, error);
+    if (!to_stdout)
+        file_abandon(&writer);
+    return plan_fail_memory(error);
 }

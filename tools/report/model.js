@@ -134,7 +134,16 @@ const spaceFromMap = (number, moment) => {
   return {exact: false, leftOut: found.map.left_out, at: found.at, pieces,
     regions: rows.map(row => ({start: row.start, size: row.size}))};
 };
-const spaceAt = (number, moment) => byCalls ? spaceFromCalls(poolOf(number), moment) : spaceFromMap(number, moment);
+/* A job that is reported on as it is now tells all its blocks: states 0 in use, 2 pending, 3 without a page. */
+const toldSpace = ofType("space")[0];
+const spaceFromJob = number => {
+  const byStart = (a, b) => a.start - b.start;
+  const regions = toldSpace.regions.filter(([, , pool]) => pool === number).map(([start, size]) => ({at: start, start, size})).sort(byStart);
+  const within = address => { const last = lastUntil(regions, address); return last && address < last.start + last.size; };
+  const pieces = toldSpace.blocks.filter(([start]) => within(start)).map(([start, size, state]) => ({start, size, used: +(state === 0), pending: +(state === 2), bare: state === 3})).sort(byStart);
+  return {exact: true, at: toldSpace.us, leftOut: 0, regions, pieces};
+};
+const spaceAt = (number, moment) => byCalls ? spaceFromCalls(poolOf(number), moment) : toldSpace ? spaceFromJob(number) : spaceFromMap(number, moment);
 
 /* The largest allocation among the last calls before a moment. */
 const largestRequest = (pool, moment) => {

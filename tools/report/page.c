@@ -21,12 +21,12 @@ void report_beside(FILE *page) {
     fputs("</script>\n<script type=\"text/plain\" class=\"recording\">\n", page);
 }
 
-static void put_line(FILE *page, const char *line) {
-    for (; *line; line++)
-        if (*line == '<')
+void report_put(const char *lines, FILE *page) {
+    for (; *lines; lines++)
+        if (*lines == '<')
             fputs("\\u003c", page);
         else
-            putc(*line, page);
+            putc(*lines, page);
 }
 
 /* A whole line is an object; the last one of a killed recorder may be cut off. */
@@ -44,7 +44,7 @@ long report_copy(FILE *recording, FILE *page) {
         if (first && strncmp(line, "{\"type\":\"start\"", 15) != 0)
             left_out = -1;
         else if (is_whole(line, (size_t)length))
-            put_line(page, line);
+            report_put(line, page);
         else
             left_out++;
         first = false;

@@ -17,6 +17,9 @@ void report_end(FILE *page);
 /* Between the lines of two recordings, which then stand side by side. */
 void report_beside(FILE *page);
 
+/* Lines of JSON that hold texts of a program's. */
+void report_put(const char *lines, FILE *page);
+
 /* Copies all lines of a recording that are whole objects. Returns how many were not; -1: it is no
  * recording. */
 long report_copy(FILE *recording, FILE *page);

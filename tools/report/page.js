@@ -88,7 +88,11 @@ document.addEventListener("keydown", onKey);
 document.getElementById("dark").addEventListener("click", toggleTheme);
 document.getElementById("keys").addEventListener("click", toggleHelp);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showAgain);
-addEventListener("beforeprint", () => { for (const details of document.querySelectorAll("details")) details.open = true; });
+/* On paper all is open, and light. */
+addEventListener("beforeprint", () => {
+  if (isDark()) { toggleTheme(); addEventListener("afterprint", toggleTheme, {once: true}); }
+  for (const details of document.querySelectorAll("details")) details.open = true;
+});
 
 /* Beside another report: each tells what it needs, and takes the larger of both; what is shown of the time is common. */
 if (parent !== window) {

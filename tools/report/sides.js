@@ -6,17 +6,17 @@ const pageOf = recording => {
   const copy = document.documentElement.cloneNode(true);
   for (const node of copy.querySelectorAll("#tiles, #main, #choice, #about")) node.replaceChildren();
   for (const node of copy.querySelectorAll(".recording, .run, dialog, #beside")) node.remove();
-  const holder = element2("script", "recording", recording.textContent);
+  const holder = partOfPage("script", "recording", recording.textContent);
   holder.type = "text/plain";
   copy.querySelector("body").append(holder);
   /* The script that begins it all comes last. */
   copy.querySelector("body").append(copy.querySelector("#begin"));
   return "<!doctype html>" + copy.outerHTML;
 };
-const element2 = (name, kind, text) => { const node = document.createElement(name); node.className = kind; node.textContent = text; return node; };
+const partOfPage = (name, kind, text) => { const node = document.createElement(name); node.className = kind; node.textContent = text; return node; };
 
 const standBeside = pages => {
-  const frames = pages.map((page, i) => { const frame = element2("iframe", "half", ""); frame.title = i ? "the other report" : "this report"; frame.srcdoc = page; return frame; });
+  const frames = pages.map((page, i) => { const frame = partOfPage("iframe", "half", ""); frame.title = i ? "the other report" : "this report"; frame.srcdoc = page; return frame; });
   const told = new Map();
   addEventListener("message", ({source, data}) => {
     const one = frames.find(frame => frame.contentWindow === source), other = frames.find(frame => frame !== one);
@@ -33,7 +33,7 @@ const standBeside = pages => {
 
 if (recordings.length > 1) standBeside([...recordings].map(pageOf));
 else {
-  document.body.append(element2("script", "run", document.getElementById("code").textContent));
+  document.body.append(partOfPage("script", "run", document.getElementById("code").textContent));
   document.getElementById("other")?.addEventListener("change", async event => {
     const own = pageOf(recordings[0]);
     standBeside([own, await event.target.files[0].text()]);

@@ -109,6 +109,7 @@ const collapsedLines = held => [...held].filter(([, sum]) => sum.bytes >= 1).sor
 
 /* What is known of the stacks of some blocks, in words. */
 const stacksWords = (pool, which) => {
+  if (start.names === "row") return "Colours tell neighbours apart.";
   if (!hasStacks) return byCalls ? "No call stacks: the trace has none (BFC_STACKS=off, or an older bfcpreload)." : `No call stacks: ${noStacksBecause || "the recording has none"}.`;
   const known = which.filter(i => pool.blocks.site[i]).length;
   const all = byCalls ? known === which.length && which.every(i => pool.blocks.weight[i] <= 1) : toldMoments.some(told => told.exact);

@@ -121,7 +121,7 @@ const showStacked = (pool, failures) => {
   if (!pool.blocks.count) return;
   const {blocks} = pool, base = baseOf(pool).live;
   const body = section("Every block, stacked", "The height is what live blocks asked for. Each is from its allocation to its free, and sinks when one below it is freed. " +
-    `Click one to keep what is known of it.${base ? ` Without ${bytes(base)} that were allocated before the first call seen here.` : ""} ${stacksWords(pool, Array.from({length: blocks.count}, (_, i) => i))}`);
+    `Click one to keep what is known of it.${base ? ` Without ${bytes(base)} that were allocated before the first call seen here.` : ""} ${hasStacks ? "One colour is one call stack. " : ""}${stacksWords(pool, Array.from({length: blocks.count}, (_, i) => i))}`);
   let stacked = new Stacked(blocks, "size"), draw = asPicture(u => paintStacked(u, stacked));
   const most = stacked.totals.reduce((a, b) => Math.max(a, b), 1), whole = () => [0, Math.max(most, view.commonMost) * 1.04];
   const select = element("select", {"aria-label": "order"}, element("option", {value: "size"}, "largest at the bottom"), element("option", {value: "time"}, "oldest at the bottom"));

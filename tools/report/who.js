@@ -50,7 +50,16 @@ const showGrowth = pool => {
   });
 };
 
+/* How much of what is asked for the samples account for: by chance more, or less. */
+const coverWords = (pool, held) => {
+  const sampled = sum([...held.values()].map(group => group.bytes));
+  const asked = byCalls ? sum(pool.blocks.at(view.moment).map(i => pool.blocks.bytes[i]))
+    : sum([...pools.values()].map(one => lastUntil(one.samples || [], toldAt(view.moment).at)?.requested ?? 0));
+  return ` The figures below come to ${bytes(sampled)} of ${bytes(asked)} asked for.`;
+};
+
 const showWho = pool => {
+  if (start.names === "row") return; /* a CSV never has stacks */
   const body = section("Who holds the memory at the moment");
   const words = element("p", {class: "faint", id: "stacks"}), tables = element("div", {id: "who"}), flame = newFlame();
   body.append(words, tables);
@@ -58,7 +67,7 @@ const showWho = pool => {
   view.onMoment.push(() => {
     const held = heldAt(pool, view.moment);
     words.textContent = stacksWords(pool, pool.blocks.at(view.moment)) +
-      (byCalls || !toldMoments.length ? "" : ` The figures are of the whole process at ${when(toldAt(view.moment).at)}, when the job told them.`);
+      (byCalls || !toldMoments.length ? "" : ` The figures are of the whole process at ${when(toldAt(view.moment).at)}, when the job told them.`) + (held.size ? coverWords(pool, held) : "");
     tables.replaceChildren(...(held.size ? threeTables(held, 12) : []));
     flame.show(held);
   });

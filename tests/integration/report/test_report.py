@@ -97,11 +97,14 @@ class Report(unittest.TestCase):
         self.assertEqual(answer["zoomed"][0][0][:2], [100, 200])
 
     def test_the_page_stands_alone(self):
+        os.mkdir(os.path.join(self.folder, "ends<"))
+        self.trace = os.path.join(self.folder, "ends<", "script><script>.csv")
         self.write([(0, 5, 1000), (1, 3, 2000)])
         self.replay()
         with open(self.page, encoding="utf-8") as file:
             text = file.read()
         self.assertNotRegex(text, r"(src|href)=|@import|url\(")
+        self.assertNotIn("ends<", text)
         self.assertEqual(run(BFCREPLAY, self.trace, "--report", "-"), text)
 
     @staticmethod

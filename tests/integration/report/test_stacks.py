@@ -81,7 +81,7 @@ class Stacks(unittest.TestCase):
         self.assertEqual((answer["flame"][0], answer["peak"]), (["all", 128 * MIB + KEPT], answer["most"]))
         self.assertEqual(sorted(size for name, size in answer["flame"] if re.match(r"(weights|cache) \(", name)), [KEPT, 128 * MIB])
         self.assertEqual([group[1:] for group in answer["grown"]], [[128 * MIB, 4], [KEPT, STEPS]])
-        self.assertRegex(answer["words"], r"^54 of 54 blocks have a stack, exact\.$")
+        self.assertRegex(answer["words"], r"^54 of 54 blocks have a stack, exact\. The figures below come to (\d+ MiB) of \1 asked for\.$")
 
     def test_blocks_tell_their_stack_under_the_mouse_and_when_clicked(self):
         self.trace_page("all")
@@ -195,6 +195,12 @@ class Stacks(unittest.TestCase):
         run(BFCSTAT, "trim", pid)
         self.tell(job, "holes 3200")
         run(BFCSTAT, "report", pid, "-o", self.page)
+        page = self.look(None)
+        self.assertRegex(page.words(), r"400 regions, 800 MiB; in use 400 MiB, 50\.0 %; exact, as the job told at [\d.]+ s; 1,600 free pieces, the largest 256 KiB; fragmentation 0\.0 %")
+        self.assertEqual((page.drawn("used"), page.drawn("total")), (400 * MIB, 800 * MIB))
+        path = os.path.join(self.folder, "run.jsonl")
+        run(BFCSTAT, "record", pid, "-o", path, "--duration=0.2", "--interval=0.1")
+        run(BFCSTAT, "report", path, "-o", self.page)
         words = self.look(None).words()
         self.assertIn("256 regions, 512 MiB; in use 256 MiB, 50.0 %; 144 more regions of the job are not in the map and not drawn", words)
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/bfcstat/who/lines.h"
 #include "tools/bfcstat/who/show.h"
 #include "tools/bfcstat/write_snapshot.h"
 
@@ -119,6 +120,10 @@ static void show(const struct bfc_who *who, const struct bfc_who *before, FILE *
         show_who_text(&sums, &names, next() % 2, 0, sink);
         show_who_json(&sums, &names, sink);
         show_who_collapsed(&sums, &names, sink);
+        who_put_sites(&names, next() % 4, sink);
+        who_put_moment(who, 1, sink);
+        who_put_taken(who, next() % 4, sink);
+        who_put_space(who, 1, sink);
     }
     who_sums_free(&sums);
     who_names_end(&names);

@@ -110,6 +110,26 @@ void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream) {
     fputs("]}\n", stream);
 }
 
+void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream) {
+    const char *comma = "";
+    fprintf(stream, "{\"type\":\"space\",\"us\":%" PRIu64 ",\"left_out\":%" PRIu64 ",\"regions\":[",
+            us, who->header.left_out);
+    for (uint64_t i = 0; i < who->header.regions; i++, comma = ",")
+        fprintf(stream, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu32 "]", comma, who->regions[i].start,
+                who->regions[i].size, who->regions[i].pool);
+    fputs("],\"blocks\":[", stream);
+    comma = "";
+    for (uint64_t i = 0; i < who->header.blocks; i++) {
+        const struct bfc_who_block *block = &who->blocks[i];
+        if (block->state == BFC_WHO_READY)
+            continue;
+        fprintf(stream, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", comma, block->start, block->size,
+                block->state);
+        comma = ",";
+    }
+    fputs("]}\n", stream);
+}
+
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream) {
     uint64_t next = first;
     unsigned count = 0;

@@ -16,6 +16,9 @@ void who_put_sites(struct who_names *names, uint64_t first, FILE *stream);
 /* What they hold at the moment, `us` by the clock of the job's events, and by which blocks. */
 void who_put_moment(const struct bfc_who *who, uint64_t us, FILE *stream);
 
+/* The pools' regions, and what is in them but for ready blocks. */
+void who_put_space(const struct bfc_who *who, uint64_t us, FILE *stream);
+
 /* The sites of the sampled allocations whose events have numbers from `first` on; nothing if there
  * are none. Returns the number after the last one. */
 uint64_t who_put_taken(const struct bfc_who *who, uint64_t first, FILE *stream);
