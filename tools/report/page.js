@@ -97,11 +97,17 @@ addEventListener("beforeprint", () => {
 /* Beside another report: each tells what it needs, and takes the larger of both; what is shown of the time is common. */
 if (parent !== window) {
   const own = {most: view.ownMost, span: toAxis(lastAt - firstAt), clock: byCalls ? "calls" : "seconds"};
-  view.onShown = () => parent.postMessage({from: view.from - toAxis(firstAt), to: view.to - toAxis(firstAt)}, "*");
+  const tellOther = () => parent.postMessage({from: view.from - toAxis(firstAt), to: view.to - toAxis(firstAt)}, "*");
+  /* What came from the other is not told back: it could overtake what the user does there meanwhile. */
+  const showUntold = (from, to) => { const told = view.onShown; view.onShown = () => {}; showTime(from, to); view.onShown = told; };
   addEventListener("message", ({source, data}) => {
     if (source !== parent) return;
-    if (data.most !== undefined) { Object.assign(view, {commonMost: data.most, commonSpan: data.clock === own.clock ? data.span : 0}); showTime(...wholeTime()); showAgain(); }
-    else if (data.from !== undefined) { const tellOthers = view.onShown; view.onShown = () => {}; showTime(data.from + toAxis(firstAt), data.to + toAxis(firstAt)); view.onShown = tellOthers; }
+    if (data.most !== undefined) {
+      const sameClock = data.clock === own.clock;
+      Object.assign(view, {commonMost: data.most, commonSpan: sameClock ? data.span : 0, onShown: sameClock ? tellOther : () => {}});
+      showUntold(...wholeTime());
+      showAgain();
+    } else if (data.from !== undefined) showUntold(data.from + toAxis(firstAt), data.to + toAxis(firstAt));
   });
   parent.postMessage(own, "*");
 }

@@ -11,6 +11,7 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 # For scripts: a mouse over, or a click on, a chart, at a value of each axis.
 HELPERS = """
 const pause = ms => new Promise(done => setTimeout(done, ms));
+const waitFor = async condition => { while (!condition()) await pause(50); };  // the page's time ends it
 const over = async (chart, x, y, kinds = ["mousemove"]) => {
   const box = chart.over.getBoundingClientRect();
   const place = {bubbles: true, clientX: box.left + chart.valToPos(x, "x"), clientY: box.top + chart.valToPos(y, "y")};

@@ -81,12 +81,15 @@ class Report(unittest.TestCase):
         if not BROWSER:
             self.skipTest("chromium is not installed: the page is not looked at")
         page = Page(self.folder, self.page, "", """
-            await pause(1500);
+            await pause(100);
             const halves = [...document.querySelectorAll("iframe")].map(frame => frame.contentWindow);
+            await waitFor(() => halves.every(half => half.eval("typeof view === 'object' && view.charts.length")));
             const scales = () => halves.map(half => half.eval("view.charts.map(c => [c.scales.x.min, c.scales.x.max, c.scales.y.max])"));
-            const titles = halves.map(half => half.document.getElementById("title").textContent), whole = scales();
+            const titles = halves.map(half => half.document.getElementById("title").textContent), alike = end => new Set(scales().map(([[, last]]) => last).concat(end)).size === 1;
+            await waitFor(() => alike(800));
+            const whole = scales();
             halves[1].eval("showTime(100, 200)");
-            await pause(500);
+            await waitFor(() => alike(200));
             return {titles, whole, zoomed: scales(), tiles: halves.map(half => half.document.querySelector("[data-key='most live']").dataset.value)};""")
         answer = page.answer
         self.assertEqual(answer["titles"], [self.trace, other])
