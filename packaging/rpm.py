@@ -43,7 +43,7 @@ def file_line(name, path):
 def spec(name, version, machine, maintainer, moment, files):
     lines = [file_line(*file) for file in files]
     lines += [f"%dir /usr/{folder}/{name}" for folder in ("lib", "share", "share/doc")]
-    lines.append(f"%dir /usr/share/{name}/slurm")
+    lines += [f"%dir /usr/share/{name}/slurm", f"%dir /usr/share/doc/{name}/licenses"]
     date = time.strftime("%a %b %d %Y", time.gmtime(moment))
     return SPEC.format(name=name, version=version, machine=machine, maintainer=maintainer, date=date,
                        files="\n".join(lines))
