@@ -25,6 +25,11 @@ find . -type f | while read -r file; do
         cp -p -- "$file" "$prefix/$file"
     fi
 done
+if [ -n "$remove" ]; then
+    find . -depth -type d -path '*/bfcpreload*' | while read -r folder; do
+        rmdir -- "$prefix/$folder" 2>/dev/null || :
+    done
+fi
 unit=$prefix/lib/systemd/system/bfcstat.service
 if [ -e "$unit" ]; then
     sed -i "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/bfcstat|" "$unit"

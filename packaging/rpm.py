@@ -42,8 +42,8 @@ def file_line(name, path):
 
 def spec(name, version, machine, maintainer, moment, files):
     lines = [file_line(*file) for file in files]
-    lines += [f"%dir /usr/{folder}/{name}" for folder in ("lib", "share", "share/doc")]
-    lines.append(f"%dir /usr/share/{name}/slurm")
+    folders = [f"lib/{name}", f"share/{name}", f"share/{name}/slurm", f"share/doc/{name}", f"share/doc/{name}/licenses"]
+    lines += [f"%dir %attr(0755,root,root) /usr/{folder}" for folder in folders]
     date = time.strftime("%a %b %d %Y", time.gmtime(moment))
     return SPEC.format(name=name, version=version, machine=machine, maintainer=maintainer, date=date,
                        files="\n".join(lines))

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -199,11 +200,25 @@ struct link_map *bfc_object_of(const void *address) {
     return map;
 }
 
+/*
+ * Before glibc 2.34 dlsym and its like are in libdl.so.2, which a driver may do without. The C
+ * library loads that itself where it has to (iconv), by a call that needs the flag of its own
+ * dlopen.
+ */
+NO_SANITIZER static void *find_after_loading_libdl(const char *name) {
+    const int flag_of_dlopen = INT_MIN;
+    void *(*load)(const char *, int);
+    *(void **)&load = bfc_c_function("__libc_dlopen_mode");
+    return load && load("libdl.so.2", RTLD_NOW | flag_of_dlopen) ? bfc_c_function(name) : NULL;
+}
+
 /* Relaxed: a code address, and every thread finds the same. */
 NO_SANITIZER static void *find_once(void **found, const char *name) {
     void *function = bfc_load_relaxed(found);
     if (!function) {
         function = bfc_c_function(name);
+        if (!function)
+            function = find_after_loading_libdl(name);
         bfc_store_relaxed(found, function);
     }
     return function;

@@ -270,7 +270,7 @@ class Serve(unittest.TestCase):
         exporter = self.exporter()
         config = os.path.join(self.folder, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as file:
-            json.dump({"global": {"scrape_interval": "1s"}, "scrape_configs": [
+            json.dump({"global": {"scrape_interval": "1s"}, "rule_files": [ALERTS], "scrape_configs": [
                 {"job_name": "bfcpreload", "static_configs": [{"targets": [f"127.0.0.1:{exporter.port}"]}]}]}, file)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -279,10 +279,12 @@ class Serve(unittest.TestCase):
              f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(lambda: (prometheus.kill(), prometheus.wait()))
 
+        def fetch(path):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as answer:
+                return json.load(answer)["data"]
+
         def ask(query):
-            url = f"http://127.0.0.1:{port}/api/v1/query?query={urllib.parse.quote(query)}"
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                return json.load(answer)["data"]["result"]
+            return fetch("query?query=" + urllib.parse.quote(query))["result"]
 
         result = []
         while not result and prometheus.poll() is None:
@@ -292,9 +294,12 @@ class Serve(unittest.TestCase):
             except OSError:
                 pass  # it is starting
         self.assertEqual([series["value"][1] for series in result], ["62914560"])
-        for query in self.queries():
+        alerts = [rule["query"] for group in fetch("rules")["groups"] for rule in group["rules"]]
+        for query in [*self.queries(), *alerts]:
             answer = ask(query)  # an error would be raised
-            self.assertTrue(answer or "rate(" in query or "increase(" in query, query)
+            self.assertTrue(answer or query in alerts or "rate(" in query or "increase(" in query, query)
+        for metric in sorted(set(re.findall(r"\b(?:bfcpreload_\w+|up)\b", " ".join([*self.queries(), *alerts])))):
+            self.assertTrue(ask(metric), metric)
 
 
 if __name__ == "__main__":
