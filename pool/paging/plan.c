@@ -14,6 +14,9 @@
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 
+/* How many bare blocks are looked at for a place beside ready ones. */
+#define MOST_LOOKS 1024
+
 /* Bare addresses that would get pages. */
 struct place {
     bfc_addr at;
@@ -93,21 +96,24 @@ static bool is_better(const struct place *a, const struct place *b) {
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* Neither addresses of another zone, nor those that hold what could not be unmapped. */
-static bool is_open(const struct bfc_pool *pool, block_index bare, enum block_zone zone) {
+/* Not addresses that hold what could not be unmapped. */
+static bool is_open(const struct bfc_pool *pool, block_index bare) {
     const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
-    if (block_zone(at) != zone || !pool->paging->lost)
-        return block_zone(at) == zone;
+    if (!pool->paging->lost)
+        return true;
     uint32_t first = page_table_find(table, block_start(at));
     return first == table->count || page_table_at(table, first)->start >= block_end(at);
 }
 
+/* Of the bare blocks that became so last: those from a job's latest moves lie best, and how many
+ * there are does not make a call long. */
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
-    for (block_index b = pool->paging->bare; b; b = pool->blocks[b].after) {
-        if (!is_open(pool, b, zone))
+    block_index b = pool->paging->bare;
+    for (unsigned looks = 0; b && looks < MOST_LOOKS; looks++, b = pool->details[b].older) {
+        if (block_zone(&pool->blocks[b]) != zone || !is_open(pool, b))
             continue;
         struct place places[] = {extend_up(pool, b, granules), extend_down(pool, b, granules),
                                  join(pool, b, granules)};
@@ -121,11 +127,10 @@ static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
 /* At the beginning of the longest bare block. */
 static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
-    block_index widest = 0;
-    for (block_index b = pool->paging->bare; b; b = pool->blocks[b].after)
-        if (is_open(pool, b, zone) &&
-            (!widest || block_size(&pool->blocks[b]) > block_size(&pool->blocks[widest])))
-            widest = b;
+    block_index root = pool->paging->bare_sorted;
+    block_index widest = sorted_largest(root, pool->blocks, zone);
+    while (widest && !is_open(pool, widest))
+        widest = sorted_previous(root, pool->blocks, widest);
     return widest ? extend_up(pool, widest, granules) : (struct place){.lacking = UINT64_MAX};
 }
 
