@@ -10,8 +10,9 @@
  * Invariants (checked by bfc_pool_check), with those of internal.h:
  *   a region that is `paged` is a reservation of addresses, and pages + bare = addresses; the
  * others are those of a pool without pages, and took the place of pages that were refused;
- *   a bare block has no page behind it but lost ones, and is in the list of bare ones and in their
- * order; any other block of such a region has pages behind all of it: so each page is behind blocks
+ *   a bare block has no page behind it but lost ones, and is in the list of bare ones and among
+ * those sorted by size;
+ *   any other block of such a region has pages behind all of it: so each page is behind blocks
  * that are live or free, and the pages that are not lost come, with the other regions, to
  * `reserved`;
  *   pages do not overlap;
