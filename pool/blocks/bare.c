@@ -15,14 +15,14 @@ static void put(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         bins_insert(&pool->ready, pool->blocks, b, false);
     else
-        bare_list(pool->paging, pool->blocks, b);
+        bare_list(pool->paging, pool->blocks, pool->details, b);
 }
 
 static void take_bare(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         bins_remove(&pool->ready, pool->blocks, b, false);
     else
-        bare_unlist(pool->paging, pool->blocks, b);
+        bare_unlist(pool->paging, pool->blocks, pool->details, b);
 }
 
 /* The range, or as much of it as lies in one block, as a block of its own, in no list; what is left
@@ -43,18 +43,19 @@ static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes
 
 static void make_bare(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
+    struct paging *paging = pool->paging;
     block_set_state(&blocks[b], BLOCK_BARE);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_BARE) {
-        bare_unlist(pool->paging, blocks, next);
+        bare_unlist(paging, blocks, pool->details, next);
         absorb_next(pool, b);
     }
     if (block_state(&blocks[previous]) == BLOCK_BARE) {
-        bare_unlist(pool->paging, blocks, previous);
+        bare_unlist(paging, blocks, pool->details, previous);
         absorb_next(pool, previous);
         b = previous;
     }
-    bare_list(pool->paging, blocks, b);
+    bare_list(paging, blocks, pool->details, b);
 }
 
 bool bare_add_region(struct bfc_pool *pool, bfc_addr start, uint64_t bytes, enum block_zone zone) {

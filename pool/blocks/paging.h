@@ -4,12 +4,14 @@
 
 #include "pool/structures/block.h"
 #include "pool/structures/page_table.h"
+#include "pool/structures/sorted.h"
 
 /*
  * Invariants (checked by bfc_pool_check), with those of internal.h:
  *   a region that is `paged` is a reservation of addresses, and pages + bare = addresses; the
  * others are those of a pool without pages, and took the place of pages that were refused;
- *   a bare block has no page behind it but lost ones, and is in the list of bare ones;
+ *   a bare block has no page behind it but lost ones, and is in the list of bare ones and among
+ * those sorted by size;
  *   any other block of such a region has pages behind all of it: so each page is behind blocks
  * that are live or free, and the pages that are not lost come, with the other regions, to
  * `reserved`;
@@ -21,7 +23,8 @@ struct paging {
     struct bfc_page_calls calls;
     struct page_table table;
     struct page_array on_hand; /* whoever has the pages' turn: those that the plan is about */
-    block_index bare;          /* list of bare blocks */
+    block_index bare;          /* list of bare blocks: who became one last comes first */
+    block_index bare_sorted;   /* the same by size: the root of sorted.h */
     uint64_t addresses;        /* bytes reserved */
     uint64_t moving;           /* bytes of pages on their way; not in `reserved` meanwhile */
     uint32_t lost;             /* a count of pages */
@@ -29,24 +32,30 @@ struct paging {
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
 };
 
-static inline void bare_list(struct paging *paging, struct block *blocks, block_index b) {
-    blocks[b].before = 0;
-    blocks[b].after = paging->bare;
-    blocks[paging->bare].before = b; /* record 0 takes what is for none */
+static inline void bare_list(struct paging *paging, struct block *blocks,
+                             struct block_detail *details, block_index b) {
+    details[b].older = paging->bare;
+    details[b].newer = 0;
+    details[paging->bare].newer = b; /* record 0 takes what is for none */
     paging->bare = b;
+    sorted_insert(&paging->bare_sorted, blocks, b);
 }
 
-static inline void bare_unlist(struct paging *paging, struct block *blocks, block_index b) {
-    block_index before = blocks[b].before, after = blocks[b].after;
-    blocks[after].before = before;
-    *(before ? &blocks[before].after : &paging->bare) = after;
+static inline void bare_unlist(struct paging *paging, struct block *blocks,
+                               struct block_detail *details, block_index b) {
+    block_index older = details[b].older, newer = details[b].newer;
+    details[older].newer = newer;
+    *(newer ? &details[newer].older : &paging->bare) = older;
+    sorted_remove(&paging->bare_sorted, blocks, b);
 }
 
-/* Puts `copy` into the place of the block that it is a copy of. */
-static inline void bare_replace(struct paging *paging, struct block *blocks, block_index copy) {
-    block_index before = blocks[copy].before;
-    blocks[blocks[copy].after].before = copy;
-    *(before ? &blocks[before].after : &paging->bare) = copy;
+/* Puts `to` into the places of `from`, which it is a copy of. */
+static inline void bare_replace(struct paging *paging, struct block *blocks,
+                                struct block_detail *details, block_index from, block_index to) {
+    block_index older = details[to].older, newer = details[to].newer;
+    details[older].newer = to;
+    *(newer ? &details[newer].older : &paging->bare) = to;
+    sorted_replace(&paging->bare_sorted, blocks, from, to);
 }
 
 #endif

@@ -94,7 +94,7 @@ static void move_record(struct bfc_pool *pool, block_index from, block_index to)
     else if (state == BLOCK_PENDING && is_reused_pending(pool, to))
         bins_replace(&pool->pending, blocks, from, to);
     else if (state == BLOCK_BARE)
-        bare_replace(pool->paging, blocks, to);
+        bare_replace(pool->paging, blocks, pool->details, from, to);
     if (state == BLOCK_PENDING || state == BLOCK_DEFERRED)
         move_fence_links(pool, from, to);
 }

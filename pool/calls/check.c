@@ -94,15 +94,53 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     return is_backed(&paging->table, at) || fail(t, "not all of a block has pages");
 }
 
+/* Every block of the state must be found by its own key, and as many as there are. */
+static uint64_t count_sorted(const struct bfc_pool *pool, block_index b, enum block_state state,
+                             uint64_t most) {
+    if (!b || !most)
+        return 0;
+    const struct block *at = &pool->blocks[b];
+    if (block_state(at) != state)
+        return most + 1;
+    uint64_t lower = count_sorted(pool, at->before, state, most - 1);
+    if (lower >= most)
+        return most + 1;
+    return lower + 1 + count_sorted(pool, at->after, state, most - 1 - lower);
+}
+
+static bool is_in_order(const struct bfc_pool *pool, block_index b, const struct block **last) {
+    if (!b)
+        return true;
+    const struct block *at = &pool->blocks[b];
+    if (!is_in_order(pool, at->before, last))
+        return false;
+    if (*last && block_zone(*last) == block_zone(at) &&
+        ((*last)->last > at->last ||
+         ((*last)->last == at->last && block_start(*last) >= block_start(at))))
+        return false;
+    *last = at;
+    return is_in_order(pool, at->after, last);
+}
+
+static const char *check_sorted(const struct bfc_pool *pool, block_index root,
+                                enum block_state state, uint64_t expected) {
+    const struct block *last = NULL;
+    if (count_sorted(pool, root, state, expected + 1) != expected)
+        return "the sorted blocks are not as many as those of their state";
+    return is_in_order(pool, root, &last) ? NULL : "the sorted blocks are not in order";
+}
+
 static const char *check_bare_list(const struct tally *t) {
     const struct bfc_pool *pool = t->pool;
     uint64_t found = 0;
-    block_index before = 0;
-    for (block_index b = pool->paging->bare; b; before = b, b = pool->blocks[b].after)
-        if (block_state(&pool->blocks[b]) != BLOCK_BARE || pool->blocks[b].before != before ||
+    block_index newer = 0;
+    for (block_index b = pool->paging->bare; b; newer = b, b = pool->details[b].older)
+        if (block_state(&pool->blocks[b]) != BLOCK_BARE || pool->details[b].newer != newer ||
             found++ == t->bare_blocks)
             return "the list of bare blocks holds one that does not belong there";
-    return found == t->bare_blocks ? NULL : "a bare block is not in its list";
+    if (found != t->bare_blocks)
+        return "a bare block is not in its list";
+    return check_sorted(pool, pool->paging->bare_sorted, BLOCK_BARE, t->bare_blocks);
 }
 
 static const char *check_table(const struct tally *t) {
@@ -160,42 +198,6 @@ static bool check_region(void *context, const struct index_node *node) {
     t->shared += region->shared;
     t->apart += region->apart;
     return true;
-}
-
-/* Every free block of the state must be found by its own key, and as many as there are. */
-static uint64_t count_sorted(const struct bfc_pool *pool, block_index b, enum block_state state,
-                             uint64_t most) {
-    if (!b || !most)
-        return 0;
-    const struct block *at = &pool->blocks[b];
-    if (block_state(at) != state)
-        return most + 1;
-    uint64_t lower = count_sorted(pool, at->before, state, most - 1);
-    if (lower >= most)
-        return most + 1;
-    return lower + 1 + count_sorted(pool, at->after, state, most - 1 - lower);
-}
-
-static bool is_in_order(const struct bfc_pool *pool, block_index b, const struct block **last) {
-    if (!b)
-        return true;
-    const struct block *at = &pool->blocks[b];
-    if (!is_in_order(pool, at->before, last))
-        return false;
-    if (*last && block_zone(*last) == block_zone(at) &&
-        ((*last)->last > at->last ||
-         ((*last)->last == at->last && block_start(*last) >= block_start(at))))
-        return false;
-    *last = at;
-    return is_in_order(pool, at->after, last);
-}
-
-static const char *check_sorted(const struct bfc_pool *pool, block_index root,
-                                enum block_state state, uint64_t expected) {
-    const struct block *last = NULL;
-    if (count_sorted(pool, root, state, expected + 1) != expected)
-        return "the sorted free blocks are not as many as the free blocks";
-    return is_in_order(pool, root, &last) ? NULL : "the sorted free blocks are not in order";
 }
 
 static const char *check_bins(const struct bfc_pool *pool, const struct bins *bins,

@@ -14,6 +14,9 @@
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 
+/* How many bare blocks are looked at for a place beside ready ones. */
+#define MOST_LOOKS 1024
+
 /* Bare addresses that would get pages. */
 struct place {
     bfc_addr at;
@@ -93,40 +96,52 @@ static bool is_better(const struct place *a, const struct place *b) {
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* Neither addresses of another zone, nor those that hold what could not be unmapped. */
-static bool is_open(const struct bfc_pool *pool, block_index bare, enum block_zone zone) {
+/* Not addresses that hold what could not be unmapped. */
+static bool is_open(const struct bfc_pool *pool, block_index bare) {
     const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
-    if (block_zone(at) != zone || !pool->paging->lost)
-        return block_zone(at) == zone;
+    if (!pool->paging->lost)
+        return true;
     uint32_t first = page_table_find(table, block_start(at));
     return first == table->count || page_table_at(table, first)->start >= block_end(at);
 }
 
+static void consider(const struct bfc_pool *pool, block_index bare, uint64_t granules,
+                     struct place *best) {
+    struct place places[] = {extend_up(pool, bare, granules), extend_down(pool, bare, granules),
+                             join(pool, bare, granules)};
+    for (unsigned i = 0; i < 3; i++)
+        if (is_better(&places[i], best))
+            *best = places[i];
+}
+
+static block_index widest(const struct bfc_pool *pool, enum block_zone zone) {
+    block_index root = pool->paging->bare_sorted;
+    block_index b = sorted_largest(root, pool->blocks, zone);
+    while (b && !is_open(pool, b))
+        b = sorted_previous(root, pool->blocks, b);
+    return b;
+}
+
+/* In the widest bare block, where a pool grows, and in those that became bare last: how many there
+ * are does not make a call long. */
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
-    for (block_index b = pool->paging->bare; b; b = pool->blocks[b].after) {
-        if (!is_open(pool, b, zone))
-            continue;
-        struct place places[] = {extend_up(pool, b, granules), extend_down(pool, b, granules),
-                                 join(pool, b, granules)};
-        for (unsigned i = 0; i < 3; i++)
-            if (is_better(&places[i], &best))
-                best = places[i];
-    }
+    block_index first = widest(pool, zone);
+    if (first)
+        consider(pool, first, granules, &best);
+    block_index b = pool->paging->bare;
+    for (unsigned looks = 0; b && looks < MOST_LOOKS; looks++, b = pool->details[b].older)
+        if (block_zone(&pool->blocks[b]) == zone && is_open(pool, b))
+            consider(pool, b, granules, &best);
     return best;
 }
 
-/* At the beginning of the longest bare block. */
+/* At its beginning. */
 static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
-    enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
-    block_index widest = 0;
-    for (block_index b = pool->paging->bare; b; b = pool->blocks[b].after)
-        if (is_open(pool, b, zone) &&
-            (!widest || block_size(&pool->blocks[b]) > block_size(&pool->blocks[widest])))
-            widest = b;
-    return widest ? extend_up(pool, widest, granules) : (struct place){.lacking = UINT64_MAX};
+    block_index b = widest(pool, policy_zone(pool, granules << BFC_GRANULE_BITS));
+    return b ? extend_up(pool, b, granules) : (struct place){.lacking = UINT64_MAX};
 }
 
 static uint64_t room_below_limit(const struct bfc_pool *pool) {

@@ -66,7 +66,7 @@ struct block {
     };
     union {
         struct {
-            block_index before, after; /* ready and pending: in their bin */
+            block_index before, after; /* ready and pending: in their bin; bare: in their order */
         };
         uint64_t identity; /* live: the id, and in its low SLACK_BITS the size less bytes as asked,
                               or MUCH_SLACK */
@@ -83,7 +83,8 @@ struct block_detail {
     union {
         struct {
             block_index older, newer; /* pending: neighbours in the order of fences; deferred:
-                                         `newer` is the block that was freed before */
+                                         `newer` is the block that was freed before; bare: in
+                                         their list */
         };
         bfc_fence handed_out; /* live: the fence under which it was handed out pending */
     };
@@ -114,8 +115,9 @@ static inline uint64_t block_slack(const struct block *b) {
 /* Is its struct block_detail in use? */
 static inline bool block_has_detail(const struct block *b) {
     enum block_state state = block_state(b);
-    return state == BLOCK_LIVE ? block_slack(b) == MUCH_SLACK
-                               : state == BLOCK_PENDING || state == BLOCK_DEFERRED;
+    return state == BLOCK_LIVE
+               ? block_slack(b) == MUCH_SLACK
+               : state == BLOCK_PENDING || state == BLOCK_DEFERRED || state == BLOCK_BARE;
 }
 
 static inline bfc_addr block_start(const struct block *b) {

@@ -90,6 +90,31 @@ block_index sorted_next(block_index root, const struct block *blocks, block_inde
     return first_from(root, blocks, &key);
 }
 
+/* The last block of the key's zone that precedes the key, or 0. */
+static block_index last_before(block_index root, const struct block *blocks,
+                               const struct block *key) {
+    block_index found = 0;
+    for (block_index b = root; b;) {
+        if (precedes(&blocks[b], key)) {
+            found = b;
+            b = blocks[b].after;
+        } else {
+            b = blocks[b].before;
+        }
+    }
+    return found && block_zone(&blocks[found]) == block_zone(key) ? found : 0;
+}
+
+block_index sorted_largest(block_index root, const struct block *blocks, enum block_zone zone) {
+    const struct block key = {.tagged = ~BLOCK_TAG_MASK | (uint64_t)zone << BLOCK_ZONE_BIT,
+                              .last = UINT32_MAX};
+    return last_before(root, blocks, &key);
+}
+
+block_index sorted_previous(block_index root, const struct block *blocks, block_index b) {
+    return last_before(root, blocks, &blocks[b]);
+}
+
 block_index sorted_last(block_index root, const struct block *blocks) {
     block_index b = root;
     while (b && blocks[b].after)

@@ -24,6 +24,12 @@ block_index sorted_find(block_index root, const struct block *blocks, enum block
 /* The block of its zone that comes after b, or 0. */
 block_index sorted_next(block_index root, const struct block *blocks, block_index b);
 
+/* The last block of the zone, or 0: its largest. */
+block_index sorted_largest(block_index root, const struct block *blocks, enum block_zone zone);
+
+/* The block of its zone that comes before b, or 0. */
+block_index sorted_previous(block_index root, const struct block *blocks, block_index b);
+
 /* The last block of all, or 0: the largest where all are of one zone. */
 block_index sorted_last(block_index root, const struct block *blocks);
 

@@ -8,6 +8,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import traces  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+import whole_pages  # noqa: E402
 
 BFCREPLAY = os.environ["BFCREPLAY"]
 TRACES = os.environ["TRACES"]
@@ -82,6 +84,16 @@ class Pages(unittest.TestCase):
         paged = replay(path, memory, "--backing=pages", "--page=2M")
         self.assertEqual(paged["failed"], 0)
         self.assertGreater(paged["moved"], 0)
+
+    def test_what_whole_pages_could_serve(self):
+        with open(self.make("plan-cache")) as stream:
+            live, misses, calls, joined, served = whole_pages.replay(whole_pages.read(stream))
+        self.assertEqual((misses, calls), (1, 2))
+        self.assertLess(joined, live // 10)
+        self.assertEqual(served[2 * MIB], [1, 1])
+        self.assertEqual(served[128 * MIB], [0, 0])
+        with open(self.make("multigrid")) as stream:
+            self.assertEqual(whole_pages.replay(whole_pages.read(stream))[1:3], (0, 0))
 
     def test_passes(self):
         figures = replay(self.make("multigrid"), "--repeat=3")

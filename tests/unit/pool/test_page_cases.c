@@ -277,6 +277,57 @@ static const char *falls_back(void) {
     return close_case(&m, held, "pages that failed were not replaced by a region");
 }
 
+/* ---- many bare blocks ---- */
+
+#define SMALL 8000 /* blocks, so that the records are moved together when these are gone */
+#define MANY                                                                                       \
+    2600 /* blocks of a page each; every other one becomes bare: more than are looked at           \
+          */
+
+static bfc_addr take(struct machine *m, uint64_t bytes) {
+    struct bfc_block_info block;
+    if (bfc_pool_allocate(m->pool, bytes, 0, &block) == BFC_OK)
+        return block.start;
+    machine_fail(m, "an allocation failed");
+    return 0;
+}
+
+/* Frees every `step`-th. */
+static void drop(struct machine *m, const bfc_addr *at, int count, int step) {
+    for (int i = 0; i < count; i += step)
+        if (bfc_pool_free(m->pool, at[i], BFC_NO_FENCE) != BFC_OK)
+            machine_fail(m, "a free failed");
+}
+
+static bool is_sound(struct machine *m) {
+    const char *fault = bfc_pool_check(m->pool);
+    if (fault)
+        machine_fail(m, fault);
+    return !fault;
+}
+
+/* The pool grows at its end, and where a range became bare last. */
+static const char *has_many_bare(void) {
+    static struct machine m;
+    static bfc_addr small[SMALL], at[MANY];
+    open_exact(&m, UINT64_MAX);
+    m.fake.capacity = 4 * (uint64_t)MANY * UNIT;
+    m.fake.in_use = NULL;
+    for (int i = 0; i < SMALL; i++)
+        small[i] = take(&m, BFC_GRANULE);
+    for (int i = 0; i < MANY; i++)
+        at[i] = take(&m, UNIT);
+    drop(&m, at, MANY, 2);
+    bfc_pool_trim(m.pool, UINT64_MAX);
+    bool held = is_sound(&m) && take(&m, 2 * UNIT) == at[MANY - 1] + UNIT;
+    drop(&m, small, SMALL, 1);
+    bfc_pool_trim(m.pool, UINT64_MAX);
+    held = held && is_sound(&m) && take(&m, 3 * UNIT) == small[0];
+    drop(&m, at + 1, MANY - 1, 2);
+    held = held && is_sound(&m);
+    return close_case(&m, held, "many bare blocks, and a place was not where the pool grows");
+}
+
 /* ---- the tests ---- */
 
 static const struct {
@@ -296,6 +347,7 @@ static const struct {
     {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
     {"a block that is not split does not keep an allocation for ever", passes_the_unsplit},
     {"a region takes the place of pages that fail", falls_back},
+    {"more bare blocks than are looked at", has_many_bare},
 };
 #define CASES ((int)(sizeof cases / sizeof *cases))
 
