@@ -303,12 +303,12 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
     bfc_store_release(&follower->asks, 0);
 }
 
-/* Not where the region went back to the device, and a smaller one has come to its address. One that
- * began unevenly lacks only a little at its end. */
+/* Not where the region went back to the device, and another one has come to its address, nor where
+ * pages of it went elsewhere. One that began unevenly lacks only a little at its end. */
 static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *follower,
                      bfc_addr memory) {
     struct bfc_block_info block;
-    return bfc_pool_find(arena->pool, memory, &block) && !block.paged &&
+    return bfc_pool_find(arena->pool, memory, &block) && block.planned &&
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
