@@ -279,10 +279,10 @@ static const char *falls_back(void) {
 
 /* ---- many bare blocks ---- */
 
-#define SMALL 8000 /* blocks, so that the records are moved together when these are gone */
-#define MANY                                                                                       \
-    2600 /* blocks of a page each; every other one becomes bare: more than are looked at           \
-          */
+/* Small blocks, so that the records are moved together when these are gone; and blocks every other
+ * one of which becomes bare, more than are looked at. */
+#define SMALL 8000
+#define MANY 2060
 
 static bfc_addr take(struct machine *m, uint64_t bytes) {
     struct bfc_block_info block;
@@ -316,10 +316,12 @@ static const char *has_many_bare(void) {
     for (int i = 0; i < SMALL; i++)
         small[i] = take(&m, BFC_GRANULE);
     for (int i = 0; i < MANY; i++)
-        at[i] = take(&m, UNIT);
+        at[i] = take(&m, i % 2 ? UNIT : 2 * UNIT);
+    bfc_addr tail = take(&m, UNIT);
     drop(&m, at, MANY, 2);
     bfc_pool_trim(m.pool, UINT64_MAX);
-    bool held = is_sound(&m) && take(&m, 2 * UNIT) == at[MANY - 1] + UNIT;
+    drop(&m, &tail, 1, 1);
+    bool held = is_sound(&m) && take(&m, 2 * UNIT) == tail;
     drop(&m, small, SMALL, 1);
     bfc_pool_trim(m.pool, UINT64_MAX);
     held = held && is_sound(&m) && take(&m, 3 * UNIT) == small[0];
