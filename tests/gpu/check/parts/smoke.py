@@ -7,7 +7,7 @@ RIGHT = "contents are right\n"
 
 def run(session):
     for route, flags in routes(session).items():
-        program = session.compile("smoke", "smoke-" + route, sources("tests/gpu/smoke.c"), *flags)
+        program = session.compile("smoke", "smoke-" + route.replace(" ", "-"), sources("tests/gpu/smoke.c"), *flags)
         if program and natively(session, route, program):
             for mode in MODES:
                 preloaded(session, route, program, mode)
