@@ -46,12 +46,13 @@ class Found:
                 if mode in line.split(": ")[1] or re.search(rf"^{mode}: (?!ok)", line, re.MULTILINE)]
 
     def ratios(self, key, how, to):
-        """For each program: a figure of one way of running it, of that of another."""
+        """For each program: a figure of one way of running it, of that of another. Of idle jobs, whose time is that of
+        giving memory back, none."""
         ratios = {}
         for entry in self.parts.get("programs", {}):
             program, _, way = entry.partition(", ")
             pair = self.figure("programs", entry, key), self.figure("programs", f"{program}, {to}", key)
-            if way == how and all(isinstance(x, (int, float)) and x > 0 for x in pair):
+            if way == how and program != "idle_jobs" and all(isinstance(x, (int, float)) and x > 0 for x in pair):
                 ratios[program] = pair[0] / pair[1]
         return ratios
 

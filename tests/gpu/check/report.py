@@ -14,8 +14,9 @@ def shown(value):
 
 
 def table(entries):
+    """Without the notes that are there only for --resume."""
     return ["| | |", "|---|---|"] + [f"| {one_line(name)} | {shown(value)} |"
-                                     for name, value in entries.items()]
+                                     for name, value in entries.items() if value != "done"]
 
 
 def decisions(results):
@@ -66,6 +67,8 @@ def markdown(results):
         lines += ["- " + one_line(line) for line in results.get(name, [])] or ["none"]
     lines += decisions(results) + programs(results) + unknowns(results)
     for part, entries in results["parts"].items():
+        if part == "unknowns":
+            entries = {name: value for name, value in entries.items() if not isinstance(value, dict)}
         seconds = results.get("seconds", {}).get(part, "?")
         lines += ["", f"## {part} ({seconds} s)", "", *table(entries)]
     return "\n".join(lines) + "\n"
