@@ -1,6 +1,6 @@
 """PyTorch: training steps of a transformer of GPT-2's size (124 million weights), with texts of varying length.
 
-CLIENT_SIZE=small is for trying it where there is no GPU.
+CLIENT_SIZE=small is for trying it where there is no GPU: it does without cuBLAS, which takes no simulated one.
 """
 import os
 
@@ -16,21 +16,28 @@ def build():
     import torch
     from torch import nn
 
+    def product(one, other):
+        return (one.unsqueeze(-1) * other.unsqueeze(-3)).sum(-2) if SMALL else one @ other
+
+    class Linear(nn.Linear):
+        def forward(self, x):
+            return product(x, self.weight.T) + self.bias if SMALL else super().forward(x)
+
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
             self.before, self.after = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-            self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+            self.qkv, self.out = Linear(WIDTH, 3 * WIDTH), Linear(WIDTH, WIDTH)
+            self.wide, self.narrow = Linear(WIDTH, 4 * WIDTH), Linear(4 * WIDTH, WIDTH)
 
         def attend(self, x):
             batch, length, _ = x.shape
             q, k, v = (part.view(batch, length, HEADS, -1).transpose(1, 2)
                        for part in self.qkv(x).chunk(3, dim=2))
-            scores = q @ k.transpose(2, 3) * (WIDTH // HEADS) ** -0.5
+            scores = product(q, k.transpose(2, 3)) * (WIDTH // HEADS) ** -0.5
             later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
             weights = scores.masked_fill(later, float("-inf")).softmax(-1)
-            return self.out((weights @ v).transpose(1, 2).reshape(batch, length, WIDTH))
+            return self.out(product(weights, v).transpose(1, 2).reshape(batch, length, WIDTH))
 
         def forward(self, x):
             x = x + self.attend(self.before(x))
@@ -46,7 +53,7 @@ def build():
             x = self.words(text) + self.places(torch.arange(text.shape[1], device=text.device))
             for block in self.blocks:
                 x = block(x)
-            return self.last(x) @ self.words.weight.T
+            return product(self.last(x), self.words.weight.T)
 
     return torch, Model()
 

@@ -50,6 +50,8 @@ def start():
         texts=[jnp.asarray(made.standard_normal((BATCH, length, WIDTH), numpy.float32)) for length in LENGTHS])
     for text in STATE["texts"]:
         jax.block_until_ready(step(STATE["model"], text))
+    expected = ("cpu",) if client.ON_CPU else ("gpu", "cuda")
+    assert jax.devices()[0].platform in expected, jax.devices()
 
 
 def work(rounds):

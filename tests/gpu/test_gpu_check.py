@@ -15,7 +15,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 from check.results import CannotResume, Results  # noqa: E402
-from check.stand_in import StandIn  # noqa: E402
+from check.stand_in import CXX, StandIn  # noqa: E402
 
 GPU_CHECK = BUILD = INCLUDE = ""
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -66,8 +66,11 @@ class Runs(unittest.TestCase):
             file.write(text)
 
     def toolkit(self):
-        """Where a dry run makes its own; what is there already stays."""
-        return StandIn(BUILD).make_toolkit(self.path("work/toolkit"))
+        """Where a dry run makes its own; what is there already stays. nvcc is the C++ compiler, which is quicker."""
+        folder, stand_in = self.path("work/toolkit"), StandIn(BUILD)
+        self.write("work/toolkit/bin/nvcc", CXX.format(include=stand_in.include(), libraries=folder + "/lib64"))
+        os.chmod(folder + "/bin/nvcc", 0o755)
+        return stand_in.make_toolkit(folder)
 
     def command(self, *arguments, dry=True):
         where = ["--dry-run", BUILD, "--work", self.path("work")] if dry else []

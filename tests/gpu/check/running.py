@@ -65,7 +65,7 @@ class Runner:
         """Runs it in a process group of its own and ends that group afterwards, with a debugger's program
         and a profiler's helpers. Output goes to files, since such processes may keep pipes open. A variable that
         is None is left out of the environment."""
-        limit = min(limit, self.clock.left())
+        own_limit, limit = limit, min(limit, self.clock.left())
         if limit < SHORTEST:
             raise OutOfTime
         begin = time.monotonic()
@@ -81,6 +81,8 @@ class Runner:
             except subprocess.TimeoutExpired:
                 status, complaint = 124, f"\ncut off after {limit:.0f} s"
             complaint += self.end(process)
+            if status == 124 and limit < own_limit:
+                raise OutOfTime  # the part's, so it is no fault of the program's
             seconds = time.monotonic() - begin
             return Done(status, read(out), read(error) + complaint, seconds)
 

@@ -60,7 +60,7 @@ class StandIn:
         return os.path.realpath(found)
 
     def make_toolkit(self, folder):
-        """Laid out as CUDA's, with the stand-in in place of the libraries. nvcc is the C++ compiler."""
+        """Laid out as CUDA's, with the stand-in in place of the libraries. What is there already stays."""
         include, libraries = self.include(), os.path.join(folder, "lib64")
         os.makedirs(libraries + "/stubs", exist_ok=True)
         os.makedirs(folder + "/bin", exist_ok=True)
@@ -68,10 +68,11 @@ class StandIn:
         link(self.sim + "/libcuda.so.1", libraries + "/stubs/libcuda.so")
         link(self.sim + "/libcudart.so.13", libraries + "/libcudart.so")
         write(libraries + "/libcudart_static.a", f"INPUT({self.sim}/libcudart_static.a)\n")
-        nvcc = os.path.join(machine.find_toolkit(), "bin/nvcc")
-        script = NVCC if os.path.exists(nvcc) else CXX
-        write(folder + "/bin/nvcc", script.format(nvcc=nvcc, include=include, libraries=libraries))
-        os.chmod(folder + "/bin/nvcc", 0o755)
+        if not os.path.exists(folder + "/bin/nvcc"):
+            nvcc = os.path.join(machine.find_toolkit(), "bin/nvcc")
+            script = NVCC if os.path.exists(nvcc) else CXX
+            write(folder + "/bin/nvcc", script.format(nvcc=nvcc, include=include, libraries=libraries))
+            os.chmod(folder + "/bin/nvcc", 0o755)
         return folder
 
 

@@ -16,7 +16,7 @@ PARTS = {
     "conformance": Part(20, 90, conformance.run),
     "measure": Part(12, 60, measure.run),
     "unknowns": Part(8, 60, unknowns.run),
-    "demo": Part(8, 60, demo.run),
+    "demo": Part(12, 90, demo.run),
     "programs": Part(60, 240, programs.run),
     "clients": Part(30, 150, clients.run),
     "roads": Part(8, 60, roads.run),
