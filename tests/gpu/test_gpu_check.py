@@ -14,7 +14,11 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+from check import decisions, machine  # noqa: E402
+from check.parts import Part  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
+from check.running import Clock, OutOfTime, Runner  # noqa: E402
+from check.session import Session  # noqa: E402
 from check.stand_in import CXX, StandIn  # noqa: E402
 
 GPU_CHECK = BUILD = INCLUDE = ""
@@ -142,6 +146,13 @@ class BeforeItBegins(Runs):
         run = self.run_it("--only", "demo", "--work", self.path("with blank"))
         self.assertEqual((run.returncode, run.stdout), (1, ""))
         self.assertRegex(run.stderr, "^gpu-check: .* cannot be preloaded: .* --work names another folder$")
+
+
+    def test_a_toolkit_without_headers(self):
+        os.makedirs(self.path("work/toolkit/include"))
+        run = self.run_it("--only", "smoke")
+        self.assertEqual((run.returncode, run.stdout), (1, ""), run)
+        self.assertRegex(run.stderr, r"^gpu-check: there is no cuda\.h in .*/toolkit/include: --cuda names")
 
 
 class Parts(Runs):
@@ -328,6 +339,146 @@ class Resuming(Runs):
         run = self.run_it("--resume", *common, SIM_MEMORY="2G")
         self.assertEqual(run.returncode, 1, run)
         self.assertRegex(run.stderr, r"is of another machine \(memory differs\)")
+
+
+class Turns(Runs):
+    """Parts of our own, without a device: what becomes of one that crashes or is cut off."""
+
+    def session(self, resumes=False, budget=100):
+        session = object.__new__(Session)
+        session.results, session.clock, session.resumes = Results(self.out), Clock(budget), resumes
+        session.runner = Runner(session.clock, self.folder, {})
+        return session
+
+    def do(self, session, **parts):
+        session.do({name: Part(1, 50, run) for name, run in parts.items()}, list(parts))
+        return session.results.all
+
+    def test_one_that_crashes(self):
+        found = self.do(self.session(), crashes=lambda session: {}["nothing"], works=lambda session: session.note("works", "it", "ok"))
+        self.assertRegex(found["failures"][0], "^crashes: gpu-check itself: Traceback")
+        self.assertEqual((found["parts"]["works"], found["ended"]), ({"it": "ok"}, ["crashes", "works"]))
+
+    def test_one_that_is_cut_off_has_another_turn(self):
+        """And does not do again what it has done."""
+        calls = []
+
+        def cut_off(session):
+            for name in "one", "two":
+                if not session.has("slow", name):
+                    calls.append(name)
+                    session.note("slow", name, "ok")
+                    if name == "one":
+                        raise OutOfTime
+
+        found = self.do(self.session(), slow=cut_off, works=lambda session: None)
+        self.assertEqual((calls, found["skipped"]), (["one", "two"], []))
+        self.assertEqual((found["parts"]["slow"], found["ended"]), ({"one": "ok", "two": "ok"}, ["works", "slow"]))
+
+    def test_what_a_program_is_cut_off_by(self):
+        """Its own limit is its fault, the part's time is not."""
+        session = self.session()
+        self.assertEqual(session.run(["sleep", "100"], 3)[0], 124)
+        session.clock.begin_part(1, 0, 4)
+        with self.assertRaises(OutOfTime):
+            session.run(["sleep", "100"], 60)
+
+
+class Surroundings(unittest.TestCase):
+    """Who else uses the device, and what part of one it is."""
+
+    class Managed:
+        is_part = False
+
+        def __init__(self, others, mig):
+            self.others, self.mig = others, mig
+
+        def used(self):
+            return 3 << 30
+
+        def other_processes(self):
+            return self.others
+
+        def number(self, name):
+            return self.mig if "Mig" in name else None
+
+    def test_alone(self):
+        known, complaints = machine.surroundings(self.Managed(0, 0))
+        self.assertEqual((known, complaints), ({"in use before": 3 << 30, "other processes": 0,
+                                                "a part of a device (MIG)": False}, []))
+
+    def test_others(self):
+        self.assertRegex(machine.surroundings(self.Managed(2, 0))[1][0], "^2 other processes use the device, with 3072 MiB")
+
+    def test_a_part_of_a_device(self):
+        self.assertRegex(machine.surroundings(self.Managed(None, 1))[1][0], r"^a part of a device \(MIG\)")
+
+    def test_no_management_library(self):
+        self.assertEqual(machine.surroundings(None)[1], [])
+        self.assertIsNone(machine.find_managed({"uuid": "0" * 32}, "libnothing.so"))
+
+
+class Decisions(unittest.TestCase):
+    """By made-up figures: each rule, on either side of its border."""
+
+    def results(self):
+        pair = {"runtime_ns": 100, "malloc_beside_ns": 100, "free_beside_ns": 100}
+        measured = {decisions.PAIR + how: dict(pair) for how in ("native", *decisions.MODES)}
+        measured.update({f"{decisions.PAIR}{mode}, BFC_RUNTIME=off": dict(pair, runtime_ns=110)
+                         for mode in decisions.MODES})
+        measured.update({f"{call}, ns, 2 MiB": 10_000 for call in decisions.VMM})
+        measured["cuMemMap beside a kernel of 50 ms, times of 3 that it waited for that, 2 MiB"] = 0
+        ways = {"native": 10.0, "preloaded, sync": 8.0, "preloaded, lazy": 7.0, "preloaded, ordered": 7.5,
+                "preloaded, lazy, pages": 7.1}
+        return {"failures": [], "parts": {
+            "measure": measured, "pages": {"demo": "ok"},
+            "programs": {f"gpt, {way}": {"seconds": seconds, "peak": 1000} for way, seconds in ways.items()},
+            "unknowns": {"cuMemFree of 2 MiB that nothing used waits for the context's streams":
+                         {"answer": "yes", "expected": "yes", "decides": "no: a barrier is none"}}}}
+
+    def answers(self, results):
+        return [decision["answer"] for decision in decisions.decide(results)]
+
+    def change(self, part, name, **values):
+        results = self.results()
+        results["parts"][part].setdefault(name, {}).update(values)
+        return self.answers(results)
+
+    def test_as_they_are(self):
+        self.assertEqual(self.answers(self.results()), ["lazy", "nowhere among what was measured", "it stays", "auto"])
+
+    def test_nothing_measured(self):
+        self.assertEqual(self.answers({"failures": [], "parts": {}}), [decisions.NOTHING] * 4)
+
+    def test_mode_of_free(self):
+        self.assertEqual(self.change("programs", "gpt, preloaded, lazy", seconds=7.9)[0], "ordered")
+        self.assertEqual(self.change("programs", "gpt, preloaded, lazy", peak=1200)[0], "ordered")
+        unsafe = {"answer": "no", "decides": "no: lazy and ordered are unsafe for such work"}
+        self.assertEqual(self.change("unknowns", "a fence covers it", **unsafe)[0], "sync")
+        for failure in "programs: gpt, lazy: differs", "conformance: case01-driver: native: ok\nlazy: differs\n":
+            results = self.results()
+            results["failures"].append(failure)
+            self.assertEqual(self.answers(results)[0], "ordered")
+
+    def test_where_sync_loses(self):
+        self.assertEqual(self.change("programs", "gpt, preloaded, sync", seconds=11.0)[1], "sync loses at: gpt")
+        self.assertEqual(self.change("measure", decisions.PAIR + "sync", free_beside_ns=200)[1],
+                         "sync loses at: free_beside_ns")
+        question = "cuMemFree of 2 MiB that nothing used waits for the context's streams"
+        self.assertRegex(self.change("unknowns", question, answer="no")[1], "cudaFree does not wait, so sync must not$")
+
+    def test_short_way(self):
+        name = decisions.PAIR + "ordered, BFC_RUNTIME=off"
+        self.assertRegex(self.change("measure", name, runtime_ns=104)[2], "^it does not pay")
+
+    def test_backing(self):
+        for part, name, value in (("measure", "cuMemCreate, ns, 2 MiB", 400_000),
+                                  ("measure", "cuMemUnmap beside it, times of 3 that it waited for that, 2 MiB", 1)):
+            results = self.results()
+            results["parts"][part][name] = value
+            self.assertRegex(self.answers(results)[3], "^malloc, because of ")
+        self.assertRegex(self.change("programs", "gpt, preloaded, lazy, pages", seconds=8.0)[3],
+                         "^malloc, because of slower programs$")
 
 
 class WhatHangs(Runs):

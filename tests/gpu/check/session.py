@@ -30,6 +30,9 @@ class Session:
         self.stand_in = stand_in
         self.managed = managed
         self.toolkit = Toolkit(options.cuda)
+        if not self.toolkit.headers():
+            raise SystemExit(f"gpu-check: there is no cuda.h in {self.toolkit.home}/include: --cuda names the folder of "
+                             "CUDA's toolkit, with its headers")
         self.cases = [number for number in options.cases.split(",") if number]
         self.clock = Clock(options.budget)
         self.runner = Runner(self.clock, work, self.variables(), keep=awake)

@@ -76,14 +76,15 @@ def probe_framework(session, name):
     """Notes its version, or that it is missing. Its libraries are in memory afterwards, so that the
     first client's run is no slower than the others."""
     module = FRAMEWORKS[name]
+    session.results.machine[name] = "does not start: cut off after the time that there was"
     status, out, error = session.run(
         [sys.executable, "-c", f"import {module}; print(getattr({module}, '__version__', 'there'))"], 90)
-    if name == "jax" and status == 0:
-        probe_jax_flags(session)
     missing = f"No module named '{module}'" in error
     version = out.strip().splitlines()[-1:] or [""]
     session.results.machine[name] = version[0] if status == 0 else \
         "missing" if missing else "does not start: " + error.strip()[-200:]
+    if name == "jax" and status == 0:
+        probe_jax_flags(session)
 
 
 def probe_jax_flags(session):
