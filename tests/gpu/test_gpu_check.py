@@ -361,18 +361,21 @@ class Turns(Runs):
 
     def test_one_that_is_cut_off_has_another_turn(self):
         """And does not do again what it has done."""
-        calls = []
+        calls, limits = [], []
 
         def cut_off(session):
             for name in "one", "two":
                 if not session.has("slow", name):
                     calls.append(name)
                     session.note("slow", name, "ok")
+                    limits.append(session.clock.left())
                     if name == "one":
                         raise OutOfTime
 
         found = self.do(self.session(), slow=cut_off, works=lambda session: None)
         self.assertEqual((calls, found["skipped"]), (["one", "two"], []))
+        self.assertLess(limits[0], 51)
+        self.assertGreater(limits[1], 51)  # all that is left
         self.assertEqual((found["parts"]["slow"], found["ended"]), ({"one": "ok", "two": "ok"}, ["works", "slow"]))
 
     def test_what_a_program_is_cut_off_by(self):
@@ -494,7 +497,7 @@ class WhatHangs(Runs):
             subprocess.run(["cc", "-shared", "-fPIC", "-I", INCLUDE, os.path.join(FAKES, "libraries.c"),
                             "-o", f"{toolkit}/lib64/lib{library}.so",
                             "-L", toolkit + "/lib64", "-lcudart"], check=True)
-        run = self.run_it("--only", "clients", "--built", BUILD, "--budget", "60", PYTHONPATH=FAKES, CLIENT_ROUNDS="20")
+        run = self.run_it("--only", "clients", "--built", BUILD, "--budget", "90", PYTHONPATH=FAKES, CLIENT_ROUNDS="20")
         results = self.results()
         self.assertEqual(results["failures"], [], run.stderr)
         clients, machine = results["parts"]["clients"], results["machine"]

@@ -35,8 +35,8 @@ class Clock:
         share = (self.end - now) * weight / (weight + later)
         self.part_end = min(self.end, now + max(min(share, most), SHORTEST))
 
-    def is_over(self):
-        return self.end - time.monotonic() < SHORTEST
+    def left_of_all(self):
+        return self.end - time.monotonic()
 
     def left(self):
         return min(self.end, self.part_end) - time.monotonic()

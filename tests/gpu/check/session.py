@@ -13,7 +13,7 @@ import time
 import traceback
 
 from .results import OUT_OF_TIME
-from .running import Clock, OutOfTime, Runner
+from .running import SHORTEST, Clock, OutOfTime, Runner
 from .toolkit import ROOT, Toolkit
 
 MODES = ("sync", "lazy", "ordered")
@@ -132,9 +132,10 @@ class Session:
         have another turn as long as there is time."""
         self.do_once(parts, todo, self.resumes)
         left = [name for name in todo if not self.results.has_ended(name)]
-        if left and not self.clock.is_over():
+        rest = self.clock.left_of_all()
+        if left and rest > SHORTEST:
             print("gpu-check: once more, with what time is left: " + ", ".join(left), flush=True)
-            self.do_once({name: parts[name]._replace(most=self.clock.left()) for name in left}, left, True)
+            self.do_once({name: parts[name]._replace(most=rest) for name in left}, left, True)
         self.results.finish()
         self.results.write()
 
