@@ -511,6 +511,7 @@ class WhatHangs(Runs):
                          ("does not start: " + machine["cupy"].partition(": ")[2], "made up"))
         self.assertIn("this one is broken", machine["cupy"])
         for name in "numba", "cublas", "nccl":
+            self.assertIn(name + ", native", clients, results["skipped"])
             ways = {how: clients[f"{name}, {how}"] for how in
                     ("native", "preloaded, sync", "preloaded, lazy", "preloaded, ordered")}
             self.assertEqual(len({way["digest"] for way in ways.values()}), 1)

@@ -66,14 +66,14 @@ def compiled_command(session, name):
     # The toolkit's own headers come first: a package may bring those of another release.
     headers = [flag for wheel in wheels if os.path.exists(f"{wheel}/include/{HEADERS[name]}")
                for flag in ("-Xcompiler", "-idirafter," + wheel + "/include")]
-    return compiles(session, "clients", name, [nvcc, *headers, "-Xlinker", library, "-Xlinker", "-rpath", "-Xlinker",
-                                               os.path.dirname(library)])
+    return compiles(session, "clients", name, nvcc, *headers, "-Xlinker", library, "-Xlinker", "-rpath", "-Xlinker",
+                    os.path.dirname(library))
 
 
-def compiles(session, part, name, compiler):
+def compiles(session, part, name, nvcc, *flags):
     """The command of a program of nvcc's, or None after noting why there is none."""
     program = os.path.join(session.work, "client_" + name)
-    status, _, error = session.run([*compiler, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program], 120)
+    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program, *flags], 120)
     return session.skip(part, name, "does not build: " + error) if status else [program]
 
 

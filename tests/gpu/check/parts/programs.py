@@ -42,7 +42,7 @@ def thrust_command(session):
     nvcc = session.toolkit.nvcc()
     if not nvcc:
         return session.skip("programs", "thrust", "missing: no nvcc")
-    return compiles(session, "programs", "thrust", [nvcc, "-arch=" + architecture(session), "-std=c++17"])
+    return compiles(session, "programs", "thrust", nvcc, "-arch=" + architecture(session), "-std=c++17")
 
 
 def architecture(session):
