@@ -93,4 +93,4 @@ def work(rounds):
     return repr((losses, sums)).encode()
 
 
-client.run("gpt", start, work, 40)
+client.run("gpt", start, work, 25)

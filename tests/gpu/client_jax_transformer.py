@@ -7,7 +7,7 @@ import os
 import client
 
 SMALL = os.environ.get("CLIENT_SIZE") == "small"
-LAYERS, WIDTH, HEADS, BATCH, LENGTHS = (1, 32, 2, 2, (8, 16)) if SMALL else (6, 512, 8, 8, (128, 256, 512))
+LAYERS, WIDTH, HEADS, BATCH, LENGTHS = (1, 32, 2, 2, (8, 16)) if SMALL else (4, 512, 8, 8, (128, 512))
 STATE = {}
 
 

@@ -9,9 +9,10 @@ STATE = {}
 def start():
     import numpy
     import pycuda.autoinit  # noqa: F401
-    from pycuda import cumath, gpuarray, tools
+    from pycuda import cumath, driver, gpuarray, tools
 
-    allocate = tools.DeviceMemoryPool().allocate if os.environ.get("CLIENT_POOL") == "own" else None
+    own = os.environ.get("CLIENT_POOL") == "own"
+    allocate = tools.DeviceMemoryPool().allocate if own else driver.mem_alloc
     STATE.update(numpy=numpy, cumath=cumath, gpuarray=gpuarray, allocate=allocate)
     work(1)
 

@@ -14,7 +14,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from check import decisions, machine  # noqa: E402
+from check import decisions, machine, report  # noqa: E402
 from check.parts import Part  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
 from check.running import Clock, OutOfTime, Runner  # noqa: E402
@@ -482,6 +482,43 @@ class Decisions(unittest.TestCase):
             self.assertRegex(self.answers(results)[3], "^malloc, because of ")
         self.assertRegex(self.change("programs", "gpt, preloaded, lazy, pages", seconds=8.0)[3],
                          "^malloc, because of slower programs$")
+
+
+def faults_of(folder):
+    """What keeps a folder's results from being kept."""
+    with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
+        results = json.load(file)
+    with open(os.path.join(folder, "results.md"), encoding="utf-8") as file:
+        page = file.read()
+    return [fault for fault, there in (
+        ("of a dry run", "dry run" in results["machine"]),
+        ("not finished", not results["finished"]),
+        ("the page is another's", page != report.markdown(results)),
+        ("the decisions are others", results["decisions"] != decisions.decide(results))) if there]
+
+
+class Kept(Runs):
+    """Results of real devices, in the folder `results`."""
+
+    def test_what_is_kept(self):
+        kept = os.path.join(HERE, "results")
+        for name in sorted(os.listdir(kept)):
+            if os.path.isdir(os.path.join(kept, name)):
+                self.assertEqual(faults_of(os.path.join(kept, name)), [], name)
+
+    def test_what_is_refused(self):
+        results = Results(self.out)
+        results.machine.update({"dry run": "over the simulated GPU"})
+        results.write()
+        self.assertEqual(faults_of(self.out), ["of a dry run", "not finished"])
+        del results.machine["dry run"]
+        results.finish()
+        results.write()
+        self.assertEqual(faults_of(self.out), [])
+        results.note("measure", decisions.PAIR + "native", {"runtime_ns": 1})
+        with open(os.path.join(self.out, "results.json"), "w", encoding="utf-8") as file:
+            json.dump({**results.all, "decisions": []}, file)
+        self.assertEqual(faults_of(self.out), ["the page is another's", "the decisions are others"])
 
 
 class WhatHangs(Runs):

@@ -52,7 +52,7 @@ def architecture(session):
 
 def compare(attempt, program):
     """All ways of running it; the counts of the native ones are what the preloaded ones saw the program call."""
-    always = {**program.always, **attempt.session.flags.get(attempt.name, {})}
+    always = {**program.always, **attempt.session.flags.get(OF_FRAMEWORK.get(attempt.name), {})}
     own = {**always, **program.own}
     raw = {**always, **program.raw}
     pooled = attempt.run("native, its own pool", **own)
