@@ -109,7 +109,7 @@ static const size_t sizes[] = {512,     64 << 10, 1 << 20,        (1 << 20) + 1,
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 static void measure_allocations(void) {
-    for (size_t i = 0; i < SIZES; i++) {
+    for (size_t i = 0; i < SIZES && has_room(sizes[i]); i++) {
         char detail[64];
         static uint64_t allocating[51], freeing[51];
         for (int round = 0; round < 51; round++) {
@@ -130,7 +130,7 @@ static void measure_allocations(void) {
 // Whether allocating and freeing a block that nobody uses waits for a kernel of another stream.
 static void measure_waiting_frees(void) {
     CUstream stream = new_stream();
-    for (size_t i = 0; i < SIZES; i++) {
+    for (size_t i = 0; i < SIZES && has_room(sizes[i]); i++) {
         CUdeviceptr pointer, neighbour;
         char detail[64];
         MUST(cuMemAlloc(&neighbour, sizes[i]));

@@ -64,6 +64,12 @@ static CUstream new_stream(void) {
     return stream;
 }
 
+__attribute__((unused)) static bool has_room(size_t bytes) {
+    size_t free_bytes, total;
+    MUST(cuMemGetInfo(&free_bytes, &total));
+    return free_bytes >= 2 * bytes;
+}
+
 // Calls that drivers have since 12.5, or NULL.
 __attribute__((unused)) static CUresult (*record_context)(CUcontext, CUevent);
 __attribute__((unused)) static CUresult (*wait_context)(CUcontext, CUevent);

@@ -15,11 +15,12 @@ import unittest
 
 sys.dont_write_bytecode = True
 from check import decisions, machine, report  # noqa: E402
-from check.parts import Part  # noqa: E402
+from check.parts import Part, clients, programs  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
 from check.running import Clock, OutOfTime, Runner  # noqa: E402
 from check.session import Session  # noqa: E402
 from check.stand_in import CXX, StandIn  # noqa: E402
+from check.toolkit import Toolkit  # noqa: E402
 
 GPU_CHECK = BUILD = INCLUDE = ""
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -385,6 +386,21 @@ class Turns(Runs):
         session.clock.begin_part(1, 0, 4)
         with self.assertRaises(OutOfTime):
             session.run(["sleep", "100"], 60)
+
+
+    def test_without_nvcc(self):
+        session = self.session()
+        session.toolkit = Toolkit(self.folder)
+        self.assertIsNone(programs.command_of(session, "thrust"))
+        self.assertIsNone(clients.compiled_command(session, "cublas"))
+        self.assertEqual(session.results.all["skipped"],
+                         ["programs: thrust: missing: no nvcc", "clients: cublas: missing: no nvcc"])
+
+    def test_without_packages(self):
+        session = self.session()
+        session.results.machine.update({name: "missing" for name in clients.FRAMEWORKS})
+        self.assertEqual([programs.command_of(session, name) for name in programs.OF_FRAMEWORK], [None] * 4)
+        self.assertIn("programs: gpt: missing: no module torch", session.results.all["skipped"])
 
 
 class Surroundings(unittest.TestCase):
