@@ -396,6 +396,17 @@ class Turns(Runs):
         self.assertEqual(session.results.all["skipped"],
                          ["programs: thrust: missing: no nvcc", "clients: cublas: missing: no nvcc"])
 
+    def test_results_that_differ(self):
+        """It is a failure where the native ones are always the same, and nothing is known where they are not."""
+        for again, kind in ("one", "failures"), ("another", "surprises"):
+            session = self.session()
+            attempt = clients.Attempt(session, "programs", "gpt", ["true"], 5)
+            session.note("programs", "gpt, native, again", {"digest": again})
+            line = {"digest": "two"}
+            clients.judge_result(attempt, "preloaded, lazy", line, {"digest": "one"}, {})
+            self.assertEqual((line["result"], len(session.results.all[kind])), ("differs", 1))
+            self.assertRegex(session.results.all[kind][0], "^programs: gpt, preloaded, lazy: ")
+
     def test_without_packages(self):
         session = self.session()
         session.results.machine.update({name: "missing" for name in clients.FRAMEWORKS})

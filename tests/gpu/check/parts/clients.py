@@ -113,6 +113,10 @@ class Attempt:
         self.session.note(self.part, name, line)
         return line
 
+    def complain_of(self, way, kind, why):
+        """Its figures stay."""
+        self.session.results.complain(self.part, f"{self.name}, {way}", kind, why)
+
     def complain(self, how, mode, status, skipped, error):
         why = f"exit status {status}: {error}"
         name = f"{self.name}, {how}"
@@ -151,19 +155,22 @@ def compare(attempt, client):
         if not line and time.monotonic() - begin >= attempt.limit:
             break  # it would hang in the other modes too
         if line:
-            judge(attempt, mode, line, native, variables)
+            judge_result(attempt, mode, line, native, variables)
+            judge_share(attempt, mode, line)
 
 
-def judge(attempt, mode, line, native, variables):
-    what = f"{attempt.name}, {mode}"
+def judge_result(attempt, way, line, native, variables):
     if line["digest"] == native["digest"]:
         line.setdefault("result", "as natively")
     else:
         line["result"] = "differs"
         again = attempt.run("native, again", **variables)
         if again and again["digest"] != native["digest"]:  # which proves nothing
-            attempt.session.surprise(attempt.part, what, "not deterministic: natively it differs too")
+            attempt.complain_of(way, "surprises", "not deterministic: natively it differs too")
         else:
-            attempt.session.fail(attempt.part, what, "computed something else than natively")
+            attempt.complain_of(way, "failures", "computed something else than natively")
+
+
+def judge_share(attempt, way, line):
     if (line.get("coverage") or {}).get("pooled") == 0:
-        attempt.session.fail(attempt.part, what, f"nothing was pooled: {line['coverage']}")
+        attempt.complain_of(way, "failures", f"nothing was pooled: {line['coverage']}")

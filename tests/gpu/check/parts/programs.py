@@ -2,7 +2,7 @@
 peak memory, driver calls, host waits, and the same results."""
 
 from ..session import MODES, sources
-from .clients import Attempt, Client, compiles, judge, script_command
+from .clients import Attempt, Client, compiles, judge_result, judge_share, script_command
 
 SKIP = {"SIM_KERNELS": "skip"}  # over the simulated GPU, which runs no compiled kernel; elsewhere it means nothing
 OWN = {"CLIENT_POOL": "own"}
@@ -57,19 +57,20 @@ def compare(attempt, program):
     raw = {**always, **program.raw}
     pooled = attempt.run("native, its own pool", **own)
     if pooled and (line := attempt.run("its own pool, preloaded, lazy", "lazy", **own)):
-        say(attempt, "lazy, its own pool", line, pooled, own)
+        judge(attempt, "its own pool, preloaded, lazy", line, pooled, own)
     native = attempt.run("native", **raw)
     for way, (mode, more) in WAYS.items() if native else ():
         line = attempt.run(way, mode, **raw, **more)
         if line:
-            say(attempt, way, line, native, raw)
+            judge(attempt, way, line, native, raw)
+            judge_share(attempt, way, line)
 
 
-def say(attempt, what, line, native, variables):
-    """Compares results where kernels ran."""
+def judge(attempt, way, line, native, variables):
+    """Results are compared where kernels ran."""
     if "natively" in line:
         native["driver_calls"], native["host_waits"] = line["natively"]
     if attempt.session.stand_in and variables.get("SIM_KERNELS"):
         line["result"] = "not compared: no kernel runs here"
     else:
-        judge(attempt, what, line, native, variables)
+        judge_result(attempt, way, line, native, variables)
