@@ -265,6 +265,8 @@ class WhenItGoesWrong(Runs):
     def test_no_time_at_all(self):
         run = self.run_it("--budget", "1")
         self.assertNotEqual(run.returncode, 0)
+        self.assertIn("the library or bfcstat was not built, so nothing can be checked: build: the rest of it: out of time",
+                      run.stderr)
         self.assertNotIn("Traceback", run.stderr)
 
     def test_told_to_stop(self):

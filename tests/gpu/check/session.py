@@ -129,7 +129,7 @@ class Session:
 
     def do(self, parts, todo):
         """`parts`: a Part for each name, in order. `todo`: the names of those to run. Those that were cut off
-        have another turn as long as there is time."""
+        have another turn as long as there is time. Without `build` nothing can be done."""
         self.do_once(parts, todo, self.resumes)
         left = [name for name in todo if not self.results.has_ended(name)]
         rest = self.clock.left_of_all()
@@ -143,8 +143,19 @@ class Session:
         later = sum(parts[name].weight for name in todo)
         for name in todo:
             later -= parts[name].weight
-            self.clock.begin_part(parts[name].weight, later, parts[name].most)
-            self.do_part(name, parts[name], resumes and name != "build")
+            if name == "build":
+                self.clock.begin_part(1, 0, parts[name].most)
+                self.do_part(name, parts[name], resumes=False)
+                self.must_be_built()
+            else:
+                self.clock.begin_part(parts[name].weight, later, parts[name].most)
+                self.do_part(name, parts[name], resumes)
+
+    def must_be_built(self):
+        if not all(os.path.exists(path) for path in (self.library, self.bfcstat)):
+            self.results.write()
+            raise SystemExit("gpu-check: the library or bfcstat was not built, so nothing can be checked: " +
+                             "\n".join(self.results.all["failures"]))
 
     def do_part(self, name, part, resumes):
         """`resumes`: what an earlier turn of the part has found is kept."""

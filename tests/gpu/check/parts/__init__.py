@@ -11,7 +11,7 @@ from . import (build, clients, conformance, demo, measure, meson, pages, program
 Part = collections.namedtuple("Part", "weight most run")
 
 PARTS = {
-    "build": Part(30, 120, build.run),
+    "build": Part(30, 240, build.run),
     "smoke": Part(5, 60, smoke.run),
     "conformance": Part(20, 90, conformance.run),
     "measure": Part(12, 60, measure.run),
