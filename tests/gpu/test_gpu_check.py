@@ -482,6 +482,12 @@ class Decisions(unittest.TestCase):
     def test_nothing_measured(self):
         self.assertEqual(self.answers({"failures": [], "parts": {}}), [decisions.NOTHING] * 4)
 
+    def test_all_failed(self):
+        results = self.results()
+        failed = {part: dict.fromkeys(entries, "FAILED") for part, entries in results["parts"].items()}
+        failed["measure"]["cuMemMap beside a kernel of 50 ms, times of 3 that it waited for that, 2 MiB"] = 0
+        self.assertEqual(self.answers({"failures": ["pages: demo: why"], "parts": failed}), [decisions.NOTHING] * 4)
+
     def test_mode_of_free(self):
         self.assertEqual(self.change("programs", "gpt, preloaded, lazy", seconds=7.9)[0], "ordered")
         self.assertEqual(self.change("programs", "gpt, preloaded, lazy", peak=1200)[0], "ordered")

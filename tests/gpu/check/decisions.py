@@ -26,10 +26,11 @@ class Found:
         self.failures = results["failures"]
 
     def figure(self, part, name, key=None):
+        """None where there is none, or a word such as FAILED in its place."""
         entry = self.parts.get(part, {}).get(name)
-        if key is None:
-            return entry
-        return entry.get(key) if isinstance(entry, dict) else None
+        if key is not None:
+            return entry.get(key) if isinstance(entry, dict) else None
+        return None if isinstance(entry, str) else entry
 
     def answer(self, question):
         return self.figure("unknowns", question, "answer")

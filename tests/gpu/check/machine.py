@@ -98,7 +98,9 @@ def nvidia_smi():
 def find_managed(found, library):
     """The device as NVIDIA's management library knows it, or None."""
     with contextlib.suppress(nvml.NotThere):
-        return nvml.Device(str(uuid.UUID(found.pop("uuid"))), library)
+        device = nvml.Device(str(uuid.UUID(found.pop("uuid"))), library)
+        device.used()  # which may not be permitted
+        return device
     return None
 
 

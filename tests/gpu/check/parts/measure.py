@@ -15,7 +15,7 @@ def run(session):
     measure_program(session, "measure", "measure", sources(
         "tests/gpu/measure.c", "interpose/ipc/token.c", "interpose/host/siphash.c"), "-ldl", "-lpthread")
     measure_pairs(session)
-    measure_program(session, "measure", "page_costs", sources("tests/gpu/page_costs.c"), "-lpthread")
+    measure_program(session, "measure", "page_costs", sources("tests/gpu/page_costs.c"), "-lpthread", "-ldl")
 
 
 def measure_program(session, part, name, code, *flags):
