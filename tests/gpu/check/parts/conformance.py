@@ -10,7 +10,7 @@ from ..toolkit import ROOT
 
 SCRIPTS = os.path.join(ROOT, "tests/conformance")
 # These look at how much of the device is free, or take all of it.
-ALONE = {"14", "15", "16", "17", "35", "56"}
+ALONE = {"14", "15", "16", "17", "35", "55", "56"}
 
 Where = collections.namedtuple("Where", "session part log folder variables")
 
