@@ -31,25 +31,12 @@ enum { TIMES = 401 };
 
 // ---- calls that newer drivers have ----
 
-static CUresult (*record_context)(CUcontext, CUevent);
-static CUresult (*wait_context)(CUcontext, CUevent);
-
-static void find_newer(void *libcuda) {
-    *(void **)&record_context = dlsym(libcuda, "cuCtxRecordEvent");
-    *(void **)&wait_context = dlsym(libcuda, "cuCtxWaitEvent");
-}
-
 // The rest needs them.
 static void need_fences(void) {
     if (record_context && wait_context)
         return;
     say("cuCtxRecordEvent and cuCtxWaitEvent are there", "", 0);
     exit(0);
-}
-
-static void begin(const char *kernels) {
-    find_newer(dlopen("libcuda.so.1", RTLD_NOW));
-    begin_with(kernels);
 }
 
 // ---- what waiting and recording cost ----
@@ -100,8 +87,8 @@ static void measure_busy_fences(CUstream *streams, int count) {
 }
 
 static void measure_by_streams(void) {
-    static const int counts[] = {0, 8, 64};
-    CUstream streams[64];
+    static const int counts[] = {0, 1, 8, 128};
+    CUstream streams[128];
     int made = 0;
     say("cuCtxRecordEvent is there", "", record_context != NULL);
     say("cuCtxWaitEvent is there", "", wait_context != NULL);
@@ -122,7 +109,7 @@ static const size_t sizes[] = {512,     64 << 10, 1 << 20,        (1 << 20) + 1,
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 static void measure_allocations(void) {
-    for (size_t i = 0; i < SIZES; i++) {
+    for (size_t i = 0; i < SIZES && has_room(sizes[i]); i++) {
         char detail[64];
         static uint64_t allocating[51], freeing[51];
         for (int round = 0; round < 51; round++) {
@@ -143,7 +130,7 @@ static void measure_allocations(void) {
 // Whether allocating and freeing a block that nobody uses waits for a kernel of another stream.
 static void measure_waiting_frees(void) {
     CUstream stream = new_stream();
-    for (size_t i = 0; i < SIZES; i++) {
+    for (size_t i = 0; i < SIZES && has_room(sizes[i]); i++) {
         CUdeviceptr pointer, neighbour;
         char detail[64];
         MUST(cuMemAlloc(&neighbour, sizes[i]));
@@ -374,7 +361,7 @@ static pid_t start_exporter(int *from, int *to, const char *kernels) {
     CUipcMemHandle handle;
     CUdeviceptr pointer;
     close(down[1]);
-    begin(kernels);
+    begin_with(kernels);
     MUST(cuMemAlloc(&pointer, 2 << 20));
     MUST(cuIpcGetMemHandle(&handle, pointer));
     bool given = write(up[1], &handle, sizeof handle) == sizeof handle;
@@ -404,7 +391,7 @@ static void measure_handles(const char *kernels) {
     int from, to, last = 0;
     _Static_assert(sizeof token == sizeof made_up, "a token takes a handle's place");
     pid_t exporter = start_exporter(&from, &to, kernels);
-    begin(kernels);
+    begin_with(kernels);
     if (read(from, &real, sizeof real) != sizeof real) {
         fprintf(stderr, "the driver gives no handle\n");
         exit(1);
@@ -484,7 +471,7 @@ int main(int count, char **arguments) {
         return list();
     for (int i = 0; count == 3 && i < SECTIONS; i++)
         if (strcmp(arguments[2], sections[i].name) == 0) {
-            begin(arguments[1]);
+            begin_with(arguments[1]);
             sections[i].measure();
             return 0;
         }

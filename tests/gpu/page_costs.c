@@ -82,12 +82,6 @@ static void say_cost(int call, const char *what, size_t bytes, long long value) 
     say(name, size, value);
 }
 
-static bool has_room(size_t bytes) {
-    size_t free_bytes, total;
-    MUST(cuMemGetInfo(&free_bytes, &total));
-    return free_bytes >= 2 * bytes;
-}
-
 // ---- alone ----
 
 static void measure_alone(void) {

@@ -1,9 +1,10 @@
 // What an allocation with its free costs, through the runtime and through the driver. Preloaded,
 // cudaMalloc is answered before the runtime is entered, unless BFC_RUNTIME=off.
 //
-// One line of JSON: nanoseconds a pair, the median of many, with the device idle; and whether a
-// device is the driver's current one as soon as cudaSetDevice has returned, on which that rests.
-// usage: pair
+// One line of JSON: nanoseconds a pair, the median of many, with the device idle; each call of one
+// through the runtime, beside a kernel of 5 ms; and whether a device is the driver's current one as
+// soon as cudaSetDevice has returned, on which that rests.
+// usage: pair KERNELS_PTX
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROUNDS = 21, PAIRS = 500, BYTES = 64 << 10 };
+enum { ROUNDS = 21, PAIRS = 500, BYTES = 64 << 10, SPIN_US = 5000 };
 
 static double now(void) {
     struct timespec time;
@@ -48,13 +49,60 @@ static double median_of(int (*pair)(void)) {
     return took[ROUNDS / 2];
 }
 
-int main(void) {
+static CUstream stream;
+static CUfunction spin;
+
+static int load(const char *kernels) {
+    CUmodule module;
+    return cuModuleLoad(&module, kernels) != CUDA_SUCCESS ||
+           cuModuleGetFunction(&spin, module, "spin") != CUDA_SUCCESS ||
+           cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS;
+}
+
+static int begin_kernel(void) {
+    uint64_t microseconds = SPIN_US;
+    void *arguments[] = {&microseconds};
+    return cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL) != CUDA_SUCCESS;
+}
+
+struct beside {
+    double allocate, release;
+};
+
+// One cudaMalloc and one cudaFree at a time, while a kernel runs that uses neither.
+static struct beside median_beside(void) {
+    static double allocating[ROUNDS], freeing[ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        void *pointer;
+        if (begin_kernel())
+            exit(1);
+        double begin = now();
+        if (cudaMalloc(&pointer, BYTES) != cudaSuccess)
+            exit(1);
+        double between = now();
+        if (cudaFree(pointer) != cudaSuccess)
+            exit(1);
+        allocating[round] = between - begin;
+        freeing[round] = now() - between;
+        if (cuStreamSynchronize(stream) != CUDA_SUCCESS)
+            exit(1);
+    }
+    qsort(allocating, ROUNDS, sizeof *allocating, compare);
+    qsort(freeing, ROUNDS, sizeof *freeing, compare);
+    return (struct beside){allocating[ROUNDS / 2], freeing[ROUNDS / 2]};
+}
+
+int main(int count, char **arguments) {
     CUcontext context = NULL;
-    if (cudaSetDevice(0) != cudaSuccess)
+    if (count != 2 || cudaSetDevice(0) != cudaSuccess)
         return 1;
     bool current = cuCtxGetCurrent(&context) == CUDA_SUCCESS && context;
     double runtime = median_of(by_runtime), driver = median_of(by_driver);
-    printf("{\"runtime_ns\": %.0f, \"driver_ns\": %.0f, \"set_device_is_current\": %s}\n", runtime,
-           driver, current ? "true" : "false");
+    if (load(arguments[1]))
+        return 1;
+    struct beside beside = median_beside();
+    printf("{\"runtime_ns\": %.0f, \"driver_ns\": %.0f, \"malloc_beside_ns\": %.0f, "
+           "\"free_beside_ns\": %.0f, \"set_device_is_current\": %s}\n",
+           runtime, driver, beside.allocate, beside.release, current ? "true" : "false");
     return 0;
 }

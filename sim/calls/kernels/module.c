@@ -281,7 +281,7 @@ static CUresult attribute_of(int *out, CUfunction_attribute which, CUfunction fu
     }
     *out = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
            : which == CU_FUNC_ATTRIBUTE_NUM_REGS            ? 32
-           : which == CU_FUNC_ATTRIBUTE_PTX_VERSION         ? 70
+           : which == CU_FUNC_ATTRIBUTE_PTX_VERSION         ? 90 // as compiled for the device
            : which == CU_FUNC_ATTRIBUTE_BINARY_VERSION      ? 90
                                                             : 0;
     return CUDA_SUCCESS;

@@ -30,7 +30,8 @@ def parse(description):
     parser.add_argument("--budget", type=seconds, default=570, metavar="SECONDS",
                         help="most that all of it takes (570)")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "gpu-check"), metavar="FOLDER",
-                        help="folder for results.json, results.md and conformance.log")
+                        help="folder for results.json, results.md and the conformance programs' output")
+    parser.add_argument("--also", metavar="FOLDER", help="a second folder for the same files, written as often")
     parser.add_argument("--work", metavar="FOLDER",
                         help="an empty folder for what is built, kept (else a temporary one)")
     parser.add_argument("--built", metavar="FOLDER",
@@ -81,11 +82,16 @@ def to_do(options, results, description):
 
 
 def check_all(options, found, work, awake, stand_in):
-    results = Results(os.path.realpath(options.out))
+    results = Results(os.path.realpath(options.out), options.also and os.path.realpath(options.also))
     if stand_in:
         options.cuda = stand_in.make_toolkit(os.path.join(work, "toolkit"))
-    todo = to_do(options, results, describe(found, options))
-    session = Session(options, results, work, awake.pid, stand_in)
+    managed = machine.find_managed(found, stand_in.management() if stand_in else "libnvidia-ml.so.1")
+    around, complaints = machine.surroundings(managed)
+    todo = to_do(options, results, describe({**found, **around}, options))
+    for complaint in complaints:
+        results.complain("machine", "device", "surprises", complaint)
+        print("gpu-check: " + complaint, flush=True)
+    session = Session(options, results, work, awake.pid, stand_in, managed)
 
     def stop(*_):
         session.runner.stop()
@@ -129,9 +135,11 @@ def main(description):
             print(f"gpu-check: no GPU here ({found})")
             return NO_GPU
         return check_in_folder(options, found, awake, stand_in)
-    except (OSError, CannotResume, NoStandIn) as problem:  # OSError: of --out or --work
+    except (OSError, CannotResume, NoStandIn) as problem:  # OSError: of --out, --also or --work
         print(f"gpu-check: {problem}", file=sys.stderr)
         return 1
     finally:
         if awake:
             machine.let_sleep(awake)
+        if stand_in:
+            stand_in.end_use()

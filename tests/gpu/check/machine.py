@@ -9,6 +9,9 @@ import select
 import shutil
 import subprocess
 import sys
+import uuid
+
+from . import nvml
 
 # Queries the driver in a process of its own, which cannot affect others. The process lives until its
 # standard input ends, so that the driver stays initialized for the programs that follow.
@@ -30,11 +33,13 @@ driver.cuDeviceGetName(name, 256, 0)
 driver.cuDeviceTotalMem_v2(ctypes.byref(total), 0)
 driver.cuDriverGetVersion(ctypes.byref(number))
 version = number.value
+raw = ctypes.create_string_buffer(16)
+driver.cuDeviceGetUuid_v2(raw, 0)
 where = [line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line]
 print(json.dumps({
     "device": name.value.decode(errors="replace"), "devices": count.value, "driver": version,
     "memory": total.value, "capability": f"{attribute(75)}.{attribute(76)}",
-    "compute mode": attribute(20), "libcuda": where[0]}), flush=True)
+    "compute mode": attribute(20), "libcuda": where[0], "uuid": raw.raw.hex()}), flush=True)
 sys.stdin.read()
 """
 
@@ -88,6 +93,31 @@ def nvidia_smi():
         if shown.returncode == 0:
             return {"nvidia-smi": f"{asked}: {shown.stdout.splitlines()[0]}"}
     return {}
+
+
+def find_managed(found, library):
+    """The device as NVIDIA's management library knows it, or None."""
+    with contextlib.suppress(nvml.NotThere):
+        device = nvml.Device(str(uuid.UUID(found.pop("uuid"))), library)
+        device.used()  # which may not be permitted
+        return device
+    return None
+
+
+def surroundings(managed):
+    """What else may change the figures, or what the conformance programs see; and complaints about it."""
+    if not managed:
+        return {"management library": "not there: no peak memory, no other processes"}, []
+    known = {"in use before": managed.used(), "other processes": managed.other_processes(),
+             "persistence mode": managed.number("nvmlDeviceGetPersistenceMode"),
+             "a part of a device (MIG)": managed.is_part or bool(managed.number("nvmlDeviceGetMigMode"))}
+    complaints = []
+    if known["other processes"]:
+        complaints.append(f"{known['other processes']} other processes use the device, with "
+                          f"{known['in use before'] >> 20} MiB: times, and what looks at free memory, may differ")
+    if known["a part of a device (MIG)"]:
+        complaints.append("a part of a device (MIG): times are no whole device's; pages and IPC may not be there")
+    return {name: value for name, value in known.items() if value is not None}, complaints
 
 
 def nvidia_packages():

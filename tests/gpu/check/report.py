@@ -14,8 +14,45 @@ def shown(value):
 
 
 def table(entries):
+    """Without the notes that are there only for --resume."""
     return ["| | |", "|---|---|"] + [f"| {one_line(name)} | {shown(value)} |"
-                                     for name, value in entries.items()]
+                                     for name, value in entries.items() if value != "done"]
+
+
+def decisions(results):
+    lines = ["", "## What it decides", "", "| question | rule | figures | answer |", "|---|---|---|---|"]
+    return lines + ["| " + " | ".join(one_line(decision[key]) for key in ("question", "rule", "figures", "answer")) + " |"
+                    for decision in results["decisions"]]
+
+
+def unknowns(results):
+    """The questions of the safety document, with plain answers."""
+    asked = {name: given for name, given in results["parts"].get("unknowns", {}).items() if isinstance(given, dict)}
+    lines = ["", "## What was unknown", "", "| question | answer | expected | decides |", "|---|---|---|---|"]
+    return lines + [f"| {one_line(name)} | {given['answer']} | {given['expected']} | {one_line(given['decides'])} |"
+                    for name, given in asked.items()] if asked else []
+
+
+def figure(entry, key):
+    value = entry.get(key)
+    if value is None:
+        return ""
+    return f"{value / (1 << 20):,.0f}" if key == "peak" else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def programs(results):
+    """One row for each program and way of running it; ways that failed have their word."""
+    entries = results["parts"].get("programs", {})
+    lines = ["", "## Programs", "", "| program | how | s | peak, MiB | driver calls | host waits | result |",
+             "|---|---|---|---|---|---|---|"]
+    for name, entry in entries.items():
+        program, _, how = name.partition(", ")
+        if isinstance(entry, dict):
+            cells = [figure(entry, key) for key in ("seconds", "peak", "driver_calls", "host_waits")]
+            lines.append(f"| {program} | {how} | " + " | ".join(cells) + f" | {entry.get('result', '')} |")
+        elif how:
+            lines.append(f"| {program} | {how} | | | | | {one_line(entry)} |")
+    return lines if entries else []
 
 
 def markdown(results):
@@ -28,7 +65,10 @@ def markdown(results):
     for name in "failures", "surprises", "skipped":
         lines += ["", f"## {name}", ""]
         lines += ["- " + one_line(line) for line in results.get(name, [])] or ["none"]
+    lines += decisions(results) + programs(results) + unknowns(results)
     for part, entries in results["parts"].items():
+        if part == "unknowns":
+            entries = {name: value for name, value in entries.items() if not isinstance(value, dict)}
         seconds = results.get("seconds", {}).get(part, "?")
         lines += ["", f"## {part} ({seconds} s)", "", *table(entries)]
     return "\n".join(lines) + "\n"

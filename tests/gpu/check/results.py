@@ -1,14 +1,17 @@
 """What a run of scripts/gpu-check has found, and the two files that hold it."""
 
+import glob
 import json
 import os
+import shutil
 import threading
 import time
 
-from . import report
+from . import decisions, report
 
 LISTS = ("failures", "surprises", "skipped")
 SAME = ("dry run", "device", "driver", "memory", "libcuda")  # of the machine, for --resume
+OUT_OF_TIME = "out of time"
 EVERY = 5  # seconds between two writings within a part
 
 
@@ -19,13 +22,15 @@ class CannotResume(Exception):
 class Results:
     """Safe to use from several threads."""
 
-    def __init__(self, folder):
-        os.makedirs(folder, exist_ok=True)
-        self.folder = folder
+    def __init__(self, folder, also=None):
+        """`also`: a second folder that gets all files."""
+        for place in filter(None, (folder, also)):
+            os.makedirs(place, exist_ok=True)
+        self.folder, self.also = folder, also
         self.lock = threading.RLock()  # over `all` and the files
         self.written = 0
         self.all = {"machine": {}, **{name: [] for name in LISTS}, "parts": {}, "seconds": {},
-                    "ended": [], "finished": False}
+                    "decisions": [], "ended": [], "finished": False}
 
     @property
     def machine(self):
@@ -64,11 +69,31 @@ class Results:
     def drop(self, part):
         """Forgets what was noted of a part."""
         with self.lock:
+            if os.path.exists(self.path(part + ".log")):
+                os.remove(self.path(part + ".log"))
             for name in "parts", "seconds":
                 self.all[name].pop(part, None)
             for name in LISTS:
                 self.all[name] = [line for line in self.all[name] if not line.startswith(part + ": ")]
             self.all["ended"] = [name for name in self.all["ended"] if name != part]
+
+    def drop_unfinished(self, part):
+        """Forgets only what said that there was no time."""
+        with self.lock:
+            begin, end = part + ": ", ": " + OUT_OF_TIME
+            late = [line[len(begin):-len(end)] for line in self.all["skipped"]
+                    if line.startswith(begin) and line.endswith(end)]
+            self.all["skipped"] = [line for line in self.all["skipped"]
+                                   if not (line.startswith(begin) and line.endswith(end))]
+            for name in late:
+                self.all["parts"].get(part, {}).pop(name, None)
+
+    def has(self, part, name):
+        with self.lock:
+            return name in self.all["parts"].get(part, {})
+
+    def has_ended(self, part):
+        return part in self.all["ended"]
 
     # ---- noting ----
 
@@ -76,14 +101,21 @@ class Results:
         with self.lock:
             self.all["parts"].setdefault(part, {})[name] = value
             if kind:
-                self.all[kind].append(f"{part}: {name}: {why.strip()[-1000:]}")
+                self.complain(part, name, kind, why.strip()[-1000:])
             if time.monotonic() - self.written > EVERY:
                 self.write()
+
+    def complain(self, part, name, kind, why):
+        """Once, also when a part is resumed."""
+        line = f"{part}: {name}: {why}"
+        with self.lock:
+            if line not in self.all[kind]:
+                self.all[kind].append(line)
 
     def end_part(self, part, seconds, whole):
         """`whole`: nothing of the part was left out for want of time."""
         with self.lock:
-            self.all["seconds"][part] = round(seconds, 1)
+            self.all["seconds"][part] = round(self.all["seconds"].get(part, 0) + seconds, 1)
             if whole:
                 self.all["ended"].append(part)
             self.write()
@@ -99,8 +131,12 @@ class Results:
         """Replaces whole files, so that a run may be ended at any time."""
         with self.lock:
             self.written = time.monotonic()
+            self.all["decisions"] = decisions.decide(self.all)
             for name, text in (("results.json", json.dumps(self.all, indent=1) + "\n"),
                                ("results.md", report.markdown(self.all))):
                 with open(self.path(name + ".new"), "w", encoding="utf-8") as file:
                     file.write(text)
                 os.replace(self.path(name + ".new"), self.path(name))
+            if self.also:
+                for path in [*glob.glob(self.path("results.*")), *glob.glob(self.path("*.log"))]:
+                    shutil.copy(path, self.also)

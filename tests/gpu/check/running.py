@@ -28,11 +28,15 @@ class Clock:
     def __init__(self, seconds):
         self.end = self.part_end = time.monotonic() + seconds
 
-    def begin_part(self, weight, later):
-        """A part may take its share, by weight, of what it and the later ones still have."""
+    def begin_part(self, weight, later, most):
+        """A part may take its share, by weight, of what it and the later ones still have, but no more than
+        `most` seconds."""
         now = time.monotonic()
         share = (self.end - now) * weight / (weight + later)
-        self.part_end = min(self.end, now + max(share, SHORTEST))
+        self.part_end = min(self.end, now + max(min(share, most), SHORTEST))
+
+    def left_of_all(self):
+        return self.end - time.monotonic()
 
     def left(self):
         return min(self.end, self.part_end) - time.monotonic()
@@ -59,8 +63,9 @@ class Runner:
 
     def run(self, command, limit, **variables):
         """Runs it in a process group of its own and ends that group afterwards, with a debugger's program
-        and a profiler's helpers. Output goes to files, since such processes may keep pipes open."""
-        limit = min(limit, self.clock.left())
+        and a profiler's helpers. Output goes to files, since such processes may keep pipes open. A variable that
+        is None is left out of the environment."""
+        own_limit, limit = limit, min(limit, self.clock.left())
         if limit < SHORTEST:
             raise OutOfTime
         begin = time.monotonic()
@@ -76,16 +81,19 @@ class Runner:
             except subprocess.TimeoutExpired:
                 status, complaint = 124, f"\ncut off after {limit:.0f} s"
             complaint += self.end(process)
+            if status == 124 and limit < own_limit:
+                raise OutOfTime  # the part's, so it is no fault of the program's
             seconds = time.monotonic() - begin
             return Done(status, read(out), read(error) + complaint, seconds)
 
     def start(self, command, out, error, variables):
         group = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+        environment = {name: value for name, value in {**self.environment, **variables}.items() if value is not None}
         with self.lock:
             if self.stopped:
                 raise OutOfTime
             process = subprocess.Popen(
-                command, env={**self.environment, **variables}, cwd=self.folder,
+                command, env=environment, cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=error, **group)
             self.running.add(process)
         return process

@@ -12,7 +12,8 @@ import shutil
 import time
 import traceback
 
-from .running import Clock, OutOfTime, Runner
+from .results import OUT_OF_TIME
+from .running import SHORTEST, Clock, OutOfTime, Runner
 from .toolkit import ROOT, Toolkit
 
 MODES = ("sync", "lazy", "ordered")
@@ -22,15 +23,21 @@ CACHES = ("CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "TRITON_CACHE_
 class Session:
     """Safe to use from several threads. `stand_in` is None on a real device."""
 
-    def __init__(self, options, results, work, awake, stand_in=None):
+    def __init__(self, options, results, work, awake, stand_in=None, managed=None):
+        """`managed`: the device for the management library, or None."""
         self.results = results
         self.work = work
         self.stand_in = stand_in
+        self.managed = managed
         self.toolkit = Toolkit(options.cuda)
+        if not self.toolkit.headers():
+            raise SystemExit(f"gpu-check: there is no cuda.h in {self.toolkit.home}/include: --cuda names the folder of "
+                             "CUDA's toolkit, with its headers")
         self.cases = [number for number in options.cases.split(",") if number]
         self.clock = Clock(options.budget)
         self.runner = Runner(self.clock, work, self.variables(), keep=awake)
         self.out_of_time = False  # in the part at hand
+        self.resumes = options.resume
         self.flags = {}  # of clients: variables found not to work here, replaced
         self.built = options.built and os.path.realpath(options.built)
         self.library = os.path.join(self.built, "interpose/libbfcpreload.so") if self.built else \
@@ -70,6 +77,10 @@ class Session:
 
     # ---- noting ----
 
+    def has(self, part, name):
+        """Whether this was done before the part was cut off."""
+        return self.results.has(part, name)
+
     def note(self, part, name, value):
         self.results.note(part, name, value)
 
@@ -85,7 +96,7 @@ class Session:
 
     def skip_for_time(self, part, name):
         self.out_of_time = True
-        self.skip(part, name, "out of time")
+        self.skip(part, name, OUT_OF_TIME)
 
     # ---- compiling ----
 
@@ -117,24 +128,48 @@ class Session:
     # ---- the parts ----
 
     def do(self, parts, todo):
-        """`parts`: a Part for each name, in order. `todo`: the names of those to run."""
-        later = sum(parts[name].weight for name in todo)
-        for name in todo:
-            later -= parts[name].weight
-            self.clock.begin_part(parts[name].weight, later)
-            self.do_part(name, parts[name])
+        """`parts`: a Part for each name, in order. `todo`: the names of those to run. Those that were cut off
+        have another turn as long as there is time. Without `build` nothing can be done."""
+        self.do_once(parts, todo, self.resumes)
+        left = [name for name in todo if not self.results.has_ended(name)]
+        rest = self.clock.left_of_all()
+        if left and rest > SHORTEST:
+            print("gpu-check: once more, with what time is left: " + ", ".join(left), flush=True)
+            self.do_once({name: parts[name]._replace(most=rest) for name in left}, left, True)
         self.results.finish()
         self.results.write()
 
-    def do_part(self, name, part):
+    def do_once(self, parts, todo, resumes):
+        later = sum(parts[name].weight for name in todo)
+        for name in todo:
+            later -= parts[name].weight
+            if name == "build":
+                self.clock.begin_part(1, 0, parts[name].most)
+                self.do_part(name, parts[name], resumes=False)
+                self.must_be_built()
+            else:
+                self.clock.begin_part(parts[name].weight, later, parts[name].most)
+                self.do_part(name, parts[name], resumes)
+
+    def must_be_built(self):
+        if not all(os.path.exists(path) for path in (self.library, self.bfcstat)):
+            self.results.write()
+            raise SystemExit("gpu-check: the library or bfcstat was not built, so nothing can be checked: " +
+                             "\n".join(self.results.all["failures"]))
+
+    def do_part(self, name, part, resumes):
+        """`resumes`: what an earlier turn of the part has found is kept."""
         begin = time.monotonic()
         self.out_of_time = False
-        self.results.drop(name)
+        if resumes:
+            self.results.drop_unfinished(name)
+        else:
+            self.results.drop(name)
         try:
             part.run(self)
         except OutOfTime:
             self.out_of_time = True
-            (self.fail if name == "build" else self.skip)(name, "the rest of it", "out of time")
+            (self.fail if name == "build" else self.skip)(name, "the rest of it", OUT_OF_TIME)
         except Exception:  # pylint: disable=broad-except
             self.fail(name, "gpu-check itself", traceback.format_exc())
         self.runner.end_orphans()

@@ -30,6 +30,10 @@ class Toolkit:
         library = next((path for path in places if os.path.exists(path)), places[0])
         return [library, "-Wl,-rpath," + os.path.dirname(library)]
 
+    def nvcc(self):
+        compiler = os.path.join(self.home, "bin", "nvcc")
+        return compiler if os.path.exists(compiler) else None
+
     def driver(self):
         """What links a program to the driver: the toolkit's stub, if there is one."""
         stubs = glob.glob(self.home + "/lib*/stubs/libcuda.so") + \

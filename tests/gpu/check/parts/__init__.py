@@ -2,20 +2,27 @@
 
 import collections
 
-from . import build, clients, conformance, demo, measure, meson, pages, roads, stress, tools
+from . import (build, clients, conformance, demo, measure, meson, pages, programs, roads, smoke, stress, tools,
+               unknowns)
 
-# `weight` is a share of the time; what a part leaves over goes to the later ones.
-Part = collections.namedtuple("Part", "weight run")
+# What is worth most comes first, since the device may be there for a short time only. `weight` is a share of
+# the time; what a part leaves over goes to the later ones. It takes no more than `most` seconds, until all
+# parts have had their turn.
+Part = collections.namedtuple("Part", "weight most run")
 
 PARTS = {
-    "build": Part(30, build.run),
-    "measure": Part(10, measure.run),
-    "pages": Part(20, pages.run),
-    "roads": Part(8, roads.run),
-    "demo": Part(8, demo.run),
-    "clients": Part(35, clients.run),
-    "tools": Part(12, tools.run),
-    "conformance": Part(25, conformance.run),
-    "stress": Part(10, stress.run),
-    "meson": Part(5, meson.run),
+    "build": Part(30, 240, build.run),
+    "smoke": Part(5, 60, smoke.run),
+    "conformance": Part(20, 90, conformance.run),
+    "measure": Part(12, 60, measure.run),
+    "unknowns": Part(8, 60, unknowns.run),
+    "demo": Part(12, 90, demo.run),
+    "programs": Part(60, 240, programs.run),
+    "clients": Part(30, 150, clients.run),
+    "roads": Part(8, 60, roads.run),
+    "runtimes": Part(20, 90, conformance.run_runtimes),
+    "pages": Part(15, 60, pages.run),
+    "tools": Part(12, 60, tools.run),
+    "stress": Part(10, 60, stress.run),
+    "meson": Part(5, 60, meson.run),
 }

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import glob
 import os
 import platform
 import re
@@ -14,11 +15,14 @@ from .clients import CLIENTS, FRAMEWORKS, JAX_FLAGS
 
 
 def run(session):
+    limit = min(60, session.clock.left() / 4)  # of a framework that hangs
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        frameworks = [pool.submit(probe_framework, session, name) for name in FRAMEWORKS]
+        frameworks = [pool.submit(probe_framework, session, name, limit) for name in FRAMEWORKS]
         if not session.built:
             with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
                 version = next((line.split("'")[1] for line in file if "version:" in line), "0")
+            for earlier in glob.glob(session.library) + glob.glob(session.bfcstat):
+                os.remove(earlier)
             build_library(session, version)
             build_bfcstat(session, version)
         for framework in frameworks:
@@ -26,7 +30,7 @@ def run(session):
                 framework.result()
     for path in session.library, session.bfcstat:
         if not os.path.exists(path):
-            raise SystemExit(f"gpu-check: there is no {path}\n" + "\n".join(session.results.all["failures"]))
+            session.fail("build", os.path.basename(path), "it is not there")
 
 
 def objects(session, paths, *flags):
@@ -72,26 +76,27 @@ def build_bfcstat(session, version):
         session.compile("build", "bfcstat", made, "-lm", "-ldl")
 
 
-def probe_framework(session, name):
+def probe_framework(session, name, limit):
     """Notes its version, or that it is missing. Its libraries are in memory afterwards, so that the
     first client's run is no slower than the others."""
     module = FRAMEWORKS[name]
+    session.results.machine[name] = "does not start: cut off after the time that there was"
     status, out, error = session.run(
-        [sys.executable, "-c", f"import {module}; print({module}.__version__)"], 90)
-    if name == "jax" and status == 0:
-        probe_jax_flags(session)
+        [sys.executable, "-c", f"import {module}; print(getattr({module}, '__version__', 'there'))"], limit)
     missing = f"No module named '{module}'" in error
     version = out.strip().splitlines()[-1:] or [""]
     session.results.machine[name] = version[0] if status == 0 else \
         "missing" if missing else "does not start: " + error.strip()[-200:]
+    if name == "jax" and status == 0:
+        probe_jax_flags(session, limit)
 
 
-def probe_jax_flags(session):
+def probe_jax_flags(session, limit):
     """A flag that JAX does not know ends the program."""
     always = CLIENTS["jax"].always
     for flags in JAX_FLAGS:
         session.flags["jax"] = {**always, "XLA_FLAGS": flags}
-        status, _, _ = session.run([sys.executable, "-c", "import jax; jax.devices()"], 90,
+        status, _, _ = session.run([sys.executable, "-c", "import jax; jax.devices()"], limit,
                                    JAX_PLATFORMS="cpu", **session.flags["jax"])
         if status == 0:
             return

@@ -19,7 +19,7 @@ def run(session):
         [sys.executable, os.path.join(ROOT, "tests/stress/programs/run.py"), "--seconds",
          f"{seconds:.0f}", session.library, program],
         seconds + 60,  # what was begun in time is ended, also on a busy machine
-        CUDA_MODULE_LOADING="EAGER")
+        CUDA_MODULE_LOADING="EAGER", SIM_SHARE=None)  # each program has a simulated device of another size
     if status == 0:
         return session.note("stress", "random programs", out.strip())
     natively = "fails natively" in out or status == 124

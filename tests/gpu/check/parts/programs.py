@@ -1,0 +1,76 @@
+"""Real programs: natively as clients of cudaMalloc, natively with the best pool of their own, and preloaded: time,
+peak memory, driver calls, host waits, and the same results."""
+
+from ..session import MODES, sources
+from .clients import Attempt, Client, compiles, judge_result, judge_share, script_command
+
+SKIP = {"SIM_KERNELS": "skip"}  # over the simulated GPU, which runs no compiled kernel; elsewhere it means nothing
+OWN = {"CLIENT_POOL": "own"}
+PROGRAMS = {
+    "gpt": Client({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", **SKIP}),
+    "idle_jobs": Client({}, {}, OWN),
+    "thrust": Client({}, SKIP, OWN),
+    "jax_transformer": Client({"XLA_PYTHON_CLIENT_ALLOCATOR": "address"}, {"TF_CPP_MIN_LOG_LEVEL": "2", **SKIP},
+                              {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}),
+    "cupy_cg": Client({}, SKIP, OWN),
+    "pycuda": Client({}, SKIP, OWN),
+}
+OF_FRAMEWORK = {"gpt": "pytorch", "jax_transformer": "jax", "cupy_cg": "cupy", "pycuda": "pycuda"}
+WAYS = {**{"preloaded, " + mode: (mode, {}) for mode in MODES},
+        "preloaded, lazy, pages": ("lazy", {"BFC_BACKING": "pages"})}
+
+
+def run(session):
+    for number, (name, program) in enumerate(PROGRAMS.items()):
+        command = command_of(session, name)
+        if command:
+            # One that hangs must not take the time of those after it.
+            limit = min(60, 2 * session.clock.left() / (len(PROGRAMS) - number))
+            compare(Attempt(session, "programs", name, command, limit), program)
+
+
+def command_of(session, name):
+    if name in OF_FRAMEWORK:
+        return script_command(session, "programs", name, OF_FRAMEWORK[name])
+    if name == "thrust":
+        return thrust_command(session)
+    program = session.compile("programs", name, sources(f"tests/gpu/client_{name}.c"), *session.toolkit.runtime())
+    return [program] if program else None
+
+
+def thrust_command(session):
+    nvcc = session.toolkit.nvcc()
+    if not nvcc:
+        return session.skip("programs", "thrust", "missing: no nvcc")
+    return compiles(session, "programs", "thrust", nvcc, "-arch=" + architecture(session), "-std=c++17")
+
+
+def architecture(session):
+    """nvcc's name of what the device is: Thrust looks for code for just that."""
+    return "sm_" + session.results.machine["capability"].replace(".", "")
+
+
+def compare(attempt, program):
+    """All ways of running it; the counts of the native ones are what the preloaded ones saw the program call."""
+    always = {**program.always, **attempt.session.flags.get(OF_FRAMEWORK.get(attempt.name), {})}
+    own = {**always, **program.own}
+    raw = {**always, **program.raw}
+    pooled = attempt.run("native, its own pool", **own)
+    if pooled and (line := attempt.run("its own pool, preloaded, lazy", "lazy", **own)):
+        judge(attempt, "its own pool, preloaded, lazy", line, pooled, own)
+    native = attempt.run("native", **raw)
+    for way, (mode, more) in WAYS.items() if native else ():
+        line = attempt.run(way, mode, **raw, **more)
+        if line:
+            judge(attempt, way, line, native, raw)
+            judge_share(attempt, way, line)
+
+
+def judge(attempt, way, line, native, variables):
+    """Results are compared where kernels ran."""
+    if "natively" in line:
+        native["driver_calls"], native["host_waits"] = line["natively"]
+    if attempt.session.stand_in and variables.get("SIM_KERNELS"):
+        line["result"] = "not compared: no kernel runs here"
+    else:
+        judge_result(attempt, way, line, native, variables)
