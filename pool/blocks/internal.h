@@ -40,10 +40,10 @@
 struct region {
     bfc_addr start; /* of a vacant one, size is 0 and this is the next vacant one */
     uint64_t size;
+    uint64_t bare;       /* bytes of a paged one that have no page */
     block_index head;    /* the record before its first block */
     bool shared;         /* was exported: its pending blocks are in no bin */
     bool held;           /* never given back */
-    uint64_t bare;       /* bytes of a paged one that have no page */
     bool apart;          /* only bfc_pool_allocate_at takes from it, and no page goes elsewhere */
     bool planned;        /* of bfc_pool_add_apart: in the end it serves what its policy refuses */
     bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */

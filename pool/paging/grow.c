@@ -122,6 +122,8 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
 enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_index *region) {
     bfc_addr start;
     uint64_t whole = round_up(pool, bytes);
+    if (whole > LARGEST_BLOCK)
+        return BFC_OUT_OF_MEMORY;
     pool_leave(pool);
     pool->paging->made_calls++;
     bool reserved =
