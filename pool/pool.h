@@ -211,9 +211,18 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
  * is in none of the pool's regions, or in one of pages, which cannot be. */
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
-/* Gives all wholly free and ready regions back that are not set apart, of pages nothing; returns
- * how many bytes went. */
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool);
+/* Gives all wholly free and ready regions back but the one that holds `planned` (0: none does), of
+ * pages nothing; returns how many bytes went. */
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned);
+
+/*
+ * Where a region of bfc_pool_add_apart is, and growth is `double`, what has no place there is to
+ * lie in one region more, as large as all such blocks at a time: the first call tells how many
+ * bytes are reserved beyond that, the second gives idle regions back that are too small for it, and
+ * returns how many bytes went; the next one that is needed will be large enough.
+ */
+uint64_t bfc_pool_excess_beside(struct bfc_pool *pool);
+uint64_t bfc_pool_tidy_beside(struct bfc_pool *pool);
 
 /* Counts an allocation that failed for good, or was saved after it had failed, which the flags
  * above kept from being counted. */

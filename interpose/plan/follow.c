@@ -268,7 +268,7 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
     if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
         return status;
-    bfc_pool_trim_beside(arena->pool);
+    bfc_pool_trim_beside(arena->pool, 0);
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 
@@ -326,6 +326,12 @@ static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bo
         bfc_pool_set_apart(arena->pool, memory, apart);
     else if (memory)
         note_gone(arena, follower, memory);
+}
+
+uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
+    const struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    bfc_addr memory = follower ? bfc_load_acquire(&follower->memory) : 0;
+    return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
 }
 
 /* ---- following and leaving ---- */

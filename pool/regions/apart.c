@@ -87,6 +87,7 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     if (status == BFC_OK) {
         struct region *region = region_of(pool, find_holding(pool, *start));
         region->planned = true;
+        pool->beside_wanted = 0;
         set_apart(pool, region, true);
     }
     pool_leave(pool);
@@ -94,12 +95,16 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     return status;
 }
 
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool) {
+static bool is_in(const struct region *region, bfc_addr address) {
+    return address - region->start < region->size;
+}
+
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
     uint64_t released = 0;
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
     for (region_index r = 1; r < pool->region_high; r++)
-        if (!pool->regions[r].apart && region_idle_block(pool, &pool->regions[r]))
+        if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);
     pool_leave(pool);
     return released;

@@ -3,11 +3,12 @@
  * allocations and frees whose contents it checks at both ends, and tells of each period what was
  * live, what the pool has reserved, and how well a plan was followed, as one line of JSON.
  *
- *   [CHANGED=PERCENT] [SEED=NUMBER] [STAY=1] loop CSV SCALE PERIODS
+ *   [CHANGED=PERCENT] [SEED=NUMBER] [PAUSE=MS] [STAY=1] loop CSV SCALE PERIODS
  *
  * Sizes are SCALE times those of the file. In each period CHANGED percent of the allocations, drawn
- * anew, have half to one and a half times their size. With STAY it waits for its input's end. (Not
- * arguments, since a plan is of a program with its arguments.)
+ * anew, have half to one and a half times their size. After each period it sleeps for PAUSE ms. With
+ * STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
+ * arguments.)
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -39,7 +40,7 @@ struct step {
 static struct row rows[ROWS_MOST];
 static struct step steps[2 * ROWS_MOST];
 static unsigned count;
-static unsigned long long seed, live, most_live;
+static unsigned long long seed, live, most_live, most_reserved; /* the last: of the period */
 
 static unsigned below(unsigned bound) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -78,29 +79,6 @@ static void order_steps(void) {
     qsort(steps, 2 * (size_t)count, sizeof *steps, by_time);
 }
 
-static void allocate(struct row *row, unsigned long long bytes) {
-    static unsigned long long marks;
-    row->bytes = bytes < 16 ? 16 : bytes;
-    row->mark = ++marks;
-    CHECK(cuMemAlloc(&row->address, row->bytes));
-    CHECK(cuMemcpyHtoD(row->address, &row->mark, sizeof row->mark));
-    CHECK(cuMemcpyHtoD(row->address + row->bytes - 8, &row->mark, sizeof row->mark));
-    live += bfc_plan_round(row->bytes);
-    most_live = live > most_live ? live : most_live;
-}
-
-static void release(struct row *row) {
-    unsigned long long first, last;
-    CHECK(cuMemcpyDtoH(&first, row->address, sizeof first));
-    CHECK(cuMemcpyDtoH(&last, row->address + row->bytes - 8, sizeof last));
-    if ((first != row->mark && row->bytes >= 16) || last != row->mark) {
-        fprintf(stderr, "loop: a block of %llu bytes was overwritten\n", row->bytes);
-        exit(4);
-    }
-    CHECK(cuMemFree(row->address));
-    live -= bfc_plan_round(row->bytes);
-}
-
 /* What this process publishes of itself; NULL: it is not preloaded. */
 static const struct bfc_segment_pool *own_section(void) {
     char path[128];
@@ -117,17 +95,46 @@ static const struct bfc_segment_pool *own_section(void) {
     return bytes ? (const void *)(bytes + BFC_SEGMENT_POOLS_OFFSET) : NULL;
 }
 
+static void note_reserved(void) {
+    const struct bfc_segment_pool *section = own_section();
+    unsigned long long reserved = section ? section->stats.reserved : 0;
+    most_reserved = reserved > most_reserved ? reserved : most_reserved;
+}
+
+static void allocate(struct row *row, unsigned long long bytes) {
+    static unsigned long long marks;
+    row->bytes = bytes < 16 ? 16 : bytes;
+    row->mark = ++marks;
+    CHECK(cuMemAlloc(&row->address, row->bytes));
+    CHECK(cuMemcpyHtoD(row->address, &row->mark, sizeof row->mark));
+    CHECK(cuMemcpyHtoD(row->address + row->bytes - 8, &row->mark, sizeof row->mark));
+    live += bfc_plan_round(row->bytes);
+    most_live = live > most_live ? live : most_live;
+    note_reserved();
+}
+
+static void release(struct row *row) {
+    unsigned long long first, last;
+    CHECK(cuMemcpyDtoH(&first, row->address, sizeof first));
+    CHECK(cuMemcpyDtoH(&last, row->address + row->bytes - 8, sizeof last));
+    if ((first != row->mark && row->bytes >= 16) || last != row->mark) {
+        fprintf(stderr, "loop: a block of %llu bytes was overwritten\n", row->bytes);
+        exit(4);
+    }
+    CHECK(cuMemFree(row->address));
+    live -= bfc_plan_round(row->bytes);
+}
+
 static void tell(unsigned period, unsigned changed) {
     const struct bfc_segment_pool *section = own_section();
     static const struct bfc_segment_pool none;
     section = section ? section : &none;
     const struct bfc_segment_plan *plan = &section->plan;
-    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"now\": %llu, "
+    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"most\": %llu, "
            "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
            "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu}\n",
            period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
-           (unsigned long long)section->stats.reserved,
-           (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
+           most_reserved, (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
            (unsigned long long)plan->missed, (unsigned long long)plan->busy,
            (unsigned long long)plan->resumed, (unsigned long long)plan->lost,
            (unsigned long long)plan->memory, (unsigned long long)plan->bound);
@@ -136,6 +143,7 @@ static void tell(unsigned period, unsigned changed) {
 
 static void play(unsigned period, unsigned percent) {
     unsigned changed = 0;
+    most_reserved = 0;
     for (unsigned i = 0; i < 2 * count; i++) {
         struct row *row = &rows[steps[i].row];
         if (!steps[i].allocates) {
@@ -161,8 +169,10 @@ int main(int arguments, char **argument) {
     order_steps();
     seed = variable("SEED", 1);
     use_primary(0);
-    for (unsigned period = 0; period < (unsigned)atoi(argument[3]); period++)
+    for (unsigned period = 0; period < (unsigned)atoi(argument[3]); period++) {
         play(period, variable("CHANGED", 0));
+        usleep(variable("PAUSE", 0) * 1000);
+    }
     if (variable("STAY", 0))
         getchar();
     return 0;
