@@ -216,13 +216,12 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned);
 
 /*
- * Where a region of bfc_pool_add_apart is, and growth is `double`, what has no place there is to
- * lie in one region more, as large as all such blocks at a time: the first call tells how many
- * bytes are reserved beyond that, the second gives idle regions back that are too small for it, and
- * returns how many bytes went; the next one that is needed will be large enough.
+ * What has no place in a region of bfc_pool_add_apart is to lie in one region more, as large as all
+ * such blocks at a time, where growth is `double`: where there are several, gives the idle ones
+ * back that are smaller, and the next one that is needed will be large enough. Returns how many
+ * bytes went.
  */
-uint64_t bfc_pool_excess_beside(struct bfc_pool *pool);
-uint64_t bfc_pool_tidy_beside(struct bfc_pool *pool);
+uint64_t bfc_pool_gather_beside(struct bfc_pool *pool);
 
 /* Counts an allocation that failed for good, or was saved after it had failed, which the flags
  * above kept from being counted. */

@@ -174,16 +174,15 @@ static void trim_replaced(struct pupil *pupil) {
 
 /*
  * What lies beside the plan is to lie in one region: the others go back as they fall idle. A real
- * free may wait for work, so it is made here. Returns whether there are such.
+ * free may wait for work, so it is made here. Returns whether any went.
  */
-static bool tidy(const struct pupil *pupil) {
+static bool gather(const struct pupil *pupil) {
     bool follows = pupil->state == FOLLOWS || pupil->state == HAS_FILE;
-    if (!follows || !bfc_pool_excess_beside(pupil->arena->pool) || !bfc_background_begin())
+    if (!follows || !bfc_background_begin())
         return false;
-    bfc_reuse_settle(pupil->arena);
-    bfc_pool_tidy_beside(pupil->arena->pool);
+    uint64_t went = bfc_pool_gather_beside(pupil->arena->pool);
     bfc_background_end();
-    return true;
+    return went > 0;
 }
 
 /* Whether more than half of a period's allocations came as planned. */
@@ -250,7 +249,7 @@ static bool attend_all(struct pupil **first) {
         }
         if (!ended) {
             attend(pupil);
-            busy = tidy(pupil) || is_busy(pupil) || busy;
+            busy = gather(pupil) || is_busy(pupil) || busy;
         }
         link = &pupil->next;
     }
@@ -315,7 +314,8 @@ void bfc_learn_begin(struct bfc_arena *arena) {
         return;
     struct pupil *pupil = automatic ? make_pupil(arena) : make_keeper(arena);
     if (!pupil || !start_once()) {
-        bfc_log(BFC_LOG_WARN, "BFC_PLAN: device %d: the host has no memory or thread to tend a plan",
+        bfc_log(BFC_LOG_WARN,
+                "BFC_PLAN: device %d: the host has no memory or thread to tend a plan",
                 (int)arena->device);
         return;
     }

@@ -106,6 +106,7 @@ struct bfc_pool {
     bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the upstream */
     uint64_t beside_wanted; /* bytes: beside planned regions, the most at a time */
+    bool gather_beside;     /* the next region there is as large as that */
     bool preallocated;
     struct paging *paging; /* with pages (paging.h); NULL: regions */
     uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for

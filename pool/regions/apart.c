@@ -88,6 +88,7 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
         struct region *region = region_of(pool, find_holding(pool, *start));
         region->planned = true;
         pool->beside_wanted = 0;
+        pool->gather_beside = false;
         set_apart(pool, region, true);
     }
     pool_leave(pool);

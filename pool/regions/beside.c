@@ -3,7 +3,6 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/find.h"
-#include "pool/blocks/settle.h"
 #include "pool/regions/regions.h"
 
 /* By which what is wanted rises where it should have sufficed, but lay in pieces. */
@@ -25,20 +24,39 @@ static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *r
     return bytes;
 }
 
-uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
-    uint64_t wanted = size;
-    bool any = false;
-    if (pool->config.growth != BFC_GROWTH_DOUBLE || !is_planned(pool))
-        return bytes;
+/* Whether one region beside is as large as all that was ever wanted there; and how many there are.
+ */
+static bool is_gathered(const struct bfc_pool *pool, unsigned *count) {
+    bool gathered = false;
+    *count = 0;
     for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].size && pool->regions[r].beside) {
-            any = true;
-            wanted += bytes_in_use(pool, &pool->regions[r]);
+            gathered = gathered || pool->regions[r].size >= pool->beside_wanted;
+            ++*count;
         }
-    if (wanted <= pool->beside_wanted)
+    return gathered;
+}
+
+/* With this block, at a time. */
+static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
+    unsigned count;
+    uint64_t wanted = size;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].size && pool->regions[r].beside)
+            wanted += bytes_in_use(pool, &pool->regions[r]);
+    if (wanted <= pool->beside_wanted && is_gathered(pool, &count))
         wanted = pool->beside_wanted + bfc_min(size, ROUND_DOWN(pool->beside_wanted / PIECES));
-    pool->beside_wanted = bfc_min(wanted, LARGEST_BLOCK);
-    return any ? bytes : bfc_max(bytes, pool->beside_wanted);
+    return bfc_min(wanted, LARGEST_BLOCK);
+}
+
+uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+    if (pool->config.growth != BFC_GROWTH_DOUBLE || !is_planned(pool))
+        return bytes;
+    pool->beside_wanted = bfc_max(pool->beside_wanted, wanted_with(pool, size));
+    if (pool->gather_beside)
+        bytes = bfc_max(bytes, pool->beside_wanted);
+    pool->gather_beside = false;
+    return bytes;
 }
 
 void beside_note(struct bfc_pool *pool, bfc_addr start) {
@@ -46,35 +64,19 @@ void beside_note(struct bfc_pool *pool, bfc_addr start) {
     region->beside = !region->planned && is_planned(pool);
 }
 
-/* In regions beside, more than was ever wanted of them at a time. */
-static uint64_t excess(const struct bfc_pool *pool) {
-    uint64_t bytes = 0;
-    for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].beside)
-            bytes += pool->regions[r].size;
-    return bytes > pool->beside_wanted ? bytes - pool->beside_wanted : 0;
-}
-
-/* Smaller than what would hold all. */
 static bool may_go(const struct bfc_pool *pool, const struct region *region) {
-    return region->beside && region->size < pool->beside_wanted &&
-           region_idle_block(pool, region);
+    return region->beside && region->size < pool->beside_wanted && region_idle_block(pool, region);
 }
 
-uint64_t bfc_pool_excess_beside(struct bfc_pool *pool) {
-    pool_enter(pool);
-    uint64_t bytes = excess(pool);
-    pool_leave(pool);
-    return bytes;
-}
-
-uint64_t bfc_pool_tidy_beside(struct bfc_pool *pool) {
+uint64_t bfc_pool_gather_beside(struct bfc_pool *pool) {
     uint64_t released = 0;
+    unsigned count;
     pool_enter(pool);
-    settle_completed(pool, FENCES_ALL);
-    for (region_index r = 1; r < pool->region_high && excess(pool); r++)
+    bool gathered = is_gathered(pool, &count);
+    for (region_index r = 1; count > 1 && r < pool->region_high; r++)
         if (may_go(pool, &pool->regions[r]))
             released += region_release(pool, r);
+    pool->gather_beside = pool->gather_beside || (released && !gathered);
     pool_leave(pool);
     return released;
 }

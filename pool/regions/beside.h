@@ -8,9 +8,9 @@
 #include "pool/blocks/internal.h"
 
 /*
- * How large the next region is, for a block of `size` bytes, where the policy wants `bytes`. Where
- * a planned region is, and none beside it yet, as large as what was ever wanted there at a time;
- * which is looked up in the regions beside, and noted. O(their blocks).
+ * How large the next region is, for a block of `size` bytes, where the policy wants `bytes`: after
+ * bfc_pool_gather_beside as large as all that was ever wanted beside a planned region at a time,
+ * which is looked up in the regions there, and noted. O(their blocks).
  */
 uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes);
 
