@@ -5,6 +5,7 @@
  * lock here. What several threads write (who has a course, where the memory is, the counters) is
  * atomic. A follower lives as long as its arena, so a thread may still be in one that was left.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -13,7 +14,9 @@
 #include "interpose/arena/arena.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/log.h"
+#include "interpose/config/process.h"
 #include "interpose/context/capture.h"
+#include "interpose/host/thread_exit.h"
 #include "interpose/plan/file.h"
 #include "interpose/plan/gaps.h"
 
@@ -43,6 +46,7 @@ static __thread struct {
     uint64_t follower; /* 0: none */
     struct bfc_course *course;
     uint64_t thread; /* unique in the process; 0: not numbered yet */
+    bool gives_back; /* its places, when it ends */
 } mine INITIAL_EXEC;
 
 /* ---- making one ---- */
@@ -394,11 +398,19 @@ static bool is_followed(CUdevice device) {
     return false;
 }
 
+/* Of contexts that begin at once one follows the plan. */
+static bool follow_once(struct bfc_arena *arena, const struct bfc_plan *plan) {
+    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&beginning);
+    bool good = is_followed(arena->device) || bfc_plan_follow(arena, plan, 0);
+    pthread_mutex_unlock(&beginning);
+    return good;
+}
+
 void bfc_plan_begin(struct bfc_arena *arena) {
     const struct bfc_plan *plan = bfc_plan_of_file();
-    if (!plan || is_followed(arena->device) || bfc_plan_follow(arena, plan, 0))
-        return;
-    bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
+    if (plan && !follow_once(arena, plan))
+        bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
 }
 
 /* ---- allocating ---- */
@@ -435,10 +447,34 @@ static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, u
     return NULL;
 }
 
+static void give_back_places(struct bfc_follower *follower) {
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        struct bfc_course *course = &follower->courses[i];
+        if (bfc_load_relaxed(&course->owner) != own_number())
+            continue;
+        if (course->periodic)
+            bfc_cursor_begin(course, course->slots[course->prefix].event);
+        bfc_store_release(&course->owner, (uint64_t)0);
+    }
+}
+
+/* The thread ends: one that does the same may come, and begins the period anew. */
+static void end_thread(void *unused) {
+    (void)unused;
+    struct bfc_arena *arena = NULL;
+    mine.gives_back = false;
+    mine.follower = 0;
+    while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
+        for (struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+             follower = follower->next)
+            give_back_places(follower);
+}
+
 static NOINLINE struct bfc_course *take_course(struct bfc_follower *follower, uint64_t id,
                                                uint64_t size) {
     struct bfc_course *course = find_course_of_thread(follower, size);
     if (course) {
+        bfc_at_thread_exit(&mine.gives_back, end_thread);
         mine.follower = id;
         mine.course = course;
     }

@@ -101,10 +101,10 @@ struct bfc_pool {
     struct rules rules;
     struct bfc_upstream upstream;
     pthread_mutex_t
-        growth_turn;    /* not the pool's lock: its holder may ask the upstream for a region */
-    uint64_t step;      /* bytes of the next region by growth double */
-    bool step_raised;   /* tf: for the region that is being asked for */
-    uint64_t releasing; /* bytes of regions on their way back to the upstream */
+        growth_turn;        /* not the pool's lock: its holder may ask the upstream for a region */
+    uint64_t step;          /* bytes of the next region by growth double */
+    bool step_raised;       /* tf: for the region that is being asked for */
+    uint64_t releasing;     /* bytes of regions on their way back to the upstream */
     uint64_t beside_wanted; /* bytes: beside planned regions, the most at a time */
     bool gather_beside;     /* the next region there is as large as that */
     bool preallocated;

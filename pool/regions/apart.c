@@ -4,6 +4,7 @@
 #include "pool/blocks/find.h"
 #include "pool/blocks/settle.h"
 #include "pool/policy/policy.h"
+#include "pool/regions/beside.h"
 #include "pool/regions/regions.h"
 #include "pool/search/place.h"
 
@@ -107,6 +108,23 @@ uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
     for (region_index r = 1; r < pool->region_high; r++)
         if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);
+    pool_leave(pool);
+    return released;
+}
+
+static bool may_go(const struct bfc_pool *pool, const struct region *region) {
+    return region->beside && region->size < pool->beside_wanted && region_idle_block(pool, region);
+}
+
+uint64_t bfc_pool_gather_beside(struct bfc_pool *pool) {
+    uint64_t released = 0;
+    unsigned count;
+    pool_enter(pool);
+    bool gathered = beside_is_gathered(pool, &count);
+    for (region_index r = 1; count > 1 && r < pool->region_high; r++)
+        if (may_go(pool, &pool->regions[r]))
+            released += region_release(pool, r);
+    pool->gather_beside = pool->gather_beside || (released && !gathered);
     pool_leave(pool);
     return released;
 }

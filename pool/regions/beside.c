@@ -3,7 +3,6 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/find.h"
-#include "pool/regions/regions.h"
 
 /* By which what is wanted rises where it should have sufficed, but lay in pieces. */
 #define PIECES 8
@@ -26,7 +25,7 @@ static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *r
 
 /* Whether one region beside is as large as all that was ever wanted there; and how many there are.
  */
-static bool is_gathered(const struct bfc_pool *pool, unsigned *count) {
+bool beside_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     bool gathered = false;
     *count = 0;
     for (region_index r = 1; r < pool->region_high; r++)
@@ -44,7 +43,7 @@ static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
     for (region_index r = 1; r < pool->region_high; r++)
         if (pool->regions[r].size && pool->regions[r].beside)
             wanted += bytes_in_use(pool, &pool->regions[r]);
-    if (wanted <= pool->beside_wanted && is_gathered(pool, &count))
+    if (wanted <= pool->beside_wanted && beside_is_gathered(pool, &count))
         wanted = pool->beside_wanted + bfc_min(size, ROUND_DOWN(pool->beside_wanted / PIECES));
     return bfc_min(wanted, LARGEST_BLOCK);
 }
@@ -62,21 +61,4 @@ uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
 void beside_note(struct bfc_pool *pool, bfc_addr start) {
     struct region *region = region_of(pool, find_holding(pool, start));
     region->beside = !region->planned && is_planned(pool);
-}
-
-static bool may_go(const struct bfc_pool *pool, const struct region *region) {
-    return region->beside && region->size < pool->beside_wanted && region_idle_block(pool, region);
-}
-
-uint64_t bfc_pool_gather_beside(struct bfc_pool *pool) {
-    uint64_t released = 0;
-    unsigned count;
-    pool_enter(pool);
-    bool gathered = is_gathered(pool, &count);
-    for (region_index r = 1; count > 1 && r < pool->region_high; r++)
-        if (may_go(pool, &pool->regions[r]))
-            released += region_release(pool, r);
-    pool->gather_beside = pool->gather_beside || (released && !gathered);
-    pool_leave(pool);
-    return released;
 }

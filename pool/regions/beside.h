@@ -14,6 +14,10 @@
  */
 uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes);
 
+/* Whether one region beside is as large as all that was ever wanted there; and how many there are.
+ */
+bool beside_is_gathered(const struct bfc_pool *pool, unsigned *count);
+
 /* The region that starts there was just taken in: notes whether it lies beside a planned one. */
 void beside_note(struct bfc_pool *pool, bfc_addr start);
 

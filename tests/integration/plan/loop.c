@@ -6,8 +6,8 @@
  *   [CHANGED=PERCENT] [SEED=NUMBER] [PAUSE=MS] [STAY=1] loop CSV SCALE PERIODS
  *
  * Sizes are SCALE times those of the file. In each period CHANGED percent of the allocations, drawn
- * anew, have half to one and a half times their size. After each period it sleeps for PAUSE ms. With
- * STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
+ * anew, have half to one and a half times their size. After each period it sleeps for PAUSE ms.
+ * With STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
  * arguments.)
  */
 #include <fcntl.h>
@@ -134,10 +134,11 @@ static void tell(unsigned period, unsigned changed) {
            "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
            "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu}\n",
            period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
-           most_reserved, (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
-           (unsigned long long)plan->missed, (unsigned long long)plan->busy,
-           (unsigned long long)plan->resumed, (unsigned long long)plan->lost,
-           (unsigned long long)plan->memory, (unsigned long long)plan->bound);
+           most_reserved, (unsigned long long)section->stats.reserve_calls,
+           (unsigned long long)plan->followed, (unsigned long long)plan->missed,
+           (unsigned long long)plan->busy, (unsigned long long)plan->resumed,
+           (unsigned long long)plan->lost, (unsigned long long)plan->memory,
+           (unsigned long long)plan->bound);
     fflush(stdout);
 }
 
