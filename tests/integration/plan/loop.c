@@ -3,10 +3,11 @@
  * allocations and frees whose contents it checks at both ends, and tells of each period what was
  * live, what the pool has reserved, and how well a plan was followed, as one line of JSON.
  *
- *   [CHANGED=PERCENT] [SEED=NUMBER] [PAUSE=MS] [STAY=1] loop CSV SCALE PERIODS
+ *   [CHANGED=PERCENT] [SHAPE=1] [SEED=NUMBER] [PAUSE=MS] [STAY=1] loop CSV SCALE PERIODS
  *
  * Sizes are SCALE times those of the file. In each period CHANGED percent of the allocations, drawn
- * anew, have half to one and a half times their size. After each period it sleeps for PAUSE ms.
+ * anew, have half to one and a half times their size; with SHAPE a third of these has, a third does
+ * not come at all, and before a third comes one more. After each period it sleeps for PAUSE ms.
  * With STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
  * arguments.)
  */
@@ -37,7 +38,7 @@ struct step {
     int allocates;
 };
 
-static struct row rows[ROWS_MOST];
+static struct row rows[ROWS_MOST], extras[ROWS_MOST];
 static struct step steps[2 * ROWS_MOST];
 static unsigned count;
 static unsigned long long seed, live, most_live, most_reserved; /* the last: of the period */
@@ -115,6 +116,8 @@ static void allocate(struct row *row, unsigned long long bytes) {
 
 static void release(struct row *row) {
     unsigned long long first, last;
+    if (!row->address)
+        return;
     CHECK(cuMemcpyDtoH(&first, row->address, sizeof first));
     CHECK(cuMemcpyDtoH(&last, row->address + row->bytes - 8, sizeof last));
     if ((first != row->mark && row->bytes >= 16) || last != row->mark) {
@@ -122,6 +125,7 @@ static void release(struct row *row) {
         exit(4);
     }
     CHECK(cuMemFree(row->address));
+    row->address = 0;
     live -= bfc_plan_round(row->bytes);
 }
 
@@ -142,25 +146,40 @@ static void tell(unsigned period, unsigned changed) {
     fflush(stdout);
 }
 
+static unsigned variable(const char *name, unsigned otherwise) {
+    const char *value = getenv(name);
+    return value ? (unsigned)atoi(value) : otherwise;
+}
+
+static unsigned long long other_size(const struct row *row) {
+    return row->size / 1000 * (500 + below(1001));
+}
+
+/* By SHAPE one of three: another size, nothing at all, or one more before it. */
+static void allocate_changed(unsigned number) {
+    unsigned kind = variable("SHAPE", 0) ? below(3) : 0;
+    if (kind == 2)
+        allocate(&extras[number], other_size(&rows[number]));
+    if (kind != 1)
+        allocate(&rows[number], kind == 0 ? other_size(&rows[number]) : rows[number].size);
+}
+
 static void play(unsigned period, unsigned percent) {
     unsigned changed = 0;
     most_reserved = 0;
     for (unsigned i = 0; i < 2 * count; i++) {
-        struct row *row = &rows[steps[i].row];
+        unsigned number = steps[i].row;
         if (!steps[i].allocates) {
-            release(row);
-            continue;
+            release(&rows[number]);
+            release(&extras[number]);
+        } else if (below(100) < percent) {
+            changed++;
+            allocate_changed(number);
+        } else {
+            allocate(&rows[number], rows[number].size);
         }
-        bool changes = below(100) < percent;
-        changed += changes ? 1 : 0;
-        allocate(row, changes ? row->size / 1000 * (500 + below(1001)) : row->size);
     }
     tell(period, changed);
-}
-
-static unsigned variable(const char *name, unsigned otherwise) {
-    const char *value = getenv(name);
-    return value ? (unsigned)atoi(value) : otherwise;
 }
 
 int main(int arguments, char **argument) {
