@@ -53,7 +53,7 @@ uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
         return bytes;
     pool->beside_wanted = bfc_max(pool->beside_wanted, wanted_with(pool, size));
     if (pool->gather_beside)
-        bytes = bfc_max(bytes, pool->beside_wanted);
+        bytes = pool->beside_wanted;
     pool->gather_beside = false;
     return bytes;
 }
