@@ -24,6 +24,7 @@ enum {
     COURSES_MOST = 64,
     MANY_MISSES = 16,      /* this part of a period missed: its memory is open to all in the next */
     SEARCHED_MOST = 32768, /* planned blocks among which gaps are looked for */
+    GAPS_TRIED = 4,
 };
 #define NO_PLACE UINT64_MAX
 
@@ -38,6 +39,7 @@ struct bfc_follower {
     struct bfc_course *courses;
     uint32_t course_count;
     struct bfc_slot *slots; /* of all courses */
+    struct bfc_gaps *gaps;  /* of each slot; NULL: there are too many planned blocks */
     struct bfc_places places;
 };
 
@@ -120,19 +122,20 @@ static void fill_slots(struct bfc_follower *follower, const struct bfc_arena *ar
         *slot = (struct bfc_slot){.size = event->size, .event = i, .offset = NO_PLACE};
         if (planned) {
             slot->offset = starts[event->arena] + event->offset;
-            follower->places.all[follower->places.count++] = (struct bfc_placed){slot, course};
+            follower->places.all[follower->places.count++] = slot;
         }
     }
 }
 
 static int by_offset(const void *a, const void *b) {
-    const struct bfc_placed *p = a, *q = b;
-    return p->slot->offset < q->slot->offset ? -1 : p->slot->offset > q->slot->offset;
+    const struct bfc_slot *const *p = a, *const *q = b;
+    return (*p)->offset < (*q)->offset ? -1 : (*p)->offset > (*q)->offset;
 }
 
 static void drop(struct bfc_follower *follower) {
     free(follower->courses);
     free(follower->slots);
+    free(follower->gaps);
     free(follower->places.all);
     free(follower);
 }
@@ -144,6 +147,8 @@ static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, u
     follower->slots = calloc((size_t)events + 1, sizeof *follower->slots);
     follower->places.all = calloc((size_t)events + 1, sizeof *follower->places.all);
     follower->places.bytes = follower->bytes;
+    if (events <= SEARCHED_MOST)
+        follower->gaps = calloc((size_t)events + 1, sizeof *follower->gaps);
     if (!follower->courses || !follower->slots || !follower->places.all)
         return false;
     count_slots(follower, arena);
@@ -508,33 +513,33 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset, 
     return status;
 }
 
-static inline uint32_t round_of(const struct call *call) {
-    return call->course->round + call->match.next_round;
-}
-
 /* The planned place of what came, or of that in whose stead it came, if it is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == NO_PLACE || call->size > slot->size))
         return BFC_OUT_OF_MEMORY;
-    enum bfc_status status = take_at(call, slot->offset, &slot->below);
-    if (LIKELY(status == BFC_OK))
-        slot->placed = round_of(call);
-    return status;
+    return take_at(call, slot->offset, &slot->below);
 }
 
-/* A place for which the plan has nothing else while the block probably lives. */
+/* A place for which the plan has nothing else while the one in whose stead it came would live. */
 static enum bfc_status take_gap(const struct call *call) {
-    uint64_t offsets[BFC_GAPS];
-    const struct bfc_places *places = &call->follower->places;
+    const struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
+    uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
     enum bfc_status status = BFC_OUT_OF_MEMORY;
-    if (!call->match.known || slot->offset == NO_PLACE || places->count > SEARCHED_MOST)
+    if (!call->match.known || slot->offset == NO_PLACE || !follower->gaps)
         return status;
-    unsigned found = bfc_gaps_find(places, call->course, &call->match, call->size, offsets);
-    for (unsigned i = 0; i < found && status != BFC_OK; i++) {
+    struct bfc_gaps *gaps = &follower->gaps[slot - follower->slots];
+    if (!gaps->known)
+        bfc_gaps_find(gaps, &follower->places, follower->plan, slot);
+    unsigned tries = GAPS_TRIED;
+    for (uint32_t i = 0; i < gaps->count && tries && status != BFC_OK; i++) {
+        uint64_t start = (gaps->starts[i] + align - 1) & ~(align - 1);
         bfc_addr below = 0;
-        status = take_at(call, offsets[i], &below);
+        if (start + call->size > gaps->starts[i] + gaps->sizes[i])
+            continue;
+        status = take_at(call, start, &below);
+        tries--;
     }
     return status;
 }
@@ -626,7 +631,7 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
                  bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags,
                                       &slot->below, block) != BFC_OK))
         return false;
-    slot->matched = slot->placed = course->round;
+    slot->matched = course->round;
     course->at++;
     course->strays = 0;
     count(&told(arena)->followed);
