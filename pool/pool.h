@@ -141,8 +141,9 @@ struct bfc_block_info {
     bfc_fence
         fence; /* allocate: the fence under which it was handed out pending, or BFC_NO_FENCE */
     bool live;
-    bool bare;  /* addresses without a page (pages.h): neither live nor free */
-    bool paged; /* in a reservation of addresses, behind which there may be pages */
+    bool bare;    /* addresses without a page (pages.h): neither live nor free */
+    bool paged;   /* in a reservation of addresses, behind which there may be pages */
+    bool planned; /* in a region of bfc_pool_add_apart that has memory behind all of it */
 };
 
 /* How one allocation may be served. */
@@ -201,18 +202,21 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
  * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:
  * only bfc_pool_allocate_at hands out of it, until bfc_pool_set_apart, or an allocation that would
  * fail, opens it to all. In the end it serves one that its policy would refuse it. It is reserved
- * and released like any region, and is one also in a pool with pages. On success `*start` (never
- * NULL) is its address. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY (the limit or the
- * device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
+ * and released like any region. In a pool with pages it is a reservation of addresses, and has
+ * pages behind all of it: ready ones of other blocks move there, what is lacking is made. Once it
+ * is open to all, or the pool is trimmed and nothing else suffices, ready pages of it go elsewhere;
+ * the next call that it is large enough for gets it new ones. Where pages cannot be had it is a
+ * region. On success `*start` (never NULL) is its address. Returns BFC_OK, BFC_INVALID_SIZE,
+ * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 
 /* Sets the region of `address` apart, or opens it to all. O(its blocks) under the lock. False: it
- * is in none of the pool's regions, or in one of pages, which cannot be. */
+ * is in none of the pool's regions, or in one of pages that is not of bfc_pool_add_apart. */
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
-/* Gives all wholly free and ready regions back but the one that holds `planned` (0: none does), of
- * pages nothing; returns how many bytes went. */
+/* Gives all wholly free and ready regions back but the one that holds `planned` (0: none does), and
+ * all ready pages beside regions that are set apart; returns how many bytes went. */
 uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned);
 
 /*

@@ -331,7 +331,8 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
         bfc_add_saturating(p->cached, room_to_grow(p)) < p->want->bytes)
         return false;
     bfc_message_add(message,
-                    "a run without BFC_PLAN, or a plan of a run like this one: in one piece the "
+                    "a run without BFC_PLAN, with BFC_BACKING=pages, or with a plan of a run like "
+                    "this one: in one piece the "
                     "%s cached and the %s that could be taken would have sufficed\n",
                     BFC_BYTES(p->cached), BFC_BYTES(room_to_grow(p)));
     return true;

@@ -23,6 +23,7 @@
 enum {
     COURSES_MOST = 64,
     MANY_MISSES = 16,      /* this part of a period missed: its memory is open to all in the next */
+    STRIPPED_MOST = 8,     /* doublings of the periods between two tries */
     SEARCHED_MOST = 32768, /* planned blocks among which gaps are looked for */
     GAPS_TRIED = 4,
 };
@@ -36,6 +37,8 @@ struct bfc_follower {
     uint64_t bytes;            /* of it */
     unsigned asks;             /* atomic: whether a thread asks for the memory */
     uint32_t refused_round;    /* in which the memory was refused; it is asked for again later */
+    uint32_t stripped;         /* atomic: how often pages of it went elsewhere... */
+    uint32_t not_before;       /* ...and the round before which it is not asked for again */
     struct bfc_course *courses;
     uint32_t course_count;
     struct bfc_slot *slots; /* of all courses */
@@ -255,7 +258,9 @@ static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_s
 /* Whether it is time to ask again. */
 static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
     uint32_t refused = bfc_load_relaxed(&follower->refused_round);
-    return !refused || round >= 2 * refused;
+    bool rests = bfc_load_relaxed(&follower->stripped) &&
+                 (int32_t)(round - bfc_load_relaxed(&follower->not_before)) < 0;
+    return !rests && (!refused || round >= 2 * refused);
 }
 
 /*
@@ -312,20 +317,32 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
     bfc_store_release(&follower->asks, 0);
 }
 
-/* Not where the region went back to the device, and a smaller one has come to its address. One that
- * began unevenly lacks only a little at its end. */
+/* Not where the region went back to the device, and another one has come to its address, nor where
+ * pages of it went elsewhere. One that began unevenly lacks only a little at its end. */
 static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *follower,
                      bfc_addr memory) {
     struct bfc_block_info block;
-    return bfc_pool_find(arena->pool, memory, &block) && !block.paged &&
+    return bfc_pool_find(arena->pool, memory, &block) && block.planned &&
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
+}
+
+/* Pages that go to and fro in every period would cost more than the plan saves. */
+static void rest_after_strip(struct bfc_follower *follower) {
+    uint32_t before = bfc_load_relaxed(&follower->stripped);
+    uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
+    bfc_store_relaxed(&follower->not_before, follower->courses[0].round + (1u << times));
+    bfc_store_relaxed(&follower->stripped, times);
 }
 
 /* If it is. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
-    if (!is_there(arena, follower, memory) &&
-        bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
-        bfc_store_relaxed(&told(arena)->memory, 0);
+    struct bfc_block_info block;
+    if (is_there(arena, follower, memory) ||
+        !bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
+        return;
+    bfc_store_relaxed(&told(arena)->memory, 0);
+    if (bfc_pool_find(arena->pool, memory, &block) && block.paged)
+        rest_after_strip(follower);
 }
 
 /* Others may take of the plan's memory, or not. */

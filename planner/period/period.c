@@ -1,7 +1,9 @@
 #include "planner/period/period.h"
-#include "base/mix.h"
 
 #include <stdlib.h>
+
+#include "base/mix.h"
+#include "planner/common/watch.h"
 
 #define LEAST_REPETITIONS 3
 #define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
@@ -68,14 +70,27 @@ static bool telling(const struct events *events, struct run run) {
            (run.length >= events->count / TELLING_SHARE && run.length >= TELLING_EVENTS);
 }
 
+static uint32_t next_tail(uint32_t tail) {
+    return tail == 0 ? 1 : tail * 2;
+}
+
+/* Each tail is looked at with sizes and without. */
+uint64_t period_steps(const struct events *events) {
+    uint64_t tails = 0;
+    for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = next_tail(tail))
+        tails++;
+    return 2 * tails;
+}
+
 /* Leaves out tails of 0, 1, 2, 4, … events. */
 static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     (void)exact;
     struct run best = {0, 0, 0};
-    for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = tail == 0 ? 1 : tail * 2) {
+    for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = next_tail(tail)) {
         struct run run = longest_run(tokens + tail, events->count - tail, border);
         run.tail = tail;
+        watch_add(1);
         if (run.length > best.length && telling(events, run))
             best = run;
     }

@@ -38,6 +38,9 @@ struct period {
 /* False: no host memory. A stream without a period is a success with length 0. */
 bool period_find(struct period *period, const struct events *events, struct plan_error *error);
 
+/* How many steps of watch.h period_find takes, at most. */
+uint64_t period_steps(const struct events *events);
+
 /*
  * The period of what came last: of a stream that still goes on. O(n). Where sizes vary it has to be
  * half of the stream. Its repetitions are moved to where the fewest bytes live across their ends,

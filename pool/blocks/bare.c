@@ -13,14 +13,14 @@ bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts) {
 
 static void put(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
-        bins_insert(&pool->ready, pool->blocks, b, false);
+        bins_insert(ready_bins(pool, b, false), pool->blocks, b, false);
     else
         bare_list(pool->paging, pool->blocks, pool->details, b);
 }
 
 static void take_bare(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
-        bins_remove(&pool->ready, pool->blocks, b, false);
+        bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
     else
         bare_unlist(pool->paging, pool->blocks, pool->details, b);
 }
@@ -45,6 +45,7 @@ static void make_bare(struct bfc_pool *pool, block_index b) {
     struct block *blocks = pool->blocks;
     struct paging *paging = pool->paging;
     block_set_state(&blocks[b], BLOCK_BARE);
+    region_of(pool, b)->bare += block_size(&blocks[b]);
     block_index next = blocks[b].next, previous = blocks[b].previous;
     if (block_state(&blocks[next]) == BLOCK_BARE) {
         bare_unlist(paging, blocks, pool->details, next);
@@ -85,6 +86,7 @@ void bare_back(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     for (uint64_t done = 0, size; done < bytes; done += size) {
         block_index b = cut_out(pool, start + done, bytes - done);
         size = block_size(&pool->blocks[b]);
+        region_of(pool, b)->bare -= size;
         make_ready(pool, b);
     }
 }

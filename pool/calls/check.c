@@ -10,6 +10,7 @@ struct tally {
     uint64_t bytes[BLOCK_AWAITED + 1];  /* by state */
     uint64_t blocks[BLOCK_AWAITED + 1]; /* by state */
     uint64_t bare_bytes, bare_blocks;
+    uint64_t region_bare;  /* bytes, of the region that is looked at */
     uint64_t region_bytes; /* of regions, in a pool with pages */
     uint64_t binned_pending, ready_apart, requested, regions, nodes, shared, apart;
     block_index previous; /* the record before the block that is looked at */
@@ -89,6 +90,7 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
         return !bare || fail(t, "a block is bare in a region that is not of pages");
     t->bare_bytes += bare ? block_size(at) : 0;
     t->bare_blocks += bare;
+    t->region_bare += bare ? block_size(at) : 0;
     if (bare)
         return is_stripped(&paging->table, at) || fail(t, "there is a page behind a bare block");
     return is_backed(&paging->table, at) || fail(t, "not all of a block has pages");
@@ -190,9 +192,12 @@ static bool check_region(void *context, const struct index_node *node) {
         block_start(head) != region->start || !head->next)
         return fail(t, "a region and its head do not agree");
     t->previous = node->block;
+    t->region_bare = 0;
     for (block_index b = head->next; b; t->previous = b, b = pool->blocks[b].next)
         if (!check_place(t, b, region) || !count_block(t, b, region))
             return false;
+    if (t->region_bare != region->bare)
+        return fail(t, "the bare bytes of a region are not as many as they should be");
     t->regions++;
     t->nodes++;
     t->shared += region->shared;

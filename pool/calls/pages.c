@@ -7,7 +7,7 @@
 #include "pool/paging/donors.h"
 
 static uint64_t bytes_ready(struct bfc_pool *pool) {
-    return donors_choose(pool, UINT64_MAX, (const block_index[2]){0, 0});
+    return donors_choose_anywhere(pool, UINT64_MAX);
 }
 
 /* Of regions, which took the place of pages. */

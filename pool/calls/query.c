@@ -43,6 +43,7 @@ static void describe_block(const struct bfc_pool *pool, block_index b,
         .live = live,
         .bare = block_state(at) == BLOCK_BARE,
         .paged = region->paged,
+        .planned = region->planned && !region->bare,
     };
 }
 

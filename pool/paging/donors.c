@@ -35,8 +35,7 @@ static bool is_kept(const struct choice *c, block_index b) {
     return b == c->keep[0] || b == c->keep[1];
 }
 
-static void choose_by_bins(struct choice *c) {
-    const struct bins *bins = &c->pool->ready;
+static void choose_by_bins(struct choice *c, const struct bins *bins) {
     unsigned least = bin_of(c->pool->paging->calls.granule >> BFC_GRANULE_BITS);
     for (unsigned bin = BIN_COUNT; bin-- > least && c->bytes < c->wanted;)
         for (block_index b = (block_index)bins->heads[bin]; b && c->bytes < c->wanted;
@@ -46,9 +45,8 @@ static void choose_by_bins(struct choice *c) {
 }
 
 /* In an exact order there is no way down, so the smallest come first. */
-static void choose_by_order(struct choice *c, enum block_zone zone) {
+static void choose_by_order(struct choice *c, block_index root, enum block_zone zone) {
     const struct bfc_pool *pool = c->pool;
-    block_index root = pool->ready.root;
     uint64_t least = pool->paging->calls.granule >> BFC_GRANULE_BITS;
     for (block_index b = sorted_find(root, pool->blocks, zone, least); b && c->bytes < c->wanted;
          b = sorted_next(root, pool->blocks, b))
@@ -69,20 +67,35 @@ static void drop_superfluous(struct choice *c) {
     on_hand->count = kept;
 }
 
-uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]) {
-    struct choice c = {.pool = pool, .wanted = wanted, .keep = keep};
-    struct paging *paging = pool->paging;
+static void choose_in(struct choice *c, const struct bins *bins) {
+    if (bins->is_sorted)
+        for (int zone = 0; zone < ZONE_COUNT; zone++)
+            choose_by_order(c, bins->root, (enum block_zone)zone);
+    else
+        choose_by_bins(c, bins);
+}
+
+static uint64_t choose(struct choice *c, bool anywhere) {
+    struct paging *paging = c->pool->paging;
     paging->on_hand.count = 0;
     if (!page_array_prepare(&paging->on_hand, paging->table.count))
         return 0;
-    if (pool->ready.is_sorted)
-        for (int zone = 0; zone < ZONE_COUNT; zone++)
-            choose_by_order(&c, (enum block_zone)zone);
-    else
-        choose_by_bins(&c);
-    if (c.bytes > wanted)
-        drop_superfluous(&c);
-    return c.bytes;
+    choose_in(c, &c->pool->ready);
+    if (anywhere)
+        choose_in(c, &c->pool->apart);
+    if (c->bytes > c->wanted)
+        drop_superfluous(c);
+    return c->bytes;
+}
+
+uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]) {
+    struct choice c = {.pool = pool, .wanted = wanted, .keep = keep};
+    return choose(&c, false);
+}
+
+uint64_t donors_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
+    struct choice c = {.pool = pool, .wanted = wanted, .keep = (const block_index[2]){0, 0}};
+    return choose(&c, true);
 }
 
 bool donors_take(struct bfc_pool *pool) {

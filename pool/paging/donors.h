@@ -8,10 +8,14 @@
 /*
  * Puts ready pages that are not pinned on hand, in the place of what was there, until they come to
  * `wanted` bytes or there are no more: those of the largest blocks first, from their upper ends. No
- * page is taken from the blocks `keep`, which may be 0. Returns how many bytes they come to, which
- * may be more than `wanted`, but no page is superfluous. O(free blocks + pages).
+ * page is taken from the blocks `keep`, which may be 0, nor from regions that are set apart.
+ * Returns how many bytes they come to, which may be more than `wanted`, but no page is superfluous.
+ * O(free blocks + pages).
  */
 uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]);
+
+/* The same, and then those of regions that are set apart. */
+uint64_t donors_choose_anywhere(struct bfc_pool *pool, uint64_t wanted);
 
 /* Takes the pages on hand from the table, and makes their addresses bare. False: the host has no
  * memory for that, and nothing has changed. */

@@ -38,6 +38,18 @@ static enum bfc_reserve_result reserve_addresses(struct bfc_pool *pool, uint64_t
     }
 }
 
+/* They are the pool's, or go back when the host has no memory to note them. */
+static enum bfc_status note_addresses(struct bfc_pool *pool, bfc_addr start, uint64_t bytes,
+                                      uint64_t size) {
+    if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
+        return BFC_OK;
+    pool_leave(pool);
+    pool->paging->made_calls++;
+    pool->paging->calls.unreserve(pool->upstream.context, start, bytes);
+    pool_enter(pool);
+    return BFC_NO_HOST_MEMORY;
+}
+
 static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint64_t size) {
     uint64_t bytes;
     bfc_addr start;
@@ -48,13 +60,7 @@ static enum bfc_status add_addresses(struct bfc_pool *pool, uint64_t least, uint
     pool_enter(pool);
     if (result != BFC_RESERVED)
         return BFC_UPSTREAM_FAILED; /* also if refused: addresses are no memory */
-    if (bare_add_region(pool, start, bytes, policy_zone(pool, size)))
-        return BFC_OK;
-    pool_leave(pool);
-    pool->paging->made_calls++;
-    pool->paging->calls.unreserve(pool->upstream.context, start, bytes);
-    pool_enter(pool);
-    return BFC_NO_HOST_MEMORY;
+    return note_addresses(pool, start, bytes, size);
 }
 
 /* ---- growing ---- */
@@ -111,17 +117,71 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     return taken;
 }
 
+/* ---- regions for plans ---- */
+
+enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_index *region) {
+    bfc_addr start;
+    uint64_t whole = round_up(pool, bytes);
+    pool_leave(pool);
+    pool->paging->made_calls++;
+    bool reserved =
+        pool->paging->calls.reserve(pool->upstream.context, whole, &start) == BFC_RESERVED;
+    pool_enter(pool);
+    if (!reserved)
+        return BFC_UPSTREAM_FAILED;
+    enum bfc_status status = note_addresses(pool, start, whole, bytes);
+    if (status == BFC_OK) {
+        struct region *added = region_of(pool, find_holding(pool, start));
+        added->planned = true;
+        *region = (region_index)(added - pool->regions);
+    }
+    return status;
+}
+
+static block_index first_bare(const struct bfc_pool *pool, region_index r) {
+    block_index b = pool->blocks[pool->regions[r].head].next;
+    while (b && block_state(&pool->blocks[b]) != BLOCK_BARE)
+        b = pool->blocks[b].next;
+    return b;
+}
+
+enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
+    enum bfc_status status = BFC_OK;
+    while (status == BFC_OK && pool->regions[r].bare) {
+        const struct block *bare = &pool->blocks[first_bare(pool, r)];
+        struct page_plan plan;
+        enum plan_result made = plan_for(pool, block_start(bare), block_size(bare), &plan);
+        if (made != PLAN_MADE)
+            return made == PLAN_NO_HOST_MEMORY ? BFC_NO_HOST_MEMORY : BFC_OUT_OF_MEMORY;
+        status = perform_plan(pool, &plan);
+    }
+    return status;
+}
+
 /* ---- giving back ---- */
 
 static const block_index keep_none[2] = {0, 0};
 
-uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes) {
+static uint64_t trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
     uint64_t released = 0;
     take_turn(pool);
-    if (donors_choose(pool, bytes, keep_none) && donors_take(pool))
+    uint64_t chosen =
+        anywhere ? donors_choose_anywhere(pool, bytes) : donors_choose(pool, bytes, keep_none);
+    if (chosen && donors_take(pool))
         released = perform_release(pool);
     pthread_mutex_unlock(&pool->growth_turn);
     return released;
+}
+
+uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = trim(pool, bytes, false);
+    if (released < bytes && pool->apart_regions)
+        released += trim(pool, bytes - released, true);
+    return released;
+}
+
+uint64_t pages_trim_beside(struct bfc_pool *pool, uint64_t bytes) {
+    return trim(pool, bytes, false);
 }
 
 /* Of the pages on hand, leaves those there that are overdue; notes when it first saw the others. */
@@ -144,7 +204,7 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;
     take_turn(pool);
-    if (donors_choose(pool, UINT64_MAX, keep_none)) {
+    if (donors_choose_anywhere(pool, UINT64_MAX)) {
         keep_overdue(pool, idle_ns, now);
         if (pool->paging->on_hand.count && donors_take(pool))
             released = perform_release(pool);

@@ -11,8 +11,23 @@
  * BFC_UPSTREAM_FAILED if a call was refused for another reason, and with fewer new pages again. */
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);
 
+/*
+ * Reserves addresses for at least so many bytes, which no pages are behind yet, as a region of its
+ * own that is `planned`. BFC_UPSTREAM_FAILED: the device refuses.
+ */
+enum bfc_status pages_add_planned(struct bfc_pool *pool, uint64_t bytes, region_index *region);
+
+/*
+ * Gets pages behind all of a region that is set apart: ready ones of others, and new ones. With the
+ * pages' turn. Results as pages_grow's; a part may have got some.
+ */
+enum bfc_status pages_back(struct bfc_pool *pool, region_index region);
+
 /* Gives ready pages back until `bytes` went, or there are none; returns how many bytes went. */
 uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes);
+
+/* The same, but none of regions that are set apart; pages_trim takes those last. */
+uint64_t pages_trim_beside(struct bfc_pool *pool, uint64_t bytes);
 
 /* Gives those back that were ready at all looks for idle_ns. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);

@@ -96,12 +96,12 @@ static bool is_better(const struct place *a, const struct place *b) {
     return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
 }
 
-/* Not addresses that hold what could not be unmapped. */
+/* Neither addresses that are set apart, nor those that hold what could not be unmapped. */
 static bool is_open(const struct bfc_pool *pool, block_index bare) {
     const struct page_table *table = &pool->paging->table;
     const struct block *at = &pool->blocks[bare];
-    if (!pool->paging->lost)
-        return true;
+    if (block_is_apart(at) || !pool->paging->lost)
+        return !block_is_apart(at);
     uint32_t first = page_table_find(table, block_start(at));
     return first == table->count || page_table_at(table, first)->start >= block_end(at);
 }
@@ -200,6 +200,12 @@ static bool decide(struct bfc_pool *pool, const struct request *request, uint64_
     return supply(pool, place, room, plan);
 }
 
+static enum plan_result take_donors(struct bfc_pool *pool) {
+    bool noted =
+        page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) && donors_take(pool);
+    return noted ? PLAN_MADE : PLAN_NO_HOST_MEMORY;
+}
+
 enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                            struct page_plan *plan) {
     struct place place;
@@ -211,8 +217,27 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
-    if (!page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) ||
-        !donors_take(pool))
-        return PLAN_NO_HOST_MEMORY;
-    return PLAN_MADE;
+    return take_donors(pool);
+}
+
+/* Of the pages on hand, the first that come to no more than this; returns what they come to. */
+static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
+    uint64_t bytes = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < on_hand->count; i++)
+        if (on_hand->all[i].bytes <= most - bytes) {
+            bytes += on_hand->all[i].bytes;
+            on_hand->all[kept++] = on_hand->all[i];
+        }
+    on_hand->count = kept;
+    return bytes;
+}
+
+enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
+                          struct page_plan *plan) {
+    donors_choose(pool, bytes, (const block_index[2]){0, 0});
+    *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
+    plan->moving = keep_within(&pool->paging->on_hand, bytes);
+    plan->making = bytes - plan->moving;
+    return plan->making > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : take_donors(pool);
 }

@@ -27,4 +27,9 @@ enum plan_result {
 enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
                            struct page_plan *plan);
 
+/* The same for these bare addresses, whole granules of pages: all of them get pages, ready ones of
+ * other blocks as far as there are any. */
+enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
+                          struct page_plan *plan);
+
 #endif

@@ -2,7 +2,9 @@
 #include "pool/regions/apart.h"
 
 #include "pool/blocks/find.h"
+#include "pool/blocks/paging.h"
 #include "pool/blocks/settle.h"
+#include "pool/paging/grow.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/beside.h"
 #include "pool/regions/regions.h"
@@ -72,11 +74,59 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     pool_enter(pool);
     block_index b = find_holding(pool, address);
     struct region *region = b ? region_of(pool, b) : NULL;
-    bool may = region && !region->paged;
+    bool may = region && (!region->paged || region->planned);
     if (may && region->apart != apart)
         set_apart(pool, region, apart);
     pool_leave(pool);
     return may;
+}
+
+static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    enum bfc_status status = regions_add_exactly(pool, bytes, start);
+    if (status == BFC_OK) {
+        struct region *region = region_of(pool, find_holding(pool, *start));
+        region->planned = true;
+        set_apart(pool, region, true);
+    }
+    return status;
+}
+
+/* Pages that cannot be used keep their addresses. */
+static bool has_lost(const struct bfc_pool *pool, const struct region *region) {
+    const struct page_table *table = &pool->paging->table;
+    uint32_t i = pool->paging->lost ? page_table_find(table, region->start) : table->count;
+    while (i < table->count && !page_table_at(table, i)->lost)
+        i++;
+    return i < table->count && page_table_at(table, i)->start < region->start + region->size;
+}
+
+/* Addresses that were reserved for an earlier plan, of which memory has gone; 0: none that suffice.
+ */
+static region_index find_stripped(const struct bfc_pool *pool, uint64_t bytes) {
+    for (region_index r = 1; r < pool->region_high; r++) {
+        const struct region *region = &pool->regions[r];
+        if (region->size >= bytes && region->paged && region->planned && region->bare &&
+            !has_lost(pool, region))
+            return r;
+    }
+    return 0;
+}
+
+/* With pages, which ready ones of others become as far as there are any. The addresses are kept for
+ * the next time even if no pages are to be had. */
+static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    settle_completed(pool, FENCES_ALL);
+    region_index r = find_stripped(pool, bytes);
+    enum bfc_status status = r ? BFC_OK : pages_add_planned(pool, bytes, &r);
+    if (status != BFC_OK)
+        return status;
+    if (!pool->regions[r].apart)
+        set_apart(pool, &pool->regions[r], true);
+    *start = pool->regions[r].start;
+    status = pages_back(pool, r);
+    if (status != BFC_OK && pool->regions[r].apart)
+        set_apart(pool, &pool->regions[r], false);
+    return status;
 }
 
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
@@ -84,13 +134,14 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
         return BFC_INVALID_SIZE;
     pthread_mutex_lock(&pool->growth_turn);
     pool_enter(pool);
-    enum bfc_status status = regions_add_exactly(pool, bytes, start);
+    enum bfc_status status = BFC_UPSTREAM_FAILED;
+    if (pool->paging)
+        status = add_paged(pool, bytes, start);
+    if (status == BFC_UPSTREAM_FAILED)
+        status = add_plain(pool, bytes, start);
     if (status == BFC_OK) {
-        struct region *region = region_of(pool, find_holding(pool, *start));
-        region->planned = true;
         pool->beside_wanted = 0;
         pool->gather_beside = false;
-        set_apart(pool, region, true);
     }
     pool_leave(pool);
     pthread_mutex_unlock(&pool->growth_turn);
@@ -105,6 +156,8 @@ uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
     uint64_t released = 0;
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
+    if (pool->paging)
+        released = pages_trim_beside(pool, UINT64_MAX);
     for (region_index r = 1; r < pool->region_high; r++)
         if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);

@@ -6,7 +6,8 @@
  * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
  * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
  * 5 grow;
- * 6 the device having refused: take from the regions that were set apart, which ends that;
+ * 6 the device having refused: take from the regions that were set apart, which ends that; their
+ *   pages may go elsewhere then;
  * 7 the policy's last resorts (last_resorts.c);
  * 8 for any policy, the same size without its rounding;
  * 9 take from what was ever set apart, whatever the policy says.
@@ -78,7 +79,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     uint64_t released = stats->release_calls;
     bool taken = regions_grow(pool, request, &status);
     if (!taken && apart_end(pool))
-        taken = take_any(pool, request);
+        taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
         taken = climb_all(pool, request, released, &status);
     taken = taken || apart_take(pool, request);

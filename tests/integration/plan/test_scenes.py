@@ -69,12 +69,19 @@ class Scenes(Planned):
     def test_out_of_memory_beside_a_planned_block_is_explained(self):
         arguments = [os.environ['SCENES'], 'left']
         plan = self.plan(arguments)
-        for backing in 'malloc', 'pages':
-            done = self.run_program(arguments, BFC_PLAN=plan, TURN='1', SIM_MEMORY='256M',
-                                    BFC_BACKING=backing)
-            self.assertEqual(done.stdout, 'out of memory\ndone\n')
-            self.assertIn('a run without BFC_PLAN', done.stderr)
+        done = self.run_program(arguments, BFC_PLAN=plan, TURN='1', SIM_MEMORY='256M',
+                                BFC_BACKING='malloc')
+        self.assertEqual(done.stdout, 'out of memory\ndone\n')
+        self.assertIn('a run without BFC_PLAN', done.stderr)
         self.assertEqual(self.run_well(arguments, TURN='1', SIM_MEMORY='256M'), 'done\n')
+
+    def test_pages_beside_a_planned_block_go_elsewhere_before_an_allocation_fails(self):
+        arguments = [os.environ['SCENES'], 'left']
+        plan = self.plan(arguments)
+        for mode in 'sync', 'lazy', 'ordered':
+            with self.subTest(mode):
+                self.assertEqual(self.run_well(arguments, BFC_PLAN=plan, TURN='1', SIM_MEMORY='256M',
+                                               BFC_BACKING='pages', BFC_FREE=mode), 'done\n')
 
 
 main()

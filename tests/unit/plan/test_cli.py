@@ -219,6 +219,20 @@ class Solve(Case):
         self.assertEqual(job.returncode, 0)
         self.run_plan("check", self.path("p"), path)
 
+    def test_every_command_shows_progress_and_obeys_an_interrupt(self):
+        plan, out = self.path("p"), self.path("out")
+        self.run_plan("solve", self.write("a.csv", lifetimes(30, 1)), "-o", plan)
+        for steps, *arguments in ((2, "check", plan, "-"), (5, "plot", "-", "-o", out),
+                                  (2, "period", "-"), (3, "lifetimes", "-", "-o", out)):
+            with self.subTest(arguments[0]):
+                job, here = self.on_terminal(*arguments)  # reads what does not come
+                self.assertIn(f"step 1 of {steps}, reading: 0 %", self.read_until(here, b" %"))
+                job.send_signal(signal.SIGINT)
+                self.assertIn("interrupted: nothing was written", self.read_until(here, b"written"))
+                self.assertEqual(job.wait(timeout=60), -signal.SIGINT)
+                job.communicate()
+                self.assertEqual(sorted(os.listdir(self.folder.name)), ["a.csv", "p"])
+
     def test_interrupt_before_there_is_a_plan(self):
         job, here = self.on_terminal("solve", "-", "-o", self.path("p"))
         job.stdin.write(b"id,lower,upper,size\n")

@@ -98,13 +98,7 @@ static bool overlaps_freed(const struct machine *m, bfc_addr start, uint64_t byt
     return false;
 }
 
-enum bfc_status machine_allocate(struct machine *m, uint64_t bytes, unsigned flags) {
-    struct bfc_block_info block;
-    if (m->count == BLOCKS)
-        return BFC_OK;
-    enum bfc_status status = bfc_pool_allocate(m->pool, bytes, flags, &block);
-    if (status != BFC_OK)
-        return status;
+static void note_new(struct machine *m, struct bfc_block_info block) {
     if (!fake_pages_backs(&m->fake, block.start, block.size))
         machine_fail(m, "a block was handed out without pages behind all of it");
     for (unsigned i = 0; i < m->count; i++)
@@ -114,7 +108,58 @@ enum bfc_status machine_allocate(struct machine *m, uint64_t bytes, unsigned fla
         machine_fail(m, "memory was handed out before its fence was complete");
     forget_freed(m, block.start, block.size);
     m->live[m->count++] = block;
-    return BFC_OK;
+}
+
+enum bfc_status machine_allocate(struct machine *m, uint64_t bytes, unsigned flags) {
+    struct bfc_block_info block;
+    if (m->count == BLOCKS)
+        return BFC_OK;
+    enum bfc_status status = bfc_pool_allocate(m->pool, bytes, flags, &block);
+    if (status == BFC_OK)
+        note_new(m, block);
+    return status;
+}
+
+static void allocate_planned(struct machine *m, uint64_t bytes) {
+    struct bfc_block_info block;
+    bfc_addr below = 0;
+    if (m->count == BLOCKS || !m->planned)
+        return;
+    bfc_addr at = m->planned + machine_draw(m, m->planned_bytes) / 65536 * 65536;
+    if (bfc_pool_allocate_at(m->pool, at, bytes, 0, &below, &block) != BFC_OK)
+        return;
+    if (block.start != at)
+        machine_fail(m, "a block is elsewhere than was asked");
+    note_new(m, block);
+}
+
+static void add_planned(struct machine *m) {
+    uint64_t bytes = (1 + machine_draw(m, 12)) * 1024 * 1024 - machine_draw(m, 3) * 65536;
+    bfc_addr start = 0;
+    if (bfc_pool_add_apart(m->pool, bytes, &start) != BFC_OK)
+        return;
+    struct bfc_block_info block;
+    if (!bfc_pool_find(m->pool, start, &block) || !block.planned || block.region_size < bytes)
+        machine_fail(m, "a region that was set apart lacks memory");
+    m->planned = start;
+    m->planned_bytes = bytes;
+}
+
+void machine_plan(struct machine *m, uint64_t bytes) {
+    switch (machine_draw(m, 8)) {
+    case 0:
+        add_planned(m);
+        break;
+    case 1:
+        bfc_pool_set_apart(m->pool, m->planned, machine_draw(m, 2));
+        break;
+    case 2:
+        if (machine_draw(m, 4) == 0)
+            bfc_pool_trim_beside(m->pool);
+        break;
+    default:
+        allocate_planned(m, bytes);
+    }
 }
 
 void machine_free(struct machine *m, unsigned i, bfc_fence fence) {

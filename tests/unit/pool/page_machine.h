@@ -31,6 +31,8 @@ struct machine {
     bfc_fence drawn, completed;
     struct busy awaited[BLOCKS];
     unsigned awaited_count;
+    bfc_addr planned; /* the last region that was set apart, or 0 */
+    uint64_t planned_bytes;
     uint64_t seed, clock;
     const char *fault;
 };
@@ -47,6 +49,8 @@ uint64_t machine_now(void *context);
 
 /* Calls of the pool, and whether the answers can be true. */
 enum bfc_status machine_allocate(struct machine *m, uint64_t bytes, unsigned flags);
+/* One call of those for plans, at random. */
+void machine_plan(struct machine *m, uint64_t bytes);
 void machine_free(struct machine *m, unsigned i, bfc_fence fence);
 void machine_check(struct machine *m);
 void machine_close(struct machine *m);

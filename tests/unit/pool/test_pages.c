@@ -94,6 +94,9 @@ static void step(struct machine *m) {
     case 8:
         free_some(m);
         break;
+    case 9:
+        machine_plan(m, size_of(m));
+        break;
     default:
         machine_allocate(m, size_of(m), flags[machine_draw(m, 4)]);
     }
@@ -191,7 +194,7 @@ static const char *run_promise(uint64_t seed, int refused, unsigned at) {
     config.limit = machine_draw(&m, 2) ? UINT64_MAX : 48 * MIB;
     config.page_most = machine_draw(&m, 2) ? 512 * MIB : 2 * MIB;
     uint64_t allowed = config.limit < CAPACITY ? config.limit : CAPACITY;
-    bool fenced = machine_draw(&m, 2);
+    bool fenced = machine_draw(&m, 2), plans = machine_draw(&m, 2);
     struct bfc_upstream upstream = {
         .context = &m.fake, .poll = machine_poll, .wait = machine_wait, .pages = &m.fake.calls};
     if (refused >= 0) {
@@ -207,6 +210,8 @@ static const char *run_promise(uint64_t seed, int refused, unsigned at) {
         if (m.count && machine_draw(&m, 100) < 42)
             machine_free(&m, (unsigned)machine_draw(&m, m.count),
                          fenced ? ++m.drawn : BFC_NO_FENCE);
+        if (plans)
+            machine_plan(&m, size_of(&m));
         uint64_t bytes = size_of(&m), held = bytes_stuck(&m);
         enum bfc_status status = machine_allocate(&m, bytes, 0);
         if (status != BFC_OK && held + round_up(bytes, m.fake.calls.granule) <= allowed)

@@ -7,6 +7,7 @@
 #include "planner/model/validate.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
+#include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
 #include "tools/plan/common/file.h"
 #include "tools/plan/io/plan_file.h"
@@ -96,11 +97,15 @@ static bool run(struct check *check, const char *plan, const char *file) {
     check->peaks = calloc(check->lifetimes.spaces.count + (size_t)1, sizeof *check->peaks);
     if (!check->offsets || !check->peaks)
         return plan_fail_memory(&check->error);
+    progress_stage(STAGE_CHECK, VALIDATE_STEPS * (uint64_t)check->lifetimes.count);
     return match_events(check) &&
            validate(&check->lifetimes, check->offsets, check->plan.header.align,
                     check->plan.header.gap, check->peaks, &check->error) &&
            match_peaks(check);
 }
+
+static const enum stage stages[] = {STAGE_READ, STAGE_CHECK};
+static const struct progress_way way = {stages, sizeof stages / sizeof *stages, false};
 
 int command_check(int argc, char **argv) {
     const char *operands[2];
@@ -109,7 +114,9 @@ int command_check(int argc, char **argv) {
     const struct option options[] = {{"json", 0, OPTION_FLAG, &json, 0, 0}};
     if (!arguments_parse(argc, argv, options, 1, operands, 2, "a PLAN and a FILE"))
         return EXIT_USAGE;
+    progress_start(&way);
     const bool good = run(&check, operands[0], operands[1]);
+    progress_stop();
     const struct bfc_plan_header *header = &check.plan.header;
     if (good)
         printf(json ? "{\"valid\":true,\"buffers\":%u,\"lower_bound\":%" PRIu64 ",\"peak\":%" PRIu64

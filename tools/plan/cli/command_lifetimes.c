@@ -11,6 +11,7 @@
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/import.h"
+#include "tools/plan/cli/progress.h"
 #include "tools/plan/common/file.h"
 #include "tools/plan/graph/graph.h"
 #include "tools/plan/graph/schedule.h"
@@ -80,6 +81,7 @@ static bool make(const struct settings *s, const struct graph *graph, struct lif
     uint32_t *nodes = malloc(((size_t)graph->nodes_count + 1) * sizeof *nodes);
     if (!nodes)
         return plan_fail_memory(error);
+    progress_timed(STAGE_ORDER, s->order == ORDER_MIN_PEAK ? s->seconds : 0);
     const bool good = schedule(graph, s->order, s->seconds, s->seed, nodes, error) &&
                       schedule_lifetimes(lifetimes, graph, nodes, error);
     free(nodes);
@@ -144,6 +146,9 @@ static int take_dump(const struct settings *s) {
     return good ? EXIT_GOOD : command_fail(&error);
 }
 
+static const enum stage stages[] = {STAGE_READ, STAGE_ORDER, STAGE_WRITE};
+static const struct progress_way way = {stages, sizeof stages / sizeof *stages, false};
+
 int command_lifetimes(int argc, char **argv) {
     struct settings settings;
     struct graph graph;
@@ -153,14 +158,20 @@ int command_lifetimes(int argc, char **argv) {
         return EXIT_USAGE;
     if (import_kind_of(settings.file) == IMPORT_LIFETIMES)
         return take_dump(&settings);
-    if (!read_graph(&graph, &settings, &error))
+    progress_start(&way);
+    if (!read_graph(&graph, &settings, &error)) {
+        progress_stop();
         return command_fail(&error);
+    }
     bool good = make(&settings, &graph, &lifetimes, &error);
     if (good) {
-        good = csv_write_lifetimes(&lifetimes, settings.output, &error) &&
-               report(&settings, &graph, &lifetimes, &error);
+        progress_stage(STAGE_WRITE, 0);
+        good = csv_write_lifetimes(&lifetimes, settings.output, &error);
+        progress_stop();
+        good = good && report(&settings, &graph, &lifetimes, &error);
         lifetimes_free(&lifetimes);
     }
+    progress_stop();
     graph_free(&graph);
     return good ? EXIT_GOOD : command_fail(&error);
 }

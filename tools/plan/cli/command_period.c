@@ -3,6 +3,7 @@
 
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
+#include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
 
 static void print_json(const struct events *events, const struct period *p) {
@@ -28,6 +29,20 @@ static void print_text(const struct events *events, const struct period *p) {
                (p->growth - 1) * 100);
 }
 
+static const enum stage stages[] = {STAGE_READ, STAGE_PERIOD};
+static const struct progress_way way = {stages, sizeof stages / sizeof *stages, false};
+
+static bool run(struct events *events, struct period *period, const char *file,
+                struct source_about *about, struct plan_error *error) {
+    if (!source_read_events(events, file, about, error))
+        return false;
+    progress_stage(STAGE_PERIOD, period_steps(events));
+    if (period_find(period, events, error))
+        return true;
+    events_free(events);
+    return false;
+}
+
 int command_period(int argc, char **argv) {
     const char *file;
     bool json = false;
@@ -37,16 +52,18 @@ int command_period(int argc, char **argv) {
     const struct option options[] = {{"json", 0, OPTION_FLAG, &json, 0, 0}};
     if (!arguments_parse(argc, argv, options, 1, &file, 1, "one TRACE"))
         return EXIT_USAGE;
-    if (!source_read_events(&events, file, &about, &error))
+    struct period period;
+    progress_start(&way);
+    const bool good = run(&events, &period, file, &about, &error);
+    progress_stop();
+    if (!good)
         return command_fail(&error);
     if (about.cut_off)
         fprintf(stderr, "bfcplan: %s: the tail is missing\n", file);
-    struct period period;
-    const bool good = period_find(&period, &events, &error);
-    if (good && json)
+    if (json)
         print_json(&events, &period);
-    else if (good)
+    else
         print_text(&events, &period);
     events_free(&events);
-    return good ? EXIT_GOOD : command_fail(&error);
+    return EXIT_GOOD;
 }

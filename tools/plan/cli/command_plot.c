@@ -7,6 +7,7 @@
 #include "planner/pack/solve.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
+#include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
 #include "tools/plan/common/file.h"
 #include "tools/plan/io/csv.h"
@@ -62,8 +63,10 @@ static bool pack(const struct problem *problem, uint64_t *offsets, struct plan_e
                                           .capacity = UINT64_MAX,
                                           .threads = 2,
                                           .seed = 1,
-                                          .interrupted = &never};
+                                          .interrupted = &never,
+                                          .progress = progress_packing};
     struct solve_result result;
+    progress_stage(STAGE_PACK, 0);
     const bool good = solve(problem, &options, offsets, &result, error);
     if (good)
         free(result.peaks);
@@ -100,8 +103,10 @@ static bool take_problem(struct picture *picture, const struct problem *problem,
     const bool given = all_pinned(lifetimes);
     for (uint32_t i = 0; given && i < lifetimes->count; i++)
         offsets[i] = lifetimes->rows[i].pin;
-    if ((!given && !pack(problem, offsets, error)) ||
-        !validate(lifetimes, offsets, problem->align, 0, peaks, error) ||
+    if (!given && !pack(problem, offsets, error))
+        return false;
+    progress_stage(STAGE_CHECK, VALIDATE_STEPS * (uint64_t)lifetimes->count);
+    if (!validate(lifetimes, offsets, problem->align, 0, peaks, error) ||
         !create(picture, lifetimes->count, problem->count, error))
         return false;
     for (uint32_t a = 0; a < problem->count; a++)
@@ -114,6 +119,7 @@ static bool take_problem(struct picture *picture, const struct problem *problem,
 static bool take_lifetimes(struct picture *picture, const struct lifetimes *lifetimes,
                            uint64_t align, struct plan_error *error) {
     struct problem problem;
+    progress_stage(STAGE_PREPARE, PROBLEM_STEPS * (uint64_t)lifetimes->count);
     if (!problem_build(&problem, lifetimes, align, 0, error))
         return false;
     uint64_t *offsets = malloc(((size_t)lifetimes->count + 1) * sizeof *offsets);
@@ -149,6 +155,18 @@ static bool take_file(struct picture *picture, const char *path, uint64_t align,
     return good;
 }
 
+static bool write_picture(const struct picture *picture, const char *path,
+                          struct plan_error *error) {
+    progress_stage(STAGE_WRITE, 0);
+    return plot_write(&(struct plot){picture->boxes, picture->boxes_count, picture->arenas,
+                                     picture->arenas_count},
+                      path, error);
+}
+
+static const enum stage stages[] = {STAGE_READ, STAGE_PREPARE, STAGE_PACK, STAGE_CHECK,
+                                    STAGE_WRITE};
+static const struct progress_way way = {stages, sizeof stages / sizeof *stages, false};
+
 int command_plot(int argc, char **argv) {
     const char *file, *output = NULL;
     uint64_t align = 512;
@@ -160,10 +178,10 @@ int command_plot(int argc, char **argv) {
         return EXIT_USAGE;
     if (!output)
         return command_misuse("plot needs -o OUT.svg");
-    const bool good = take_file(&picture, file, align, &error) &&
-                      plot_write(&(struct plot){picture.boxes, picture.boxes_count, picture.arenas,
-                                                picture.arenas_count},
-                                 output, &error);
+    progress_start(&way);
+    const bool good =
+        take_file(&picture, file, align, &error) && write_picture(&picture, output, &error);
+    progress_stop();
     free(picture.boxes);
     free(picture.arenas);
     return good ? EXIT_GOOD : command_fail(&error);

@@ -249,13 +249,17 @@ static int run(struct job *job, bool trace_streams) {
     return finish(job);
 }
 
+static const enum stage stages[] = {STAGE_READ, STAGE_PREPARE, STAGE_PACK, STAGE_CHECK,
+                                    STAGE_WRITE};
+static const struct progress_way way = {stages, sizeof stages / sizeof *stages, true};
+
 int command_solve(int argc, char **argv) {
     struct job job = {0};
     const double started = bfc_now_seconds();
     if (!parse(argc, argv, &job.settings))
         return EXIT_USAGE;
     job.settings.started = started;
-    progress_start();
+    progress_start(&way);
     const int status = run(&job, has_gap(argc, argv));
     problem_free(&job.problem);
     lifetimes_free(&job.lifetimes);

@@ -20,17 +20,20 @@
 
 bool progress_interrupted;
 
+static const struct progress_way *way;
 static enum stage stage;                                     /* atomic */
 static bool have_plan;                                       /* atomic */
 static bool shown;                                           /* atomic: there is a line to wipe */
 static bool showing;                                         /* by the lock */
 static double begun;                                         /* the stage; by the lock */
+static double limit;                                         /* of it, in seconds; 0: none */
 static struct solve_progress packing = {.peak = UINT64_MAX}; /* by the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t over;
 static pthread_t thread;
 
-static const char *const names[STAGES] = {"reading", "preparing", "packing", "checking", "writing"};
+static const char *const names[STAGES] = {
+    "reading", "preparing", "packing", "checking", "writing", "looking for a period", "ordering"};
 
 /* In a signal's handler. */
 static void say(const char *text) {
@@ -47,8 +50,10 @@ static void on_interrupt(int number) {
     else if (bfc_load_seq_cst(&have_plan))
         say("bfcplan: interrupted: the best plan so far is checked and written; ^C again ends at "
             "once, without it\n");
-    else
+    else if (way->keeps_plan)
         say("bfcplan: interrupted before there was a plan: nothing was written\n");
+    else
+        say("bfcplan: interrupted: nothing was written\n");
     if (!again && bfc_load_seq_cst(&have_plan))
         return;
     file_drop_unfinished();
@@ -63,18 +68,32 @@ static void show_figures(FILE *out) {
                 packing.bound == 0 ? 1 : (double)packing.peak / (double)packing.bound);
 }
 
+static unsigned number_of(enum stage one) {
+    unsigned i = 0;
+    while (i + 1 < way->count && way->stages[i] != one)
+        i++;
+    return i + 1;
+}
+
+/* Of the stage that is under way. */
+static double share_of(enum stage one, double spent) {
+    if (one == STAGE_PACK)
+        return packing.share;
+    return limit <= 0 ? watch_share() : spent < limit ? spent / limit : 1;
+}
+
 /* With the lock held. */
 static void show(void) {
     const enum stage now = bfc_load_relaxed(&stage);
-    const double share = now == STAGE_PACK ? packing.share : watch_share();
     const double spent = bfc_now_seconds() - begun;
+    const double share = share_of(now, spent);
     const bool planless = now == STAGE_PACK && packing.peak == UINT64_MAX;
     char line[256];
     FILE *out = fmemopen(line, sizeof line, "w");
     if (!out)
         return;
-    fprintf(out, WIPE "step %d of %d, %s: %.0f %%%s", now + 1, STAGES, names[now], share * 100,
-            planless ? " of a first plan" : "");
+    fprintf(out, WIPE "step %u of %u, %s: %.0f %%%s", number_of(now), way->count, names[now],
+            share * 100, planless ? " of a first plan" : "");
     if (share > 0 && spent >= ESTIMATE_SECONDS)
         fprintf(out, ", %.0f s left of it", spent * (1 - share) / share);
     if (now == STAGE_PACK && packing.bound > 0)
@@ -109,8 +128,10 @@ static void catch_interrupts(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-void progress_start(void) {
+void progress_start(const struct progress_way *chosen) {
     pthread_condattr_t monotonic;
+    way = chosen;
+    stage = way->stages[0];
     catch_interrupts();
     begun = bfc_now_seconds();
     if (!isatty(STDERR_FILENO))
@@ -138,18 +159,27 @@ void progress_stop(void) {
         fputs(WIPE, stderr);
 }
 
-void progress_stage(enum stage next, uint64_t steps) {
+static void begin(enum stage next, uint64_t steps, double seconds) {
     pthread_mutex_lock(&lock);
     bfc_store_relaxed(&stage, next);
     begun = bfc_now_seconds();
+    limit = seconds;
     watch_begin(steps);
     pthread_mutex_unlock(&lock);
+}
+
+void progress_stage(enum stage next, uint64_t steps) {
+    begin(next, steps, 0);
+}
+
+void progress_timed(enum stage next, double seconds) {
+    begin(next, 0, seconds);
 }
 
 void progress_packing(const struct solve_progress *progress) {
     pthread_mutex_lock(&lock);
     packing = *progress;
     pthread_mutex_unlock(&lock);
-    if (progress->peak != UINT64_MAX)
+    if (progress->peak != UINT64_MAX && way->keeps_plan)
         bfc_store_seq_cst(&have_plan, true);
 }

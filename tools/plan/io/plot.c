@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "planner/common/number.h"
+#include "planner/common/watch.h"
 #include "tools/plan/common/file.h"
 
 /* Pixels. */
@@ -103,6 +104,7 @@ static void draw_titled(const struct canvas *canvas) {
     char bytes[32], birth[PLAN_TICK_TEXT], death[PLAN_TICK_TEXT];
     for (uint32_t i = 0; i < canvas->plot->boxes_count; i++) {
         const struct plot_box *box = &canvas->plot->boxes[i];
+        watch_add(PLOT_COLOURS);
         if (!shown(canvas, box))
             continue;
         const struct rectangle r = place(canvas, box);
@@ -122,6 +124,7 @@ static void draw_paths(const struct canvas *canvas) {
                 fills[colour]);
         for (uint32_t i = 0; i < canvas->plot->boxes_count; i++) {
             const struct plot_box *box = &canvas->plot->boxes[i];
+            watch_add(1);
             if (!shown(canvas, box) || (int)box->colour != colour)
                 continue;
             const struct rectangle r = place(canvas, box);
@@ -203,6 +206,7 @@ static void draw_legend(const struct canvas *canvas) {
 }
 
 static void draw(struct canvas *canvas) {
+    watch_begin((uint64_t)PLOT_COLOURS * canvas->plot->boxes_count);
     lay_out(canvas);
     draw_head(canvas);
     draw_legend(canvas);

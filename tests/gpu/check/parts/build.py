@@ -55,11 +55,13 @@ def build_library(session, version):
 def build_bfcstat(session, version):
     """Without `top`, which needs ncurses, and `serve`, which needs libmicrohttpd."""
     folder = os.path.join(ROOT, "tools/report")
-    parts = ("page.css", "model.js", "charts.js", "views.js", "uplot/uPlot.iife.min.js", "uplot/uPlot.min.css")
-    session.run([sys.executable, os.path.join(folder, "embed.py"), os.path.join(folder, "page.html"),
-                 os.path.join(session.work, "report_page.h"), *(os.path.join(folder, part) for part in parts)], 60)
+    with open(os.path.join(folder, "meson.build"), encoding="utf-8") as file:
+        parts = re.findall("'([^']+)'", re.search(r"report_parts = files\((.*?)\)", file.read(), re.S)[1])
+    session.run([sys.executable, os.path.join(folder, "embed.py"), os.path.join(session.work, "report_page.h"),
+                 *(os.path.join(folder, part) for part in parts)], 60)
     paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/bfcstat/who/*.c", "tools/report/*.c",
-                    "tools/text/*.c", "tools/job/*.c", "tools/symbols/*.c", "segment/*.c", "base/*.c",
+                    "tools/snapshot/*.c", "tools/text/*.c", "tools/job/*.c", "tools/symbols/*.c", "tools/plan/common/*.c",
+                    "planner/common/*.c", "planner/image/*.c", "planner/model/*.c", "segment/*.c", "base/*.c",
                     "interpose/config/options.c", "interpose/config/configure.c",
                     "interpose/config/distance.c")
     made, error = objects(session, [path for path in paths if not path.endswith(("/top.c", "/serve.c"))],
