@@ -215,9 +215,17 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
  * is in none of the pool's regions, or in one of pages that is not of bfc_pool_add_apart. */
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
-/* Gives all wholly free and ready regions back that are not set apart, and all ready pages beside
- * those; returns how many bytes went. */
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool);
+/* Gives all wholly free and ready regions back but the one that holds `planned` (0: none does), and
+ * all ready pages beside regions that are set apart; returns how many bytes went. */
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned);
+
+/*
+ * What has no place in a region of bfc_pool_add_apart is to lie in one region more, as large as all
+ * such blocks at a time, where growth is `double`: where there are several, gives the idle ones
+ * back that are smaller, and the next one that is needed will be large enough. Returns how many
+ * bytes went.
+ */
+uint64_t bfc_pool_gather_beside(struct bfc_pool *pool);
 
 /* Counts an allocation that failed for good, or was saved after it had failed, which the flags
  * above kept from being counted. */

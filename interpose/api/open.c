@@ -23,10 +23,11 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
         if (id) /* the handle of a context that ended unseen was given to this one */
             bfc_context_ended_unseen(driver, context, id);
         bfc_open_segment(bfc_process());
-        arena = bfc_arena_make(driver, context, id);
-        arena = arena ? bfc_arena_publish(arena, id) : NULL;
-        if (arena) {
+        struct bfc_arena *made = bfc_arena_make(driver, context, id);
+        arena = made ? bfc_arena_publish(made, id) : NULL;
+        if (arena)
             bfc_announce_to_new(arena);
+        if (arena && arena == made) { /* not another thread's, which was first */
             bfc_plan_begin(arena);
             bfc_learn_begin(arena);
         }

@@ -29,12 +29,12 @@
 #define NICENESS 10   /* with 19 a busy machine would never get to it */
 #define PAUSE_TIMES 4 /* as long as the notes took */
 
-enum pupil_state { LISTENS, PAUSES, FOLLOWS };
+enum pupil_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
 /* One arena, with a reference. */
 struct pupil {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* mapped, BFC_LEARN_NOTES */
+    struct bfc_pool_note *notes; /* mapped, BFC_LEARN_NOTES; NULL: it follows BFC_PLAN=FILE */
     enum pupil_state state;
     bool whole;                /* the notes have all calls since the context began */
     uint64_t next_look;        /* notes */
@@ -165,11 +165,24 @@ static void trim_replaced(struct pupil *pupil) {
         return;
     pupil->trims--;
     bfc_reuse_settle(pupil->arena);
-    uint64_t went = bfc_pool_trim_beside(pupil->arena->pool);
+    uint64_t went = bfc_plan_trim_replaced(pupil->arena);
     bfc_background_end();
     if (went)
         bfc_log(BFC_LOG_INFO, "device %d, context %llu: a plan has replaced %s, which went back",
                 (int)pupil->arena->device, pupil->arena->id, BFC_BYTES(went));
+}
+
+/*
+ * What lies beside the plan is to lie in one region: the others go back as they fall idle. A real
+ * free may wait for work, so it is made here. Returns whether any went.
+ */
+static bool gather(const struct pupil *pupil) {
+    bool follows = pupil->state == FOLLOWS || pupil->state == HAS_FILE;
+    if (!follows || !bfc_background_begin())
+        return false;
+    uint64_t went = bfc_pool_gather_beside(pupil->arena->pool);
+    bfc_background_end();
+    return went > 0;
 }
 
 /* Whether more than half of a period's allocations came as planned. */
@@ -193,7 +206,7 @@ static void attend(struct pupil *pupil) {
         attend_listening(pupil);
     else if (pupil->state == FOLLOWS)
         attend_following(pupil);
-    else if (bfc_now_ns() - pupil->since_ns >= pupil->pause_ns / 2)
+    else if (pupil->state == PAUSES && bfc_now_ns() - pupil->since_ns >= pupil->pause_ns / 2)
         listen(pupil);
 }
 
@@ -236,7 +249,7 @@ static bool attend_all(struct pupil **first) {
         }
         if (!ended) {
             attend(pupil);
-            busy = busy || is_busy(pupil);
+            busy = gather(pupil) || is_busy(pupil) || busy;
         }
         link = &pupil->next;
     }
@@ -270,6 +283,15 @@ static bool start_once(void) {
 
 /* ---- beginning ---- */
 
+static struct pupil *make_keeper(struct bfc_arena *arena) {
+    struct pupil *pupil = calloc(1, sizeof *pupil);
+    if (!pupil)
+        return NULL;
+    *pupil = (struct pupil){.arena = arena, .state = HAS_FILE};
+    bfc_arena_keep(arena);
+    return pupil;
+}
+
 static struct pupil *make_pupil(struct bfc_arena *arena) {
     size_t bytes = BFC_LEARN_NOTES * sizeof(struct bfc_pool_note);
     struct pupil *pupil = calloc(1, sizeof *pupil);
@@ -287,11 +309,13 @@ static struct pupil *make_pupil(struct bfc_arena *arena) {
 }
 
 void bfc_learn_begin(struct bfc_arena *arena) {
-    if (!bfc_plan_is_automatic() || bfc_arena_is_host(arena))
+    bool automatic = bfc_plan_is_automatic();
+    if (bfc_arena_is_host(arena) || !(automatic || bfc_load_acquire(&arena->follower)))
         return;
-    struct pupil *pupil = make_pupil(arena);
+    struct pupil *pupil = automatic ? make_pupil(arena) : make_keeper(arena);
     if (!pupil || !start_once()) {
-        bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: device %d: the host has no memory or thread to learn",
+        bfc_log(BFC_LOG_WARN,
+                "BFC_PLAN: device %d: the host has no memory or thread to tend a plan",
                 (int)arena->device);
         return;
     }

@@ -18,7 +18,8 @@
 
 #define BFC_LEARN_NOTES ((uint64_t)1 << 20)
 
-/* From now on learns what the arena's program does, if BFC_PLAN=auto. Thread-safe. */
+/* From now on learns what the arena's program does, if BFC_PLAN=auto; of BFC_PLAN=FILE, keeps what
+ * lies beside the plan small. Thread-safe. */
 void bfc_learn_begin(struct bfc_arena *arena);
 
 #endif

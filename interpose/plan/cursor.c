@@ -26,7 +26,7 @@ static bool is_ahead(const struct bfc_course *course, uint32_t ahead, uint64_t s
                      struct bfc_match *match) {
     return find_ahead(course, ahead, match) &&
            (match->next_round || course->slots[match->at].matched != course->round) &&
-           is_same(course, &course->slots[match->at], size);
+           course->slots[match->at].size == size;
 }
 
 /* One that was passed over in this period. */
@@ -35,10 +35,11 @@ static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t
     match->next_round = false;
     match->at = course->at - behind;
     return behind <= course->at && course->slots[match->at].matched != course->round &&
-           is_same(course, &course->slots[match->at], size);
+           course->slots[match->at].size == size;
 }
 
-/* No further than half a period, beyond which it would rather be the other way. */
+/* Where sizes vary many a slot could have come, so only the very size counts. No further than half
+ * a period, beyond which it would rather be the other way. */
 static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     uint32_t half = (course->count - course->prefix) / 2;
     uint32_t reach = course->periodic && half < REACH ? half : REACH;

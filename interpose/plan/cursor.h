@@ -20,8 +20,7 @@ struct bfc_slot {
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
     bfc_addr below;   /* hint for bfc_pool_allocate_at */
     uint32_t event;   /* of the plan */
-    uint32_t matched; /* the round in which it came last, */
-    uint32_t placed;  /* and in which it, or what came instead, got its place */
+    uint32_t matched; /* the round in which it came last */
 };
 
 struct bfc_course {

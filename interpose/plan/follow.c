@@ -5,6 +5,7 @@
  * lock here. What several threads write (who has a course, where the memory is, the counters) is
  * atomic. A follower lives as long as its arena, so a thread may still be in one that was left.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -13,7 +14,9 @@
 #include "interpose/arena/arena.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/log.h"
+#include "interpose/config/process.h"
 #include "interpose/context/capture.h"
+#include "interpose/host/thread_exit.h"
 #include "interpose/plan/file.h"
 #include "interpose/plan/gaps.h"
 
@@ -22,6 +25,7 @@ enum {
     MANY_MISSES = 16,      /* this part of a period missed: its memory is open to all in the next */
     STRIPPED_MOST = 8,     /* doublings of the periods between two tries */
     SEARCHED_MOST = 32768, /* planned blocks among which gaps are looked for */
+    GAPS_TRIED = 4,
 };
 #define NO_PLACE UINT64_MAX
 
@@ -38,6 +42,7 @@ struct bfc_follower {
     struct bfc_course *courses;
     uint32_t course_count;
     struct bfc_slot *slots; /* of all courses */
+    struct bfc_gaps *gaps;  /* of each slot; NULL: there are too many planned blocks */
     struct bfc_places places;
 };
 
@@ -46,6 +51,7 @@ static __thread struct {
     uint64_t follower; /* 0: none */
     struct bfc_course *course;
     uint64_t thread; /* unique in the process; 0: not numbered yet */
+    bool gives_back; /* its places, when it ends */
 } mine INITIAL_EXEC;
 
 /* ---- making one ---- */
@@ -119,19 +125,20 @@ static void fill_slots(struct bfc_follower *follower, const struct bfc_arena *ar
         *slot = (struct bfc_slot){.size = event->size, .event = i, .offset = NO_PLACE};
         if (planned) {
             slot->offset = starts[event->arena] + event->offset;
-            follower->places.all[follower->places.count++] = (struct bfc_placed){slot, course};
+            follower->places.all[follower->places.count++] = slot;
         }
     }
 }
 
 static int by_offset(const void *a, const void *b) {
-    const struct bfc_placed *p = a, *q = b;
-    return p->slot->offset < q->slot->offset ? -1 : p->slot->offset > q->slot->offset;
+    const struct bfc_slot *const *p = a, *const *q = b;
+    return (*p)->offset < (*q)->offset ? -1 : (*p)->offset > (*q)->offset;
 }
 
 static void drop(struct bfc_follower *follower) {
     free(follower->courses);
     free(follower->slots);
+    free(follower->gaps);
     free(follower->places.all);
     free(follower);
 }
@@ -143,6 +150,8 @@ static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, u
     follower->slots = calloc((size_t)events + 1, sizeof *follower->slots);
     follower->places.all = calloc((size_t)events + 1, sizeof *follower->places.all);
     follower->places.bytes = follower->bytes;
+    if (events <= SEARCHED_MOST)
+        follower->gaps = calloc((size_t)events + 1, sizeof *follower->gaps);
     if (!follower->courses || !follower->slots || !follower->places.all)
         return false;
     count_slots(follower, arena);
@@ -273,7 +282,7 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
     if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
         return status;
-    bfc_pool_trim_beside(arena->pool);
+    bfc_pool_trim_beside(arena->pool, 0);
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 
@@ -345,6 +354,12 @@ static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bo
         note_gone(arena, follower, memory);
 }
 
+uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
+    const struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    bfc_addr memory = follower ? bfc_load_acquire(&follower->memory) : 0;
+    return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
+}
+
 /* ---- following and leaving ---- */
 
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
@@ -405,11 +420,19 @@ static bool is_followed(CUdevice device) {
     return false;
 }
 
+/* Of contexts that begin at once one follows the plan. */
+static bool follow_once(struct bfc_arena *arena, const struct bfc_plan *plan) {
+    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&beginning);
+    bool good = is_followed(arena->device) || bfc_plan_follow(arena, plan, 0);
+    pthread_mutex_unlock(&beginning);
+    return good;
+}
+
 void bfc_plan_begin(struct bfc_arena *arena) {
     const struct bfc_plan *plan = bfc_plan_of_file();
-    if (!plan || is_followed(arena->device) || bfc_plan_follow(arena, plan, 0))
-        return;
-    bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
+    if (plan && !follow_once(arena, plan))
+        bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
 }
 
 /* ---- allocating ---- */
@@ -446,10 +469,34 @@ static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, u
     return NULL;
 }
 
+static void give_back_places(struct bfc_follower *follower) {
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        struct bfc_course *course = &follower->courses[i];
+        if (bfc_load_relaxed(&course->owner) != own_number())
+            continue;
+        if (course->periodic)
+            bfc_cursor_begin(course, course->slots[course->prefix].event);
+        bfc_store_release(&course->owner, (uint64_t)0);
+    }
+}
+
+/* The thread ends: one that does the same may come, and begins the period anew. */
+static void end_thread(void *unused) {
+    (void)unused;
+    struct bfc_arena *arena = NULL;
+    mine.gives_back = false;
+    mine.follower = 0;
+    while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
+        for (struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+             follower = follower->next)
+            give_back_places(follower);
+}
+
 static NOINLINE struct bfc_course *take_course(struct bfc_follower *follower, uint64_t id,
                                                uint64_t size) {
     struct bfc_course *course = find_course_of_thread(follower, size);
     if (course) {
+        bfc_at_thread_exit(&mine.gives_back, end_thread);
         mine.follower = id;
         mine.course = course;
     }
@@ -483,33 +530,33 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset, 
     return status;
 }
 
-static inline uint32_t round_of(const struct call *call) {
-    return call->course->round + call->match.next_round;
-}
-
 /* The planned place of what came, or of that in whose stead it came, if it is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == NO_PLACE || call->size > slot->size))
         return BFC_OUT_OF_MEMORY;
-    enum bfc_status status = take_at(call, slot->offset, &slot->below);
-    if (LIKELY(status == BFC_OK))
-        slot->placed = round_of(call);
-    return status;
+    return take_at(call, slot->offset, &slot->below);
 }
 
-/* A place for which the plan has nothing else while the block probably lives. */
+/* A place for which the plan has nothing else while the one in whose stead it came would live. */
 static enum bfc_status take_gap(const struct call *call) {
-    uint64_t offsets[BFC_GAPS];
-    const struct bfc_places *places = &call->follower->places;
+    const struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
+    uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
     enum bfc_status status = BFC_OUT_OF_MEMORY;
-    if (!call->match.known || slot->offset == NO_PLACE || places->count > SEARCHED_MOST)
+    if (!call->match.known || slot->offset == NO_PLACE || !follower->gaps)
         return status;
-    unsigned found = bfc_gaps_find(places, call->course, &call->match, call->size, offsets);
-    for (unsigned i = 0; i < found && status != BFC_OK; i++) {
+    struct bfc_gaps *gaps = &follower->gaps[slot - follower->slots];
+    if (!gaps->known)
+        bfc_gaps_find(gaps, &follower->places, follower->plan, slot);
+    unsigned tries = GAPS_TRIED;
+    for (uint32_t i = 0; i < gaps->count && tries && status != BFC_OK; i++) {
+        uint64_t start = (gaps->starts[i] + align - 1) & ~(align - 1);
         bfc_addr below = 0;
-        status = take_at(call, offsets[i], &below);
+        if (start + call->size > gaps->starts[i] + gaps->sizes[i])
+            continue;
+        status = take_at(call, start, &below);
+        tries--;
     }
     return status;
 }
@@ -601,7 +648,7 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
                  bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags,
                                       &slot->below, block) != BFC_OK))
         return false;
-    slot->matched = slot->placed = course->round;
+    slot->matched = course->round;
     course->at++;
     course->strays = 0;
     count(&told(arena)->followed);

@@ -5,11 +5,8 @@
 
 /* What the new block is compared with. */
 struct stay {
-    const struct bfc_course *course;
-    const struct bfc_slot *slot; /* in whose stead it comes */
-    uint64_t birth, death;       /* ticks */
-    uint64_t begin, length;      /* ticks: of the period; length 0: there is none */
-    uint32_t round;
+    uint64_t birth, death;  /* ticks */
+    uint64_t begin, length; /* ticks: of the period; length 0: there is none */
 };
 
 static bool in_period(const struct stay *stay, uint64_t birth) {
@@ -18,8 +15,7 @@ static bool in_period(const struct stay *stay, uint64_t birth) {
 
 /* From one moment of the period on to another, round the ring. */
 static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
-    return to >= from ? (to - from) % stay->length
-                      : (stay->length - (from - to) % stay->length) % stay->length;
+    return to >= from ? to - from : stay->length - (from - to);
 }
 
 /* By the plan. */
@@ -32,56 +28,51 @@ static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;
 }
 
-/* Of the same thread, planned to live now, but it did not come, or had to go elsewhere. */
-static bool is_absent(const struct stay *stay, const struct bfc_placed *placed) {
-    const struct bfc_slot *slot = placed->slot;
-    if (placed->course != stay->course || slot->event >= stay->slot->event)
-        return false;
-    return slot->placed != stay->round;
-}
-
-static void add(uint64_t offsets[BFC_GAPS], uint64_t sizes[BFC_GAPS], unsigned *count,
-                uint64_t offset, uint64_t size) {
-    unsigned i = *count < BFC_GAPS ? (*count)++ : BFC_GAPS - 1;
-    if (i == BFC_GAPS - 1 && *count == BFC_GAPS && sizes[i] && sizes[i] <= size)
+/* Keeps the largest. */
+static void add(struct bfc_gaps *gaps, uint64_t start, uint64_t size) {
+    uint32_t i = 0;
+    if (gaps->count < BFC_GAPS)
+        i = gaps->count++;
+    else if (gaps->sizes[0] >= size)
         return;
-    for (; i > 0 && sizes[i - 1] > size; i--) {
-        sizes[i] = sizes[i - 1];
-        offsets[i] = offsets[i - 1];
+    else
+        while (i + 1 < BFC_GAPS && gaps->sizes[i + 1] < size) {
+            gaps->sizes[i] = gaps->sizes[i + 1];
+            gaps->starts[i] = gaps->starts[i + 1];
+            i++;
+        }
+    for (; i > 0 && gaps->sizes[i - 1] > size; i--) {
+        gaps->sizes[i] = gaps->sizes[i - 1];
+        gaps->starts[i] = gaps->starts[i - 1];
     }
-    sizes[i] = size;
-    offsets[i] = offset;
+    gaps->sizes[i] = size;
+    gaps->starts[i] = start;
 }
 
-unsigned bfc_gaps_find(const struct bfc_places *places, const struct bfc_course *course,
-                       const struct bfc_match *match, uint64_t size, uint64_t offsets[BFC_GAPS]) {
-    const struct bfc_plan_header *header = course->plan->header;
-    const struct bfc_plan_event *events = course->plan->events;
-    const struct bfc_slot *slot = &course->slots[match->at];
-    const struct bfc_plan_event *event = &events[slot->event];
-    struct stay stay = {.course = course,
-                        .slot = slot,
-                        .birth = event->birth,
-                        .death = event->death,
-                        .round = course->round + match->next_round};
+static struct stay stay_of(const struct bfc_plan *plan, const struct bfc_slot *slot) {
+    const struct bfc_plan_header *header = plan->header;
+    const struct bfc_plan_event *event = &plan->events[slot->event];
+    struct stay stay = {.birth = event->birth, .death = event->death};
     if (header->period) {
         stay.begin = header->period_birth;
         stay.length = header->period_ticks;
     }
-    uint64_t sizes[BFC_GAPS] = {0}, top = 0;
-    uint64_t align = size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
-    unsigned count = 0;
-    for (uint32_t i = 0; i <= places->count; i++) {
-        const struct bfc_placed *placed = i < places->count ? &places->all[i] : NULL;
-        if (placed && (placed->slot == slot || is_absent(&stay, placed) ||
-                       !is_near_in_time(&stay, &events[placed->slot->event])))
+    return stay;
+}
+
+void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
+                   const struct bfc_plan *plan, const struct bfc_slot *slot) {
+    struct stay stay = stay_of(plan, slot);
+    uint64_t top = 0;
+    *gaps = (struct bfc_gaps){.known = true};
+    for (uint32_t i = 0; i < places->count; i++) {
+        const struct bfc_slot *other = places->all[i];
+        if (other == slot || !is_near_in_time(&stay, &plan->events[other->event]))
             continue;
-        uint64_t end = placed ? placed->slot->offset : places->bytes;
-        uint64_t start = (top + align - 1) & ~(align - 1);
-        if (end > start && end - start >= size)
-            add(offsets, sizes, &count, start, end - start);
-        if (placed)
-            top = bfc_max(top, placed->slot->offset + placed->slot->size);
+        if (other->offset > top)
+            add(gaps, top, other->offset - top);
+        top = bfc_max(top, other->offset + other->size);
     }
-    return count;
+    if (places->bytes > top)
+        add(gaps, top, places->bytes - top);
 }

@@ -7,23 +7,24 @@
 
 #include "interpose/plan/cursor.h"
 
-/* A planned block in the order of places. */
-struct bfc_placed {
-    const struct bfc_slot *slot;
-    const struct bfc_course *course;
-};
-
+/* The planned blocks in the order of places. */
 struct bfc_places {
-    struct bfc_placed *all; /* by offset */
+    const struct bfc_slot **all; /* by offset */
     uint32_t count;
     uint64_t bytes; /* of the plan's memory */
 };
 
-enum { BFC_GAPS = 4 };
+enum { BFC_GAPS = 8 };
 
-/* Writes the offsets of gaps of at least `size` bytes, the smallest gaps first; returns how many,
- * at most BFC_GAPS. `match` is where the course's cursor is. O(planned blocks). */
-unsigned bfc_gaps_find(const struct bfc_places *places, const struct bfc_course *course,
-                       const struct bfc_match *match, uint64_t size, uint64_t offsets[BFC_GAPS]);
+/* The largest gaps that stay free while one planned block lives, the smallest of them first. */
+struct bfc_gaps {
+    uint64_t starts[BFC_GAPS], sizes[BFC_GAPS]; /* bytes */
+    uint32_t count;
+    bool known; /* they were looked up */
+};
+
+/* Looks the gaps of a slot up, its own place being among what is free. O(planned blocks). */
+void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
+                   const struct bfc_plan *plan, const struct bfc_slot *slot);
 
 #endif

@@ -51,6 +51,10 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
  * call of the driver. */
 void bfc_plan_leave(struct bfc_arena *arena);
 
+/* Gives all idle regions back but the plan's own; returns how many bytes went. For the library's
+ * own threads: it may call the driver, and wait for work. */
+uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
+
 /* A new arena: BFC_PLAN=FILE begins here, in the first arena of each device. */
 void bfc_plan_begin(struct bfc_arena *arena);
 

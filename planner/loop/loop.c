@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/atomic.h"
+#include "base/numbers.h"
 #include "planner/image/image.h"
 #include "planner/model/validate.h"
 #include "planner/pack/solve_alone.h"
@@ -29,13 +30,22 @@ static void free_loop(struct loop *loop) {
     free(loop->result.peaks);
 }
 
-static bool is_worth_it(const struct problem *problem, uint64_t least_bytes,
-                        struct plan_error *error) {
+static uint64_t largest_size(const struct lifetimes *lifetimes) {
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < lifetimes->count; i++)
+        largest = bfc_max(largest, lifetimes->rows[i].size);
+    return largest;
+}
+
+/* Of blocks that live one at a time the pool alone never holds more than the largest. */
+static bool is_worth_it(const struct loop *loop, uint64_t least_bytes, struct plan_error *error) {
     uint64_t bound = 0;
-    for (uint32_t a = 0; a < problem->count; a++)
-        bound += problem->arenas[a].bound;
-    return (bound > 0 && bound >= least_bytes) ||
-           plan_fail(error, "it never has more than %" PRIu64 " bytes", bound);
+    for (uint32_t a = 0; a < loop->problem.count; a++)
+        bound += loop->problem.arenas[a].bound;
+    if (bound == 0 || bound < least_bytes)
+        return plan_fail(error, "it never has more than %" PRIu64 " bytes", bound);
+    return bound > largest_size(&loop->lifetimes) ||
+           plan_fail(error, "its blocks live one at a time");
 }
 
 static bool prepare(struct loop *loop, const struct events *events, const struct period *period,
@@ -47,7 +57,7 @@ static bool prepare(struct loop *loop, const struct events *events, const struct
                          period->length, LOOP_MOST_ROWS);
     if (!fold(&loop->lifetimes, events, &alone, "loop", 0, error) ||
         !problem_build(&loop->problem, &loop->lifetimes, ALIGN, 0, error) ||
-        !is_worth_it(&loop->problem, least_bytes, error))
+        !is_worth_it(loop, least_bytes, error))
         return false;
     loop->offsets = calloc((size_t)loop->lifetimes.count + 1, sizeof *loop->offsets);
     loop->peaks = calloc((size_t)loop->problem.count + 1, sizeof *loop->peaks);

@@ -46,6 +46,7 @@ struct region {
     bool held;           /* never given back */
     bool apart;          /* only bfc_pool_allocate_at takes from it, and no page goes elsewhere */
     bool planned;        /* of bfc_pool_add_apart: in the end it serves what its policy refuses */
+    bool beside;         /* was taken while there was a planned one (pool/regions/beside.h) */
     bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
@@ -101,10 +102,12 @@ struct bfc_pool {
     struct rules rules;
     struct bfc_upstream upstream;
     pthread_mutex_t
-        growth_turn;    /* not the pool's lock: its holder may ask the upstream for a region */
-    uint64_t step;      /* bytes of the next region by growth double */
-    bool step_raised;   /* tf: for the region that is being asked for */
-    uint64_t releasing; /* bytes of regions on their way back to the upstream */
+        growth_turn;        /* not the pool's lock: its holder may ask the upstream for a region */
+    uint64_t step;          /* bytes of the next region by growth double */
+    bool step_raised;       /* tf: for the region that is being asked for */
+    uint64_t releasing;     /* bytes of regions on their way back to the upstream */
+    uint64_t beside_wanted; /* bytes: beside planned regions, the most at a time */
+    bool gather_beside;     /* the next region there is as large as that */
     bool preallocated;
     struct paging *paging; /* with pages (paging.h); NULL: regions */
     uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for

@@ -6,6 +6,7 @@
 #include "pool/blocks/settle.h"
 #include "pool/paging/grow.h"
 #include "pool/policy/policy.h"
+#include "pool/regions/beside.h"
 #include "pool/regions/regions.h"
 #include "pool/search/place.h"
 
@@ -138,20 +139,45 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
         status = add_paged(pool, bytes, start);
     if (status == BFC_UPSTREAM_FAILED)
         status = add_plain(pool, bytes, start);
+    if (status == BFC_OK) {
+        pool->beside_wanted = 0;
+        pool->gather_beside = false;
+    }
     pool_leave(pool);
     pthread_mutex_unlock(&pool->growth_turn);
     return status;
 }
 
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool) {
+static bool is_in(const struct region *region, bfc_addr address) {
+    return address - region->start < region->size;
+}
+
+uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
     uint64_t released = 0;
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
     if (pool->paging)
         released = pages_trim_beside(pool, UINT64_MAX);
     for (region_index r = 1; r < pool->region_high; r++)
-        if (!pool->regions[r].apart && region_idle_block(pool, &pool->regions[r]))
+        if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);
+    pool_leave(pool);
+    return released;
+}
+
+static bool may_go(const struct bfc_pool *pool, const struct region *region) {
+    return region->beside && region->size < pool->beside_wanted && region_idle_block(pool, region);
+}
+
+uint64_t bfc_pool_gather_beside(struct bfc_pool *pool) {
+    uint64_t released = 0;
+    unsigned count;
+    pool_enter(pool);
+    bool gathered = beside_is_gathered(pool, &count);
+    for (region_index r = 1; count > 1 && r < pool->region_high; r++)
+        if (may_go(pool, &pool->regions[r]))
+            released += region_release(pool, r);
+    pool->gather_beside = pool->gather_beside || (released && !gathered);
     pool_leave(pool);
     return released;
 }

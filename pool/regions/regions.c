@@ -14,6 +14,7 @@
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
+#include "pool/regions/beside.h"
 #include "pool/search/take.h"
 
 /* A region that is one free block under this fence. */
@@ -187,7 +188,7 @@ static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *gro
     growth->bytes = growth_next(pool, size);
     if (growth->back_off == BACK_OFF_NONE)
         return growth->bytes <= room;
-    growth->bytes = bfc_min(growth->bytes, room);
+    growth->bytes = bfc_min(beside_growth(pool, size, growth->bytes), room);
     return true;
 }
 
@@ -226,7 +227,10 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
         return status;
     growth_reserved(pool, size);
     *start = growth.start;
-    return take_in(pool, &growth);
+    status = take_in(pool, &growth);
+    if (status == BFC_OK)
+        beside_note(pool, growth.start);
+    return status;
 }
 
 enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {

@@ -12,7 +12,7 @@
 #include "pool/search/take.h"
 
 /* Blocks that are passed from one that is known to lie before a place. */
-#define PLACE_STEPS 8
+#define PLACE_STEPS 16
 
 enum place_state {
     PLACE_TAKEN,

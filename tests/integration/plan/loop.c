@@ -3,11 +3,13 @@
  * allocations and frees whose contents it checks at both ends, and tells of each period what was
  * live, what the pool has reserved, and how well a plan was followed, as one line of JSON.
  *
- *   [CHANGED=PERCENT] [SEED=NUMBER] [STAY=1] loop CSV SCALE PERIODS
+ *   [CHANGED=PERCENT] [SHAPE=1] [SEED=NUMBER] [PAUSE=MS] [STAY=1] loop CSV SCALE PERIODS
  *
  * Sizes are SCALE times those of the file. In each period CHANGED percent of the allocations, drawn
- * anew, have half to one and a half times their size. With STAY it waits for its input's end. (Not
- * arguments, since a plan is of a program with its arguments.)
+ * anew, have half to one and a half times their size; with SHAPE a third of these has, a third does
+ * not come at all, and before a third comes one more. After each period it sleeps for PAUSE ms.
+ * With STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
+ * arguments.)
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -36,10 +38,10 @@ struct step {
     int allocates;
 };
 
-static struct row rows[ROWS_MOST];
+static struct row rows[ROWS_MOST], extras[ROWS_MOST];
 static struct step steps[2 * ROWS_MOST];
 static unsigned count;
-static unsigned long long seed, live, most_live;
+static unsigned long long seed, live, most_live, most_reserved; /* the last: of the period */
 
 static unsigned below(unsigned bound) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -78,29 +80,6 @@ static void order_steps(void) {
     qsort(steps, 2 * (size_t)count, sizeof *steps, by_time);
 }
 
-static void allocate(struct row *row, unsigned long long bytes) {
-    static unsigned long long marks;
-    row->bytes = bytes < 16 ? 16 : bytes;
-    row->mark = ++marks;
-    CHECK(cuMemAlloc(&row->address, row->bytes));
-    CHECK(cuMemcpyHtoD(row->address, &row->mark, sizeof row->mark));
-    CHECK(cuMemcpyHtoD(row->address + row->bytes - 8, &row->mark, sizeof row->mark));
-    live += bfc_plan_round(row->bytes);
-    most_live = live > most_live ? live : most_live;
-}
-
-static void release(struct row *row) {
-    unsigned long long first, last;
-    CHECK(cuMemcpyDtoH(&first, row->address, sizeof first));
-    CHECK(cuMemcpyDtoH(&last, row->address + row->bytes - 8, sizeof last));
-    if ((first != row->mark && row->bytes >= 16) || last != row->mark) {
-        fprintf(stderr, "loop: a block of %llu bytes was overwritten\n", row->bytes);
-        exit(4);
-    }
-    CHECK(cuMemFree(row->address));
-    live -= bfc_plan_round(row->bytes);
-}
-
 /* What this process publishes of itself; NULL: it is not preloaded. */
 static const struct bfc_segment_pool *own_section(void) {
     char path[128];
@@ -117,41 +96,90 @@ static const struct bfc_segment_pool *own_section(void) {
     return bytes ? (const void *)(bytes + BFC_SEGMENT_POOLS_OFFSET) : NULL;
 }
 
+static void note_reserved(void) {
+    const struct bfc_segment_pool *section = own_section();
+    unsigned long long reserved = section ? section->stats.reserved : 0;
+    most_reserved = reserved > most_reserved ? reserved : most_reserved;
+}
+
+static void allocate(struct row *row, unsigned long long bytes) {
+    static unsigned long long marks;
+    row->bytes = bytes < 16 ? 16 : bytes;
+    row->mark = ++marks;
+    CHECK(cuMemAlloc(&row->address, row->bytes));
+    CHECK(cuMemcpyHtoD(row->address, &row->mark, sizeof row->mark));
+    CHECK(cuMemcpyHtoD(row->address + row->bytes - 8, &row->mark, sizeof row->mark));
+    live += bfc_plan_round(row->bytes);
+    most_live = live > most_live ? live : most_live;
+    note_reserved();
+}
+
+static void release(struct row *row) {
+    unsigned long long first, last;
+    if (!row->address)
+        return;
+    CHECK(cuMemcpyDtoH(&first, row->address, sizeof first));
+    CHECK(cuMemcpyDtoH(&last, row->address + row->bytes - 8, sizeof last));
+    if ((first != row->mark && row->bytes >= 16) || last != row->mark) {
+        fprintf(stderr, "loop: a block of %llu bytes was overwritten\n", row->bytes);
+        exit(4);
+    }
+    CHECK(cuMemFree(row->address));
+    row->address = 0;
+    live -= bfc_plan_round(row->bytes);
+}
+
 static void tell(unsigned period, unsigned changed) {
     const struct bfc_segment_pool *section = own_section();
     static const struct bfc_segment_pool none;
     section = section ? section : &none;
     const struct bfc_segment_plan *plan = &section->plan;
-    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"now\": %llu, "
+    printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"most\": %llu, "
            "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
            "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu}\n",
            period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
-           (unsigned long long)section->stats.reserved,
-           (unsigned long long)section->stats.reserve_calls, (unsigned long long)plan->followed,
-           (unsigned long long)plan->missed, (unsigned long long)plan->busy,
-           (unsigned long long)plan->resumed, (unsigned long long)plan->lost,
-           (unsigned long long)plan->memory, (unsigned long long)plan->bound);
+           most_reserved, (unsigned long long)section->stats.reserve_calls,
+           (unsigned long long)plan->followed, (unsigned long long)plan->missed,
+           (unsigned long long)plan->busy, (unsigned long long)plan->resumed,
+           (unsigned long long)plan->lost, (unsigned long long)plan->memory,
+           (unsigned long long)plan->bound);
     fflush(stdout);
-}
-
-static void play(unsigned period, unsigned percent) {
-    unsigned changed = 0;
-    for (unsigned i = 0; i < 2 * count; i++) {
-        struct row *row = &rows[steps[i].row];
-        if (!steps[i].allocates) {
-            release(row);
-            continue;
-        }
-        bool changes = below(100) < percent;
-        changed += changes ? 1 : 0;
-        allocate(row, changes ? row->size / 1000 * (500 + below(1001)) : row->size);
-    }
-    tell(period, changed);
 }
 
 static unsigned variable(const char *name, unsigned otherwise) {
     const char *value = getenv(name);
     return value ? (unsigned)atoi(value) : otherwise;
+}
+
+static unsigned long long other_size(const struct row *row) {
+    return row->size / 1000 * (500 + below(1001));
+}
+
+/* By SHAPE one of three: another size, nothing at all, or one more before it. */
+static void allocate_changed(unsigned number) {
+    unsigned kind = variable("SHAPE", 0) ? below(3) : 0;
+    if (kind == 2)
+        allocate(&extras[number], other_size(&rows[number]));
+    if (kind != 1)
+        allocate(&rows[number], kind == 0 ? other_size(&rows[number]) : rows[number].size);
+}
+
+static void play(unsigned period, unsigned percent) {
+    unsigned changed = 0;
+    most_reserved = 0;
+    for (unsigned i = 0; i < 2 * count; i++) {
+        unsigned number = steps[i].row;
+        if (!steps[i].allocates) {
+            release(&rows[number]);
+            release(&extras[number]);
+        } else if (below(100) < percent) {
+            changed++;
+            allocate_changed(number);
+        } else {
+            allocate(&rows[number], rows[number].size);
+        }
+    }
+    tell(period, changed);
 }
 
 int main(int arguments, char **argument) {
@@ -161,8 +189,10 @@ int main(int arguments, char **argument) {
     order_steps();
     seed = variable("SEED", 1);
     use_primary(0);
-    for (unsigned period = 0; period < (unsigned)atoi(argument[3]); period++)
+    for (unsigned period = 0; period < (unsigned)atoi(argument[3]); period++) {
         play(period, variable("CHANGED", 0));
+        usleep(variable("PAUSE", 0) * 1000);
+    }
     if (variable("STAY", 0))
         getchar();
     return 0;

@@ -2,15 +2,16 @@
  * Loops with something beside them, each checked for its contents:
  *
  *   [TURN=1] [STAY=1] scenes plain | threads | contexts | ends | fork | capture | devices | trimmed
- *                                 | left
+ *                                 | left | relay | at-once
  *
  * plain: one loop. threads: two at once, of different sizes. contexts: one in each of two contexts
  * of a device. ends: the context ends in the middle, and another one goes on. fork: children come
  * and go. capture: every third round is played while a stream captures. devices: a thread with one
  * device and one with two, which plays first with TURN. trimmed: with TURN the pool is given back
  * in the middle, and a thread that is in no plan has the address. left: with TURN more is
- * asked for than lies on either side of what is in use. With STAY it waits for its input's end.
- * (Not arguments, since a plan is of a program with its arguments.)
+ * asked for than lies on either side of what is in use. relay: a thread, with TURN several one
+ * after the other. at-once: a context, with TURN several that begin at the same time. With STAY it
+ * waits for its input's end. (Not arguments, since a plan is of a program with its arguments.)
  */
 #define BFCPRELOAD_WEAK
 
@@ -213,6 +214,39 @@ static void play_left(CUcontext context) {
         puts("out of memory");
 }
 
+static void *run_leg(void *contexts) {
+    CUcontext *context = contexts;
+    for (int round = 0; round < (getenv("TURN") ? ROUNDS / 4 : ROUNDS); round++)
+        play_sizes(context[0], of_one, 6);
+    return NULL;
+}
+
+static void play_relay(CUcontext context) {
+    for (int leg = 0; leg < (getenv("TURN") ? 4 : 1); leg++)
+        join_new(run_leg, &context);
+}
+
+enum { CONTEXTS = 4 };
+static pthread_barrier_t start;
+
+static void *begin_with_others(void *context) {
+    pthread_barrier_wait(&start);
+    return run_leg(context);
+}
+
+static void play_at_once(void) {
+    unsigned count = getenv("TURN") ? CONTEXTS : 1;
+    CUcontext contexts[CONTEXTS];
+    pthread_t threads[CONTEXTS];
+    pthread_barrier_init(&start, NULL, count);
+    for (unsigned i = 0; i < count; i++)
+        contexts[i] = new_context();
+    for (unsigned i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, begin_with_others, &contexts[i]);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
 int main(int arguments, char **argument) {
     const char *scene = arguments == 2 ? argument[1] : "";
     struct loop loop = {.unit = 70000, .seed = 1};
@@ -235,6 +269,10 @@ int main(int arguments, char **argument) {
         play_trimmed(loop.context);
     else if (strcmp(scene, "left") == 0)
         play_left(loop.context);
+    else if (strcmp(scene, "relay") == 0)
+        play_relay(loop.context);
+    else if (strcmp(scene, "at-once") == 0)
+        play_at_once();
     else
         return 2;
     puts("done");

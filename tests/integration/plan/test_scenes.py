@@ -36,7 +36,7 @@ class Scenes(Planned):
         self.check_scene('capture')
 
     def told_at_end(self, scene, **variables):
-        """What the first pool of a job tells of its plan when all else of it has changed."""
+        """What each pool of a job tells of its plan when all else of it has changed."""
         arguments = [os.environ['SCENES'], scene]
         plan = self.plan(arguments, **variables)
         environment = dict(os.environ, LD_PRELOAD=os.environ['PRELOAD'], SIM_STEP='1',
@@ -47,15 +47,24 @@ class Scenes(Planned):
             shown = subprocess.run([os.environ['BFCSTAT'], '--json', str(job.pid)], check=True,
                                    capture_output=True, text=True).stdout
             job.stdin.close()
-        return json.loads(shown)['pools'][0]['plan']
+        return [pool['plan'] for pool in json.loads(shown)['pools']]
 
     def test_a_thread_that_comes_back_from_another_device_has_its_own_place(self):
-        told = self.told_at_end('devices', SIM_DEVICES='2')
+        told = self.told_at_end('devices', SIM_DEVICES='2')[0]
         self.assertGreater(told['followed'], 10 * told['missed'], told)
 
     def test_memory_whose_address_others_got_is_asked_for_again(self):
-        told = self.told_at_end('trimmed')
+        told = self.told_at_end('trimmed')[0]
         self.assertGreater(told['followed'], 10 * told['missed'], told)
+
+    def test_the_place_of_a_thread_that_ended_is_another_s(self):
+        told = self.told_at_end('relay')[0]
+        self.assertEqual((told['followed'], told['missed']), (12 * 6, 0), told)
+
+    def test_of_contexts_that_begin_at_once_one_follows_it(self):
+        for _ in range(5):
+            told = self.told_at_end('at-once')
+            self.assertEqual(sum(plan is not None and plan['followed'] > 0 for plan in told), 1, told)
 
     def test_out_of_memory_beside_a_planned_block_is_explained(self):
         arguments = [os.environ['SCENES'], 'left']

@@ -84,7 +84,7 @@ def operations_in(text):
 def replay(command, environment):
     """The line that does it again in a shell."""
     words = [f"{name}={value}" for name, value in environment.items()]
-    for name in ("LD_LIBRARY_PATH", "SIM_LATENCY"):
+    for name in ("LD_LIBRARY_PATH", "SIM_LATENCY", "BFC_PLAN"):
         if name in os.environ:
             words.append(f"{name}={os.environ[name]}")
     return " ".join(words + command)

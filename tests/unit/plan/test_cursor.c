@@ -10,7 +10,7 @@ static struct bfc_plan_header header;
 static struct bfc_plan_arena arena;
 static struct bfc_plan_event events[MOST];
 static struct bfc_slot slots[MOST];
-static struct bfc_placed placed[MOST];
+static const struct bfc_slot *placed[MOST];
 static struct bfc_places places;
 static const struct bfc_plan plan = {.header = &header, .arenas = &arena, .events = events};
 static struct bfc_course course;
@@ -32,7 +32,7 @@ static void make_plan(unsigned count, unsigned prefix) {
         events[i] = (struct bfc_plan_event){
             .offset = offset, .size = size, .birth = birth, .death = birth + 4};
         slots[i] = (struct bfc_slot){.size = size, .offset = offset, .event = i};
-        placed[i] = (struct bfc_placed){&slots[i], &course};
+        placed[i] = &slots[i];
         offset += size;
     }
     arena = (struct bfc_plan_arena){.peak = offset};
@@ -153,27 +153,29 @@ Test(cursor, survives_any_sequence) {
 }
 
 Test(gaps, are_where_the_plan_has_nothing_for_so_long) {
-    uint64_t offsets[BFC_GAPS];
     make_plan(10, 0);
-    for (unsigned i = 0; i < 4; i++) {
-        struct bfc_match match = bfc_cursor_look(&course, (i + 1) * KIB);
-        slots[match.at].placed = course.round;
-        bfc_cursor_pass(&course, &match, (i + 1) * KIB);
-    }
-    struct bfc_match match = bfc_cursor_look(&course, 6 * KIB + 512);
-    unsigned found = bfc_gaps_find(&places, &course, &match, 6 * KIB + 512, offsets);
-    cr_assert_geq(found, 1);
-    for (unsigned i = 0; i < found; i++)
+    struct bfc_gaps gaps;
+    bfc_gaps_find(&gaps, &places, &plan, &slots[4]);
+    cr_assert_geq(gaps.count, 1);
+    for (unsigned i = 0; i < gaps.count; i++) {
+        cr_assert(!i || gaps.sizes[i] >= gaps.sizes[i - 1]);
         for (unsigned other = 3; other < 6; other++) /* alive with it */
-            cr_assert(other == match.at || offsets[i] + 6 * KIB + 512 <= slots[other].offset ||
-                      offsets[i] >= slots[other].offset + slots[other].size);
+            cr_assert(other == 4 || gaps.starts[i] + gaps.sizes[i] <= slots[other].offset ||
+                      gaps.starts[i] >= slots[other].offset + slots[other].size);
+    }
 }
 
-Test(gaps, there_is_none_for_what_is_larger_than_all) {
-    uint64_t offsets[BFC_GAPS];
-    make_plan(10, 0);
-    struct bfc_match match = bfc_cursor_look(&course, 512 * KIB);
-    cr_assert_eq(bfc_gaps_find(&places, &course, &match, 512 * KIB, offsets), 0);
+/* Of every second of many blocks, which are all alive at once, but for the last. */
+Test(gaps, the_largest_are_kept) {
+    make_plan(40, 0);
+    for (unsigned i = 0; i < 40; i++)
+        events[i].death = i % 2 ? 80 : events[i].birth + 1;
+    struct bfc_gaps gaps;
+    bfc_gaps_find(&gaps, &places, &plan, &slots[39]);
+    cr_assert_eq(gaps.count, BFC_GAPS);
+    cr_assert_eq(gaps.sizes[BFC_GAPS - 1], slots[38].size + slots[39].size);
+    for (unsigned i = 0; i + 1 < BFC_GAPS; i++)
+        cr_assert_eq(gaps.starts[i], slots[38 - 2 * (BFC_GAPS - 1 - i)].offset);
 }
 
 Test(overlap, apart_in_time_or_place_is_none) {

@@ -194,6 +194,63 @@ Test(place, apart_no_policy_is_a_cause_of_out_of_memory) {
     cr_assert_eq(bfc_pool_allocate(pool, 6 * MIB, 0, &block), BFC_OUT_OF_MEMORY);
 }
 
+static bfc_addr taken(uint64_t bytes) {
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, bytes, 0, &block), BFC_OK);
+    return block.start;
+}
+
+static void freed(bfc_addr start) {
+    cr_assert_eq(bfc_pool_free(pool, start, BFC_NO_FENCE), BFC_OK);
+}
+
+static uint64_t reserved(void) {
+    struct bfc_pool_stats stats;
+    bfc_pool_read_stats(pool, &stats);
+    return stats.reserved;
+}
+
+/* What lies beside in pieces gathers in one region of what was wanted at a time. */
+Test(place, beside_it_gathers) {
+    open_pool();
+    placed(MIB, 512);
+    bfc_addr first = taken(8 * MIB), second = taken(16 * MIB);
+    cr_assert_eq(bfc_pool_gather_beside(pool), 0);
+    freed(first);
+    freed(second);
+    cr_assert_eq(reserved(), 32 * MIB);
+    cr_assert_eq(bfc_pool_gather_beside(pool), 24 * MIB);
+    first = taken(4 * MIB);
+    cr_assert_eq(reserved(), 32 * MIB);
+    second = taken(16 * MIB);
+    freed(first);
+    freed(second);
+    cr_assert_eq(reserved(), 32 * MIB);
+    cr_assert_eq(bfc_pool_gather_beside(pool), 0);
+}
+
+Test(place, beside_what_is_in_use_stays) {
+    open_pool();
+    placed(MIB, 512);
+    bfc_addr first = taken(8 * MIB);
+    freed(taken(16 * MIB));
+    cr_assert_eq(bfc_pool_gather_beside(pool), 16 * MIB);
+    freed(first);
+    freed(taken(8 * MIB));
+    cr_assert_eq(reserved(), 16 * MIB);
+}
+
+/* Without a region apart there is nothing beside one; nor by a growth that was asked for. */
+Test(place, beside_only_a_plan_and_by_double) {
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool();
+    placed(MIB, 512);
+    bfc_addr first = taken(8 * MIB);
+    freed(taken(16 * MIB));
+    freed(first);
+    cr_assert_eq(bfc_pool_gather_beside(pool), 0);
+}
+
 Test(place, apart_it_is_within_the_limit_and_goes_back) {
     bfc_addr other = 0;
     config.limit = 10 * MIB;

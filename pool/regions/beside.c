@@ -1,0 +1,64 @@
+/* Beside a plan's region: many regions, each for one block, become one for all. */
+#include "pool/regions/beside.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/find.h"
+
+/* By which what is wanted rises where it should have sufficed, but lay in pieces. */
+#define PIECES 8
+
+static bool is_planned(const struct bfc_pool *pool) {
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].size && pool->regions[r].planned)
+            return true;
+    return false;
+}
+
+/* What of the region is not ready. */
+static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *region) {
+    uint64_t bytes = region->size;
+    for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next)
+        if (block_state(&pool->blocks[b]) == BLOCK_READY)
+            bytes -= block_size(&pool->blocks[b]);
+    return bytes;
+}
+
+/* Whether one region beside is as large as all that was ever wanted there; and how many there are.
+ */
+bool beside_is_gathered(const struct bfc_pool *pool, unsigned *count) {
+    bool gathered = false;
+    *count = 0;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].size && pool->regions[r].beside) {
+            gathered = gathered || pool->regions[r].size >= pool->beside_wanted;
+            ++*count;
+        }
+    return gathered;
+}
+
+/* With this block, at a time. */
+static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
+    unsigned count;
+    uint64_t wanted = size;
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (pool->regions[r].size && pool->regions[r].beside)
+            wanted += bytes_in_use(pool, &pool->regions[r]);
+    if (wanted <= pool->beside_wanted && beside_is_gathered(pool, &count))
+        wanted = pool->beside_wanted + bfc_min(size, ROUND_DOWN(pool->beside_wanted / PIECES));
+    return bfc_min(wanted, LARGEST_BLOCK);
+}
+
+uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+    if (pool->config.growth != BFC_GROWTH_DOUBLE || !is_planned(pool))
+        return bytes;
+    pool->beside_wanted = bfc_max(pool->beside_wanted, wanted_with(pool, size));
+    if (pool->gather_beside)
+        bytes = pool->beside_wanted;
+    pool->gather_beside = false;
+    return bytes;
+}
+
+void beside_note(struct bfc_pool *pool, bfc_addr start) {
+    struct region *region = region_of(pool, find_holding(pool, start));
+    region->beside = !region->planned && is_planned(pool);
+}
