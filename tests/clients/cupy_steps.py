@@ -12,9 +12,10 @@ elif POOL == "async":
     cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)
 made = numpy.random.default_rng(1)
 held = []
+streams = [cupy.cuda.Stream(non_blocking=blocks) for blocks in (False, True)]
 for step in range(60):
     host = made.standard_normal((64 + step * 37 % 200, 1024), dtype=numpy.float32)
-    with cupy.cuda.Stream(non_blocking=bool(step % 2)) as stream:
+    with streams[step % 2] as stream:
         held.append((host, cupy.empty_like(host)))
         held[-1][1].set(host)
         stream.synchronize()
