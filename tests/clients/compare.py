@@ -42,8 +42,8 @@ CLIENTS = {
         {}, {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
         {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
         {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}, {"STEPS_OWN_ALLOCATOR": "1"}], "9 ", 1),
-    "torch-between": ("long", ["torch_between.py"], [
-        {}, {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}], "right", 12),
+    # Without its cache PyTorch sends no tensors to other processes.
+    "torch-between": ("long", ["torch_between.py"], [{}], "right", 12),
     "frameworks": ("long", ["frameworks.py"], [{}], "right", 18),
     "cupy": ("long", ["pytest_lines.py", "sources/cupy-*/tests", *CUPY], [{"SIM_DEVICES": "2"}],
              "passes", 200),

@@ -3,7 +3,7 @@ that stayed in host memory."""
 import re
 import subprocess
 
-CASES = (("testsrc", "320x240", "nv12"), ("testsrc2", "1280x720", "yuv420p"), ("mandelbrot", "641x359", "nv12"))
+CASES = (("testsrc", "320x240", "nv12"), ("testsrc2", "1280x720", "yuv420p"), ("mandelbrot", "642x362", "nv12"))
 
 
 def frames(source, size, pixels, way):
