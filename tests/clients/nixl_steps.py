@@ -1,10 +1,12 @@
 """Two agents of NIXL in one process: memory of the device is registered and read across, over UCX."""
+import logging
 import os
 import sys
 
 import torch
 from nixl_cu13._api import nixl_agent, nixl_agent_config
 
+logging.disable(logging.INFO)  # its lines have times
 agents = [nixl_agent(name, nixl_agent_config(backends=["UCX"])) for name in ("here", "there")]
 agents[0].add_remote_agent(agents[1].get_agent_metadata())
 for step, count in enumerate((1024, 40000, 1 << 20, 3 << 20)):
