@@ -6,7 +6,7 @@ that are named and no others of the library's, inspects the preloaded ones with 
 results, and prints first what is gained and what it costs, last one line of JSON. Exit status 0 when the contents were equal, the preloaded runs waited at most once a free, and
 those in `sync`, once warm, made no driver allocation and no driver free; and, over the stand-in GPU, the C
 program ends with the same contents on a device that has five sixths of what it needs (BFC_SPILL), where
-natively it runs out of memory.
+natively it runs out of memory. Where this Python has PyTorch, ten steps of a network in it are compared too.
 
 Counts are differences between the end of the warm-up and the end of the run. Over the stand-in GPU
 they are the stand-in driver's own; on a real one the native counts are the program's calls and the
@@ -19,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -106,6 +107,7 @@ class Place:
             self.device = "simulated"
             self.program = os.path.join(build, "tests", "integration", "demo", "train")
             folder = os.path.join(build, "sim")
+            self.runtime = os.path.join(folder, "libcudart.so.13")
             # The latencies and delays are the stand-in's model; see its README page.
             # All simulated devices have the same name but are different devices: do not yield to their jobs.
             self.changes = {"SIM_LATENCY": "typical", "SIM_SEED": "1", "SIM_DELAY_US": "50", "BFC_YIELD": "0"}
@@ -414,6 +416,55 @@ class Overcommit:
         return {"spill_device_memory": self.memory, "spill_native_fails": self.native_fails, **keys}
 
 
+class Network:
+    """A training loop in PyTorch, where that is installed: its kernels' numbers mean nothing over the stand-in GPU,
+    which skips them, and what it allocates, and when, is what it would be."""
+
+    COUNTS = {"cuMemAlloc": "driver_allocations", "cuMemFree": "driver_frees", "blocked_waits": "host_waits"}
+
+    def __init__(self, place):
+        self.script = os.path.join(ROOT, "tests", "integration", "demo", "network.py")
+        self.runs = {mode or "native": self.run(place, mode) for mode in (None, *MODES)}
+
+    @staticmethod
+    def installed():
+        probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        return subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
+
+    def run(self, place, mode):
+        """One run's steps and figures; the driver's counts over the stand-in GPU."""
+        env = place.environment(mode, {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+        with tempfile.NamedTemporaryFile() as stats:
+            if place.simulated:  # PyTorch brings NVIDIA's runtime, which the stand-in's must precede
+                env.update(SIM_KERNELS="skip", SIM_STATS=stats.name)
+                env["LD_PRELOAD"] = ":".join([*([place.library] if mode else []), place.runtime])
+            done = subprocess.run([sys.executable, self.script], env=env, capture_output=True, text=True, check=False)
+            if done.returncode:
+                fail(f"{self.script} ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
+            *steps, figures = done.stdout.splitlines()
+            counts = json.loads(stats.read() or "{}")
+        return {"steps": steps, **json.loads(figures), **{name: counts[key] for key, name in self.COUNTS.items() if key in counts}}
+
+    def show(self):
+        every = self.runs.values()
+        print("\nPyTorch without its cache, ten steps of a small network")
+        print_row("", *self.runs)
+        print_row("time a step", *(figure(run["us_per_step"], " us") for run in every))
+        for name in self.COUNTS.values():
+            if name in self.runs["native"]:
+                print_row(name.replace("_", " "), *(figure(run[name]) for run in every))
+        print_row("live memory", *("equal" if run["steps"] == self.runs["native"]["steps"] else "DIFFERENT" for run in every))
+
+    def sound(self):
+        different = [mode for mode, run in self.runs.items() if run["steps"] != self.runs["native"]["steps"]]
+        for mode in different:
+            print(f"demo: {mode}: PyTorch holds other memory than natively", file=sys.stderr)
+        return not different
+
+    def keys(self):
+        return {f"torch_{mode}_{key}": value for mode, run in self.runs.items() for key, value in run.items() if key != "steps"}
+
+
 def keys_of(program, native, modes):
     """
     Of the line of JSON: `native_`, `preloaded_` (sync), `lazy_` and `ordered_` before each figure; those of
@@ -449,12 +500,19 @@ def main(arguments):
     if place.simulated:  # a real device cannot be made smaller for a native run
         small = Overcommit(place, iterations, modes["sync"]["peak_in_use"], checksum)
         small.show()
-    in_order = [sound(figures[1]) for figures in results] + [not small or small.sound()]
+    network = None
+    if Network.installed():
+        network = Network(place)
+        network.show()
+    else:
+        print(f"\ndemo: PyTorch is not installed for {sys.executable}: its training loop is left out")
+    in_order = [sound(figures[1]) for figures in results] + [part.sound() for part in (small, network) if part]
     print()
     summary = {"device": place.device, "simulated": place.simulated, "iterations": iterations}
     for program, figures in zip(("", "python_"), results):
         summary.update(keys_of(program, figures[0], figures[1]))
-    summary.update(small.keys() if small else {})
+    for part in (small, network):
+        summary.update(part.keys() if part else {})
     print(json.dumps(summary), flush=True)
     return 0 if all(in_order) else 1
 

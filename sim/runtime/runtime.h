@@ -10,6 +10,9 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
+#ifdef SIM_RUNTIME_12
+#include "sim/runtime/twelve.h"
+#endif
 
 // DRIVER(name, version, type): the version that NVIDIA's runtime asks for, and the function whose
 // type the answer has. DRIVER_TWIN: asked for in both forms of the default stream.

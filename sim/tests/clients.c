@@ -155,6 +155,12 @@ static void linked(void) {
     CUfunction fill = NULL;
     void *image = NULL;
     size_t size = 0;
+    char log[8] = "unread";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)sizeof log};
+    DO(cuLinkCreate(2, options, values, &state));
+    CHECK(log[0] == '\0' && values[1] == NULL);
+    DO(cuLinkDestroy(state));
     DO(cuLinkCreate(0, NULL, NULL, &state));
     ANSWERS(CUDA_ERROR_INVALID_IMAGE, cuLinkComplete(state, &image, &size));
     ANSWERS(CUDA_ERROR_INVALID_PTX,

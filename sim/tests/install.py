@@ -13,12 +13,12 @@ import unittest
 
 SOURCE, BUILD, HEADERS = sys.argv[1:4]
 COMPILER = sys.argv[4:]
-TARGETS = ["sim/libcuda.so.1", "sim/libcudart.so.13", "sim/libcudart_static.a", "sim/libnvidia-ml.so.1",
-           "sim/kernels_ptx.h"]
+TARGETS = ["sim/libcuda.so.1", "sim/libcudart.so.13", "sim/libcudart.so.12", "sim/libcudart_static.a",
+           "sim/libnvidia-ml.so.1", "sim/kernels_ptx.h"]
 FILES = {
     "lib/bfcpreload-sim/libcuda.so.1", "lib/bfcpreload-sim/libcuda.so",
     "lib/bfcpreload-sim/libcudart.so.13", "lib/bfcpreload-sim/libcudart.so",
-    "lib/bfcpreload-sim/libcudart_static.a",
+    "lib/bfcpreload-sim/libcudart.so.12", "lib/bfcpreload-sim/libcudart_static.a",
     "lib/bfcpreload-sim/libnvidia-ml.so.1", "lib/bfcpreload-sim/libnvidia-ml.so",
     "include/bfcpreload-sim/kernel.h", "include/bfcpreload-sim/kernels_ptx.h",
     "share/doc/bfcpreload-sim/README.md",

@@ -1,18 +1,18 @@
 """The libraries export every name that NVIDIA's export, with NVIDIA's version nodes, and no others.
 
 NVIDIA's names are those of the lists in names/ (libcuda of CUDA 13.0 with its OpenGL, EGL and VDPAU
-names; libcudart 13.2), and of NVIDIA's own libraries where they are found: in the folder of the
+names; libcudart 13.2 and 12.9), and of NVIDIA's own libraries where they are found: in the folder of the
 fetched runtimes (scripts/fetch-runtimes), and beside the toolkit's headers. A newer library than the
 lists' may have more names: of the fetched ones, which are pinned, these fail the test; of the
 toolkit's they are told.
 
-usage: symbols.py LIBCUDA LIBCUDART NAMES RUNTIMES INCLUDE"""
+usage: symbols.py LIBCUDA LIBCUDART LIBCUDART12 NAMES RUNTIMES INCLUDE"""
 import os
 import re
 import subprocess
 import sys
 
-LIBCUDA, LIBCUDART, NAMES, RUNTIMES, INCLUDE = sys.argv[1:]
+LIBCUDA, LIBCUDART, LIBCUDART12, NAMES, RUNTIMES, INCLUDE = sys.argv[1:]
 # Tests' own entries, and calls that came after CUDA 13.0.
 OWN = re.compile(r"sim_\w+|cuStream(Begin|End)(CaptureToCig|RecaptureToGraph|UnheardOfCapture)(_ptsz)?")
 
@@ -68,7 +68,8 @@ def differences(ours, name, node):
 def main():
     failed = False
     for library, name, node in ((LIBCUDA, "libcuda.so.1", ""),
-                                (LIBCUDART, "libcudart.so.13", "libcudart.so.13")):
+                                (LIBCUDART, "libcudart.so.13", "libcudart.so.13"),
+                                (LIBCUDART12, "libcudart.so.12", "libcudart.so.12")):
         ours = exported(library)
         found = list(differences(ours, name, node))
         toolkit = of_toolkit(name)

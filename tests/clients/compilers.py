@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-import compare
+import installed
 
 XLA_ALIGN = 64  # of XLA's buffers on the processor
 
@@ -42,7 +42,7 @@ def call(command, env):
 
 def check_models(bfcplan, python, env, folder):
     faults = []
-    made = call([python, os.path.join(compare.HERE, "onnx_models.py"), folder], env)
+    made = call([python, os.path.join(installed.HERE, "onnx_models.py"), folder], env)
     if made.returncode:
         return [made.stderr]
     for name, arguments, wanted in MODELS:
@@ -84,7 +84,7 @@ def check_dump(bfcplan, env, folder, dump):
 
 
 def check_dumps(bfcplan, python, env, folder):
-    made = call([python, os.path.join(compare.HERE, "xla_models.py")],
+    made = call([python, os.path.join(installed.HERE, "xla_models.py")],
                 {**env, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"--xla_dump_to={folder}/xla"})
     if made.returncode:
         return [made.stderr]
@@ -96,7 +96,7 @@ def check_dumps(bfcplan, python, env, folder):
 
 def main():
     bfcplan, folder = sys.argv[1:3]
-    python = compare.install("compilers", folder, "")
+    python = installed.install("compilers", folder, "")
     env = {**os.environ, "PATH": os.path.dirname(python) + os.pathsep + os.environ["PATH"]}
     with tempfile.TemporaryDirectory() as place:
         faults = check_models(bfcplan, python, env, place) + check_dumps(bfcplan, python, env, place)

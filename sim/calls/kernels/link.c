@@ -17,12 +17,32 @@ struct CUlinkState_st {
 // Begins as an image for a real device does.
 static const char unread_image[64] = "\177ELF";
 
-static CUresult create(CUlinkState *out) {
+// Nothing is logged: what there is room for holds an empty text, and its size is 0.
+static void empty_logs(unsigned count, const CUjit_option *options, void **values) {
+    for (unsigned i = 0; i < count; i++) {
+        bool log = options[i] == CU_JIT_INFO_LOG_BUFFER || options[i] == CU_JIT_ERROR_LOG_BUFFER;
+        if (log && values[i] != NULL) {
+            *(char *)values[i] = '\0';
+        }
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
+            options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+            values[i] = NULL;
+        }
+    }
+}
+
+static CUresult create(unsigned count, const CUjit_option *options, void **values,
+                       CUlinkState *out) {
+    if (count > 0 && (options == NULL || values == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+
     struct CUlinkState_st *state = calloc(1, sizeof *state);
     if (out == NULL || state == NULL || !sim_handle_add(state, SIM_LINK)) {
         free(state);
         return out == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
+    empty_logs(count, options, values);
     *out = state;
     return CUDA_SUCCESS;
 }
@@ -89,8 +109,7 @@ static CUresult destroy(CUlinkState state) {
 #define LINK_CALLS(version)                                                                        \
     SIM_CALL(cuLinkCreate##version, SIM_CURRENT,                                                   \
              (unsigned count, CUjit_option *options, void **values, CUlinkState *state),           \
-             count > 0 && (options == NULL || values == NULL) ? CUDA_ERROR_INVALID_VALUE           \
-                                                              : create(state))                     \
+             create(count, options, values, state))                                                \
     SIM_CALL(cuLinkAddData##version, SIM_CURRENT,                                                  \
              (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,   \
               unsigned count, CUjit_option *options, void **values),                               \
