@@ -116,7 +116,7 @@ class Watch(unittest.TestCase):
         job = self.start("20", "10", "pause")
         said = bfcstat("report", str(job.pid), "-o", "-")
         self.assertEqual(said.returncode, 0, said.stderr)
-        lines = said.stdout.partition('id="recording">\n')[2].partition("</script>")[0].splitlines()
+        lines = said.stdout.partition('class="recording">\n')[2].partition("</script>")[0].splitlines()
         kinds = [json.loads(line)["type"] for line in lines if line]
         self.assertEqual((kinds[0], kinds[-1], kinds.count("sample"), kinds.count("calls")), ("start", "end", 1, 1))
         (calls,) = (json.loads(line)["calls"] for line in lines if '"type":"calls"' in line)
