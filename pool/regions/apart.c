@@ -152,11 +152,17 @@ static bool is_in(const struct region *region, bfc_addr address) {
     return address - region->start < region->size;
 }
 
+/* Pages of a planned region that is open to all would go with the others. */
+static bool pages_may_go(const struct bfc_pool *pool, bfc_addr planned) {
+    block_index b = pool->paging && planned ? find_holding(pool, planned) : 0;
+    return pool->paging && (!b || region_of(pool, b)->apart);
+}
+
 uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
     uint64_t released = 0;
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
-    if (pool->paging)
+    if (pages_may_go(pool, planned))
         released = pages_trim_beside(pool, UINT64_MAX);
     for (region_index r = 1; r < pool->region_high; r++)
         if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))

@@ -150,7 +150,7 @@ class Runtime(unittest.TestCase):
     def report(self, folder, mode):
         """All that lasts of what the segment says, and the length of the trace."""
         text, trace = os.path.join(folder, "json"), os.path.join(folder, "trace")
-        run([AT["CALLS"], "reasons"], AT["LIBRARY"], BFC_RUNTIME=mode, BFC_RECORD=trace,
+        run([AT["CALLS"], "reasons"], AT["LIBRARY"], BFC_RUNTIME=mode, BFC_RECORD=trace, BFC_STACKS="off",
             CALLS_REPORT=f"unset LD_PRELOAD; {AT['BFCSTAT']} --json $PPID >{text}")
         with open(text, encoding="utf-8") as file:
             said = json.load(file)
