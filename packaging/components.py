@@ -20,8 +20,11 @@ LIBRARIES = {
 
 
 class Component:
-    def __init__(self, name, version, licence, relation, text):
-        self.name, self.version, self.licence, self.relation, self.text = name, version, licence, relation, text
+    """`text`: the file with its licence; `files`: where it stands in our sources, if it does."""
+
+    def __init__(self, name, version, licence, relation, text, files=None):
+        self.name, self.version, self.licence, self.relation = name, version, licence, relation
+        self.text, self.files = text, files
 
     def licence_text(self):
         try:
@@ -35,7 +38,8 @@ def plotting_library():
     folder = os.path.join(ROOT, "tools", "report", "uplot")
     with open(os.path.join(folder, "uPlot.iife.min.js"), encoding="utf-8") as file:
         version = re.search(r"\(v([0-9.]+)\)", file.readline()).group(1)
-    return Component("uPlot", version, "MIT", "CONTAINS", os.path.join(folder, "LICENSE"))
+    return Component("uPlot", version, "MIT", "CONTAINS", os.path.join(folder, "LICENSE"),
+                     "tools/report/uplot/*")
 
 
 def of_build(folder, static, microhttpd):
@@ -59,17 +63,21 @@ def spdx_package(name, version, licence, **more):
             "copyrightText": "NOASSERTION", **more}
 
 
-def spdx_file(number, name, path):
-    with open(path, "rb") as file:
-        data = file.read()
-    return {"SPDXID": f"SPDXRef-File-{number}", "fileName": "./" + name, "licenseConcluded": "Apache-2.0",
+def licence_of_all(own, components):
+    """As SPDX writes it: of a file that is made of `own` and of what the components put into it."""
+    inside = {component.licence for component in components if component.relation != "DYNAMIC_LINK"}
+    return " AND ".join([own, *sorted(inside - {own})])
+
+
+def spdx_file(number, name, data):
+    return {"SPDXID": f"SPDXRef-File-{number}", "fileName": "./" + name, "licenseConcluded": "NOASSERTION",
             "copyrightText": "NOASSERTION",
             "checksums": [{"algorithm": kind, "checksumValue": hashlib.new(kind, data).hexdigest()}
                           for kind in ("SHA1", "SHA256")]}
 
 
 def bill_of_materials(name, version, moment, files, components):
-    """SPDX 2.3 as JSON: the files, pairs of a name and a path, with their hashes, and the components."""
+    """SPDX 2.3 as JSON: the files, pairs of a name and its bytes, with their hashes, and the components."""
     listed = [spdx_file(number, *file) for number, file in enumerate(files)]
     hashes = "".join(sorted(file["checksums"][0]["checksumValue"] for file in listed))
     code = hashlib.sha1(hashes.encode()).hexdigest()

@@ -9,7 +9,7 @@ Name: {name}
 Version: {version}
 Release: 1
 Summary: Caching device allocator for unmodified CUDA programs
-License: Apache-2.0
+License: {licence}
 Group: Development/Libraries
 Packager: {maintainer}
 BuildArch: {machine}
@@ -40,13 +40,13 @@ def file_line(name, path):
     return f"%attr({mode},root,root) {kind}/usr/{name}"
 
 
-def spec(name, version, machine, maintainer, moment, files):
+def spec(name, version, licence, machine, maintainer, moment, files):
     lines = [file_line(*file) for file in files]
     folders = [f"lib/{name}", f"share/{name}", f"share/{name}/slurm", f"share/doc/{name}", f"share/doc/{name}/licenses"]
     lines += [f"%dir %attr(0755,root,root) /usr/{folder}" for folder in folders]
     date = time.strftime("%a %b %d %Y", time.gmtime(moment))
-    return SPEC.format(name=name, version=version, machine=machine, maintainer=maintainer, date=date,
-                       files="\n".join(lines))
+    return SPEC.format(name=name, version=version, licence=licence, machine=machine, maintainer=maintainer,
+                       date=date, files="\n".join(lines))
 
 
 def build(work, root, machine, moment, text):

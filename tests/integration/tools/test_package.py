@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT, SIM = os.environ["SOURCE_ROOT"], os.environ["SIM_DIR"]
 PROGRAM = """
@@ -80,16 +81,23 @@ def check_header(bfcrun, folder):
     assert run(program) == "alone\n" and run(bfcrun, "--", program) == "preloaded\n"
 
 
-def check_bill(folder):
-    """Every file's hash is that in the bill of materials."""
-    path = glob.glob(folder + "/**/bfcpreload.spdx.json", recursive=True)[0]
-    with open(path, encoding="utf-8") as file:
-        bill = json.load(file)
+def check_bill(wheel):
+    """It names each of the wheel's files, with its hash, but itself and what is written after it."""
+    with zipfile.ZipFile(wheel) as archive:
+        files = {"./" + name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+        (place,) = (name for name in files if name.endswith("/sboms/bfcpreload.spdx.json"))
+        bill = json.loads(archive.read(place[2:]))
     assert {p["name"] for p in bill["packages"]} >= {"bfcpreload", "uPlot"}, bill["packages"]
-    (library,) = (f for f in bill["files"] if f["fileName"].endswith("/libbfcpreload.so"))
-    with open(glob.glob(folder + "/**/libbfcpreload.so", recursive=True)[0], "rb") as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
-    assert digest in {entry["checksumValue"] for entry in library["checksums"]}
+    listed = {f["fileName"]: c["checksumValue"] for f in bill["files"] for c in f["checksums"]
+              if c["algorithm"] == "SHA256"}
+    written_after = {place, place.replace("sboms/bfcpreload.spdx.json", "RECORD")}
+    assert listed == {name: digest for name, digest in files.items() if name not in written_after}
+
+
+def check_size(folder):
+    """Tables of zeros belong where they take no room in the file."""
+    (library,) = glob.glob(folder + "/**/libbfcpreload.so", recursive=True)
+    assert os.path.getsize(library) < 4 << 20, os.path.getsize(library)
 
 
 def check(bfcrun):
@@ -110,7 +118,8 @@ def main():
         bfcrun = install(wheel, environment)
         check(bfcrun)
         check_header(bfcrun, environment)
-        check_bill(environment)
+        check_bill(wheel)
+        check_size(environment)
 
 
 if __name__ == "__main__":
