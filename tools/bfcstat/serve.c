@@ -202,11 +202,11 @@ static int complain(const char *listen, const char *why) {
 }
 
 /* Splits ADDRESS:PORT, where an IPv6 address stands in brackets, and looks it up. */
-static int find_address(const char *listen, struct addrinfo **found) {
+static int find_addresses(const char *listen, struct addrinfo **found) {
     char host[256];
     const char *colon = strrchr(listen, ':');
     size_t length = colon ? (size_t)(colon - listen) : 0;
-    if (!colon || length >= sizeof host)
+    if (!colon || length >= sizeof host || strchr(colon, ']'))
         return complain(listen, "no port");
     bool brackets = length >= 2 && listen[0] == '[' && listen[length - 1] == ']';
     snprintf(host, sizeof host, "%.*s", (int)length - 2 * brackets, listen + brackets);
@@ -222,8 +222,8 @@ static int find_address(const char *listen, struct addrinfo **found) {
     return error ? complain(listen, gai_strerror(error)) : SHOWN;
 }
 
-static struct MHD_Daemon *start(struct exporter *exporter, const struct addrinfo *address) {
-    unsigned flags = MHD_USE_EPOLL | (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addrinfo *address) {
+    unsigned flags = MHD_USE_EPOLL | (address->ai_family == AF_INET6 ? MHD_USE_DUAL_STACK : 0u);
     for (unsigned i = 0; i < MOST_CONNECTIONS; i++)
         exporter->guests[i].socket = -1;
     return MHD_start_daemon(flags, 0, NULL, NULL, answer, exporter, MHD_OPTION_SOCK_ADDR,
@@ -233,14 +233,26 @@ static struct MHD_Daemon *start(struct exporter *exporter, const struct addrinfo
                             MHD_OPTION_NOTIFY_CONNECTION, note_guest, exporter, MHD_OPTION_END);
 }
 
+/* For all addresses IPv6's takes both kinds; where the system has no IPv6, IPv4's is left. */
+static struct MHD_Daemon *start(struct exporter *exporter, const char *listen,
+                                const struct addrinfo *addresses) {
+    const struct addrinfo *six = listen[0] == ':' ? addresses : NULL;
+    while (six && six->ai_family != AF_INET6)
+        six = six->ai_next;
+    struct MHD_Daemon *daemon = six ? listen_on(exporter, six) : NULL;
+    if (daemon || (six && errno == EADDRINUSE))
+        return daemon;
+    return listen_on(exporter, addresses);
+}
+
 static void say_where(struct MHD_Daemon *daemon, const char *listen) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
     fprintf(stderr, "bfcstat: http://%.*s:%u/metrics\n", (int)(strrchr(listen, ':') - listen),
             listen, info ? info->port : 0);
 }
 
-static int serve(struct exporter *exporter, const char *listen, const struct addrinfo *address) {
-    struct MHD_Daemon *daemon = start(exporter, address);
+static int serve(struct exporter *exporter, const char *listen, const struct addrinfo *addresses) {
+    struct MHD_Daemon *daemon = start(exporter, listen, addresses);
     if (!daemon) {
         fprintf(stderr, "bfcstat: --listen=%s: %s\n", listen, strerror(errno));
         return REFUSED;
@@ -259,14 +271,14 @@ static int serve(struct exporter *exporter, const char *listen, const struct add
 
 int run_serve(const struct request *request, int directory) {
     static struct exporter exporter;
-    struct addrinfo *address;
+    struct addrinfo *addresses;
     (void)directory;
     exporter.folder = request->directory;
-    int status = find_address(request->listen, &address);
+    int status = find_addresses(request->listen, &addresses);
     if (status != SHOWN)
         return status;
-    status = serve(&exporter, request->listen, address);
-    freeaddrinfo(address);
+    status = serve(&exporter, request->listen, addresses);
+    freeaddrinfo(addresses);
     for (int i = 0; i < 2; i++)
         forget_answer(&exporter.answers[i]);
     free_identities(&exporter.identities);

@@ -196,6 +196,17 @@ class Serve(unittest.TestCase):
         self.assertEqual(taken.returncode, 1, taken)
         self.assertIn("in use", taken.stderr)
 
+    def test_all_addresses(self):
+        exporter = self.exporter(":0")
+        taken = subprocess.run([BFCSTAT, "serve", f"--listen=:{exporter.port}"], capture_output=True, text=True)
+        self.assertIn("in use", taken.stderr)
+        socket.create_connection(("127.0.0.1", exporter.port), timeout=60).close()
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError as error:
+            self.skipTest(f"no IPv6 here: {error}")
+        socket.create_connection(("::1", exporter.port), timeout=60).close()
+
     @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root, to be another user")
     def test_other_users(self):
         """Without rights it says so; with one capability it reads all."""
