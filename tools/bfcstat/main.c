@@ -83,12 +83,16 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* More removed segments than that are only counted. */
+/* More removed segments than that are only counted, and more refused ones: anybody can make many. */
 #define SWEPT_SHOWN 4
+#define REFUSED_SHOWN 16
 
 static void report_odd_segments(const struct findings *findings) {
-    for (size_t i = 0; i < findings->refused_count; i++)
+    for (size_t i = 0; i < findings->refused_count && i < REFUSED_SHOWN; i++)
         fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
+    if (findings->refused_count > REFUSED_SHOWN)
+        fprintf(stderr, "bfcstat: %zu more could not be read (--json lists all of them)\n",
+                findings->refused_count - REFUSED_SHOWN);
     if (findings->swept_count > SWEPT_SHOWN)
         fprintf(stderr, "bfcstat: %zu segments removed: their processes are dead\n",
                 findings->swept_count);

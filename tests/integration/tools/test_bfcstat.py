@@ -294,6 +294,16 @@ class Bfcstat(unittest.TestCase):
         self.damage(job, 0, b"ELFELFEL")
         self.assertIn("not a segment of bfcpreload", self.refusal(str(job.pid)))
 
+    def test_many_foreign_files_are_counted(self):
+        self.start()
+        for number in range(40):  # of another pid namespace, so that they are not known to be dead
+            with open(os.path.join(self.folder, f"bfcpreload.{os.getuid()}.1.{1000 + number}"), "wb") as file:
+                file.write(b"ELFELFEL" * 512)
+        listing = self.bfcstat()
+        self.assertEqual(len(listing.stderr.splitlines()), 17, listing.stderr)
+        self.assertIn("24 more could not be read", listing.stderr)
+        self.assertEqual(len(json.loads(self.shown("--json"))["refused"]), 40)
+
     def test_damaged_segments_of_the_living_stay(self):
         job = self.start()
         self.damage(job, 0, b"ELFELFEL")
