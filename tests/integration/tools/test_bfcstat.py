@@ -302,7 +302,7 @@ class Bfcstat(unittest.TestCase):
         listing = self.bfcstat()
         self.assertEqual(len(listing.stderr.splitlines()), 17, listing.stderr)
         self.assertIn("24 more could not be read", listing.stderr)
-        self.assertEqual(len(json.loads(self.shown("--json"))["refused"]), 40)
+        self.assertEqual(len(json.loads(self.bfcstat("--json").stdout)["refused"]), 40)
 
     def test_damaged_segments_of_the_living_stay(self):
         job = self.start()
