@@ -8,7 +8,13 @@ remove=''
 prefix=${1:-/usr/local}
 case $prefix in
 /*) ;;
-*) echo "install.sh: PREFIX must be an absolute path, not $prefix" >&2 && exit 2 ;;
+*) echo "install.sh: PREFIX must be an absolute path, not $prefix; usage: ./install.sh [--uninstall] [PREFIX]" >&2 && exit 2 ;;
+esac
+case $remove$prefix in
+/*[[:blank:]:$]*)
+    echo "install.sh: $prefix: LD_PRELOAD takes no path with blanks, colons or dollar signs" >&2
+    exit 2
+    ;;
 esac
 cd -- "$(dirname -- "$0")/files"
 

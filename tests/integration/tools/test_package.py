@@ -46,7 +46,8 @@ def install(wheel, folder):
     if subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True).returncode == 0:
         run(python, *pip, wheel)
         assert run(python, "-m", "bfcpreload", "library").strip().startswith(folder)
-        assert run(python, "-m", "bfcpreload", "run", "--version").startswith("bfcrun ")
+        for arguments in (["run", "--version"], ["--version"]):
+            assert run(python, "-m", "bfcpreload", *arguments).startswith("bfcrun ")
         run(python, "-m", "bfcpreload", "run", python, "-c", MODULE, LD_LIBRARY_PATH=SIM)
     else:
         run(sys.executable, *pip, "--prefix", folder, wheel)
