@@ -2,6 +2,7 @@
 # Installs what this folder holds, or removes it again.
 # usage: ./install.sh [--uninstall] [PREFIX]      PREFIX: /usr/local unless given
 set -eu
+umask 022
 
 remove=''
 [ "${1-}" != --uninstall ] || { remove=1 && shift; }
@@ -28,7 +29,9 @@ find . -type f | while read -r file; do
         rm -f -- "$prefix/$file"
     else
         mkdir -p -- "$prefix/$(dirname -- "$file")"
-        cp -p -- "$file" "$prefix/$file"
+        # Not over the file itself, which running programs may have mapped; nor with the owner that it has here.
+        cp --preserve=mode,timestamps -- "$file" "$prefix/$file.new"
+        mv -f -- "$prefix/$file.new" "$prefix/$file"
     fi
 done
 if [ -n "$remove" ]; then
