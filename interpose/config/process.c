@@ -117,8 +117,8 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
 }
 
 /*
- * Whether the process has more rights than its user gave it (setuid): that user's files must not
- * steer it. A reference to getauxval would cost every process the check of one version more.
+ * Whether the process has more rights than its user gave it (setuid, with /etc/ld.so.preload):
+ * that user's files and variables must not steer it, nor have it write files. A reference to getauxval would cost every process the check of one version more.
  */
 static bool has_more_rights(void) {
     unsigned long (*get)(unsigned long);
@@ -126,12 +126,13 @@ static bool has_more_rights(void) {
     return !get || get(AT_SECURE);
 }
 
-/* What files and variables say; returns how many complaints there were. */
+/* What files and variables say, if they count; returns how many complaints there were. */
 static unsigned read_settings(struct bfc_options *options, struct complaints *complaints) {
     char *const *environment = *(char ***)libc_variable("environ");
     struct bfc_settings_listener listener = {.complain = keep_complaint, .context = complaints};
-    unsigned errors =
-        has_more_rights() ? 0 : bfc_settings_read_all(options, environment, &listener);
+    if (has_more_rights())
+        return 0;
+    unsigned errors = bfc_settings_read_all(options, environment, &listener);
     return errors + bfc_options_read(options, environment, keep_complaint, complaints);
 }
 

@@ -141,6 +141,28 @@ class Settings(unittest.TestCase):
             self.skipTest("setuid does not count here")
         self.assertRegex(shown.stdout, r"BFC_FREE +sync +default")
 
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to make a program setuid")
+    def test_a_setuid_program_obeys_no_user(self):
+        """Such a program is preloaded where /etc/ld.so.preload names the library."""
+        script = 'mount -t tmpfs none /etc && echo "$0" >/etc/ld.so.preload && exec setpriv --reuid=1234 "$1"'
+        program = os.path.join(self.folder, "program")
+        os.chmod(self.folder, 0o777)
+        shutil.copy2(PROGRAM, program)
+
+        def said():
+            return run("unshare", "--mount", "sh", "-c", script, LIBRARY, program, BFC_SUMMARY="1",
+                       BFC_RECORD=os.path.join(self.folder, "trace")).stderr
+
+        os.chmod(program, 0o755)
+        if "allocations" not in said():
+            self.skipTest("no mount namespaces here, or another user may not read the build folder")
+        os.unlink(os.path.join(self.folder, "trace"))
+        os.chmod(program, 0o755 | stat.S_ISUID)
+        if "NoNewPrivs:\t1" in open("/proc/self/status", encoding="utf-8").read():
+            self.skipTest("setuid does not count here")
+        self.assertNotIn("allocations", said())
+        self.assertEqual(sorted(os.listdir(self.folder)), ["program"])
+
     def test_the_systems_file(self):
         """In a mount namespace, with a file system of its own over /etc."""
         script = ('set -e; mount -t tmpfs none /etc; printf "BFC_FREE=lazy\\nBFC_LIMIT=1G\\nBFC_SUMMARY=1\\n" > '
