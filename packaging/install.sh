@@ -12,7 +12,7 @@ case $prefix in
 *) echo "install.sh: PREFIX must be an absolute path, not $prefix; usage: ./install.sh [--uninstall] [PREFIX]" >&2 && exit 2 ;;
 esac
 case $remove$prefix in
-/*[[:blank:]:$]*)
+/*' '* | /*'	'* | /*:* | /*'$'*)
     echo "install.sh: $prefix: LD_PRELOAD takes no path with blanks, colons or dollar signs" >&2
     exit 2
     ;;

@@ -118,7 +118,8 @@ static void log_decisions(const struct bfc_process *process, bool fell_back, boo
 
 /*
  * Whether the process has more rights than its user gave it (setuid, with /etc/ld.so.preload):
- * that user's files and variables must not steer it, nor have it write files. A reference to getauxval would cost every process the check of one version more.
+ * that user's files and variables must not steer it, nor have it write files. A reference to
+ * getauxval would cost every process the check of one version more.
  */
 static bool has_more_rights(void) {
     unsigned long (*get)(unsigned long);

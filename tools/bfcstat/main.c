@@ -83,7 +83,7 @@ static const char usage[] =
     "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
     "others,\n              2 wrong usage, 3 the job has ended.\n";
 
-/* More removed segments than that are only counted, and more refused ones: anybody can make many. */
+/* More removed or refused segments than that are only counted: anybody can make many. */
 #define SWEPT_SHOWN 4
 #define REFUSED_SHOWN 16
 
