@@ -100,6 +100,22 @@ class Native(unittest.TestCase):
         self.assertGreater(small["bytes_error"], 0)
         self.assertLess(small["samples"], 1024)
 
+    def test_estimated_in_a_burst(self):
+        """However fast a program's first blocks come, all that are not small are seen."""
+        with Job(HOLDER, "burst", stacks="sample") as job:
+            everything = json.loads(job.who("--json"))["all"]
+        self.assertEqual((everything["bytes"], everything["bytes_error"]), (525760 << 10, 0))
+        self.assertEqual(everything["blocks"], 248)
+
+    def test_what_samples_miss_is_said(self):
+        """Behind a loop of blocks of the same size."""
+        with Job(HOLDER, "burst_behind_a_loop", stacks="sample") as job:
+            answer, text = json.loads(job.who("--json")), job.who()
+        self.assertEqual(answer["in_use"], 64 * MIB)
+        self.assertIn("64.0 MiB in use", text)
+        self.assertEqual("the figures below come to " in text,
+                         abs(answer["all"]["bytes"] - 64 * MIB) > max(MIB, 2 * answer["all"]["bytes_error"]))
+
     def test_out_of_memory_tells_who_holds_it(self):
         env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="300M", PLUGIN=PLUGIN)
         for stacks in "all", "sample", "off":
