@@ -1,11 +1,13 @@
 /*
  * How often stacks are taken: of each thread, for each power of two of size apart.
  *
- * The mean distance between samples begins small, and grows with the samples that a class has taken
- * lately: BFC_PACE_FREE are free, each further BFC_PACE_A_DOUBLING double it, and one is forgotten
- * each BFC_PACE_TICK. So a program's first blocks are all seen or nearly so, however fast they
- * come; a loop takes no more than a sample each tick in the long run; and blocks of one size leave
- * the samples of others alone. Blocks that are no smaller than the distance are all samples.
+ * The mean distance between samples, in bytes, begins small, and grows with the samples that a
+ * class has taken lately: BFC_PACE_FREE are free, each further BFC_PACE_A_DOUBLING double it, and
+ * one is forgotten each BFC_PACE_TICK. So a program's first blocks are all seen or nearly so,
+ * however fast they come; a loop takes no more than a sample each tick in the long run; and blocks
+ * of one size leave the samples of others alone. A class whose blocks are no smaller than the
+ * distance is sampled whole, and of others each block with the chance of its class's least size by
+ * the distance.
  *
  * The distance depends on what has been, never on a sample to come, so that estimates by weight are
  * unbiased (poisson.h). No clock is read: a tick is of the thread's last look at it. Not
@@ -19,10 +21,10 @@
 
 enum {
     BFC_PACE_FREE = 256,
-    BFC_PACE_A_DOUBLING = 32,
+    BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    BFC_PACE_LOOK_LOG = 5, /* after this many blocks, as a power of two, the ticks are looked at */
+    BFC_PACE_LOOK = 32, /* after so many blocks the ticks are looked at */
 };
 
 /* 2^12 microseconds. */
@@ -30,18 +32,18 @@ enum {
 
 /* Of one class: sizes above half of 2^bin, up to that. All zero at first. */
 struct bfc_pace {
-    uint64_t beyond;  /* bytes to the next sample that are not in the countdown */
+    uint64_t beyond;  /* blocks before the next sample that are not in the countdown */
     uint32_t paid_at; /* the tick by which all samples will be forgotten */
     uint8_t doublings;
     bool begun;
 };
 
 /*
- * A block of `bytes` has brought its class's countdown below 0: how many blocks it stands for, 1
- * and more; 0: it is no sample. Sets the countdown to that of the blocks that follow. `tick`: the
- * time; `random`: the generator's state, never 0.
+ * A block has brought its class's countdown, which counts blocks, below 0: how many blocks it
+ * stands for, 1 and more; 0: it is no sample. Sets the countdown to that of the blocks that follow.
+ * `tick`: the time; `random`: the generator's state, never 0.
  */
-double bfc_pace_weigh(struct bfc_pace *pace, int64_t *countdown, uint64_t bytes, unsigned bin,
-                      uint32_t tick, uint64_t *random);
+double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint32_t tick,
+                      uint64_t *random);
 
 #endif

@@ -9,6 +9,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
+#include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/trace_writer.h"
 #include "interpose/who/blocks.h"
@@ -18,31 +19,49 @@
 
 /* ---- when ---- */
 
-#define NEVER (INT64_MAX / 2)
+/* For a while. */
+#define NEVER INT16_MAX
 
-__thread int64_t bfc_who_left[BFC_SIZE_BINS] INITIAL_EXEC;
+__thread int16_t bfc_who_left[BFC_SIZE_BINS] INITIAL_EXEC;
 
-static __thread struct {
+/* A thread's own, apart from it: what is thread-local has to fit where the loader has room for
+ * libraries that are opened late. */
+struct sampling {
     struct bfc_pace paces[BFC_SIZE_BINS];
-    uint64_t random; /* 0: this thread has not begun */
-    bool busy;       /* with a sample */
-} own INITIAL_EXEC;
+    uint64_t random;
+};
+static __thread struct sampling *sampling INITIAL_EXEC; /* NULL: not begun */
+static __thread bool ends_at_exit INITIAL_EXEC;
+static __thread bool busy INITIAL_EXEC; /* with a sample */
+
+static void end_thread(void *unused) {
+    (void)unused;
+    bfc_scratch_end(sampling, sizeof *sampling);
+    sampling = NULL;
+    ends_at_exit = false;
+}
+
+static bool begin_thread(void) {
+    if (!sampling && (sampling = bfc_scratch_begin(sizeof *sampling))) {
+        sampling->random = (bfc_now_ns() ^ (uint64_t)sampling << 20) | 1;
+        bfc_at_thread_exit(&ends_at_exit, end_thread);
+    }
+    return sampling;
+}
 
 /* Of the thread's last look at the clock. */
 static uint32_t current_tick(void) {
     return (uint32_t)(bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG);
 }
 
-/* How many blocks one of these stands for, whose class has no bytes left; 0: it is no sample. */
-static double weigh(int stacks, size_t bytes, unsigned bin) {
-    if (stacks == BFC_STACKS_ALL) {
+/* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
+static double weigh(int stacks, unsigned bin) {
+    if (stacks == BFC_STACKS_ALL || !begin_thread()) {
         bfc_who_left[bin] = 0;
-        return 1;
+        return stacks == BFC_STACKS_ALL;
     }
-    if (!own.random)
-        own.random = (bfc_now_ns() ^ (uint64_t)&own << 20) | 1;
-    return bfc_pace_weigh(&own.paces[bin], &bfc_who_left[bin], bytes, bin, current_tick(),
-                          &own.random);
+    return bfc_pace_weigh(&sampling->paces[bin], &bfc_who_left[bin], bin, current_tick(),
+                          &sampling->random);
 }
 
 /* ---- the samples ---- */
@@ -188,18 +207,18 @@ static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, si
         bfc_who_left[bin] = NEVER;
         return;
     }
-    double weight = weigh(stacks, bytes, bin);
-    own.busy = true;
+    double weight = weigh(stacks, bin);
+    busy = true;
     if (weight > 0)
         take_sample(arena, pointer, bytes, weight);
-    own.busy = false;
+    busy = false;
 }
 
 NOINLINE void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                            unsigned bin) {
     int reason = errno;
-    if (own.busy)
-        bfc_who_left[bin] += (int64_t)bytes;
+    if (busy)
+        bfc_who_left[bin]++;
     else
         sample_if_due(arena, pointer, bytes, bin);
     errno = reason;
