@@ -132,6 +132,16 @@ class Stacks(unittest.TestCase):
         self.assertTrue(all(re.search(r"(weights|cache) \(training.py", text) for text in answer["texts"]))
 
 
+    def test_what_the_last_call_left_is_drawn_until_the_end(self):
+        job, pid = self.train("all")
+        run(BFCSTAT, "report", pid, "-o", self.page)
+        job.communicate()
+        answer = self.look("""
+            const [at, reserved, live] = view.charts[0].data, last = at.length - 1;
+            return {end: at[last] === toAxis(lastAt), live: live[last], same: live[last] === live[last - 1] && reserved[last] === reserved[last - 1]};
+            """).answer
+        self.assertEqual(answer, {"end": True, "live": 128 * MIB + KEPT, "same": True})
+
     def test_growth_in_a_recording_is_between_its_moments(self):
         job, pid = self.train("all")
         path = os.path.join(self.folder, "run.jsonl")

@@ -248,6 +248,32 @@ class Views(unittest.TestCase):
         with Job(HOLDER, "plain", stacks="off") as job:
             self.assertRaisesRegex(AssertionError, "has taken no stacks", job.who)
 
+    def test_many_readers_at_once(self):
+        with Job(HOLDER, "plain") as job:
+            readers = [subprocess.Popen([BFCSTAT, "who", "--json", str(job.pid)], text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE) for _ in range(48)]
+            for reader in readers:
+                text, complaint = reader.communicate()
+                self.assertEqual((reader.returncode, complaint), (0, ""))
+                self.assertEqual(json.loads(text)["all"]["bytes"], 320 * MIB)
+
+    def test_name_that_a_terminal_obeys(self):
+        """In what the process itself prints."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(HOLDER, os.path.join(folder, "holder\033[31m\r"))
+            env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_SUMMARY="leaks")
+            run = subprocess.run([program, "plain"], env=env, text=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        self.assertIn("holder?[31m?", run.stderr)
+        self.assertNotIn("\033", run.stderr)
+
+    def test_disk_full(self):
+        with Job(HOLDER, "plain") as job:
+            for command in ("who", "report", "record"):
+                run = bfcstat(command, str(job.pid), "-o", "/dev/full")
+                self.assertEqual((run.returncode, run.stdout, run.stderr),
+                                 (1, "", "bfcstat: /dev/full: No space left on device\n"))
+
     def test_nothing_is_left(self):
         with Job(HOLDER, "plain") as job:
             job.who()
