@@ -9,20 +9,20 @@ static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
     return log < bin ? 0 : UINT64_C(2) << (log - bin);
 }
 
-/* Samples that are not forgotten yet. A tick's number may wrap. */
-static uint32_t owed(const struct bfc_pace *pace, uint32_t tick) {
-    int32_t ticks = (int32_t)(pace->paid_at - tick);
-    return ticks > 0 ? (uint32_t)ticks : 0;
+/* Samples that are not forgotten yet. */
+static uint64_t owed(const struct bfc_pace *pace, uint64_t tick) {
+    return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }
 
-static uint8_t doublings_at(const struct bfc_pace *pace, uint32_t tick) {
-    uint32_t samples = owed(pace, tick), above = samples - BFC_PACE_FREE;
-    uint32_t doublings = samples > BFC_PACE_FREE ? above / BFC_PACE_A_DOUBLING : 0;
+static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
+    uint64_t samples = owed(pace, tick);
+    uint64_t doublings =
+        samples > BFC_PACE_FREE ? (samples - BFC_PACE_FREE) / BFC_PACE_A_DOUBLING : 0;
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
 }
 
 /* The distances are exponential, so one may be drawn anew between two blocks at any time. */
-double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint32_t tick,
+double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random) {
     if (!pace->begun)
         pace->beyond = bfc_poisson_next(random, distance_of(pace, bin));

@@ -3,7 +3,7 @@
  *
  * The mean distance between samples, in bytes, begins small, and grows with the samples that a
  * class has taken lately: BFC_PACE_FREE are free, each further BFC_PACE_A_DOUBLING double it, and
- * one is forgotten each BFC_PACE_TICK. So a program's first blocks are all seen or nearly so,
+ * one is forgotten each tick. So a program's first blocks are all seen or nearly so,
  * however fast they come; a loop takes no more than a sample each tick in the long run; and blocks
  * of one size leave the samples of others alone. A class whose blocks are no smaller than the
  * distance is sampled whole, and of others each block with the chance of its class's least size by
@@ -33,7 +33,7 @@ enum {
 /* Of one class: sizes above half of 2^bin, up to that. All zero at first. */
 struct bfc_pace {
     uint64_t beyond;  /* blocks before the next sample that are not in the countdown */
-    uint32_t paid_at; /* the tick by which all samples will be forgotten */
+    uint64_t paid_at; /* the tick by which all samples will be forgotten */
     uint8_t doublings;
     bool begun;
 };
@@ -43,7 +43,7 @@ struct bfc_pace {
  * stands for, 1 and more; 0: it is no sample. Sets the countdown to that of the blocks that follow.
  * `tick`: the time; `random`: the generator's state, never 0.
  */
-double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint32_t tick,
+double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random);
 
 #endif

@@ -50,8 +50,8 @@ static bool begin_thread(void) {
 }
 
 /* Of the thread's last look at the clock. */
-static uint32_t current_tick(void) {
-    return (uint32_t)(bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG);
+static uint64_t current_tick(void) {
+    return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
 }
 
 /* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
@@ -207,8 +207,8 @@ static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, si
         bfc_who_left[bin] = NEVER;
         return;
     }
-    double weight = weigh(stacks, bin);
     busy = true;
+    double weight = weigh(stacks, bin);
     if (weight > 0)
         take_sample(arena, pointer, bytes, weight);
     busy = false;

@@ -105,7 +105,7 @@ class Stacks(unittest.TestCase):
         collapsed = self.trace_page("sample", 200)
         answer = self.look("""
             return {words: document.getElementById("stacks").textContent, lines: collapsedLines(heldAt(poolOf(0), lastAt))};""").answer
-        self.assertRegex(answer["words"], r"^\d+ of \d+ blocks ha(ve|s) a stack; sampled by bytes")
+        self.assertRegex(answer["words"], r"^\d+ of \d+ blocks ha(ve|s) a stack; sampled by size")
         told, shown = by_function(collapsed), by_function(answer["lines"])
         self.assertEqual(told.keys(), shown.keys())
         for name, size in told.items():
