@@ -28,7 +28,7 @@
 
 /* "BFCWHO" and a byte order tag. */
 #define BFC_WHO_MAGIC UINT64_C(0x01024f4857434642)
-#define BFC_WHO_VERSION 3u
+#define BFC_WHO_VERSION 4u
 
 struct bfc_who_header {
     uint64_t magic;
@@ -46,6 +46,7 @@ struct bfc_who_header {
     uint64_t regions, blocks;        /* counts */
     uint64_t living, recent;         /* counts */
     uint64_t left_out;               /* bytes of regions for which there was no room */
+    uint64_t in_use;                 /* bytes as asked for, in all pools; by their own counters */
 };
 
 /* Estimates, unbiased: sums over samples of what each stands for. With BFC_STACKS=all they are
@@ -116,7 +117,7 @@ static inline bool bfc_who_hands_on(const char *path) {
     return false;
 }
 
-_Static_assert(sizeof(struct bfc_who_header) == 144, "no padding: other processes read this");
+_Static_assert(sizeof(struct bfc_who_header) == 152, "no padding: other processes read this");
 _Static_assert(sizeof(struct bfc_who_site) == 80, "no padding");
 _Static_assert(sizeof(struct bfc_who_frame) == 16, "no padding");
 _Static_assert(sizeof(struct bfc_who_object) == 24, "no padding");

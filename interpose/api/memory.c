@@ -57,8 +57,9 @@ static bool is_spilled(CUdeviceptr pointer) {
 /* After an allocation that the arena served, before the program has its address. */
 static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
                                           size_t bytes, uint64_t start) {
-    bfc_events_add_allocation(&arena->stats, pointer, bytes, start);
-    bfc_who_allocated(arena, pointer, bytes);
+    unsigned bin = bfc_size_bin(bytes);
+    bfc_events_add_allocation(&arena->stats, pointer, bytes, bin, start);
+    bfc_who_allocated(arena, pointer, bytes, bin);
 }
 
 /* That neither pages nor a region of the pool's size can be had says nothing of cudaMalloc. */

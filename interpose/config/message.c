@@ -37,7 +37,15 @@ void bfc_message_add_rank(struct bfc_message *message) {
     bfc_message_add(message, ranks.job[0] ? ", job %s\n" : "%s\n", ranks.job);
 }
 
+/* Names of files and tags may hold anything; a terminal would obey it. */
+static void make_printable(char *text, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < ' ' && text[i] != '\n')
+            text[i] = '?';
+}
+
 void bfc_message_end(struct bfc_message *message) {
+    make_printable(message->text, message->used);
     bfc_quiet_write(message->text, message->used);
     bfc_scratch_end(message, sizeof *message + message->size);
 }

@@ -112,16 +112,16 @@ static inline void bfc_events_add(struct bfc_segment_header *header, enum bfc_ev
 
 /* ---- calls ---- */
 
-/* After it has succeeded; `start` is what bfc_events_…_start returned. */
+/* After it has succeeded; `bin`: of its size; `start` is what bfc_events_…_start returned. */
 static ALWAYS_INLINE void bfc_events_add_allocation(const struct bfc_stats_sink *sink,
-                                                    CUdeviceptr pointer, size_t bytes,
+                                                    CUdeviceptr pointer, size_t bytes, unsigned bin,
                                                     uint64_t start) {
     struct bfc_segment_header *header = sink->segment;
     if (UNLIKELY(!header))
         return;
     if (UNLIKELY(start))
         bfc_events_add_latency(0, sink->section->allocate_latency, start);
-    bfc_events_count(&bfc_events_lane(sink->section)->sizes[bfc_size_bin(bytes)]);
+    bfc_events_count(&bfc_events_lane(sink->section)->sizes[bin]);
     bfc_events_add(header, BFC_EVENT_ALLOCATE, sink->event_pool, pointer, bytes);
 }
 

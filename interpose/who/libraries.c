@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "interpose/arena/arena.h"
 #include "interpose/config/options.h"
 #include "interpose/who/take_stack.h"
 #include "interpose/who/who.h"
@@ -49,18 +48,6 @@ static struct bfc_who_library take_largest(struct bfc_who_library *libraries, si
     return taken;
 }
 
-/* In use in all pools, as asked for: exact. */
-static double requested(void) {
-    struct bfc_arena *arena = NULL;
-    struct bfc_pool_stats stats;
-    double sum = 0;
-    while ((arena = bfc_arena_next(arena))) {
-        bfc_pool_read_stats(arena->pool, &stats);
-        sum += (double)stats.requested;
-    }
-    return sum;
-}
-
 /* `all`: their estimates' sum, with the sites of libraries that there was no place for. */
 static size_t add_up(struct bfc_who_library *libraries, double *all) {
     size_t count = 0;
@@ -83,7 +70,7 @@ size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most) {
     if (!bfc_who_bring_up_to_date(&header))
         return 0;
     size_t count = add_up(libraries, &all);
-    double scale = header.stacks == BFC_STACKS_SAMPLE && all > 0 ? requested() / all : 1;
+    double scale = header.stacks == BFC_STACKS_SAMPLE && all > 0 ? (double)header.in_use / all : 1;
     for (size_t i = 0; i < count; i++)
         libraries[i].bytes *= scale;
     for (; told < most && told < count; told++)

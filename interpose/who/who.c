@@ -9,52 +9,59 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
+#include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/trace_writer.h"
 #include "interpose/who/blocks.h"
 #include "interpose/who/file.h"
-#include "interpose/who/poisson.h"
+#include "interpose/who/pace.h"
 #include "interpose/who/take_stack.h"
 
 /* ---- when ---- */
 
-/* A thread's mean distance between samples, in bytes. It is changed, at most this far, as its
- * samples come slowly or fast; by what has been, so that what follows is sampled without bias. */
-#define LEAST_INTERVAL ((uint64_t)512 << 10)
-#define MOST_INTERVAL ((uint64_t)1 << 40)
+/* For a while. */
+#define NEVER INT16_MAX
 
-/* So many samples are looked at together: they should take this long, at least and at most. */
-enum { WINDOW = 16 };
-#define FAST_NS ((uint64_t)16 * 1000 * 1000)
-#define SLOW_NS ((uint64_t)64 * 1000 * 1000)
+__thread int16_t bfc_who_left[BFC_SIZE_BINS] INITIAL_EXEC;
 
-#define NEVER (INT64_MAX / 2)
+/* A thread's own, apart from it: what is thread-local has to fit where the loader has room for
+ * libraries that are opened late. */
+struct sampling {
+    struct bfc_pace paces[BFC_SIZE_BINS];
+    uint64_t random;
+};
+static __thread struct sampling *sampling INITIAL_EXEC; /* NULL: not begun */
+static __thread bool ends_at_exit INITIAL_EXEC;
+static __thread bool busy INITIAL_EXEC; /* with a sample */
 
-__thread int64_t bfc_who_left INITIAL_EXEC;
-
-static __thread struct {
-    uint64_t random; /* 0: this thread has not begun */
-    uint64_t interval;
-    uint64_t window_began; /* CLOCK_MONOTONIC, ns */
-    unsigned in_window;
-} pace INITIAL_EXEC;
-
-static void adapt(void) {
-    if (++pace.in_window < WINDOW)
-        return;
-    uint64_t now = bfc_now_ns(), took = now - pace.window_began;
-    if (took < FAST_NS && pace.interval < MOST_INTERVAL)
-        pace.interval *= took < FAST_NS / 8 ? 8 : 2;
-    else if (took > SLOW_NS && pace.interval > LEAST_INTERVAL)
-        pace.interval /= 2;
-    pace.window_began = now;
-    pace.in_window = 0;
+static void end_thread(void *unused) {
+    (void)unused;
+    bfc_scratch_end(sampling, sizeof *sampling);
+    sampling = NULL;
+    ends_at_exit = false;
 }
 
-static void begin_thread(void) {
-    pace.window_began = bfc_now_ns();
-    pace.random = (pace.window_began ^ (uint64_t)&pace << 20) | 1;
-    pace.interval = LEAST_INTERVAL;
+static bool begin_thread(void) {
+    if (!sampling && (sampling = bfc_scratch_begin(sizeof *sampling))) {
+        sampling->random = (bfc_now_ns() ^ (uint64_t)sampling << 20) | 1;
+        bfc_at_thread_exit(&ends_at_exit, end_thread);
+    }
+    return sampling;
+}
+
+/* Of the thread's last look at the clock. */
+static uint64_t current_tick(void) {
+    return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
+}
+
+/* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
+static double weigh(int stacks, unsigned bin) {
+    if (stacks == BFC_STACKS_ALL || !begin_thread()) {
+        bfc_who_left[bin] = 0;
+        return stacks == BFC_STACKS_ALL;
+    }
+    return bfc_pace_weigh(&sampling->paces[bin], &bfc_who_left[bin], bin, current_tick(),
+                          &sampling->random);
 }
 
 /* ---- the samples ---- */
@@ -192,34 +199,28 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     bfc_trace_stack(pointer, site, weight);
 }
 
-/* How far this thread may go before the next sample. */
-static int64_t next_distance(int stacks) {
-    if (stacks == BFC_STACKS_ALL)
-        return 0;
-    adapt();
-    return (int64_t)bfc_poisson_next(&pace.random, pace.interval);
-}
-
-/* A thread's first allocation comes here too, and is sampled or not like any other. */
-static bool is_sample(int stacks, size_t bytes) {
-    if (pace.random)
-        return true;
-    begin_thread();
-    bfc_who_left = next_distance(stacks) - (int64_t)bytes;
-    return bfc_who_left < 0;
-}
-
 /* Meanwhile the thread takes no other sample: Python's code may allocate. */
-NOINLINE void bfc_who_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes) {
-    int stacks = wanted_stacks(), reason = errno;
-    bfc_who_left = NEVER;
-    if (stacks != BFC_STACKS_OFF && (bfc_load_acquire(&state) == BEGUN || begin()) &&
-        is_sample(stacks, bytes)) {
-        uint64_t interval = stacks == BFC_STACKS_ALL ? 0 : pace.interval;
-        bfc_who_left = NEVER;
-        take_sample(arena, pointer, bytes, bfc_poisson_weight(bytes, interval));
-        bfc_who_left = next_distance(stacks);
+static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                          unsigned bin) {
+    int stacks = wanted_stacks();
+    if (stacks == BFC_STACKS_OFF || (bfc_load_acquire(&state) != BEGUN && !begin())) {
+        bfc_who_left[bin] = NEVER;
+        return;
     }
+    busy = true;
+    double weight = weigh(stacks, bin);
+    if (weight > 0)
+        take_sample(arena, pointer, bytes, weight);
+    busy = false;
+}
+
+NOINLINE void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                           unsigned bin) {
+    int reason = errno;
+    if (busy)
+        bfc_who_left[bin]++;
+    else
+        sample_if_due(arena, pointer, bytes, bin);
     errno = reason;
 }
 
@@ -242,6 +243,22 @@ static void sum_up(void) {
     }
 }
 
+static uint64_t requested(const struct bfc_arena *arena) {
+    struct bfc_pool_stats stats;
+    bfc_pool_read_stats(arena->pool, &stats);
+    return stats.requested;
+}
+
+static uint64_t in_use(void) {
+    struct bfc_arena *arena = NULL;
+    uint64_t sum = 0;
+    while ((arena = bfc_arena_next(arena)))
+        sum += requested(arena);
+    while ((arena = bfc_arena_next_host(arena)))
+        sum += requested(arena);
+    return sum;
+}
+
 bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
     if (bfc_load_acquire(&state) != BEGUN)
         return false;
@@ -249,7 +266,7 @@ bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
     check_all();
     sum_up();
     *header = (struct bfc_who_header){
-        .stacks = (uint64_t)wanted_stacks(), .samples = taken, .lost = lost};
+        .stacks = (uint64_t)wanted_stacks(), .samples = taken, .lost = lost, .in_use = in_use()};
     pool_unlock(&bfc_who_lock);
     return true;
 }

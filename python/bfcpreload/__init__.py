@@ -313,7 +313,8 @@ class Who:
 
     pid: int
     stacks: str  # BFC_STACKS
-    bytes: int
+    in_use: int  # bytes, by the pools' own counters
+    bytes: int  # the same by the samples
     bytes_error: int
     libraries: List[Holder]
     sites: List[Holder]
@@ -322,8 +323,8 @@ class Who:
 
     def _repr_html_(self) -> str:
         amount = f"change in {self.seconds:.4g} s" if self.seconds else "in use"
-        caption = (f"Process {self.pid}: {_size(self.bytes)} {amount}, ± {_size(self.bytes_error)} "
-                   f"(BFC_STACKS={self.stacks})")
+        caption = (f"Process {self.pid}: {_size(self.in_use)} {amount}; by the samples {_size(self.bytes)} "
+                   f"± {_size(self.bytes_error)} (BFC_STACKS={self.stacks})")
 
         def table(caption: str, where: str, holders: List[Tuple[Holder, str]]) -> str:
             return _table(caption, [amount, "±", "blocks", where],
@@ -349,8 +350,8 @@ def who(pid: Optional[int] = None, seconds: Optional[float] = None) -> Who:
         _loaded()
     options = [] if seconds is None else [f"--diff={seconds}"]
     answer = json.loads(_ask("who", "--json", *options, str(os.getpid() if pid is None else pid)))
-    return Who(pid=answer["pid"], stacks=answer["stacks"], bytes=answer["all"]["bytes"],
-               bytes_error=answer["all"]["bytes_error"], seconds=answer.get("seconds"),
+    return Who(pid=answer["pid"], stacks=answer["stacks"], in_use=answer["in_use"],
+               bytes=answer["all"]["bytes"], bytes_error=answer["all"]["bytes_error"], seconds=answer.get("seconds"),
                libraries=[_holder(one) for one in answer["libraries"]],
                tags=[_holder(one) for one in answer["tags"]],
                sites=[_holder(one) for one in answer["sites"]])

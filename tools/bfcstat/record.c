@@ -43,6 +43,7 @@ struct recording {
     uint64_t created_ns;      /* when the job's clock began */
     bool events;              /* write all of them */
     unsigned long samples;
+    int failure; /* errno of a write that failed */
 };
 
 static void on_signal(int number) {
@@ -274,8 +275,10 @@ static const char *sample_until_end(struct recording *recording, const struct re
     for (;;) {
         write_sample(recording, job);
         show_progress(recording, job);
-        if (fflush(recording->file) != 0)
+        if (fflush(recording->file) != 0) {
+            recording->failure = errno;
             return NULL;
+        }
         if (job->state == BFC_JOB_ENDED)
             return "ended";
         if (seconds_since(recording->start_ns) >= duration)
@@ -326,10 +329,11 @@ static int record(const struct request *request, int directory, const struct bfc
         write_end(recording, job, reason);
     bool failed = !reason || ferror(recording->file);
     failed |= fclose(recording->file) != 0;
+    int why = recording->failure ? recording->failure : errno;
     if (isatty(STDERR_FILENO))
         fputc('\n', stderr);
     if (failed) {
-        fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
+        fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(why));
         return REFUSED;
     }
     printf("%lu samples of process %d in %s (%s)\n", recording->samples, name->pid, request->output,

@@ -13,7 +13,8 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
-#define MOST_TRIES 5
+/* Many readers at once take the files that others asked for. */
+#define MOST_TRIES 100
 
 /* ---- asking ---- */
 
@@ -30,8 +31,9 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
     asking->has_helper = bfc_ask_wait_for_helper(header);
     if (!asking->has_helper)
         return BFC_READ_OK;
+    /* Ours is after this; what others ask meanwhile need not be written when ours is. */
+    uint32_t asked = bfc_load_relaxed(asking->question->asked(header)) + 1;
     struct bfc_request request = asking->question->request(header);
-    uint32_t asked = bfc_load_relaxed(asking->question->asked(header));
     while (!(asking->served = bfc_request_is_served(&request)))
         if (!bfc_patience_nap(&asking->patience))
             break;

@@ -27,9 +27,11 @@ const baseOf = pool => {
   if (byCalls || !sample || last < 0) return {live: 0, reserved: 0};
   return {live: Math.max(0, sample.requested - pool.live[last]), reserved: Math.max(0, sample.reserved - pool.reserved[last])};
 };
+/* What the last call left stays until the end, when other pools may have had calls. */
 const callsData = pool => {
-  const base = baseOf(pool);
-  return [pool.at.map(toAxis), pool.reserved.map(n => n + base.reserved), pool.live.map(n => n + base.live)];
+  const base = baseOf(pool), last = pool.at.length - 1, stays = last >= 0 && pool.at[last] < lastAt ? [last] : [];
+  const series = (figures, then) => [...figures, ...stays.map(i => figures[i])].map(then);
+  return [[...pool.at, ...stays.map(() => lastAt)].map(toAxis), series(pool.reserved, n => n + base.reserved), series(pool.live, n => n + base.live)];
 };
 const area = (label, colour) => ({label, stroke: () => css(colour), fill: () => css(colour), width: 0, points: {show: false},
   paths: uPlot.paths.stepped({align: 1}), value: (u, v) => v === null ? "–" : bytes(v)});

@@ -105,7 +105,7 @@ class Stacks(unittest.TestCase):
         collapsed = self.trace_page("sample", 200)
         answer = self.look("""
             return {words: document.getElementById("stacks").textContent, lines: collapsedLines(heldAt(poolOf(0), lastAt))};""").answer
-        self.assertRegex(answer["words"], r"^\d+ of \d+ blocks ha(ve|s) a stack; sampled by bytes")
+        self.assertRegex(answer["words"], r"^\d+ of \d+ blocks ha(ve|s) a stack; sampled by size")
         told, shown = by_function(collapsed), by_function(answer["lines"])
         self.assertEqual(told.keys(), shown.keys())
         for name, size in told.items():
@@ -131,6 +131,16 @@ class Stacks(unittest.TestCase):
         self.assertEqual((answer["known"], answer["freed"]), (answer["live"], 20 * STEPS))
         self.assertTrue(all(re.search(r"(weights|cache) \(training.py", text) for text in answer["texts"]))
 
+
+    def test_what_the_last_call_left_is_drawn_until_the_end(self):
+        job, pid = self.train("all")
+        run(BFCSTAT, "report", pid, "-o", self.page)
+        job.communicate()
+        answer = self.look("""
+            const [at, reserved, live] = view.charts[0].data, last = at.length - 1;
+            return {end: at[last] === toAxis(lastAt), live: live[last], same: live[last] === live[last - 1] && reserved[last] === reserved[last - 1]};
+            """).answer
+        self.assertEqual(answer, {"end": True, "live": 128 * MIB + KEPT, "same": True})
 
     def test_growth_in_a_recording_is_between_its_moments(self):
         job, pid = self.train("all")

@@ -38,6 +38,7 @@ static CUdeviceptr allocate(size_t bytes) {
 void site_large(void);
 void site_small(void);
 void site_short(void);
+void site_burst(void);
 void site_leak(void);
 void site_deep(int depth);
 void site_handler(int number);
@@ -59,6 +60,12 @@ SITE void site_small(void) {
 SITE void site_short(void) {
     for (int i = 0; i < 100000; i++)
         cuMemFree(allocate(MIB / 4));
+}
+
+/* Of 128 KiB to 4 MiB, 525,760 KiB in all. */
+SITE void site_burst(void) {
+    for (size_t i = 9; i <= 256; i++)
+        allocate(i * 16 * 1024);
 }
 
 SITE void site_leak(void) {
@@ -129,6 +136,17 @@ static void plain(void) {
     site_large();
     site_small();
     site_short();
+}
+
+static void burst(void) {
+    site_burst();
+}
+
+static void burst_behind_a_loop(void) {
+    for (int i = 0; i < 1000000; i++)
+        cuMemFree(allocate(4 * MIB));
+    for (int i = 0; i < 16; i++)
+        allocate(4 * MIB);
 }
 
 static void deep(void) {
@@ -291,6 +309,8 @@ static const struct {
     void (*run)(void);
 } scenes[] = {
     {"plain", plain},
+    {"burst", burst},
+    {"burst_behind_a_loop", burst_behind_a_loop},
     {"deep", deep},
     {"threads", threads},
     {"alternate", alternate},

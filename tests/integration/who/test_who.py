@@ -100,6 +100,22 @@ class Native(unittest.TestCase):
         self.assertGreater(small["bytes_error"], 0)
         self.assertLess(small["samples"], 1024)
 
+    def test_estimated_in_a_burst(self):
+        """However fast a program's first blocks come, all that are not small are seen."""
+        with Job(HOLDER, "burst", stacks="sample") as job:
+            everything = json.loads(job.who("--json"))["all"]
+        self.assertEqual((everything["bytes"], everything["bytes_error"]), (525760 << 10, 0))
+        self.assertEqual(everything["blocks"], 248)
+
+    def test_what_samples_miss_is_said(self):
+        """Behind a loop of blocks of the same size."""
+        with Job(HOLDER, "burst_behind_a_loop", stacks="sample") as job:
+            answer, text = json.loads(job.who("--json")), job.who()
+        self.assertEqual(answer["in_use"], 64 * MIB)
+        self.assertIn("64.0 MiB in use", text)
+        self.assertEqual("the figures below come to " in text,
+                         abs(answer["all"]["bytes"] - 64 * MIB) > max(MIB, 2 * answer["all"]["bytes_error"]))
+
     def test_out_of_memory_tells_who_holds_it(self):
         env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="300M", PLUGIN=PLUGIN)
         for stacks in "all", "sample", "off":
@@ -231,6 +247,32 @@ class Views(unittest.TestCase):
     def test_off(self):
         with Job(HOLDER, "plain", stacks="off") as job:
             self.assertRaisesRegex(AssertionError, "has taken no stacks", job.who)
+
+    def test_many_readers_at_once(self):
+        with Job(HOLDER, "plain") as job:
+            readers = [subprocess.Popen([BFCSTAT, "who", "--json", str(job.pid)], text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE) for _ in range(48)]
+            for reader in readers:
+                text, complaint = reader.communicate()
+                self.assertEqual((reader.returncode, complaint), (0, ""))
+                self.assertEqual(json.loads(text)["all"]["bytes"], 320 * MIB)
+
+    def test_name_that_a_terminal_obeys(self):
+        """In what the process itself prints."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(HOLDER, os.path.join(folder, "holder\033[31m\r"))
+            env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="4G", BFC_SUMMARY="leaks")
+            run = subprocess.run([program, "plain"], env=env, text=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        self.assertIn("holder?[31m?", run.stderr)
+        self.assertNotIn("\033", run.stderr)
+
+    def test_disk_full(self):
+        with Job(HOLDER, "plain") as job:
+            for command in ("who", "report", "record"):
+                run = bfcstat(command, str(job.pid), "-o", "/dev/full")
+                self.assertEqual((run.returncode, run.stdout, run.stderr),
+                                 (1, "", "bfcstat: /dev/full: No space left on device\n"))
 
     def test_nothing_is_left(self):
         with Job(HOLDER, "plain") as job:

@@ -80,17 +80,28 @@ static void show_site(const struct who_sums *sums, struct who_names *names,
         fputs("    no stack: it could not be walked, or there was no room\n", stream);
 }
 
+/* By more than the standard error may explain, and than blocks that come and go meanwhile. */
+static void show_mismatch(const struct who_sums *sums, FILE *stream) {
+    char bytes[TEXT_FIGURE];
+    double more = sums->all.bytes - sums->in_use;
+    if (fabs(more) <= 2 * who_error(&sums->all) || fabs(more) <= 0.01 * fabs(sums->in_use))
+        return;
+    fprintf(stream, "the figures below come to %s %s than that: too few samples\n",
+            amount_text(fabs(more), false, bytes, sizeof bytes), more < 0 ? "less" : "more");
+}
+
 static void show_head(const struct who_sums *sums, const struct bfc_who *who, FILE *stream) {
     char bytes[TEXT_FIGURE], error[TEXT_FIGURE], samples[TEXT_FIGURE];
     bool change = sums->seconds > 0;
     fprintf(stream, "job %d: %s %s", who->header.pid,
-            amount_text(sums->all.bytes, change, bytes, sizeof bytes),
+            amount_text(sums->in_use, change, bytes, sizeof bytes),
             change ? "change" : "in use, as asked for");
     if (change)
         fprintf(stream, " in %.1f s", sums->seconds);
     fprintf(stream, " (BFC_STACKS=%s: %s samples, standard error %s)\n", stacks_name(who),
             text_count(sums->all.samples, samples, sizeof samples),
             amount_text(who_error(&sums->all), false, error, sizeof error));
+    show_mismatch(sums, stream);
     if (who->header.lost)
         fprintf(stream, "%s samples were lost for want of room: the figures are too low\n",
                 text_count(who->header.lost, samples, sizeof samples));
@@ -207,6 +218,7 @@ void show_who_json(const struct who_sums *sums, struct who_names *names, FILE *s
     json_unsigned(&writer, "samples_lost", names->who->header.lost);
     if (sums->seconds > 0)
         json_number(&writer, "seconds", sums->seconds);
+    show_whole(&writer, "in_use", sums->in_use);
     json_object(&writer, "all");
     show_sum(&writer, &sums->all);
     json_object_end(&writer);

@@ -76,6 +76,9 @@ bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc
                               .places = calloc(count + 1, sizeof(struct who_sum))};
     if (!sums->libraries || !sums->tags || !sums->sites || !sums->places)
         return false;
+    sums->in_use = (double)who->header.in_use;
+    if (before)
+        sums->in_use -= (double)before->header.in_use;
     if (before)
         sums->seconds = (double)(who->header.written_ns - before->header.written_ns) / 1e9;
     for (size_t i = 0; i < count; i++) {

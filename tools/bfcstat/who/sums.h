@@ -23,6 +23,7 @@ struct who_sums {
     struct who_sum *libraries, *tags, *sites; /* most bytes first */
     struct who_sum *places;                   /* the same, of a change alone: see who_place */
     size_t library_count, tag_count, site_count, place_count;
+    double in_use;  /* bytes, by the pools' own counters; of a change: how it changed */
     double seconds; /* between two moments; 0: one alone */
 };
 
