@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tools/bfcstat/write_snapshot.h"
+#include "tools/bfcstat/snapshot/write_snapshot.h"
 
 static struct bfc_job job;
 

@@ -18,7 +18,7 @@
 #include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/bfcstat/new_events.h"
-#include "tools/bfcstat/record_who.h"
+#include "tools/bfcstat/record/record_who.h"
 #include "tools/bfcstat/view/json_detail.h"
 #include "tools/report/calls.h"
 #include "tools/text/text.h"

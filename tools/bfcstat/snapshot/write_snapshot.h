@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "tools/bfcstat/calls.h"
+#include "tools/bfcstat/snapshot/calls.h"
 #include "tools/bfcstat/who/names.h"
 
 struct moment {

@@ -1,5 +1,5 @@
 /* Moments of who holds the memory, as lines. */
-#include "tools/bfcstat/record_who.h"
+#include "tools/bfcstat/record/record_who.h"
 
 #include "base/clock.h"
 #include "base/numbers.h"

@@ -1,5 +1,5 @@
 /* The last calls. */
-#include "tools/bfcstat/calls.h"
+#include "tools/bfcstat/snapshot/calls.h"
 
 #include <stdlib.h>
 #include <string.h>

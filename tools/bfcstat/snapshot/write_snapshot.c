@@ -1,5 +1,5 @@
 /* Snapshots of a job. */
-#include "tools/bfcstat/write_snapshot.h"
+#include "tools/bfcstat/snapshot/write_snapshot.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
-#include "tools/bfcstat/write_snapshot.h"
+#include "tools/bfcstat/snapshot/write_snapshot.h"
 #include "tools/text/text.h"
 
 /* The job lists its blocks: a second for a million. */
