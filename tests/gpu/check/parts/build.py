@@ -63,7 +63,7 @@ def build_bfcstat(session, version):
         parts = re.findall("'([^']+)'", re.search(r"report_parts = files\((.*?)\)", file.read(), re.S)[1])
     session.run([sys.executable, os.path.join(folder, "embed.py"), os.path.join(session.work, "report_page.h"),
                  *(os.path.join(folder, part) for part in parts)], 60)
-    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/view/*.c", "tools/bfcstat/who/*.c", "tools/report/*.c",
+    paths = sources("tools/bfcstat/*.c", "tools/bfcstat/*/*.c", "tools/report/*.c",
                     "tools/snapshot/*.c", "tools/text/*.c", "tools/job/*.c", "tools/symbols/*.c", "tools/plan/common/*.c",
                     "planner/common/*.c", "planner/image/*.c", "planner/model/*.c", "segment/*.c", "base/*.c",
                     "interpose/config/options.c", "interpose/config/configure.c",
