@@ -334,15 +334,17 @@ static void rest_after_strip(struct bfc_follower *follower) {
     bfc_store_relaxed(&follower->stripped, times);
 }
 
-/* If it is. */
+/* If it is. What pages are left there are open to all, since nothing here takes of them. */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
     struct bfc_block_info block;
     if (is_there(arena, follower, memory) ||
         !bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
         return;
     bfc_store_relaxed(&told(arena)->memory, 0);
-    if (bfc_pool_find(arena->pool, memory, &block) && block.paged)
+    if (bfc_pool_find(arena->pool, memory, &block) && block.paged) {
+        bfc_pool_set_apart(arena->pool, memory, false);
         rest_after_strip(follower);
+    }
 }
 
 /* Others may take of the plan's memory, or not. */

@@ -204,6 +204,14 @@ static void play_trimmed(CUcontext context) {
     play_large(context);
 }
 
+/* Pages of a part of the plan's memory go. */
+static void play_trimmed_in_part(CUcontext context) {
+    play_large(context);
+    if (getenv("TURN"))
+        bfc_trim((size_t)20 << 20);
+    play_large(context);
+}
+
 static void play_left(CUcontext context) {
     CUdeviceptr kept, most;
     play_large(context);
@@ -267,6 +275,8 @@ int main(int arguments, char **argument) {
         play_devices(loop.context);
     else if (strcmp(scene, "trimmed") == 0)
         play_trimmed(loop.context);
+    else if (strcmp(scene, "trimmed-in-part") == 0)
+        play_trimmed_in_part(loop.context);
     else if (strcmp(scene, "left") == 0)
         play_left(loop.context);
     else if (strcmp(scene, "relay") == 0)

@@ -35,8 +35,8 @@ class Scenes(Planned):
     def test_capture(self):
         self.check_scene('capture')
 
-    def told_at_end(self, scene, **variables):
-        """What each pool of a job tells of its plan when all else of it has changed."""
+    def pools_at_end(self, scene, **variables):
+        """What each pool of a job tells when all else of it has changed."""
         arguments = [os.environ['SCENES'], scene]
         plan = self.plan(arguments, **variables)
         environment = dict(os.environ, LD_PRELOAD=os.environ['PRELOAD'], SIM_STEP='1',
@@ -47,7 +47,11 @@ class Scenes(Planned):
             shown = subprocess.run([os.environ['BFCSTAT'], '--json', str(job.pid)], check=True,
                                    capture_output=True, text=True).stdout
             job.stdin.close()
-        return [pool['plan'] for pool in json.loads(shown)['pools']]
+        return json.loads(shown)['pools']
+
+    def told_at_end(self, scene, **variables):
+        """The same, of its plan alone."""
+        return [pool['plan'] for pool in self.pools_at_end(scene, **variables)]
 
     def test_a_thread_that_comes_back_from_another_device_has_its_own_place(self):
         told = self.told_at_end('devices', SIM_DEVICES='2')[0]
@@ -56,6 +60,10 @@ class Scenes(Planned):
     def test_memory_whose_address_others_got_is_asked_for_again(self):
         told = self.told_at_end('trimmed')[0]
         self.assertGreater(told['followed'], 10 * told['missed'], told)
+
+    def test_pages_that_are_left_of_the_plan_s_memory_serve_others(self):
+        pool = self.pools_at_end('trimmed-in-part', BFC_BACKING='pages')[0]
+        self.assertLess(pool['peak_reserved'], 1.4 * pool['peak_in_use'])
 
     def test_the_place_of_a_thread_that_ended_is_another_s(self):
         told = self.told_at_end('relay')[0]
