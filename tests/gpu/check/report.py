@@ -10,6 +10,8 @@ def shown(value):
         return ", ".join(f"{key} {shown(item)[:200]}" for key, item in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return one_line("; ".join(value))
     return one_line(f"{value:,}" if isinstance(value, int) else value)
 
 
@@ -28,7 +30,7 @@ def decisions(results):
 def unknowns(results):
     """The questions of the safety document, with plain answers."""
     asked = {name: given for name, given in results["parts"].get("unknowns", {}).items() if isinstance(given, dict)}
-    lines = ["", "## What was unknown", "", "| question | answer | expected | decides |", "|---|---|---|---|"]
+    lines = ["", "## What was unknown", "", "| question | answer | expected | if the answer is |", "|---|---|---|---|"]
     return lines + [f"| {one_line(name)} | {given['answer']} | {given['expected']} | {one_line(given['decides'])} |"
                     for name, given in asked.items()] if asked else []
 
