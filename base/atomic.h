@@ -21,6 +21,7 @@
 #define bfc_exchange_relaxed(at, value) __atomic_exchange_n(at, value, __ATOMIC_RELAXED)
 #define bfc_exchange_acquire(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQUIRE)
 #define bfc_exchange_acq_rel(at, value) __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)
+#define bfc_exchange_seq_cst(at, value) __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST)
 
 #define bfc_fetch_add_relaxed(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
 #define bfc_fetch_add_release(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELEASE)

@@ -306,7 +306,10 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
         log_memory(arena, follower->bytes, status);
         if (status == BFC_OK) {
             bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
-            bfc_store_release(&follower->memory, first);
+            bfc_store_seq_cst(&follower->memory, first);
+            /* Was the plan left meanwhile? Either leaving saw the memory, or this sees that. */
+            if (bfc_load_seq_cst(&arena->follower) != follower)
+                bfc_pool_set_apart(arena->pool, first, false);
             bfc_store_relaxed(&told(arena)->memory, follower->bytes);
             bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
         } else {
@@ -349,7 +352,7 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
 
 /* Others may take of the plan's memory, or not. */
 static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bool apart) {
-    bfc_addr memory = bfc_load_acquire(&follower->memory);
+    bfc_addr memory = bfc_load_seq_cst(&follower->memory);
     if (memory && is_there(arena, follower, memory))
         bfc_pool_set_apart(arena->pool, memory, apart);
     else if (memory)
@@ -386,7 +389,7 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
 
 void bfc_plan_leave(struct bfc_arena *arena) {
     struct bfc_follower *follower =
-        bfc_exchange_acq_rel(&arena->follower, (struct bfc_follower *)NULL);
+        bfc_exchange_seq_cst(&arena->follower, (struct bfc_follower *)NULL);
     if (!follower)
         return;
     set_apart(arena, follower, false);

@@ -63,16 +63,17 @@ static struct stay stay_of(const struct bfc_plan *plan, const struct bfc_slot *s
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot) {
     struct stay stay = stay_of(plan, slot);
+    struct bfc_gaps found = {.known = true};
     uint64_t top = 0;
-    *gaps = (struct bfc_gaps){.known = true};
     for (uint32_t i = 0; i < places->count; i++) {
         const struct bfc_slot *other = places->all[i];
         if (other == slot || !is_near_in_time(&stay, &plan->events[other->event]))
             continue;
         if (other->offset > top)
-            add(gaps, top, other->offset - top);
+            add(&found, top, other->offset - top);
         top = bfc_max(top, other->offset + other->size);
     }
     if (places->bytes > top)
-        add(gaps, top, places->bytes - top);
+        add(&found, top, places->bytes - top);
+    *gaps = found;
 }

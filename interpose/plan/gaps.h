@@ -23,7 +23,8 @@ struct bfc_gaps {
     bool known; /* they were looked up */
 };
 
-/* Looks the gaps of a slot up, its own place being among what is free. O(planned blocks). */
+/* Looks the gaps of a slot up, its own place being among what is free. O(planned blocks). `gaps`
+ * is written once and whole: a thread may still be in a course that has become another's. */
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot);
 
