@@ -1,5 +1,5 @@
 /*
- * Followers: an arena and a plan.
+ * Following: an arena and a plan.
  *
  * A follower's tables are made once, and a course is one thread's alone, so an allocation takes no
  * lock here. What several threads write (who has a course, where the memory is, the counters) is
@@ -18,32 +18,12 @@
 #include "interpose/context/capture.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/plan/file.h"
-#include "interpose/plan/gaps.h"
+#include "interpose/plan/follower.h"
 
 enum {
-    COURSES_MOST = 64,
-    MANY_MISSES = 16,      /* this part of a period missed: its memory is open to all in the next */
-    STRIPPED_MOST = 8,     /* doublings of the periods between two tries */
-    SEARCHED_MOST = 32768, /* planned blocks among which gaps are looked for */
+    MANY_MISSES = 16,  /* this part of a period missed: its memory is open to all in the next */
+    STRIPPED_MOST = 8, /* doublings of the periods between two tries */
     GAPS_TRIED = 4,
-};
-#define NO_PLACE UINT64_MAX
-
-struct bfc_follower {
-    const struct bfc_plan *plan;
-    struct bfc_follower *next; /* of the arena's */
-    uint64_t id;               /* atomic: of this time that it is followed, unique in the process */
-    bfc_addr memory;           /* atomic: where offset 0 is; 0: there is no memory for the plan */
-    uint64_t bytes;            /* of it */
-    unsigned asks;             /* atomic: whether a thread asks for the memory */
-    uint32_t refused_round;    /* in which the memory was refused; it is asked for again later */
-    uint32_t stripped;         /* atomic: how often pages of it went elsewhere... */
-    uint32_t not_before;       /* ...and the round before which it is not asked for again */
-    struct bfc_course *courses;
-    uint32_t course_count;
-    struct bfc_slot *slots; /* of all courses */
-    struct bfc_gaps *gaps;  /* of each slot; NULL: there are too many planned blocks */
-    struct bfc_places places;
 };
 
 /* The course that the calling thread used last, of the follower that had this id. */
@@ -54,133 +34,13 @@ static __thread struct {
     bool gives_back; /* its places, when it ends */
 } mine INITIAL_EXEC;
 
-/* ---- making one ---- */
-
-static bool is_of_device(const struct bfc_plan *plan, const struct bfc_arena *arena, uint32_t i) {
-    return plan->arenas[plan->events[i].arena].device == (uint32_t)arena->device;
-}
-
-/* Where each arena of the plan begins in the memory; those of other devices have no place. */
-static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena,
-                    uint64_t *starts) {
-    const struct bfc_plan *plan = follower->plan;
-    for (uint32_t a = 0; a < plan->header->arenas; a++) {
-        if (plan->arenas[a].device != (uint32_t)arena->device)
-            continue;
-        starts[a] = follower->bytes;
-        follower->bytes += (plan->arenas[a].peak + BFC_PLAN_LARGE - 1) & ~(BFC_PLAN_LARGE - 1);
-    }
-}
-
-/* The course of this thread of the plan; NULL: there are too many. */
-static struct bfc_course *find_course(struct bfc_follower *follower, uint32_t thread) {
-    struct bfc_course *courses = follower->courses;
-    uint32_t i = 0;
-    while (i < follower->course_count && courses[i].thread != thread)
-        i++;
-    if (i == COURSES_MOST)
-        return NULL;
-    if (i == follower->course_count)
-        courses[follower->course_count++] = (struct bfc_course){.thread = thread};
-    return &courses[i];
-}
-
-static void count_slots(struct bfc_follower *follower, const struct bfc_arena *arena) {
-    const struct bfc_plan *plan = follower->plan;
-    for (uint32_t i = 0; i < plan->header->events; i++) {
-        struct bfc_course *course =
-            is_of_device(plan, arena, i) ? find_course(follower, plan->events[i].thread) : NULL;
-        if (course) {
-            course->count++;
-            course->prefix += i < plan->header->prefix;
-        }
-    }
-}
-
-static void begin_courses(struct bfc_follower *follower, const struct bfc_arena *arena) {
-    struct bfc_slot *slots = follower->slots;
-    for (uint32_t i = 0; i < follower->course_count; i++) {
-        struct bfc_course *course = &follower->courses[i];
-        course->slots = slots;
-        slots += course->count;
-        course->plan = follower->plan;
-        course->device = (uint32_t)arena->device;
-        course->periodic = course->count > course->prefix && follower->plan->header->period;
-        course->jitter = follower->plan->header->flags & BFC_PLAN_JITTER;
-        course->count = 0; /* filled below */
-    }
-}
-
-static void fill_slots(struct bfc_follower *follower, const struct bfc_arena *arena,
-                       const uint64_t *starts) {
-    const struct bfc_plan *plan = follower->plan;
-    for (uint32_t i = 0; i < plan->header->events; i++) {
-        const struct bfc_plan_event *event = &plan->events[i];
-        struct bfc_course *course =
-            is_of_device(plan, arena, i) ? find_course(follower, event->thread) : NULL;
-        if (!course)
-            continue;
-        bool planned = event->class_of != BFC_PLAN_UNPLANNED && event->size;
-        struct bfc_slot *slot = &course->slots[course->count++];
-        *slot = (struct bfc_slot){.size = event->size, .event = i, .offset = NO_PLACE};
-        if (planned) {
-            slot->offset = starts[event->arena] + event->offset;
-            follower->places.all[follower->places.count++] = slot;
-        }
-    }
-}
-
-static int by_offset(const void *a, const void *b) {
-    const struct bfc_slot *const *p = a, *const *q = b;
-    return (*p)->offset < (*q)->offset ? -1 : (*p)->offset > (*q)->offset;
-}
-
-static void drop(struct bfc_follower *follower) {
-    free(follower->courses);
-    free(follower->slots);
-    free(follower->gaps);
-    free(follower->places.all);
-    free(follower);
-}
-
-static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, uint64_t *starts) {
-    uint32_t events = follower->plan->header->events;
-    lay_out(follower, arena, starts);
-    follower->courses = calloc(COURSES_MOST, sizeof *follower->courses);
-    follower->slots = calloc((size_t)events + 1, sizeof *follower->slots);
-    follower->places.all = calloc((size_t)events + 1, sizeof *follower->places.all);
-    follower->places.bytes = follower->bytes;
-    if (events <= SEARCHED_MOST)
-        follower->gaps = calloc((size_t)events + 1, sizeof *follower->gaps);
-    if (!follower->courses || !follower->slots || !follower->places.all)
-        return false;
-    count_slots(follower, arena);
-    begin_courses(follower, arena);
-    fill_slots(follower, arena, starts);
-    qsort(follower->places.all, follower->places.count, sizeof *follower->places.all, by_offset);
-    return follower->places.count;
-}
-
-/* NULL: nothing of the plan is of the arena's device, or the host has no memory. */
-static struct bfc_follower *make(const struct bfc_arena *arena, const struct bfc_plan *plan) {
-    struct bfc_follower *follower = calloc(1, sizeof *follower);
-    uint64_t *starts = calloc((size_t)plan->header->arenas + 1, sizeof *starts);
-    bool good = follower && starts;
-    if (follower)
-        follower->plan = plan;
-    if (follower && !(good && fill(follower, arena, starts))) {
-        drop(follower);
-        follower = NULL;
-    }
-    free(starts);
-    return follower;
-}
+/* ---- those of an arena ---- */
 
 /* With the arena. */
 static void forget_plans(struct bfc_arena *arena) {
     for (struct bfc_follower *follower = arena->followers; follower;) {
         struct bfc_follower *next = follower->next;
-        drop(follower);
+        bfc_follower_drop(follower);
         follower = next;
     }
 }
@@ -198,7 +58,7 @@ static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct b
     struct bfc_follower *follower = bfc_load_acquire(&arena->followers);
     while (follower && follower->plan != plan)
         follower = follower->next;
-    if (!follower && (follower = make(arena, plan)))
+    if (!follower && (follower = bfc_follower_make(arena, plan)))
         add(arena, follower);
     return follower;
 }
@@ -538,7 +398,7 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset, 
 /* The planned place of what came, or of that in whose stead it came, if it is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
-    if (UNLIKELY(!call->match.known || slot->offset == NO_PLACE || call->size > slot->size))
+    if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size))
         return BFC_OUT_OF_MEMORY;
     return take_at(call, slot->offset, &slot->below);
 }
@@ -549,7 +409,7 @@ static enum bfc_status take_gap(const struct call *call) {
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
     uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
     enum bfc_status status = BFC_OUT_OF_MEMORY;
-    if (!call->match.known || slot->offset == NO_PLACE || !follower->gaps)
+    if (!call->match.known || slot->offset == BFC_NO_PLACE || !follower->gaps)
         return status;
     struct bfc_gaps *gaps = &follower->gaps[slot - follower->slots];
     if (!gaps->known)
@@ -582,7 +442,7 @@ static NOINLINE void note_missed(const struct call *call) {
         !bfc_load_relaxed(&call->follower->refused_round))
         return;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
-    if (call->match.known && call->match.same && slot->offset == NO_PLACE) {
+    if (call->match.known && call->match.same && slot->offset == BFC_NO_PLACE) {
         count(&to->unplanned);
         return;
     }
@@ -649,7 +509,7 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
         return false;
     struct bfc_slot *slot = &course->slots[course->at];
     bfc_addr memory = bfc_load_relaxed(&follower->memory);
-    if (UNLIKELY(slot->size != size || slot->offset == NO_PLACE || !memory ||
+    if (UNLIKELY(slot->size != size || slot->offset == BFC_NO_PLACE || !memory ||
                  bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags,
                                       &slot->below, block) != BFC_OK))
         return false;

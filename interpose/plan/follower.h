@@ -1,0 +1,37 @@
+/*
+ * A follower: one plan and one arena, as tables.
+ *
+ * They are made once; what is atomic in them may be written by several threads (follow.c).
+ */
+#ifndef BFC_INTERPOSE_FOLLOWER_H
+#define BFC_INTERPOSE_FOLLOWER_H
+
+#include "interpose/arena/state.h"
+#include "interpose/plan/gaps.h"
+#include "interpose/plan/plan.h"
+
+/* The offset of what the plan does not place. */
+#define BFC_NO_PLACE UINT64_MAX
+
+struct bfc_follower {
+    const struct bfc_plan *plan;
+    struct bfc_follower *next; /* of the arena's */
+    uint64_t id;               /* atomic: of this time that it is followed, unique in the process */
+    bfc_addr memory;           /* atomic: where offset 0 is; 0: there is no memory for the plan */
+    uint64_t bytes;            /* of it */
+    unsigned asks;             /* atomic: whether a thread asks for the memory */
+    uint32_t refused_round;    /* in which the memory was refused; it is asked for again later */
+    uint32_t stripped;         /* atomic: how often pages of it went elsewhere... */
+    uint32_t not_before;       /* ...and the round before which it is not asked for again */
+    struct bfc_course *courses;
+    uint32_t course_count;
+    struct bfc_slot *slots; /* of all courses */
+    struct bfc_gaps *gaps;  /* of each slot; NULL: there are too many planned blocks */
+    struct bfc_places places;
+};
+
+/* NULL: nothing of the plan is of the arena's device, or the host has no memory. */
+struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const struct bfc_plan *plan);
+void bfc_follower_drop(struct bfc_follower *follower);
+
+#endif
