@@ -317,7 +317,7 @@ static void write_block(struct bfc_trace_block head, const void *payload, size_t
         return;
     head.magic = BFC_TRACE_BLOCK_MAGIC;
     head.bytes = (uint32_t)pack(packed + sizeof head, payload, size, &codec);
-    head.codec = codec;
+    head.codec = (uint16_t)codec;
     head.sum = bfc_trace_sum(packed + sizeof head, head.bytes);
     memcpy(packed, &head, sizeof head);
     if (!append_to_trace(packed, sizeof head + head.bytes))
