@@ -26,7 +26,8 @@ const hex = address => "0x" + address.toString(16);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const POWERS = Array.from({length: 50}, (_, i) => 2 ** i);
 const DECADES = Array.from({length: 16}, (_, i) => [1, 2, 5].map(n => n * 10 ** i)).flat();
-const toAxis = at => byCalls ? at : at / 1e6, fromAxis = x => byCalls ? x : x * 1e6;
+/* A moment goes there and back unchanged: moments are whole nanoseconds at the finest. */
+const toAxis = at => byCalls ? at : at / 1e6, fromAxis = x => byCalls ? x : Math.round(x * 1e9) / 1e3;
 const CHART_WIDTH = () => Math.max(320, Math.min(1184, document.getElementById("main").clientWidth));
 
 /* Charts share what is shown of the time, and the moment. */
