@@ -9,6 +9,7 @@
 
 enum { THREADS = 3 };
 static const size_t bytes = 24 * MIB + 700;
+static pthread_barrier_t begun; /* a thread that first asks for CUDA in an exit is refused */
 
 static void tell_end(const char *what, pid_t pid) {
     int status = 0;
@@ -47,6 +48,7 @@ static void fork_and_execute(void) {
 static void *allocate_on_and_on(void *unused) {
     void *blocks[2];
     use_device(0);
+    pthread_barrier_wait(&begun);
     for (size_t i = 1;; i = i % 40 + 1) {
         for (int b = 0; b < 2; b++)
             if (allocate(&blocks[b], i * MIB) != 0)
@@ -62,10 +64,12 @@ static int use_and_exit(void) {
     void *block = new_block(bytes);
     fill(NULL, block, bytes, 4);
     tell("a new program's bytes", holds(block, bytes, 4));
+    pthread_barrier_init(&begun, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++) {
         pthread_t thread;
         pthread_create(&thread, NULL, allocate_on_and_on, NULL);
     }
+    pthread_barrier_wait(&begun);
     usleep(20000);
     return 0;
 }
