@@ -8,19 +8,16 @@
  *   fork               a child that ends at once
  *   renew              ends the context, and makes another
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "layout/plan.h"
-#include "layout/segment.h"
 #include "tests/integration/interpose/program.h"
+#include "tests/integration/interpose/published.h"
 
 enum { BLOCKS = 48, SIZES = 7 };
 
@@ -84,30 +81,6 @@ static void play_both(unsigned loop, unsigned times) {
     pthread_create(&thread, NULL, play_in_thread, (void *)(size_t)(loop + 1));
     play(loop, times);
     pthread_join(thread, NULL);
-}
-
-/* What this process publishes of the newest pool in use. */
-static const struct bfc_segment_pool *own_section(void) {
-    static const unsigned char *bytes;
-    char path[128];
-    struct stat status;
-    if (!bytes && stat("/proc/self/ns/pid", &status) == 0) {
-        snprintf(path, sizeof path, "/dev/shm" BFC_SEGMENT_NAME_FORMAT, getuid(),
-                 (unsigned long)status.st_ino, getpid());
-        int file = open(path, O_RDONLY);
-        void *mapped =
-            file < 0 ? MAP_FAILED : mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ, MAP_SHARED, file, 0);
-        bytes = mapped == MAP_FAILED ? NULL : mapped;
-    }
-    const struct bfc_segment_pool *sections = bytes
-                                                  ? (const void *)(bytes + BFC_SEGMENT_POOLS_OFFSET)
-                                                  : NULL,
-                                  *newest = NULL;
-    for (unsigned i = 0; sections && i < BFC_SEGMENT_POOLS; i++)
-        if (sections[i].state == BFC_POOL_ACTIVE &&
-            (!newest || sections[i].context_id > newest->context_id))
-            newest = &sections[i];
-    return newest;
 }
 
 static void tell(void) {

@@ -11,18 +11,15 @@
  * With STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
  * arguments.)
  */
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "layout/plan.h"
-#include "layout/segment.h"
 #include "tests/integration/interpose/program.h"
+#include "tests/integration/interpose/published.h"
 
 enum { ROWS_MOST = 1 << 16 };
 
@@ -78,22 +75,6 @@ static void order_steps(void) {
         steps[2 * i + 1] = (struct step){rows[i].upper, i, 0};
     }
     qsort(steps, 2 * (size_t)count, sizeof *steps, by_time);
-}
-
-/* What this process publishes of itself; NULL: it is not preloaded. */
-static const struct bfc_segment_pool *own_section(void) {
-    char path[128];
-    struct stat status;
-    static const unsigned char *bytes;
-    if (!bytes && stat("/proc/self/ns/pid", &status) == 0) {
-        snprintf(path, sizeof path, "/dev/shm" BFC_SEGMENT_NAME_FORMAT, getuid(),
-                 (unsigned long)status.st_ino, getpid());
-        int file = open(path, O_RDONLY);
-        void *mapped =
-            file < 0 ? MAP_FAILED : mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ, MAP_SHARED, file, 0);
-        bytes = mapped == MAP_FAILED ? NULL : mapped;
-    }
-    return bytes ? (const void *)(bytes + BFC_SEGMENT_POOLS_OFFSET) : NULL;
 }
 
 static void note_reserved(void) {
