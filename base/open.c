@@ -1,4 +1,4 @@
-/* Descriptors above the standard ones. */
+/* Descriptors above the standard ones, and writing. */
 #include "base/open.h"
 
 #include <errno.h>
@@ -43,6 +43,19 @@ int bfc_open_above(int file) {
     close(file);
     errno = reason;
     return above;
+}
+
+bool bfc_write_all(int file, const void *bytes, size_t size) {
+    for (const char *at = bytes; size;) {
+        ssize_t written = write(file, at, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        at += written;
+        size -= (size_t)written;
+    }
+    return true;
 }
 
 DIR *bfc_open_folder_at(int directory, const char *path) {

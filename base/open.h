@@ -1,8 +1,9 @@
-/* Opens files from inside a program that does not know about it. */
+/* Opens and writes files from inside a program that does not know about it. */
 #ifndef BFC_BASE_OPEN_H
 #define BFC_BASE_OPEN_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -15,6 +16,9 @@ int bfc_open(const char *path, int flags, mode_t mode);
 /* The same for a descriptor that was made in another way: one above the standard ones in its place,
  * which is closed then. */
 int bfc_open_above(int file);
+
+/* write(2) until all of it is written. False: it is not, for the reason in errno. */
+bool bfc_write_all(int file, const void *bytes, size_t size);
 
 DIR *bfc_open_folder_at(int directory, const char *path);
 

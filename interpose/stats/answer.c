@@ -20,26 +20,12 @@ static const char *const names[BFC_ANSWERS] = {
 static char paths[BFC_ANSWERS][96]; /* of the last ones; "": none */
 static bool ended;                  /* atomic: the process exits */
 
-static bool write_all(int file, const struct bfc_answer_part *part) {
-    const char *at = part->bytes;
-    for (size_t size = part->size; size;) {
-        ssize_t written = write(file, at, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 /* 0, or why not. */
 static int write_file(const char *path, const struct bfc_answer_part *parts, size_t count) {
     int file = bfc_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     bool good = file >= 0;
     for (size_t i = 0; i < count && good; i++)
-        good = write_all(file, &parts[i]);
+        good = bfc_write_all(file, parts[i].bytes, parts[i].size);
     int failed = good ? 0 : errno;
     if (file >= 0)
         close(file);

@@ -202,25 +202,12 @@ static void name_file(const char *wanted) {
             path);
 }
 
-static bool write_all(int file, const char *bytes, size_t size) {
-    while (size) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 /* Appends all of it, or nothing where the file can be cut off again: readers bear a torn tail. */
 static bool append_to_block(int file, const char *bytes, size_t size) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
     off_t before = lseek(file, 0, SEEK_END);
-    bool good = write_all(file, bytes, size);
+    bool good = bfc_write_all(file, bytes, size);
     int reason = errno;
     if (!good && before >= 0)
         (void)!ftruncate(file, before);
