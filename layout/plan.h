@@ -142,4 +142,18 @@ static inline uint64_t bfc_plan_token(uint32_t device, uint64_t size, uint32_t t
     return bfc_mix(size * BFC_MIX_STEP ^ ((uint64_t)device << 32 | thread));
 }
 
+/* Of `count`, the one with this token; NULL: there is none. */
+static inline const struct bfc_plan_anchor *
+bfc_plan_find_anchor(const struct bfc_plan_anchor *anchors, uint32_t count, uint64_t token) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (anchors[middle].token < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && anchors[low].token == token ? &anchors[low] : NULL;
+}
+
 #endif

@@ -4,22 +4,9 @@
 
 #include "layout/plan.h"
 
-/* Ids rise, so they are found by halving; the block freed is often one of the last. */
-static uint32_t find_allocation(const struct events *events, uint64_t id) {
-    uint32_t low = 0, high = events->allocations_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (events->allocations[middle].serial < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void add_free(struct events *events, uint64_t id) {
-    uint32_t allocation = find_allocation(events, id);
-    if (allocation < events->allocations_count && events->allocations[allocation].serial == id)
+    uint32_t allocation = events_find(events, id);
+    if (allocation != NEVER)
         events_add_free(events, allocation);
 }
 

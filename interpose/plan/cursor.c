@@ -49,19 +49,6 @@ static bool search_near(const struct bfc_course *course, uint64_t size, struct b
     return false;
 }
 
-static const struct bfc_plan_anchor *find_anchor(const struct bfc_plan *plan, uint64_t token) {
-    uint32_t low = 0, high = plan->header->anchors;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (plan->anchors[middle].token < token)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < plan->header->anchors && plan->anchors[low].token == token ? &plan->anchors[low]
-                                                                            : NULL;
-}
-
 /* The first slot of this event or a later one. */
 static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     uint32_t low = 0, high = course->count;
@@ -80,8 +67,9 @@ static bool search_anchors(const struct bfc_course *course, uint64_t size,
                            struct bfc_match *match) {
     if (course->strays < 2 && !course->lost)
         return false;
-    const struct bfc_plan_anchor *anchor =
-        find_anchor(course->plan, bfc_plan_token(course->device, size, course->thread));
+    const struct bfc_plan *plan = course->plan;
+    const struct bfc_plan_anchor *anchor = bfc_plan_find_anchor(
+        plan->anchors, plan->header->anchors, bfc_plan_token(course->device, size, course->thread));
     if (!anchor)
         return false;
     match->next_round = false;

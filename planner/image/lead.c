@@ -53,18 +53,6 @@ static void add_loop(const struct extension *e) {
         events[i].row += e->lead;
 }
 
-static uint32_t find_anchor(const struct extension *e, uint64_t token) {
-    uint32_t low = 0, high = e->plan->anchors;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (e->anchors[middle].token < token)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Those that nothing before the loop resembles. */
 static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_anchor *to = (void *)(e->bytes + e->header.anchors_at);
@@ -73,9 +61,10 @@ static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     for (uint32_t i = 0; resembled && i < e->lead; i++) {
         const uint64_t token = bfc_plan_token(arenas[0].device, bfc_plan_round(lead->list[i].bytes),
                                               lead->list[i].thread);
-        const uint32_t at = find_anchor(e, token);
-        if (at < e->plan->anchors && e->anchors[at].token == token)
-            resembled[at] = true;
+        const struct bfc_plan_anchor *anchor =
+            bfc_plan_find_anchor(e->anchors, e->plan->anchors, token);
+        if (anchor)
+            resembled[anchor - e->anchors] = true;
     }
     e->header.anchors = 0;
     for (uint32_t i = 0; resembled && lead && i < e->plan->anchors; i++)

@@ -20,3 +20,16 @@ void events_add_free(struct events *events, uint32_t allocation) {
     events->allocations[allocation].death = events->count;
     events->list[events->count++] = (struct event){allocation, true};
 }
+
+uint32_t events_find(const struct events *events, uint64_t serial) {
+    uint32_t low = 0, high = events->allocations_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (events->allocations[middle].serial < serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool there = low < events->allocations_count && events->allocations[low].serial == serial;
+    return there ? low : NEVER;
+}

@@ -49,4 +49,7 @@ void events_free(struct events *events);
 void events_add_allocation(struct events *events, struct allocation allocation);
 void events_add_free(struct events *events, uint32_t allocation);
 
+/* The index of the allocation with this serial, where serials rise; NEVER: there is none. */
+uint32_t events_find(const struct events *events, uint64_t serial);
+
 #endif

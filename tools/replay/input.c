@@ -13,23 +13,9 @@
 /* As many pools as CUDA has devices at most, or a CSV has spaces. */
 #define MOST_DEVICES 64
 
-/* Its index; UINT32_MAX: it is not there. Serials rise, as recorders give them. */
-static uint32_t find_allocation(const struct events *events, uint64_t serial) {
-    uint32_t low = 0, high = events->allocations_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (events->allocations[middle].serial < serial)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bool there = low < events->allocations_count && events->allocations[low].serial == serial;
-    return there ? low : UINT32_MAX;
-}
-
 static void take_stack(struct input *input, const struct bfc_trace_record *record) {
-    const uint32_t i = find_allocation(&input->events, record->serial);
-    if (i != UINT32_MAX)
+    const uint32_t i = events_find(&input->events, record->serial);
+    if (i != NEVER)
         input->stacks[i] =
             (struct input_stack){record->stream, (double)record->bytes * BFC_TRACE_WEIGHT_UNIT};
 }
