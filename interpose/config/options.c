@@ -126,9 +126,8 @@ const struct bfc_option bfc_option_table[] = {
     {"BFC_LAST_RESORT", BFC_OPTION_WORDS, "all", "pool, contexts, jobs, wait, spill", 0, 0,
      AT(last_resort),
      "What is tried before an allocation fails, in this order. pool: waits for pending memory and "
-     "gives idle regions back. contexts: the same in the process's other contexts. jobs: asks "
-     "other "
-     "jobs for what they cache (BFC_YIELD). wait: BFC_WAIT. spill: BFC_SPILL.",
+     "gives idle regions back. contexts: the same in the process's other contexts. jobs: "
+     "asks other jobs for what they cache (BFC_YIELD). wait: BFC_WAIT. spill: BFC_SPILL.",
      NULL},
     {"BFC_WAIT", BFC_OPTION_NUMBER, "0", NULL, 0, 31536000, AT(wait),
      "Seconds for which an allocation waits for memory that other jobs use, when nothing else is "

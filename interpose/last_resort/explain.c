@@ -332,8 +332,8 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
         return false;
     bfc_message_add(message,
                     "a run without BFC_PLAN, with BFC_BACKING=pages, or with a plan of a run like "
-                    "this one: in one piece the "
-                    "%s cached and the %s that could be taken would have sufficed\n",
+                    "this one: in one piece the %s cached and the %s that could be taken would "
+                    "have sufficed\n",
                     BFC_BYTES(p->cached), BFC_BYTES(room_to_grow(p)));
     return true;
 }

@@ -94,16 +94,7 @@ static void put_sample(struct json_writer *json, const struct bfc_job *job, unsi
     json_signed(json, "device", pool->device);
     json_string(json, "device_name", pool->device_name);
     json_unsigned(json, "device_total", pool->device_total);
-    json_unsigned(json, "in_use", stats->in_use);
-    json_unsigned(json, "requested", stats->requested);
-    json_unsigned(json, "ready", stats->ready);
-    json_unsigned(json, "pending", stats->pending);
-    json_unsigned(json, "deferred", stats->deferred);
-    json_unsigned(json, "reserved", stats->reserved);
-    json_unsigned(json, "peak_in_use", stats->peak_in_use);
-    json_unsigned(json, "peak_reserved", stats->peak_reserved);
-    json_unsigned(json, "largest_free", stats->largest_free);
-    put_fit(json, pool);
+    put_amounts(json, pool);
     json_unsigned(json, "allocations", stats->allocations);
     json_unsigned(json, "hits", stats->hits);
     json_unsigned(json, "misses", stats->misses);

@@ -20,20 +20,11 @@ static void put_uuid(struct json_writer *json, const uint8_t *uuid) {
 
 static void put_memory(struct json_writer *json, const struct bfc_segment_pool *pool) {
     const struct bfc_pool_stats *stats = &pool->stats;
-    json_unsigned(json, "in_use", stats->in_use);
-    json_unsigned(json, "requested", stats->requested);
+    put_amounts(json, pool);
     json_unsigned(json, "cached", bfc_pool_cached(stats));
-    json_unsigned(json, "ready", stats->ready);
-    json_unsigned(json, "pending", stats->pending);
-    json_unsigned(json, "deferred", stats->deferred);
-    json_unsigned(json, "reserved", stats->reserved);
-    json_unsigned(json, "largest_free", stats->largest_free);
-    put_fit(json, pool);
     json_unsigned(json, "regions", stats->regions);
     json_unsigned(json, "blocks", stats->blocks);
-    json_unsigned(json, "peak_in_use", stats->peak_in_use);
     json_unsigned(json, "peak_requested", stats->peak_requested);
-    json_unsigned(json, "peak_reserved", stats->peak_reserved);
 }
 
 static void put_pages(struct json_writer *json, const struct bfc_segment_pool *pool) {

@@ -10,10 +10,24 @@ void put_share(struct json_writer *json, const char *key, double share) {
         json_number(json, key, share);
 }
 
-void put_fit(struct json_writer *json, const struct bfc_segment_pool *pool) {
+static void put_fit(struct json_writer *json, const struct bfc_segment_pool *pool) {
     put_share(json, "fragmentation", bfc_pool_fragmentation(pool));
     json_unsigned(json, "largest_request", pool->fit.request);
     json_unsigned(json, "too_small", pool->fit.too_small);
+}
+
+void put_amounts(struct json_writer *json, const struct bfc_segment_pool *pool) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    json_unsigned(json, "in_use", stats->in_use);
+    json_unsigned(json, "requested", stats->requested);
+    json_unsigned(json, "ready", stats->ready);
+    json_unsigned(json, "pending", stats->pending);
+    json_unsigned(json, "deferred", stats->deferred);
+    json_unsigned(json, "reserved", stats->reserved);
+    json_unsigned(json, "largest_free", stats->largest_free);
+    put_fit(json, pool);
+    json_unsigned(json, "peak_in_use", stats->peak_in_use);
+    json_unsigned(json, "peak_reserved", stats->peak_reserved);
 }
 
 static void put_sizes(struct json_writer *json, const struct bfc_segment_pool *pool) {

@@ -12,8 +12,8 @@
 /* A share from 0 to 1; negative: null. */
 void put_share(struct json_writer *json, const char *key, double share);
 
-/* Fragmentation, and what it was measured for. */
-void put_fit(struct json_writer *json, const struct bfc_segment_pool *pool);
+/* What is allocated, cached and reserved, with fragmentation and what it was measured for. */
+void put_amounts(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_histograms(struct json_writer *json, const struct bfc_segment_pool *pool);
 void put_rank(struct json_writer *json, const struct bfc_segment_header *header);
 void put_map(struct json_writer *json, const struct bfc_job *job);
