@@ -2,8 +2,8 @@
  * bfcstat serve: the metrics over HTTP, for Prometheus.
  *
  * One thread does everything, since segments may be read by one at a time. A client can keep it
- * neither busy (what was read is served again for a second) nor occupied (connections have a bound
- * on their number, their memory and their age).
+ * neither busy (what was read is served again for a while) nor occupied (guests.h; answers that
+ * are not taken have a bound on their memory).
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,22 +12,27 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/bfcstat/guests.h"
 #include "tools/bfcstat/identity.h"
 
 /* Jobs that are read, of one user and in all: 160 series of each pool at most. */
 #define MOST_JOBS_OF_USER 256u
 #define MOST_JOBS 1024u
 
-#define MOST_CONNECTIONS 64u
 #define MOST_CONNECTION_BYTES 16384u /* a request line and headers */
 #define IDLE_SECONDS 10u
-#define OLDEST_NS UINT64_C(30000000000) /* of a connection */
-#define FRESH_NS UINT64_C(1000000000)   /* for so long an answer is good */
+
+/* An answer is good for so long, or for so many times the time that it took. */
+#define FRESH_NS UINT64_C(1000000000)
+#define FRESH_TIMES 4u
+
+/* Of answers that some guests have not taken yet, when another is made. */
+#define MOST_ANSWER_BYTES ((size_t)128 << 20)
 
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -35,19 +40,14 @@
 /* All connections that take it share its memory, which goes with the last of them. */
 struct answer {
     struct MHD_Response *response; /* NULL: none was made yet */
-    uint64_t made_ns;
-};
-
-struct guest {
-    int socket; /* -1: free */
-    uint64_t since_ns;
+    uint64_t good_until_ns;
 };
 
 struct exporter {
     const char *folder;
     struct identities identities;
     struct answer answers[2]; /* by enum metrics_format */
-    struct guest guests[MOST_CONNECTIONS];
+    struct guests guests;
 };
 
 static volatile sig_atomic_t over;
@@ -78,14 +78,21 @@ static bool write_metrics(struct exporter *exporter, enum metrics_format format,
     return good;
 }
 
-static struct MHD_Response *respond(const char *type, char *text, size_t size,
-                                    enum MHD_ResponseMemoryMode mode) {
-    struct MHD_Response *response = MHD_create_response_from_buffer(size, text, mode);
+static struct MHD_Response *with_headers(struct MHD_Response *response, const char *type) {
     if (response) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
     return response;
+}
+
+/* Before the text of an answer lies its size: who frees it gets nothing but its address. */
+static size_t answers_bytes;
+
+static void free_text(void *text) {
+    size_t *size = (size_t *)text - 1;
+    answers_bytes -= *size;
+    free(size);
 }
 
 static void forget_answer(struct answer *answer) {
@@ -94,30 +101,52 @@ static void forget_answer(struct answer *answer) {
     answer->response = NULL;
 }
 
+/* NULL: errno says why. */
+static size_t *write_text(struct exporter *exporter, enum metrics_format format) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    bool good =
+        fwrite(&size, sizeof size, 1, stream) == 1 && write_metrics(exporter, format, stream);
+    int reason = errno;
+    if (fclose(stream) == 0 && good)
+        return memcpy(text, &(size_t){size - sizeof size}, sizeof size);
+    free(text);
+    errno = good ? ENOMEM : reason;
+    return NULL;
+}
+
 /* False: errno says why. */
 static bool make_answer(struct exporter *exporter, enum metrics_format format) {
     struct answer *answer = &exporter->answers[format];
-    char *text = NULL;
-    size_t size;
+    uint64_t begun = bfc_now_ns();
     forget_answer(answer);
-    answer->made_ns = bfc_now_ns();
-    FILE *stream = open_memstream(&text, &size);
-    bool good = stream && write_metrics(exporter, format, stream);
-    int reason = errno;
-    if (stream && fclose(stream) == 0 && good)
-        answer->response = respond(format == METRICS_OPEN ? OPEN_TYPE : TEXT_TYPE, text, size,
-                                   MHD_RESPMEM_MUST_FREE);
+    if (answers_bytes > MOST_ANSWER_BYTES)
+        guests_turn_out_served(&exporter->guests);
+    size_t *size = write_text(exporter, format);
+    if (!size)
+        return false;
+    answers_bytes += *size;
+    answer->response =
+        with_headers(MHD_create_response_from_buffer_with_free_callback(*size, size + 1, free_text),
+                     format == METRICS_OPEN ? OPEN_TYPE : TEXT_TYPE);
     if (!answer->response) {
-        free(text);
-        errno = good ? ENOMEM : reason;
+        free_text(size + 1);
+        errno = ENOMEM;
     }
+    uint64_t now = bfc_now_ns();
+    answer->good_until_ns = now + bfc_max(FRESH_NS, FRESH_TIMES * (now - begun));
     return answer->response;
 }
 
 static enum MHD_Result send_words(struct MHD_Connection *connection, unsigned status,
                                   const char *words) {
-    struct MHD_Response *response = respond("text/plain; charset=utf-8", (char *)(uintptr_t)words,
-                                            strlen(words), MHD_RESPMEM_MUST_COPY);
+    struct MHD_Response *response =
+        with_headers(MHD_create_response_from_buffer(strlen(words), (char *)(uintptr_t)words,
+                                                     MHD_RESPMEM_MUST_COPY),
+                     "text/plain; charset=utf-8");
     if (!response)
         return MHD_NO;
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
@@ -127,18 +156,26 @@ static enum MHD_Result send_words(struct MHD_Connection *connection, unsigned st
     return result;
 }
 
+static void note_served(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info && info->socket_context)
+        ((struct guest *)info->socket_context)->served = true;
+}
+
 static enum MHD_Result send_metrics(struct exporter *exporter, struct MHD_Connection *connection) {
     const char *accepted =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     bool open = accepted && strstr(accepted, "application/openmetrics-text");
     enum metrics_format format = open ? METRICS_OPEN : METRICS_PROMETHEUS;
     const struct answer *answer = &exporter->answers[format];
-    bool fresh = answer->response && bfc_now_ns() - answer->made_ns < FRESH_NS;
+    bool fresh = answer->response && bfc_now_ns() < answer->good_until_ns;
     if (!fresh && !make_answer(exporter, format)) {
         char words[256];
         snprintf(words, sizeof words, "%.128s: %s\n", exporter->folder, strerror(errno));
         return send_words(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, words);
     }
+    note_served(connection);
     return MHD_queue_response(connection, MHD_HTTP_OK, answer->response);
 }
 
@@ -162,36 +199,18 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     return send_words(connection, MHD_HTTP_NOT_FOUND, "not found; /metrics is there\n");
 }
 
-/* ---- guests ---- */
+/* ---- the server ---- */
 
 static void note_guest(void *context, struct MHD_Connection *connection, void **noted,
                        enum MHD_ConnectionNotificationCode code) {
     struct exporter *exporter = context;
-    struct guest *guest = *noted;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (guest)
-            guest->socket = -1;
-        return;
-    }
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    for (unsigned i = 0; info && i < MOST_CONNECTIONS; i++)
-        if (exporter->guests[i].socket < 0) {
-            exporter->guests[i] = (struct guest){info->connect_fd, bfc_now_ns()};
-            *noted = &exporter->guests[i];
-            return;
-        }
+    if (code == MHD_CONNECTION_NOTIFY_STARTED && info)
+        *noted = guests_add(&exporter->guests, info->connect_fd);
+    else if (code == MHD_CONNECTION_NOTIFY_CLOSED && *noted)
+        guests_remove(*noted);
 }
-
-/* Who sends or takes a byte now and then would never be idle. */
-static void turn_out_old_guests(struct exporter *exporter) {
-    uint64_t now = bfc_now_ns();
-    for (unsigned i = 0; i < MOST_CONNECTIONS; i++)
-        if (exporter->guests[i].socket >= 0 && now - exporter->guests[i].since_ns > OLDEST_NS)
-            shutdown(exporter->guests[i].socket, SHUT_RDWR);
-}
-
-/* ---- the server ---- */
 
 static int complain(const char *listen, const char *why) {
     fprintf(stderr,
@@ -224,10 +243,9 @@ static int find_addresses(const char *listen, struct addrinfo **found) {
 
 static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addrinfo *address) {
     unsigned flags = MHD_USE_EPOLL | (address->ai_family == AF_INET6 ? MHD_USE_DUAL_STACK : 0u);
-    for (unsigned i = 0; i < MOST_CONNECTIONS; i++)
-        exporter->guests[i].socket = -1;
+    guests_begin(&exporter->guests);
     return MHD_start_daemon(flags, 0, NULL, NULL, answer, exporter, MHD_OPTION_SOCK_ADDR,
-                            address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
+                            address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, MOST_SOCKETS,
                             MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MOST_CONNECTION_BYTES,
                             MHD_OPTION_NOTIFY_CONNECTION, note_guest, exporter, MHD_OPTION_END);
@@ -263,7 +281,7 @@ static int serve(struct exporter *exporter, const char *listen, const struct add
     say_where(daemon, listen);
     while (!over) {
         MHD_run_wait(daemon, 1000);
-        turn_out_old_guests(exporter);
+        guests_turn_out_old(&exporter->guests);
     }
     MHD_stop_daemon(daemon);
     return SHOWN;
