@@ -40,9 +40,9 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
 
 /* Finds all jobs; false with errno set on failure. Free the findings in either case. */
 bool find_jobs(int directory, struct findings *findings);
-/* The same without their maps and events. At most `each` of one user and `all` in all; the others
- * are counted as left out. */
-bool find_figures(int directory, size_t each, size_t all, struct findings *findings);
+/* The same without their maps and events, and within bounds on the jobs and pools of each user and
+ * of all (docs/watching.md); the others are counted as left out. */
+bool find_figures(int directory, struct findings *findings);
 void free_findings(struct findings *findings);
 
 /*

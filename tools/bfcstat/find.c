@@ -9,13 +9,15 @@
 #include <sys/stat.h>
 
 #include "base/shared_folder.h"
+#include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
 
 /* A segment that is being initialized is ready within microseconds; reading is tried this often. */
 #define YOUNG_TRIES 20
 
-/* Users whose segments find_figures counts apart. */
-#define MOST_USERS 1024u
+/* What find_figures takes of a user, of a block of users (shares.h) and of all. */
+static const struct shares most_jobs = {.user = 256, .block = 400, .all = 1024};
+static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048};
 
 /* The longest wait for jobs' helper threads to bring their maps up to date. */
 #define REFRESH_MS 200
@@ -106,27 +108,10 @@ bool find_jobs(int directory, struct findings *findings) {
 /* --- within bounds --- */
 
 struct listing {
-    size_t each, all;
+    struct shares shares;
     struct bfc_segment_name *names;
     size_t count, left_out, impostors;
-    struct {
-        uint32_t uid;
-        size_t count;
-    } users[MOST_USERS];
-    size_t user_count;
 };
-
-/* False: the user, or all together, have as many as they may. */
-static bool count_for_user(struct listing *listing, uint32_t uid) {
-    size_t i = 0;
-    while (i < listing->user_count && listing->users[i].uid != uid)
-        i++;
-    if (i == MOST_USERS || listing->count == listing->all)
-        return false;
-    if (i == listing->user_count)
-        listing->users[listing->user_count++].uid = uid;
-    return listing->users[i].count++ < listing->each;
-}
 
 /* Anybody may give a file any name, so a name counts for the user whose file it is, or not at all.
  */
@@ -137,21 +122,40 @@ static bool list_name(void *context, int directory, const struct bfc_segment_nam
         return true; /* it has gone */
     if (status.st_uid != name->uid)
         listing->impostors++;
-    else if (count_for_user(listing, name->uid))
+    else if (shares_take(&listing->shares, name->uid))
         listing->names[listing->count++] = *name;
     else
         listing->left_out++;
     return true;
 }
 
-bool find_figures(int directory, size_t each, size_t all, struct findings *findings) {
-    struct listing *listing = calloc(1, sizeof *listing);
-    struct bfc_segment_name *names = calloc(all, sizeof *names);
+static bool leave_out_pools(struct findings *findings) {
+    struct shares *shares = malloc(sizeof *shares);
+    if (!shares)
+        return false;
+    *shares = most_pools;
+    for (size_t i = 0; i < findings->job_count; i++)
+        for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++) {
+            struct bfc_segment_pool *pool = &findings->jobs[i].pools[k];
+            if (pool->state == BFC_POOL_ACTIVE &&
+                !shares_take(shares, findings->jobs[i].name.uid)) {
+                pool->state = BFC_POOL_UNUSED;
+                findings->left_out_pools++;
+            }
+        }
+    free(shares);
+    return true;
+}
+
+bool find_figures(int directory, struct findings *findings) {
+    struct listing *listing = malloc(sizeof *listing);
+    struct bfc_segment_name *names = calloc(most_jobs.all, sizeof *names);
     bool good = false;
     if (listing && names) {
-        *listing = (struct listing){.each = each, .all = all, .names = names};
+        *listing = (struct listing){.shares = most_jobs, .names = names};
         good = bfc_segment_names_visit(directory, SIZE_MAX, list_name, listing) &&
-               look_for(directory, names, listing->count, &figures, findings);
+               look_for(directory, names, listing->count, &figures, findings) &&
+               leave_out_pools(findings);
         findings->left_out = listing->left_out;
         findings->impostors = listing->impostors;
     }

@@ -20,10 +20,6 @@
 #include "tools/bfcstat/guests.h"
 #include "tools/bfcstat/identity.h"
 
-/* Jobs that are read, of one user and in all: 160 series of each pool at most. */
-#define MOST_JOBS_OF_USER 256u
-#define MOST_JOBS 1024u
-
 #define MOST_CONNECTION_BYTES 16384u /* a request line and headers */
 #define IDLE_SECONDS 10u
 
@@ -66,8 +62,7 @@ static void stop(int signal_number) {
 static bool write_metrics(struct exporter *exporter, enum metrics_format format, FILE *stream) {
     struct findings findings = {0};
     int directory = bfc_segment_directory_open(exporter->folder);
-    bool good = directory >= 0 &&
-                find_figures(directory, MOST_JOBS_OF_USER, MOST_JOBS, &findings) &&
+    bool good = directory >= 0 && find_figures(directory, &findings) &&
                 identify_jobs(&exporter->identities, KUBELET_LOGS, &findings) &&
                 show_jobs_metrics(&findings, format, stream);
     int reason = errno;

@@ -2,6 +2,7 @@
 """bfcstat serve: requests good and bad, many at once, and Prometheus itself where it is installed."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
@@ -15,7 +16,8 @@ import unittest
 import urllib.parse
 import urllib.request
 
-BFCSTAT, FAKE_JOB, HOSTILE_JOBS = (os.environ[name] for name in ("BFCSTAT", "FAKE_JOB", "HOSTILE_JOBS"))
+BFCSTAT, FAKE_JOB, CROWDED_JOBS, HOSTILE_JOBS = (
+    os.environ[name] for name in ("BFCSTAT", "FAKE_JOB", "CROWDED_JOBS", "HOSTILE_JOBS"))
 PACKAGING = os.path.join(os.environ["BUILD_ROOT"], "packaging")
 UNIT, DASHBOARD = (os.path.join(PACKAGING, name) for name in ("bfcstat.service", "dashboard.json"))
 ALERTS = os.path.join(os.environ["SOURCE_ROOT"], "packaging", "alerts.yml")
@@ -138,6 +140,32 @@ class Serve(unittest.TestCase):
         self.assertEqual(found["bfcpreload_left_out_jobs"], "144")
         self.assertEqual(found["bfcpreload_unreadable_jobs"], "256")
 
+    def crowd(self, uid, users, jobs, pools, contexts):
+        subprocess.run([CROWDED_JOBS, self.folder, *map(str, (uid, users, jobs, pools, contexts))], check=True)
+
+    def test_many_pools_of_one_user(self):
+        """An answer of 256 jobs with 32 pools each would be 700,000 series."""
+        self.crowd(os.getuid(), 1, 20, 32, 32)
+        found = samples(self.exporter().get()[1])
+        shown = [name for name in found if name.startswith("bfcpreload_in_use_bytes{")]
+        self.assertEqual((len(shown), found["bfcpreload_left_out_pools"]), (512, "128"))
+
+    def test_each_series_once(self):
+        """Whatever a segment says: of pools with the same labels the first is shown."""
+        self.crowd(os.getuid(), 1, 1, 32, 3)
+        lines = [line.rpartition(" ")[0] for line in self.exporter().get()[1].splitlines() if line[0] != "#"]
+        self.assertEqual(len(lines), len(set(lines)))
+        self.assertEqual(len([line for line in lines if line.startswith("bfcpreload_in_use_bytes{")]), 3)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to make files of other users")
+    def test_a_user_with_subordinate_ids(self):
+        """65,536 of them, with a job each: others' jobs are still shown."""
+        victim = self.job()  # first: folders list what is new before
+        self.crowd(100000, 65536, 1300, 1, 1)
+        found = samples(self.exporter().get()[1])
+        self.assertIn(f'bfcpreload_in_use_bytes{{pid="{victim.pid}",', " ".join(found))
+        self.assertEqual(found["bfcpreload_left_out_jobs"], "900")
+
     def test_no_false_zero(self):
         gone = os.path.join(self.folder, "gone")
         os.mkdir(gone)
@@ -178,6 +206,42 @@ class Serve(unittest.TestCase):
         for connection in idle:
             connection.close()
         self.assertLess(len(os.listdir(f"/proc/{exporter.process.pid}/fd")), 100)
+
+    def test_who_asks_nothing_makes_room(self):
+        """More connections than are taken, from anybody on this machine, keep nobody out."""
+        exporter = self.exporter()
+        idle = [socket.create_connection(("127.0.0.1", exporter.port)) for _ in range(700)]
+        for connection in idle:
+            self.addCleanup(connection.close)
+            connection.setblocking(False)
+            with contextlib.suppress(OSError):  # it is turned out already
+                connection.send(b"GET /met")
+        self.assertEqual(samples(exporter.get()[1])["bfcpreload_jobs"], "0")
+
+    def test_who_takes_no_answer_makes_room(self):
+        """Answers that nobody takes are kept up to a bound."""
+        self.crowd(os.getuid(), 1, 16, 32, 32)
+        exporter = self.exporter()
+        begun = time.monotonic()
+        exporter.get()
+        good = max(1, 4 * (time.monotonic() - begun))  # for so many seconds, or less, an answer is
+        guests = []
+        for _ in range(12):
+            time.sleep(good + 0.1)
+            guest = socket.socket()
+            self.addCleanup(guest.close)
+            guest.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            guest.connect(("127.0.0.1", exporter.port))
+            guest.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            size = int(re.search(rb"Content-Length: (\d+)", guest.recv(1024))[1])
+            guests.append(guest)
+        self.assertGreater(12 * size, 5 << 25)
+        taken = 0
+        with contextlib.suppress(ConnectionError):
+            while part := guests[0].recv(1 << 20):
+                taken += len(part)
+        self.assertLess(taken, size - 4096)  # of which the first kilobyte was taken above
+        self.assertEqual(samples(exporter.get()[1])["bfcpreload_jobs"], "16")
 
     def test_ends_when_told(self):
         exporter = Exporter(self.folder)

@@ -180,6 +180,15 @@ static char *pool_labels(const struct findings *findings, const struct bfc_job *
     return fclose(stream) == 0 ? labels : NULL;
 }
 
+/* No honest job has two pools of one context; a second sample of a series would be refused, and
+ * some readers refuse the whole answer then. `row` is the last one. */
+static bool is_repeated(const struct metrics *metrics, const struct row *row) {
+    for (const struct row *other = row; other-- > metrics->rows && other->job == row->job;)
+        if (other->pool->memory == row->pool->memory && strcmp(other->labels, row->labels) == 0)
+            return true;
+    return false;
+}
+
 static bool add_rows(struct metrics *metrics, const struct bfc_job *job) {
     for (unsigned k = 0; k < BFC_SEGMENT_POOLS; k++) {
         const struct bfc_segment_pool *pool = &job->pools[k];
@@ -194,6 +203,10 @@ static bool add_rows(struct metrics *metrics, const struct bfc_job *job) {
         *row = (struct row){job, pool, pool_labels(metrics->findings, job, pool)};
         if (!row->labels)
             return false;
+        if (is_repeated(metrics, row)) {
+            free(row->labels);
+            metrics->row_count--;
+        }
     }
     return true;
 }
@@ -442,6 +455,8 @@ static void put_machine(const struct metrics *metrics) {
                findings->refused_count);
     put_single(metrics, "left_out_jobs", "Jobs beyond the bound on their number.",
                findings->left_out);
+    put_single(metrics, "left_out_pools", "Pools beyond the bound on their number.",
+               findings->left_out_pools);
     put_single(metrics, "impostor_segments", "Files that are named as another user's job.",
                findings->impostors);
 }

@@ -26,6 +26,7 @@ struct findings {
     size_t job_count;
     struct job_identity *identities; /* one for each job, or NULL */
     size_t left_out;                 /* jobs beyond a bound on their number, not read */
+    size_t left_out_pools;           /* of jobs that were read, beyond a bound: not shown */
     size_t impostors;                /* files named as another user's segments, not read */
     char (*refused)[512];            /* one line each: segment's name, colon, reason */
     size_t refused_count;
