@@ -33,6 +33,7 @@ PANELS = [
     ("Jobs", "short", [
         ("bfcpreload_jobs", "read on {{instance}}"), ("bfcpreload_unreadable_jobs", "not readable on {{instance}}"),
         ("bfcpreload_left_out_jobs", "left out on {{instance}}"),
+        ("bfcpreload_left_out_pools", "pools left out on {{instance}}"),
         ("bfcpreload_impostor_segments", "named as another's on {{instance}}")]),
 ]
 

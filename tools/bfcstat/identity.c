@@ -64,6 +64,8 @@ void identity_read_cgroup(const char *lines, struct job_identity *identity) {
     char path[1024];
     for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
         snprintf(path, sizeof path, "%.*s", (int)strcspn(lines, "\n"), lines);
+        if (strstr(path, "/user@"))
+            continue; /* a user names the cgroups below its own manager as it likes */
         read_containers(path, identity);
         if (!strstr(path, "slurm"))
             continue;

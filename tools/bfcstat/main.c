@@ -68,7 +68,7 @@ static const char usage[] =
     "                      out of memory (some 50 bytes each)\n"
     "  --beside=FILE       report: a second recording, on the same page and scales\n"
     "  --listen=ADDRESS:PORT\n"
-    "                      where serve listens (default localhost:9420)\n"
+    "                      where serve listens (default 127.0.0.1:9420)\n"
     "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
     "                      /proc/PID/root" BFC_SHARED_FOLDER " looks into a container\n"
     "  --help, --version\n"
@@ -364,7 +364,7 @@ static int flush(int status) {
 int main(int count, char **arguments) {
     struct request request = {.directory = BFC_SHARED_FOLDER,
                               .bytes = UINT64_MAX,
-                              .listen = "localhost:9420",
+                              .listen = "127.0.0.1:9420",
                               .sites = 20,
                               .device = -1};
     const struct command *command = NULL;

@@ -209,7 +209,7 @@ static void note_guest(void *context, struct MHD_Connection *connection, void **
 
 static int complain(const char *listen, const char *why) {
     fprintf(stderr,
-            "bfcstat: --listen=%s: %s; expected ADDRESS:PORT, such as localhost:9420, [::1]:9420 "
+            "bfcstat: --listen=%s: %s; expected ADDRESS:PORT, such as 127.0.0.1:9420, [::1]:9420 "
             "or :9420 for all addresses\n",
             listen, why);
     return MISUSED;

@@ -56,6 +56,8 @@ Test(identity, what_is_neither) {
         "0::/slurm/job_123456789012345678901234567890\n",
         "0::/a/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0\n",
         "0::/kubepods/pod",
+        "0::/user.slice/user-1000.slice/user@1000.service/slurm/job_1/step_0\n",
+        "0::/user.slice/user-1000.slice/user@1000.service/kubepods/pod" POD "/" ID "\n",
     };
     struct job_identity none = {0};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
