@@ -12,8 +12,9 @@
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
 
-/* A segment that is being initialized is ready within microseconds; reading is tried this often. */
-#define YOUNG_TRIES 20
+/* A segment that is being initialized is ready within microseconds. All that are listed get this
+ * time together: an empty file of somebody's is young for ever. */
+#define YOUNG_NS UINT64_C(20000000)
 
 /* What find_figures takes of a user, of a block of users (shares.h) and of all. */
 static const struct shares most_jobs = {.user = 256, .block = 400, .all = 1024};
@@ -24,47 +25,49 @@ static const struct shares most_pools = {.user = 512, .block = 800, .all = 2048}
 
 /* --- looking --- */
 
-/* How segments are read: bfc_segment_read, or bfc_segment_read_figures; and how often a young one
- * is tried, since an empty file of somebody's is young for ever. */
-struct manner {
-    enum bfc_read_result (*read)(int directory, const struct bfc_segment_name *name,
-                                 struct bfc_job *job, char *reason, size_t size);
-    int tries;
+/* How segments are read: bfc_segment_read, or bfc_segment_read_figures. */
+typedef enum bfc_read_result read_segment(int directory, const struct bfc_segment_name *name,
+                                          struct bfc_job *job, char *reason, size_t size);
+
+/* What the segments of one look share. */
+struct look {
+    int directory;
+    read_segment *read;
+    uint64_t young_until_ns;      /* for so long young ones are tried again */
+    struct bfc_patience patience; /* for jobs to refresh their maps */
 };
-static const struct manner whole = {bfc_segment_read, YOUNG_TRIES};
-static const struct manner figures = {bfc_segment_read_figures, 1};
+
+static struct look begin_look(int directory, read_segment *read, uint64_t young_ns) {
+    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_patience(REFRESH_MS)};
+}
 
 /* A job that does not answer in time is shown as it last was. */
-static enum bfc_read_result read_refreshed(int directory, const struct bfc_segment_name *name,
-                                           struct bfc_patience *patience,
-                                           const struct manner *manner, struct bfc_job *job,
-                                           char *reason, size_t size) {
-    enum bfc_read_result result = BFC_READ_YOUNG;
-    bfc_segment_refresh(directory, name, patience, reason, size);
-    for (int tries = 0; tries < manner->tries && result == BFC_READ_YOUNG; tries++) {
-        if (tries)
-            bfc_nap(1000000);
-        result = manner->read(directory, name, job, reason, size);
+static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_segment_name *name,
+                                           struct bfc_job *job, char *reason, size_t size) {
+    bfc_segment_refresh(look->directory, name, &look->patience, reason, size);
+    for (;;) {
+        enum bfc_read_result result = look->read(look->directory, name, job, reason, size);
+        if (result != BFC_READ_YOUNG || bfc_now_ns() >= look->young_until_ns)
+            return result;
+        bfc_nap(1000000);
     }
-    return result;
 }
 
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size) {
-    struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
-    return read_refreshed(directory, name, &patience, &whole, job, reason, size);
+    struct look look = begin_look(directory, bfc_segment_read, YOUNG_NS);
+    return read_refreshed(&look, name, job, reason, size);
 }
 
-static void look_at(int directory, const struct bfc_segment_name *name,
-                    struct bfc_patience *patience, const struct manner *manner,
+static void look_at(struct look *look, const struct bfc_segment_name *name,
                     struct findings *findings) {
     struct bfc_job *job = &findings->jobs[findings->job_count];
     char *reason = findings->refused[findings->refused_count];
     enum bfc_read_result result =
-        read_refreshed(directory, name, patience, manner, job, reason, sizeof findings->refused[0]);
+        read_refreshed(look, name, job, reason, sizeof findings->refused[0]);
     if (result == BFC_READ_ABSENT)
         return;
-    if (bfc_segment_sweep(directory, name, result == BFC_READ_OK ? job : NULL)) {
+    if (bfc_segment_sweep(look->directory, name, result == BFC_READ_OK ? job : NULL)) {
         findings->swept[findings->swept_count++] = *name;
         memset(job, 0, sizeof *job); /* for the next one */
     } else if (result == BFC_READ_OK)
@@ -75,23 +78,23 @@ static void look_at(int directory, const struct bfc_segment_name *name,
 
 /* Sends all requests before it waits for the first answer. */
 static void look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
-                        const struct manner *manner, struct findings *findings) {
+                        read_segment *read, uint64_t young_ns, struct findings *findings) {
     char reason[sizeof findings->refused[0]];
     for (size_t i = 0; i < count; i++)
         bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
-    struct bfc_patience patience = bfc_ask_patience(REFRESH_MS);
+    struct look look = begin_look(directory, read, young_ns);
     for (size_t i = 0; i < count; i++)
-        look_at(directory, &names[i], &patience, manner, findings);
+        look_at(&look, &names[i], findings);
 }
 
 static bool look_for(int directory, const struct bfc_segment_name *names, size_t count,
-                     const struct manner *manner, struct findings *findings) {
+                     read_segment *read, uint64_t young_ns, struct findings *findings) {
     findings->jobs = calloc(count + 1, sizeof *findings->jobs);
     findings->refused = calloc(count + 1, sizeof *findings->refused);
     findings->swept = calloc(count + 1, sizeof *findings->swept);
     bool enough = findings->jobs && findings->refused && findings->swept;
     if (enough)
-        look_at_all(directory, names, count, manner, findings);
+        look_at_all(directory, names, count, read, young_ns, findings);
     return enough;
 }
 
@@ -100,7 +103,7 @@ bool find_jobs(int directory, struct findings *findings) {
     ssize_t listed = bfc_segment_list(directory, &names);
     if (listed < 0)
         return false;
-    bool enough = look_for(directory, names, (size_t)listed, &whole, findings);
+    bool enough = look_for(directory, names, (size_t)listed, bfc_segment_read, YOUNG_NS, findings);
     free(names);
     return enough;
 }
@@ -154,7 +157,7 @@ bool find_figures(int directory, struct findings *findings) {
     if (listing && names) {
         *listing = (struct listing){.shares = most_jobs, .names = names};
         good = bfc_segment_names_visit(directory, SIZE_MAX, list_name, listing) &&
-               look_for(directory, names, listing->count, &figures, findings) &&
+               look_for(directory, names, listing->count, bfc_segment_read_figures, 0, findings) &&
                leave_out_pools(findings);
         findings->left_out = listing->left_out;
         findings->impostors = listing->impostors;

@@ -304,6 +304,13 @@ class Bfcstat(unittest.TestCase):
         self.assertIn("24 more could not be read", listing.stderr)
         self.assertEqual(len(json.loads(self.bfcstat("--json").stdout)["refused"]), 40)
 
+    def test_many_empty_files_are_not_waited_for_one_by_one(self):
+        """As Slurm's epilog would; 20 ms for each of them would be more than bfcstat() waits."""
+        for number in range(2000):
+            open(os.path.join(self.folder, f"bfcpreload.{os.getuid()}.7.{number + 1}"), "wb").close()
+        job = self.start()
+        self.assertIn(str(job.pid), self.bfcstat().stdout)
+
     def test_damaged_segments_of_the_living_stay(self):
         job = self.start()
         self.damage(job, 0, b"ELFELFEL")
