@@ -1,45 +1,111 @@
 #!/bin/sh
 # Installs what this folder holds, or removes it again.
 # usage: ./install.sh [--uninstall] [PREFIX]      PREFIX: /usr/local unless given
+#
+# All is copied beside its place first and put there when nothing can fail any more: a disk that is full
+# or read-only leaves what was there before. The list of what was installed lets a later version, and
+# --uninstall, remove what this one brought.
 set -eu
 umask 022
+usage='usage: ./install.sh [--uninstall] [PREFIX]'
+list=lib/bfcpreload/installed
+
+fail() {
+    echo "install.sh: $1" >&2
+    exit "${2:-1}"
+}
 
 remove=''
 [ "${1-}" != --uninstall ] || { remove=1 && shift; }
+[ $# -le 1 ] || fail "one PREFIX at most, and --uninstall before it; $usage" 2
 prefix=${1:-/usr/local}
 case $prefix in
 /*) ;;
-*) echo "install.sh: PREFIX must be an absolute path, not $prefix; usage: ./install.sh [--uninstall] [PREFIX]" >&2 && exit 2 ;;
+*) fail "PREFIX must be an absolute path, not $prefix; $usage" 2 ;;
 esac
-case $remove$prefix in
-/*' '* | /*'	'* | /*:* | /*'$'*)
-    echo "install.sh: $prefix: LD_PRELOAD takes no path with blanks, colons or dollar signs" >&2
-    exit 2
-    ;;
+case $prefix in
+*[[:space:]:\$]*) fail "$prefix: LD_PRELOAD takes no path with blanks, colons or dollar signs" 2 ;;
+*[\\\"\'%\|\&\;]*) fail "$prefix: systemd's unit takes no path with one of \\ \" ' % | & ;" 2 ;;
 esac
-cd -- "$(dirname -- "$0")/files"
+CDPATH='' cd -- "$(dirname -- "$0")/files"
 
-if [ -z "$remove" ] && ! lib/bfcpreload/bfcopts version >/dev/null 2>&1; then
-    echo "install.sh: its programs do not run here: they need glibc 2.28 or later, and the processor in the tarball's name" >&2
-    exit 1
-fi
+check_system() {
+    lib/bfcpreload/bfcopts version >/dev/null 2>&1 ||
+        fail "its programs do not run here: they need glibc 2.28 or later, the processor in the tarball's name, and to lie where programs may be run (not mounted noexec)"
+}
 
-find . -type f | while read -r file; do
-    if [ -n "$remove" ]; then
-        rm -f -- "$prefix/$file"
-    else
-        mkdir -p -- "$prefix/$(dirname -- "$file")"
-        # Not over the file itself, which running programs may have mapped; nor with the owner that it has here.
-        cp --preserve=mode,timestamps -- "$file" "$prefix/$file.new"
-        mv -f -- "$prefix/$file.new" "$prefix/$file"
-    fi
-done
-if [ -n "$remove" ]; then
+# A package's files are the package's to replace and to remove.
+check_owner() {
+    for asked in 'dpkg-query -S' 'rpm -qf'; do
+        ! $asked "$prefix/bin/bfcrun" >/dev/null 2>&1 ||
+            fail "$prefix/bin/bfcrun is from a package of this system: name another PREFIX, or remove the package"
+    done
+}
+
+files() {
+    find . -type f | sed 's|^\./||'
+}
+
+# Not with the owner that it has here.
+stage() {
+    [ ! -d "$prefix/$1" ] || fail "$prefix/$1 is a folder, where a file is to be"
+    mkdir -p -- "$prefix/$(dirname -- "$1")"
+    rm -f -- "$prefix/$1.new"
+    case $1 in
+    *.service) sed "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/bfcstat|" "$1" >"$prefix/$1.new" ;;
+    *) cp --preserve=mode,timestamps -- "$1" "$prefix/$1.new" ;;
+    esac
+}
+
+stage_all() {
+    files | while read -r file; do
+        stage "$file"
+    done
+    rm -f -- "$prefix/$list.new"
+    files >"$prefix/$list.new"
+}
+
+remove_staged() {
+    files | while read -r file; do
+        rm -f -- "$prefix/$file.new"
+    done
+    rm -f -- "$prefix/$list.new"
+}
+
+# What the installed version brought; names alone, whatever the list holds.
+installed() {
+    [ ! -f "$prefix/$list" ] || grep -v -e '^/' -e '^\.\.' -e '/\.\./' "$prefix/$list"
+}
+
+# Puts each in place of its former, which running programs may have mapped.
+replace_all() {
+    installed | while read -r file; do
+        [ -f "$file" ] || rm -f -- "$prefix/$file"
+    done
+    { files && echo "$list"; } | while read -r file; do
+        mv -fT -- "$prefix/$file.new" "$prefix/$file"
+    done
+}
+
+remove_all() {
+    { files && installed && echo "$list"; } | while read -r file; do
+        [ -d "$prefix/$file" ] || rm -f -- "$prefix/$file"
+    done
     find . -depth -type d -path '*/bfcpreload*' | while read -r folder; do
         rmdir -- "$prefix/$folder" 2>/dev/null || :
     done
-fi
-unit=$prefix/lib/systemd/system/bfcstat.service
-if [ -e "$unit" ]; then
-    sed -i "s|^ExecStart=[^ ]*|ExecStart=$prefix/bin/bfcstat|" "$unit"
+}
+
+if [ -n "$remove" ]; then
+    check_owner
+    remove_all
+else
+    check_system
+    check_owner
+    mkdir -p -- "$prefix"
+    prefix=$(CDPATH='' cd -- "$prefix" && pwd) # without '..'
+    trap remove_staged EXIT
+    trap 'exit 1' HUP INT TERM
+    stage_all
+    replace_all
 fi
