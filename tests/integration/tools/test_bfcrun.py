@@ -98,6 +98,14 @@ class Bfcrun(unittest.TestCase):
             self.shown(LD_PRELOAD=f"{self.library}:{other}")[0], f"{self.library}:{other}"
         )
 
+    def test_one_installation_of_several(self):
+        """Slurm's task-prolog, or a job's environment, may name another one."""
+        others = os.path.join(self.folder, "libother.so"), os.path.join(self.folder, "other", "libbfcpreload.so")
+        os.mkdir(os.path.dirname(others[1]))
+        for other in others:
+            self.make_library(other)
+        self.assertEqual(self.shown(LD_PRELOAD=":".join(others))[0], f"{self.library}:{others[0]}")
+
     def test_stays_behind_sanitizers(self):
         asan = os.path.join(self.folder, "libasan.so.8")
         other = os.path.join(self.folder, "libother.so")
@@ -168,6 +176,19 @@ class Bfcrun(unittest.TestCase):
         said = run(BFCRUN, program)
         self.assertEqual((said.returncode, said.stderr.count("\n")), (125, 1), said)
         self.assertIn("is linked with musl", said.stderr)
+
+    def test_programs_that_are_none(self):
+        """A script may speak of musl's loader; and what is no file is not read."""
+        script, fifo = (os.path.join(self.folder, name) for name in ("script", "fifo"))
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n[ -e /lib/ld-musl-x86_64.so.1 ] || exit 4\n")
+        os.mkfifo(fifo)
+        for program in (script, fifo):
+            os.chmod(program, 0o755)
+        self.assertIn(self.bfcrun(script).returncode, (0, 4))
+        self.assertEqual(self.bfcrun(fifo).returncode, 126)
+        os.chmod(script, 0o111)
+        self.assertIn(self.bfcrun(script).returncode, (0, 2, 4, 126))
 
     @unittest.skipUnless(shutil.which("musl-gcc"), "musl-gcc is not installed")
     def test_refuses_a_real_program_of_musl(self):

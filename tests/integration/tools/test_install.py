@@ -166,6 +166,7 @@ class Install(unittest.TestCase):
 
         self.assertEqual(say(), f"export LD_PRELOAD={library}\n")
         self.assertEqual(say(LD_PRELOAD="other.so"), f"export LD_PRELOAD={library}:other.so\n")
+        self.assertEqual(say(LD_PRELOAD="other.so /elsewhere/libbfcpreload.so"), "")
         self.assertEqual(say(BFC_LIBRARY=BFCOPTS), f"export LD_PRELOAD={BFCOPTS}\n")
         self.assertEqual(say(BFC_LIBRARY="/none") + say(BFC_PRELOAD="0"), "")
 
