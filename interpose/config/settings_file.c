@@ -16,6 +16,9 @@
 #include "base/shared_folder.h"
 #include "interpose/host/scratch.h"
 
+/* Some editors write it before the first line. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 struct reading {
     struct bfc_options *options;
     const struct bfc_settings_listener *listener;
@@ -140,6 +143,8 @@ static void read_open_file(struct reading *reading, int file, bool only_own, cha
     if (length <= 0)
         return;
     text[length] = '\0';
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        memset(text, ' ', strlen(BYTE_ORDER_MARK));
     make_printable(text, (size_t)length);
     for (int pass = 0; pass < 2; pass++) {
         reading->former = pass == 0;
@@ -160,6 +165,8 @@ unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool o
         close(file);
     } else if (errno == EACCES && !only_own) {
         complain(&reading, " permission denied");
+    } else if (errno == ELOOP) {
+        complain(&reading, " links in a circle");
     } /* a home that this process cannot enter has no file for it */
     bfc_cancel_restore(cancel);
     return reading.errors;

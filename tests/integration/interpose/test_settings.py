@@ -119,6 +119,12 @@ class Settings(unittest.TestCase):
         os.unlink(self.file)
         os.symlink("nowhere", self.file)
         self.assertEqual(self.config()[1], "")
+        os.unlink(self.file)
+        os.symlink(os.path.basename(self.file), self.file)
+        self.assertIn("links in a circle", self.config()[1])
+        os.unlink(self.file)
+        self.write("\ufeffBFC_FREE=lazy\r\n")
+        self.assertEqual((self.config()[0]["BFC_FREE"][0], self.config()[1]), ("lazy", ""))
         self.write("", self.file + "2")
         self.assertEqual(run(BFCOPTS, "config", HOME=self.file + "2").stderr, "")
 
