@@ -114,7 +114,8 @@ PROGRAM = """
         return
     fi
     [[ $before == = || ${COMP_WORDS[COMP_CWORD]} == = ]] || option=''"""
-PIDS = r"""ls /dev/shm 2>/dev/null | sed -n 's/^bfcpreload\..*\.//p'"""
+# Digits alone: anybody may give a file there any name, and bash expands the words of compgen -W.
+PIDS = r"""ls /dev/shm 2>/dev/null | sed -n 's/^bfcpreload\.[0-9]*\.[0-9]*\.\([0-9]*\)$/\1/p'"""
 
 
 def bash_words(kind):

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 BUILD = os.environ["BUILD_ROOT"]
@@ -94,6 +95,21 @@ class Completions(unittest.TestCase):
             self.assertEqual(self.bash("bfcplan", "lifetimes", "--order", "d"), ["dfs"])
             self.assertIn("--capacity=", self.bash("bfcplan", "solve", "--"))
             self.assertNotIn("--capacity=", self.bash("bfcplan", "check", "--"))
+
+    def test_names_of_segments_are_not_run(self):
+        """Anybody may leave such a file, and root may press tab. (The 0 keeps the honest one from being a segment.)"""
+        with tempfile.TemporaryDirectory(prefix="bfc-completion-") as folder:
+            for name in ("bfcpreload.0.1.$(touch${IFS}run)", "bfcpreload.0.1.`touch${IFS}run`", "bfcpreload.0.1.077777777"):
+                path = os.path.join("/dev/shm", name)
+                open(path, "wb").close()
+                self.addCleanup(os.unlink, path)
+            self.assertEqual(run("bash", "-c", ASK, completion("bfcstat"), "bfcstat", "07777777", cwd=folder).stdout,
+                             "077777777\n")
+            if shutil.which("fish"):
+                fish = run("fish", "--no-config", "-c", f"source {completion('bfcstat.fish')}; complete -C 'bfcstat '",
+                           cwd=folder)
+                self.assertIn("077777777", fish.stdout)
+            self.assertEqual(os.listdir(folder), [])
 
     @unittest.skipUnless(shutil.which("fish"), "no fish here")
     def test_fish(self):
