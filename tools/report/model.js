@@ -51,7 +51,13 @@ const GRANULE = 512;
 const take = (pool, [kind, at, , address, bytes, name, size, site, weight]) => {
   let live = pool.live.length ? pool.live[pool.live.length - 1] : 0;
   let reserved = pool.reserved.length ? pool.reserved[pool.reserved.length - 1] : 0;
-  if (kind === "a") { pool.blocks.begin(at, address, bytes, size || Math.ceil(bytes / GRANULE) * GRANULE, name, site || 0, weight || 1); pool.allocations++; live += bytes; }
+  if (kind === "a") {
+    /* Its free was not seen, if there is still one there. */
+    const before = pool.blocks.finish(at, address);
+    if (before >= 0) live -= pool.blocks.bytes[before];
+    pool.blocks.begin(at, address, bytes, size || Math.ceil(bytes / GRANULE) * GRANULE, name, site || 0, weight || 1);
+    pool.allocations++; live += bytes;
+  }
   if (kind === "f") {
     const i = pool.blocks.finish(at, address);
     pool.frees++;

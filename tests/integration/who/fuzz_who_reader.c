@@ -143,7 +143,10 @@ static void write_snapshots(const struct bfc_who *who, FILE *sink) {
                                .what = bfc_event_what((enum bfc_event_kind)i, next() % 2 * 63, i),
                                .address = 4096,
                                .bytes = next()};
-    calls_begin(&calls, &job, next() % 2 ? who : NULL);
+    if (next() % 2)
+        calls_begin(&calls, &job, who);
+    else
+        calls_begin_before(&calls, &job, who, &job);
     job.header.next_event *= 2;
     for (unsigned i = 0; i < BFC_EVENT_KINDS; i++)
         job.events[i].stamp += BFC_EVENT_KINDS;

@@ -40,7 +40,7 @@ Test(calls, the_oldest_are_dropped) {
     const uint64_t events = 4000000, behind = 1000;
     job.pools[0].state = BFC_POOL_ACTIVE;
     fill_ring(0, behind);
-    calls_begin(&calls, &job, NULL);
+    calls_begin_before(&calls, &job, &nobody, &job);
     for (uint64_t next = BFC_EVENTS / 2; next <= events; next += BFC_EVENTS / 2) {
         fill_ring(next, behind);
         calls_add(&calls, &job);
@@ -63,7 +63,7 @@ Test(calls, frees_of_unknown_blocks_are_counted) {
     static struct calls calls;
     static const struct bfc_who nobody;
     fill_ring(2 * BFC_EVENTS, 10);
-    calls_begin(&calls, &job, NULL);
+    calls_begin_before(&calls, &job, &nobody, &job);
     calls_add(&calls, &job);
     calls_finish(&calls, &nobody);
     cr_expect_eq(calls.count, BFC_EVENTS);
@@ -75,7 +75,7 @@ Test(calls, rounds_that_went_by_are_lost) {
     static struct calls calls;
     static const struct bfc_who nobody;
     fill_ring(BFC_EVENTS, 1);
-    calls_begin(&calls, &job, NULL);
+    calls_begin_before(&calls, &job, &nobody, &job);
     calls_add(&calls, &job);
     fill_ring(3 * BFC_EVENTS, 1);
     calls_add(&calls, &job);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "tools/bfcstat/bfcstat.h"
+#include "tools/bfcstat/event_order.h"
 #include "tools/bfcstat/new_events.h"
 #include "tools/bfcstat/record/record_who.h"
 #include "tools/bfcstat/view/json_detail.h"
@@ -31,6 +32,9 @@
 #define SIZES_SECONDS 10.0
 #define WHO_SECONDS 10.0
 
+/* All events are looked at so often: the ring of 4,096 goes round, and times are no better. */
+#define LOOK_SECONDS 0.01
+
 static volatile sig_atomic_t interrupted;
 
 struct recording {
@@ -38,10 +42,13 @@ struct recording {
     uint64_t start_ns; /* of the monotonic clock */
     double next_map, next_sizes, next_who;
     struct recorded_who who;
-    uint64_t next_landmark;   /* the first landmark that is not written yet */
-    struct new_events unseen; /* what is not written yet, of all events */
-    uint64_t created_ns;      /* when the job's clock began */
-    bool events;              /* write all of them */
+    uint64_t next_landmark;       /* the first landmark that is not written yet */
+    struct new_events unseen;     /* what is not written yet, of all events */
+    struct event_order *order;    /* in which they are written */
+    bool ordered;                 /* it has begun */
+    uint64_t looked_us, looks_us; /* when the last copy but one was made, and the last one */
+    uint64_t created_ns;          /* when the job's clock began */
+    bool events;                  /* write all of them */
     unsigned long samples;
     int failure; /* errno of a write that failed */
 };
@@ -159,22 +166,47 @@ static char call_kind(enum bfc_event_kind kind) {
     return letters[kind];
 }
 
+static void put_call(struct report_calls *calls, const struct bfc_event *event) {
+    char kind = call_kind(bfc_event_kind_of(event->what));
+    if (kind)
+        report_put_call(calls, &(struct report_call){.kind = kind,
+                                                     .at = bfc_event_us(event->what),
+                                                     .pool = bfc_event_pool(event->what),
+                                                     .address = event->address,
+                                                     .bytes = event->bytes,
+                                                     .name = event->stamp - 1});
+}
+
+/* `last`: those that wait for others, too. */
+static void write_ordered(struct recording *recording, bool last) {
+    struct report_calls calls = {.file = recording->file};
+    size_t count = event_order_round(recording->order, last);
+    for (size_t i = 0; i < count; i++)
+        put_call(&calls, &recording->order->ordered[i]);
+    report_end_calls(&calls, recording->unseen.lost);
+}
+
+/* A thread looks at the clock once in a batch, which it may have begun long ago. An event that was
+ * not there at the copy before came after it. */
+static struct bfc_event timed(const struct recording *recording, const struct bfc_event *event) {
+    struct bfc_event timed = *event;
+    if (bfc_event_us(event->what) < recording->looked_us)
+        timed.what = bfc_event_what(bfc_event_kind_of(event->what), bfc_event_pool(event->what),
+                                    recording->looked_us);
+    return timed;
+}
+
 /* All events that are in no line yet. */
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
-    struct report_calls calls = {.file = recording->file};
+    uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
-        const struct bfc_event *event = &job->events[i];
-        char kind = call_kind(bfc_event_kind_of(event->what));
-        if (!new_events_take(&recording->unseen, event) || !kind)
-            continue;
-        report_put_call(&calls, &(struct report_call){.kind = kind,
-                                                      .at = bfc_event_us(event->what),
-                                                      .pool = bfc_event_pool(event->what),
-                                                      .address = event->address,
-                                                      .bytes = event->bytes,
-                                                      .name = event->stamp - 1});
+        struct bfc_event event = timed(recording, &job->events[i]);
+        if (new_events_take(&recording->unseen, &event))
+            event_order_add(recording->order, &event);
     }
-    report_end_calls(&calls, recording->unseen.lost);
+    if (recording->unseen.lost != lost)
+        event_order_forget(recording->order);
+    write_ordered(recording, false);
 }
 
 static void write_map(const struct recording *recording, const struct bfc_job *job,
@@ -200,6 +232,34 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
     json_object_end(&json);
 }
 
+/* What was in use is known from the answer; the calls are those of a copy after it. */
+static const struct bfc_job *begin_order(struct recording *recording, const struct bfc_job *job,
+                                         const struct bfc_who *who) {
+    static struct bfc_job later;
+    char reason[512];
+    uint64_t looks_us = job_us(recording);
+    recording->ordered = true;
+    if (read_job(recording->who.directory, recording->who.name, &later, reason, sizeof reason) !=
+        BFC_READ_OK)
+        return job;
+    recording->looks_us = looks_us;
+    event_order_begin(recording->order, job, who, &later);
+    new_events_begin(&recording->unseen, later.header.next_event);
+    return &later;
+}
+
+/* Returns the copy whose calls are to be written. */
+static const struct bfc_job *write_who(struct recording *recording, const struct bfc_job *job) {
+    struct bfc_who who;
+    char reason[512];
+    bool good = ask_recorded_who(&recording->who, &who, reason, sizeof reason);
+    if (good && recording->events && !recording->ordered)
+        job = begin_order(recording, job, &who);
+    put_recorded_who(&recording->who, good ? &who : NULL, reason, recording->file);
+    bfc_who_free(&who);
+    return job;
+}
+
 static void write_sample(struct recording *recording, const struct bfc_job *job) {
     double seconds = seconds_since(recording->start_ns);
     struct json_writer json = begin_line(recording, "sample", seconds);
@@ -214,8 +274,6 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
     bool failed = write_failures(recording, job, first, seconds);
     if (first < job->landmark_count)
         recording->next_landmark = job->landmarks[job->landmark_count - 1].stamp;
-    if (recording->events)
-        write_calls(recording, job);
     recording->samples++;
     if (failed || seconds >= recording->next_map) {
         write_map(recording, job, seconds);
@@ -226,14 +284,17 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         recording->next_sizes = seconds + SIZES_SECONDS;
     }
     if (seconds >= recording->next_who) {
-        record_who(&recording->who, recording->file);
+        job = write_who(recording, job);
         recording->next_who = seconds + WHO_SECONDS;
     }
+    if (recording->events)
+        write_calls(recording, job);
 }
 
-static void write_end(const struct recording *recording, const struct bfc_job *job,
-                      const char *reason) {
+static void write_end(struct recording *recording, const struct bfc_job *job, const char *reason) {
     double seconds = seconds_since(recording->start_ns);
+    if (recording->events)
+        write_ordered(recording, true);
     write_sizes(recording, job, seconds);
     struct json_writer json = begin_line(recording, "end", seconds);
     json_string(&json, "reason", reason);
@@ -251,18 +312,42 @@ static void show_progress(const struct recording *recording, const struct bfc_jo
     fflush(stderr);
 }
 
+/* The job as it is now. */
+static bool look(struct recording *recording, struct bfc_job *job) {
+    char reason[512];
+    uint64_t looks_us = job_us(recording);
+    if (read_job(recording->who.directory, recording->who.name, job, reason, sizeof reason) !=
+        BFC_READ_OK)
+        return false;
+    recording->looked_us = recording->looks_us;
+    recording->looks_us = looks_us;
+    return true;
+}
+
+/* Until the next sample; all events are looked at meanwhile. False: interrupted. */
+static bool pause_for(struct recording *recording, double seconds, struct bfc_job *next) {
+    double until = seconds_since(recording->start_ns) + seconds, left = seconds;
+    do {
+        double nap = recording->events && left > LOOK_SECONDS ? LOOK_SECONDS : left;
+        struct timespec pause = bfc_timespec((uint64_t)(nap * 1e9));
+        if (interrupted || nanosleep(&pause, NULL) != 0)
+            return false;
+        left = until - seconds_since(recording->start_ns);
+        if (recording->events && left > 0 && look(recording, next))
+            write_calls(recording, next);
+    } while (left > 0);
+    return true;
+}
+
 /*
  * Runs until ^C, until the job ends, for the duration, or until the disk is full. Returns the
  * reason in a word; NULL: the segment was refused.
  */
 static const char *sample_until_end(struct recording *recording, const struct request *request,
-                                    int directory, const struct bfc_segment_name *name,
                                     struct bfc_job *job) {
     double interval = request->interval > 0 ? request->interval : 0.25;
     double duration = request->duration > 0 ? request->duration : INFINITY;
-    struct timespec pause = {(time_t)interval, (long)(fmod(interval, 1) * 1e9)};
     static struct bfc_job next;
-    char reason[512];
     for (;;) {
         write_sample(recording, job);
         show_progress(recording, job);
@@ -274,10 +359,9 @@ static const char *sample_until_end(struct recording *recording, const struct re
             return "ended";
         if (seconds_since(recording->start_ns) >= duration)
             return "duration";
-        if (interrupted || nanosleep(&pause, NULL) != 0)
+        if (!pause_for(recording, interval, &next))
             return "interrupted";
-        enum bfc_read_result result = read_job(directory, name, &next, reason, sizeof reason);
-        if (result != BFC_READ_OK)
+        if (!look(recording, &next))
             return "ended";
         *job = next;
     }
@@ -287,8 +371,10 @@ static struct recording *begin_recording(FILE *file, bool events, int directory,
                                          const struct bfc_segment_name *name,
                                          const struct bfc_job *job) {
     static struct recording recording;
+    static struct event_order order;
     recording = (struct recording){
         .file = file,
+        .order = &order,
         .start_ns = bfc_now_ns(),
         .created_ns = job->header.created_ns,
         .who = {.directory = directory,
@@ -313,9 +399,9 @@ static int record(const struct request *request, int directory, const struct bfc
     struct recording *recording = begin_recording(file, request->events, directory, name, job);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    const char *reason = sample_until_end(recording, request, directory, name, job);
+    const char *reason = sample_until_end(recording, request, job);
     if (reason && job->state != BFC_JOB_ENDED)
-        record_who(&recording->who, recording->file);
+        write_who(recording, job);
     if (reason)
         write_end(recording, job, reason);
     bool failed = !reason || ferror(recording->file);

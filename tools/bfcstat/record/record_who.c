@@ -5,7 +5,6 @@
 #include "base/numbers.h"
 #include "layout/segment.h"
 #include "tools/bfcstat/who/lines.h"
-#include "tools/job/who.h"
 
 /* A job that is stopped should not stop the recorder for long. */
 #define WHO_MS 1000
@@ -33,19 +32,22 @@ static void put_moment(struct recorded_who *recorded, const struct bfc_who *who,
     who_names_end(&names);
 }
 
-void record_who(struct recorded_who *recorded, FILE *file) {
-    struct bfc_who who;
-    char reason[512];
-    bool good =
-        bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, &who, reason, sizeof reason);
-    if (good && recorded->space)
-        who_put_space(&who, job_us(recorded, who.header.written_ns), file);
-    if (good && who.header.samples == 0)
-        snprintf(reason, sizeof reason, "process %d has taken none: %s", who.header.pid,
-                 who.header.stacks == 0 ? "BFC_STACKS=off" : "it has allocated too little so far");
-    if (good && who.header.samples > 0)
-        put_moment(recorded, &who, file);
-    else
-        who_put_reason(reason, job_us(recorded, bfc_wall_clock_ns()), file);
-    bfc_who_free(&who);
+bool ask_recorded_who(const struct recorded_who *recorded, struct bfc_who *who, char *reason,
+                      size_t size) {
+    return bfc_who_ask(recorded->directory, recorded->name, WHO_MS, true, who, reason, size);
+}
+
+void put_recorded_who(struct recorded_who *recorded, const struct bfc_who *who, const char *reason,
+                      FILE *file) {
+    char none[128];
+    if (who && recorded->space)
+        who_put_space(who, job_us(recorded, who->header.written_ns), file);
+    if (who && who->header.samples > 0) {
+        put_moment(recorded, who, file);
+        return;
+    }
+    if (who)
+        snprintf(none, sizeof none, "process %d has taken none: %s", who->header.pid,
+                 who->header.stacks == 0 ? "BFC_STACKS=off" : "it has allocated too little so far");
+    who_put_reason(who ? none : reason, job_us(recorded, bfc_wall_clock_ns()), file);
 }

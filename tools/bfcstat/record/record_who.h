@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "segment/name.h"
+#include "tools/job/who.h"
 
 struct recorded_who {
     int directory;
@@ -18,7 +19,14 @@ struct recorded_who {
     uint64_t sites;      /* so many are written */
 };
 
-/* Writes a moment, or why there is none, and the sites that are new. */
-void record_who(struct recorded_who *recorded, FILE *file);
+/* Asks the job, with the blocks of its pools. False: `reason`, cut off at `size` bytes, says why.
+ */
+bool ask_recorded_who(const struct recorded_who *recorded, struct bfc_who *who, char *reason,
+                      size_t size);
+
+/* Writes a moment, or why there is none, and the sites that are new. `who`: NULL if the job did not
+ * answer, for the `reason`. */
+void put_recorded_who(struct recorded_who *recorded, const struct bfc_who *who, const char *reason,
+                      FILE *file);
 
 #endif

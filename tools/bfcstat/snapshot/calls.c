@@ -60,25 +60,28 @@ static void resolve(struct calls *calls, struct call *call) {
 /* ---- the list ---- */
 
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks) {
-    *calls = (struct calls){0};
+    static const struct bfc_job no_events;
+    memset(calls, 0, sizeof *calls);
     new_events_begin(&calls->unseen, job->header.next_event);
-    for (size_t i = 0; blocks && i < job->event_count; i++)
+    event_order_begin(&calls->order, &no_events, blocks, &no_events);
+    for (size_t i = 0; i < job->event_count; i++)
         new_events_take(&calls->unseen, &job->events[i]);
-    for (uint64_t i = 0; blocks && i < blocks->header.blocks; i++)
+    for (uint64_t i = 0; i < blocks->header.blocks; i++)
         if (blocks->blocks[i].state == BFC_WHO_IN_USE)
             know(calls, blocks->blocks[i].start, blocks->blocks[i].requested, 0);
 }
 
-static int by_number(const void *left, const void *right) {
-    uint64_t a = ((const struct call *)left)->event.stamp;
-    uint64_t b = ((const struct call *)right)->event.stamp;
-    return a < b ? -1 : a > b;
+void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
+                        const struct bfc_who *blocks, const struct bfc_job *later) {
+    memset(calls, 0, sizeof *calls);
+    new_events_begin(&calls->unseen, later->header.next_event);
+    event_order_begin(&calls->order, earlier, blocks, later);
+    calls_add(calls, later);
 }
 
 /* Half of them at once, oldest first; what they tell of blocks is kept. */
 static void drop_oldest(struct calls *calls) {
     size_t half = calls->count / 2;
-    qsort(calls->list, calls->count, sizeof *calls->list, by_number);
     for (size_t i = 0; i < half; i++)
         resolve(calls, &calls->list[i]);
     calls->untold = 0;
@@ -106,10 +109,21 @@ static bool call_fits(struct calls *calls) {
     return true;
 }
 
+static void take_round(struct calls *calls, bool last) {
+    size_t count = event_order_round(&calls->order, last);
+    for (size_t i = 0; i < count; i++)
+        if (call_fits(calls))
+            calls->list[calls->count++] = (struct call){.event = calls->order.ordered[i]};
+}
+
 void calls_add(struct calls *calls, const struct bfc_job *job) {
+    uint64_t lost = calls->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++)
-        if (new_events_take(&calls->unseen, &job->events[i]) && call_fits(calls))
-            calls->list[calls->count++] = (struct call){.event = job->events[i]};
+        if (new_events_take(&calls->unseen, &job->events[i]))
+            event_order_add(&calls->order, &job->events[i]);
+    if (calls->unseen.lost != lost)
+        event_order_forget(&calls->order);
+    take_round(calls, false);
 }
 
 static int by_event(const void *left, const void *right) {
@@ -119,7 +133,7 @@ static int by_event(const void *left, const void *right) {
 }
 
 static void find_sites(struct calls *calls, const struct bfc_who *who) {
-    size_t count = who->header.recent, i = 0;
+    size_t count = who->header.recent;
     struct bfc_who_mark *marks = malloc((count + 1) * sizeof *marks);
     calls->failed |= !marks;
     if (!marks)
@@ -128,20 +142,18 @@ static void find_sites(struct calls *calls, const struct bfc_who *who) {
         marks[n] = who->recent[n];
     qsort(marks, count, sizeof *marks, by_event);
     for (size_t n = 0; n < calls->count; n++) {
-        uint64_t number = calls->list[n].event.stamp - 1;
-        while (i < count && marks[i].of < number)
-            i++;
-        if (i < count && marks[i].of == number)
-            calls->list[n].site = (uint32_t)marks[i].site;
+        const struct bfc_who_mark sought = {.of = calls->list[n].event.stamp - 1};
+        const struct bfc_who_mark *mark = bsearch(&sought, marks, count, sizeof *marks, by_event);
+        calls->list[n].site = mark ? (uint32_t)mark->site : 0;
     }
     free(marks);
 }
 
 void calls_finish(struct calls *calls, const struct bfc_who *who) {
+    take_round(calls, true);
     if (!calls->count)
         return;
     size_t surplus = calls->count > CALLS_MOST ? calls->count - CALLS_MOST : 0;
-    qsort(calls->list, calls->count, sizeof *calls->list, by_number);
     find_sites(calls, who);
     for (size_t i = 0; i < calls->count; i++) {
         calls->untold = i == surplus ? 0 : calls->untold;
@@ -155,5 +167,6 @@ void calls_finish(struct calls *calls, const struct bfc_who *who) {
 void calls_free(struct calls *calls) {
     free(calls->list);
     free(calls->blocks);
-    *calls = (struct calls){0};
+    event_order_free(&calls->order);
+    memset(calls, 0, sizeof *calls);
 }

@@ -5,6 +5,7 @@
 #ifndef BFC_TOOLS_BFCSTAT_CALLS_H
 #define BFC_TOOLS_BFCSTAT_CALLS_H
 
+#include "tools/bfcstat/event_order.h"
 #include "tools/bfcstat/new_events.h"
 #include "tools/job/who.h"
 
@@ -23,9 +24,10 @@ struct known_block {
 };
 
 struct calls {
-    struct call *list; /* by the number of the event, once finished */
+    struct call *list; /* in order */
     size_t count, room;
     struct new_events unseen;
+    struct event_order order;
     uint64_t dropped; /* the oldest, for want of room */
     uint64_t untold;  /* frees of blocks that are not known */
     struct known_block *blocks;
@@ -33,14 +35,17 @@ struct calls {
     bool failed; /* no memory */
 };
 
-/* NULL: with the events that the copy holds. Else from now on; `blocks` are of a little later than
- * the copy. */
+/* From now on; `blocks` are of a little later than the copy. */
 void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bfc_who *blocks);
+
+/* With the events of the copy `later`; `blocks` are of between the two copies. */
+void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
+                        const struct bfc_who *blocks, const struct bfc_job *later);
 
 /* What is new in a copy of the segment. O(events in it). */
 void calls_add(struct calls *calls, const struct bfc_job *job);
 
-/* Puts them into order, and fills in what is known. Then the list is of use. */
+/* Fills in what is known. Then the list is of use. */
 void calls_finish(struct calls *calls, const struct bfc_who *who);
 
 void calls_free(struct calls *calls);

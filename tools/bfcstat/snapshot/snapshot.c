@@ -62,22 +62,39 @@ static void follow(struct target *target, struct calls *calls, double seconds) {
     }
 }
 
+/* Until the duration is over; then who holds what. */
+static bool collect_calls(struct target *target, double seconds, struct calls *calls,
+                          struct bfc_who *who) {
+    struct bfc_who before;
+    bool good = ask(target, &before);
+    if (good)
+        calls_begin(calls, &target->job, &before);
+    bfc_who_free(&before);
+    if (!good)
+        return false;
+    follow(target, calls, seconds);
+    good = ask(target, who) && read_again(target);
+    if (good)
+        calls_add(calls, &target->job);
+    return good;
+}
+
+static bool collect_last_calls(struct target *target, struct calls *calls, struct bfc_who *who) {
+    static struct bfc_job earlier;
+    earlier = target->job;
+    bool good = ask(target, who) && read_again(target);
+    if (good)
+        calls_begin_before(calls, &earlier, who, &target->job);
+    return good;
+}
+
 /* The calls, and the blocks at their end. Free both in any case. */
 static bool collect(struct target *target, double seconds, struct calls *calls,
                     struct bfc_who *who) {
-    struct bfc_who before = {0};
-    bool good = read_again(target) && (seconds <= 0 || ask(target, &before));
-    if (!good)
-        return false;
-    calls_begin(calls, &target->job, seconds > 0 ? &before : NULL);
-    bfc_who_free(&before);
-    if (seconds > 0)
-        follow(target, calls, seconds);
-    good = ask(target, who) && read_again(target);
-    if (good) {
-        calls_add(calls, &target->job);
+    bool good = read_again(target) && (seconds > 0 ? collect_calls(target, seconds, calls, who)
+                                                   : collect_last_calls(target, calls, who));
+    if (good)
         calls_finish(calls, who);
-    }
     return good;
 }
 
@@ -97,6 +114,15 @@ static uint64_t count_without_stack(const struct calls *calls) {
     return count;
 }
 
+/* The job keeps the last samples; some calls came after its answer. */
+static const char *why_without_stack(const struct bfc_who_header *header) {
+    if (header->stacks != 2)
+        return "allocations without a stack: BFC_STACKS=all takes all";
+    return header->samples > header->recent
+               ? "allocations without a stack: it is not kept any more, or was not told yet"
+               : "allocations without a stack: they came after the job had told its stacks";
+}
+
 static void tell(const struct request *request, const struct moment *moment) {
     const struct calls *calls = moment->calls;
     const struct bfc_who_header *header = &moment->who->header;
@@ -104,9 +130,7 @@ static void tell(const struct request *request, const struct moment *moment) {
     printf("process %d in %s: %s block%s, %s call%s\n", header->pid, request->output,
            text_count(header->blocks, blocks, sizeof blocks), header->blocks == 1 ? "" : "s",
            text_count(calls->count, events, sizeof events), calls->count == 1 ? "" : "s");
-    tell_unless_0(count_without_stack(calls),
-                  header->stacks == 2 ? "allocations without a stack: it is not kept any more"
-                                      : "allocations without a stack: BFC_STACKS=all takes all");
+    tell_unless_0(count_without_stack(calls), why_without_stack(header));
     tell_unless_0(calls->untold, "frees left out: of blocks that are older than the calls");
     tell_unless_0(calls->dropped, "calls dropped: the oldest, since 1,000,000 are kept");
     tell_unless_0(calls->unseen.lost, "calls lost, at most: they came too fast to be read");

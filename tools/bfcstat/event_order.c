@@ -1,0 +1,276 @@
+/* Events of several threads in order. */
+#include "tools/bfcstat/event_order.h"
+
+#include <stdlib.h>
+
+/* Tried: 1, 2, 4 and so on. */
+enum { MOST_THREADS = 64 };
+
+/* ---- places ---- */
+
+static struct event_place *slot_of(struct event_place *places, size_t slots, uint64_t address) {
+    size_t i = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
+    while (places[i].address && places[i].address != address)
+        i = (i + 1) & (slots - 1);
+    return &places[i];
+}
+
+static bool make_room(struct event_order *order) {
+    size_t slots = order->place_slots ? order->place_slots * 2 : 4096;
+    struct event_place *places = calloc(slots, sizeof *places);
+    if (!places)
+        return false;
+    for (size_t i = 0; i < order->place_slots; i++)
+        if (order->places[i].address)
+            *slot_of(places, slots, order->places[i].address) = order->places[i];
+    free(order->places);
+    order->places = places;
+    order->place_slots = slots;
+    return true;
+}
+
+static struct event_place *find_place(const struct event_order *order, uint64_t address) {
+    struct event_place *place =
+        order->place_slots ? slot_of(order->places, order->place_slots, address) : NULL;
+    return place && place->address ? place : NULL;
+}
+
+/* NULL: there is no memory for it, and nothing is known from here on. */
+static struct event_place *place_of(struct event_order *order, uint64_t address) {
+    if (2 * order->place_count >= order->place_slots && !make_room(order)) {
+        event_order_forget(order);
+        return NULL;
+    }
+    struct event_place *place = slot_of(order->places, order->place_slots, address);
+    order->place_count += place->address == 0;
+    place->address = address;
+    return place;
+}
+
+void event_order_forget(struct event_order *order) {
+    free(order->places);
+    order->places = NULL;
+    order->place_count = order->place_slots = 0;
+    order->knows = false;
+}
+
+void event_order_free(struct event_order *order) {
+    event_order_forget(order);
+}
+
+/* ---- what was in use at first ---- */
+
+static bool is_of_block(const struct bfc_event *event) {
+    enum bfc_event_kind kind = bfc_event_kind_of(event->what);
+    return event->address && (kind == BFC_EVENT_ALLOCATE || kind == BFC_EVENT_FREE);
+}
+
+static bool is_free(const struct bfc_event *event) {
+    return bfc_event_kind_of(event->what) == BFC_EVENT_FREE;
+}
+
+static void add_up(struct event_order *order, const struct bfc_event *event) {
+    bool first = !find_place(order, event->address);
+    struct event_place *place = place_of(order, event->address);
+    if (!place)
+        return;
+    if (first)
+        place->begins_with_free = is_free(event);
+    place->balance += is_free(event) ? -1 : 1;
+}
+
+/* Addresses that had an event between the copies: the list may be of before or after it. */
+static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
+                        const struct bfc_job *later) {
+    static uint64_t seen[BFC_EVENTS];
+    for (size_t i = 0; i < BFC_EVENTS; i++)
+        seen[i] = 0;
+    for (size_t i = 0; i < earlier->event_count; i++)
+        seen[(earlier->events[i].stamp - 1) % BFC_EVENTS] = earlier->events[i].stamp;
+    for (size_t i = 0; i < later->event_count; i++) {
+        const struct bfc_event *event = &later->events[i];
+        struct event_place *place =
+            seen[(event->stamp - 1) % BFC_EVENTS] != event->stamp && is_of_block(event)
+                ? place_of(order, event->address)
+                : NULL;
+        if (place)
+            place->moving = true;
+    }
+}
+
+/* From what the list says, back over the events; where that is not certain, as their numbers have
+ * it. */
+static void conclude(struct event_place *place) {
+    place->known = place->address != 0;
+    place->in_use = place->moving ? place->begins_with_free : place->in_use > place->balance;
+}
+
+void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
+                       const struct bfc_who *who, const struct bfc_job *later) {
+    event_order_forget(order);
+    order->knows = true;
+    for (size_t i = 0; i < later->event_count; i++)
+        if (is_of_block(&later->events[i]))
+            add_up(order, &later->events[i]);
+    for (uint64_t i = 0; i < who->header.blocks; i++) {
+        const struct bfc_who_block *block = &who->blocks[i];
+        struct event_place *place =
+            block->state == BFC_WHO_IN_USE && block->start ? place_of(order, block->start) : NULL;
+        if (place)
+            place->in_use = true;
+    }
+    mark_moving(order, earlier, later);
+    for (size_t i = 0; i < order->place_slots; i++)
+        conclude(&order->places[i]);
+}
+
+/* ---- rounds ---- */
+
+void event_order_add(struct event_order *order, const struct bfc_event *event) {
+    if (order->waiting_count < sizeof order->waiting / sizeof *order->waiting)
+        order->waiting[order->waiting_count++] = (struct waiting_event){.event = *event};
+}
+
+static int by_number(const void *left, const void *right) {
+    uint64_t a = ((const struct waiting_event *)left)->event.stamp;
+    uint64_t b = ((const struct waiting_event *)right)->event.stamp;
+    return a < b ? -1 : a > b;
+}
+
+/* ---- a try ---- */
+
+/* No place: for want of memory, too. */
+static bool fits(const struct waiting_event *waiting) {
+    const struct event_place *place = waiting->place;
+    return !place || !place->known || place->in_use == is_free(&waiting->event);
+}
+
+static uint64_t batch_of(const struct waiting_event *waiting) {
+    return (waiting->event.stamp - 1) / BFC_EVENT_BATCH;
+}
+
+/* Of those that are first in their batches and fit, the one that is guessed to be first; NULL:
+ * none. */
+static struct waiting_event *next_that_fits(struct event_order *order, size_t from) {
+    struct waiting_event *best = NULL;
+    uint64_t seen = UINT64_MAX;
+    for (size_t i = from; i < order->waiting_count; i++) {
+        struct waiting_event *waiting = &order->waiting[i];
+        if (best && waiting->begun > best->guess)
+            break;
+        if (waiting->out || batch_of(waiting) == seen)
+            continue;
+        seen = batch_of(waiting);
+        if (fits(waiting) && (!best || waiting->guess < best->guess))
+            best = waiting;
+    }
+    return best;
+}
+
+static struct waiting_event *first_old(struct event_order *order, size_t from, bool last) {
+    for (size_t i = from; i < order->waiting_count; i++)
+        if (!order->waiting[i].out && (last || order->waiting[i].old))
+            return &order->waiting[i];
+    return NULL;
+}
+
+static void let_go(struct event_order *order, struct waiting_event *waiting, size_t number) {
+    if (waiting->place) {
+        waiting->place->in_use = !is_free(&waiting->event);
+        waiting->place->known = true;
+    }
+    order->ordered[number] = waiting->event;
+    waiting->out = true;
+}
+
+/* As if so many threads had called in turn. */
+static void guess(struct event_order *order, unsigned threads) {
+    double begun = -1;
+    uint64_t batch = UINT64_MAX, first = 0;
+    for (size_t i = 0; i < order->waiting_count; i++) {
+        struct waiting_event *waiting = &order->waiting[i];
+        if (batch_of(waiting) != batch) {
+            begun++;
+            first = waiting->event.stamp;
+        }
+        batch = batch_of(waiting);
+        waiting->begun = begun;
+        waiting->guess =
+            begun + (double)((waiting->event.stamp - first) * threads) / BFC_EVENT_BATCH;
+        waiting->out = false;
+    }
+}
+
+/* How many came into order; `misfits`: how many of them, or of what is left, do not fit. */
+static size_t put_into_order(struct event_order *order, unsigned threads, bool last,
+                             size_t *misfits) {
+    size_t count = 0, from = 0;
+    struct waiting_event *next;
+    guess(order, threads);
+    *misfits = 0;
+    while ((next = next_that_fits(order, from)) || (next = first_old(order, from, last))) {
+        *misfits += !fits(next);
+        let_go(order, next, count++);
+        while (from < order->waiting_count && order->waiting[from].out)
+            from++;
+    }
+    *misfits += order->waiting_count - count;
+    return count;
+}
+
+static void take_back(struct event_order *order) {
+    for (size_t i = 0; i < order->waiting_count; i++)
+        if (order->waiting[i].place) {
+            order->waiting[i].place->in_use = order->waiting[i].place->was_in_use;
+            order->waiting[i].place->known = order->waiting[i].place->was_known;
+        }
+}
+
+/* ---- rounds ---- */
+
+/* Of all first, so that no place moves after it was found. */
+static void find_places(struct event_order *order) {
+    for (size_t i = 0; i < order->waiting_count; i++)
+        if (is_of_block(&order->waiting[i].event) &&
+            !find_place(order, order->waiting[i].event.address)) {
+            struct event_place *place = place_of(order, order->waiting[i].event.address);
+            if (place)
+                place->known = order->knows;
+        }
+    for (size_t i = 0; i < order->waiting_count; i++) {
+        struct waiting_event *waiting = &order->waiting[i];
+        waiting->place =
+            is_of_block(&waiting->event) ? find_place(order, waiting->event.address) : NULL;
+        if (waiting->place) {
+            waiting->place->was_in_use = waiting->place->in_use;
+            waiting->place->was_known = waiting->place->known;
+        }
+    }
+}
+
+/* What is left waits for the next round. */
+static void keep_the_rest(struct event_order *order) {
+    size_t kept = 0;
+    for (size_t i = 0; i < order->waiting_count; i++)
+        if (!order->waiting[i].out) {
+            order->waiting[kept] = order->waiting[i];
+            order->waiting[kept++].old = true;
+        }
+    order->waiting_count = kept;
+}
+
+size_t event_order_round(struct event_order *order, bool last) {
+    size_t misfits = 0, least = SIZE_MAX, count = 0;
+    unsigned best = 1;
+    qsort(order->waiting, order->waiting_count, sizeof *order->waiting, by_number);
+    find_places(order);
+    for (unsigned threads = 1; threads <= MOST_THREADS && least; threads *= 2) {
+        put_into_order(order, threads, last, &misfits);
+        take_back(order);
+        best = misfits < least ? threads : best;
+        least = misfits < least ? misfits : least;
+    }
+    count = put_into_order(order, best, last, &misfits);
+    keep_the_rest(order);
+    return count;
+}
