@@ -109,6 +109,8 @@ static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, u
     count_slots(follower, arena);
     begin_courses(follower, arena);
     fill_slots(follower, arena, starts);
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        bfc_cursor_note_sizes(&follower->courses[i]);
     qsort(follower->places.all, follower->places.count, sizeof *follower->places.all, by_offset);
     return follower->places.count;
 }

@@ -18,7 +18,10 @@ enum { BFC_GAPS = 8 };
 
 /* The largest gaps that stay free while one planned block lives, the smallest of them first. */
 struct bfc_gaps {
-    uint64_t starts[BFC_GAPS], sizes[BFC_GAPS]; /* bytes */
+    struct bfc_gap {
+        uint64_t start, size; /* bytes */
+        uint64_t before;      /* where the planned block begins at whose end it begins */
+    } list[BFC_GAPS];
     uint32_t count;
     bool known; /* they were looked up */
 };
