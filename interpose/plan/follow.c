@@ -226,6 +226,11 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
     return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
 }
 
+bool bfc_plan_look_ahead(struct bfc_arena *arena) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    return follower && bfc_follower_look_ahead(follower);
+}
+
 /* ---- following and leaving ---- */
 
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
@@ -413,15 +418,13 @@ static inline enum bfc_status take_planned(const struct call *call) {
 
 /* A place for which the plan has nothing else while the one in whose stead it came would live. */
 static enum bfc_status take_gap(const struct call *call) {
-    const struct bfc_follower *follower = call->follower;
+    struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
     uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
     enum bfc_status status = BFC_OUT_OF_MEMORY;
-    if (!call->match.known || slot->offset == BFC_NO_PLACE || !follower->gaps)
+    const struct bfc_gaps *gaps = call->match.known ? bfc_follower_gaps(follower, slot) : NULL;
+    if (!gaps)
         return status;
-    struct bfc_gaps *gaps = &follower->gaps[slot - follower->slots];
-    if (!gaps->known)
-        bfc_gaps_find(gaps, &follower->places, follower->plan, slot);
     unsigned tries = GAPS_TRIED;
     for (uint32_t i = 0; i < gaps->count && tries && status != BFC_OK; i++) {
         const struct bfc_gap *gap = &gaps->list[i];
@@ -509,9 +512,11 @@ static inline enum bfc_status allocate(struct call *call) {
     return status;
 }
 
-/* What comes is what was to come, and its place is free: all else has changed nothing. */
+/* What comes is what was to come, and its place is free: all else has changed nothing. `again`: the
+ * call may have tried that before. */
 static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follower, uint64_t bytes,
-                             uint64_t size, unsigned flags, struct bfc_block_info *block) {
+                             uint64_t size, unsigned flags, bool again,
+                             struct bfc_block_info *block) {
     struct bfc_course *course = mine.course;
     if (UNLIKELY(mine.follower != bfc_load_relaxed(&follower->id) || course->lost ||
                  course->at >= course->count))
@@ -519,7 +524,7 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
     struct bfc_slot *slot = &course->slots[course->at];
     bfc_addr memory = bfc_load_relaxed(&follower->memory);
     if (UNLIKELY(slot->size != size || slot->offset == BFC_NO_PLACE || !memory ||
-                 has_refused(slot, flags)))
+                 (again && has_refused(slot, flags))))
         return false;
     if (UNLIKELY(bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags, slot->below,
                                       block) != BFC_OK)) {
@@ -535,8 +540,7 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
 
 bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
     struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
-    mine.refused = NULL;
-    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, block);
+    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, false, block);
 }
 
 /* Whatever differs from that. */
@@ -570,7 +574,9 @@ enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsig
     struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
     if (UNLIKELY(!follower)) /* it was left just now */
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
-    if (LIKELY(take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, block)))
-        return BFC_OK;
-    return find_out(arena, follower, bytes, flags, block);
+    enum bfc_status status = BFC_OK;
+    if (!take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, true, block))
+        status = find_out(arena, follower, bytes, flags, block);
+    mine.refused = NULL;
+    return status;
 }

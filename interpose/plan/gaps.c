@@ -1,6 +1,10 @@
 /* Gaps, by one pass over the planned blocks in the order of their places. */
 #include "interpose/plan/gaps.h"
 
+#include <string.h>
+
+#include "base/atomic.h"
+
 /* What the new block is compared with. */
 struct stay {
     uint64_t birth, death;  /* ticks */
@@ -54,7 +58,7 @@ static struct stay stay_of(const struct bfc_plan *plan, const struct bfc_slot *s
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot) {
     struct stay stay = stay_of(plan, slot);
-    struct bfc_gaps found = {.known = true};
+    struct bfc_gaps found = {.count = 0};
     uint64_t top = 0, before = 0;
     for (uint32_t i = 0; i < places->count; i++) {
         const struct bfc_slot *other = places->all[i];
@@ -69,5 +73,7 @@ void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
     }
     if (places->bytes > top)
         add(&found, (struct bfc_gap){top, places->bytes - top, before});
-    *gaps = found;
+    memcpy(gaps->list, found.list, sizeof gaps->list);
+    gaps->count = found.count;
+    bfc_store_release(&gaps->state, (uint32_t)BFC_GAPS_KNOWN);
 }
