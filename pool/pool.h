@@ -183,20 +183,24 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
                                   struct bfc_block_info *block);
 
+#define BFC_PLACE_HINTS 2
+
 /*
  * Hands out the block that starts at `at`, of just as many bytes as the pool rounds `bytes` to
  * (whole granules, or BFC_LARGE), if all of that is free: ready, or with BFC_ALLOCATE_PENDING also
  * pending, under the highest of the fences. It may lie in several neighbouring free blocks, and in
  * any region of the pool. No rule of a policy but the granule applies; the upstream is only polled,
  * and with BFC_ALLOCATE_HIT_ONLY not even that. The other flags mean nothing. `below` (never NULL)
- * is a hint that the pool keeps up to date, 0 at first: with it the place is found without a search
- * when the blocks before it are as they were. Counts as a hit. Returns BFC_OK, BFC_INVALID_SIZE,
- * BFC_INVALID_POINTER (not a multiple of the granule; or of BFC_LARGE, for a large block that is
- * not the first of its region), BFC_UNKNOWN_POINTER (not all in one region), BFC_OUT_OF_MEMORY (a
- * part is in use, or may still be) or BFC_NO_HOST_MEMORY; but for BFC_OK nothing has changed.
+ * are two hints that the pool keeps up to date, 0 at first: with them the place is found without a
+ * search when the blocks before it are as they were one of the last times. Counts as a hit. Returns
+ * BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (not a multiple of the granule; or of BFC_LARGE,
+ * for a large block that is not the first of its region), BFC_UNKNOWN_POINTER (not all in one
+ * region), BFC_OUT_OF_MEMORY (a part is in use, or may still be) or BFC_NO_HOST_MEMORY; but for
+ * BFC_OK nothing has changed.
  */
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
-                                     unsigned flags, bfc_addr *below, struct bfc_block_info *block);
+                                     unsigned flags, bfc_addr below[BFC_PLACE_HINTS],
+                                     struct bfc_block_info *block);
 
 /*
  * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:

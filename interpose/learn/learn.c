@@ -249,7 +249,7 @@ static bool attend_all(struct pupil **first) {
         }
         if (!ended) {
             attend(pupil);
-            busy = gather(pupil) || is_busy(pupil) || busy;
+            busy = gather(pupil) || bfc_plan_look_ahead(pupil->arena) || is_busy(pupil) || busy;
         }
         link = &pupil->next;
     }

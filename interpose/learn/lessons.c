@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "interpose/config/log.h"
+#include "planner/period/usual.h"
 
 /* ---- recognising ---- */
 
@@ -103,20 +104,44 @@ static void log_learned(const struct bfc_lesson *lesson, const struct period *pe
             BFC_BYTES(lesson->bound));
 }
 
+/* Of the stream, or of what it would have been had nothing changed; then `usual` is that. */
+static const struct events *find_loop(struct period *period, const struct events *events,
+                                      struct events *usual) {
+    struct plan_error error;
+    *usual = (struct events){.list = NULL};
+    if (!period_find_current(period, events, &error))
+        return NULL;
+    if (period->length > 0)
+        return events;
+    bool found = usual_find(usual, events, &error) && usual->count > 0 &&
+                 period_find_current(period, usual, &error) && period->length > 0;
+    return found ? usual : NULL;
+}
+
+static void add(struct bfc_lessons *lessons, struct bfc_lesson *lesson,
+                const struct period *period) {
+    lessons->list[lessons->count++] = lesson;
+    log_learned(lesson, period);
+}
+
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
                                       bool whole, const struct loop_limits *limits) {
-    struct plan_error error;
     struct period period;
-    struct bfc_lesson *lesson = NULL;
-    if (lessons->count == BFC_MOST_LESSONS || !period_find_current(&period, events, &error) ||
-        period.length == 0 || !(lesson = plan_loop(events, &period, limits)))
-        return (struct bfc_position){.lesson = NULL};
-    if (whole)
-        keep_lead(lesson, events, &period);
-    lessons->list[lessons->count++] = lesson;
-    log_learned(lesson, &period);
-    return (struct bfc_position){lesson,
-                                 (events->allocations_count - period.prefix) % period.length};
+    struct events usual;
+    struct bfc_position position = {.lesson = NULL};
+    if (lessons->count == BFC_MOST_LESSONS)
+        return position;
+    const struct events *loop = find_loop(&period, events, &usual);
+    struct bfc_lesson *lesson = loop ? plan_loop(loop, &period, limits) : NULL;
+    if (lesson) {
+        if (whole && loop == events)
+            keep_lead(lesson, events, &period);
+        add(lessons, lesson, &period);
+        position = (struct bfc_position){lesson,
+                                         (loop->allocations_count - period.prefix) % period.length};
+    }
+    events_free(&usual);
+    return position;
 }
 
 void bfc_lessons_forget(struct bfc_lessons *lessons) {

@@ -29,6 +29,24 @@ static bool is_ahead(const struct bfc_course *course, uint32_t ahead, uint64_t s
            course->slots[match->at].size == size;
 }
 
+static uint32_t size_bit(uint64_t size) {
+    return (uint32_t)((size >> 9) * BFC_MIX_STEP >> 32) % (64 * BFC_SIZE_WORDS);
+}
+
+void bfc_cursor_note_sizes(struct bfc_course *course) {
+    for (uint32_t i = 0; i < course->count; i++) {
+        uint32_t bit = size_bit(course->slots[i].size);
+        course->sizes[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+}
+
+/* Whether a slot may have the size; most sizes that nobody planned are known by that not to be
+ * worth a search. */
+static bool is_planned(const struct bfc_course *course, uint64_t size) {
+    uint32_t bit = size_bit(size);
+    return course->sizes[bit / 64] >> bit % 64 & 1;
+}
+
 /* One that was passed over in this period. */
 static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
                       struct bfc_match *match) {
@@ -87,6 +105,8 @@ struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size)
             return match;
     }
     struct bfc_match other = {.known = true, .same = true, .jumped = true};
+    if (!is_planned(course, size))
+        return match;
     if ((match.known && search_near(course, size, &other)) || search_anchors(course, size, &other))
         return other;
     return match;

@@ -18,10 +18,12 @@
 struct bfc_slot {
     uint64_t size;    /* bytes, as bfc_plan_round has it */
     uint64_t offset;  /* bytes from the start of the plan's memory; UINT64_MAX: no place */
-    bfc_addr below;   /* hint for bfc_pool_allocate_at */
     uint32_t event;   /* of the plan */
     uint32_t matched; /* the round in which it came last */
+    bfc_addr below[BFC_PLACE_HINTS]; /* for bfc_pool_allocate_at */
 };
+
+enum { BFC_SIZE_WORDS = 64 };
 
 struct bfc_course {
     struct bfc_slot *slots; /* in order */
@@ -32,11 +34,12 @@ struct bfc_course {
     uint32_t strays;        /* in a row that matched nothing */
     uint32_t begun; /* while lost: how many in a row came as at the beginning of the period */
     bool lost;
-    bool periodic;               /* after the last slot comes that of `prefix` */
-    bool jitter;                 /* sizes up to the slot's are as planned */
-    uint32_t thread, device;     /* as the plan numbers them */
-    const struct bfc_plan *plan; /* for its anchors */
-    uint64_t owner;              /* atomic: the number of the thread that has it; 0: none has */
+    bool periodic;                  /* after the last slot comes that of `prefix` */
+    bool jitter;                    /* sizes up to the slot's are as planned */
+    uint32_t thread, device;        /* as the plan numbers them */
+    const struct bfc_plan *plan;    /* for its anchors */
+    uint64_t owner;                 /* atomic: the number of the thread that has it; 0: none has */
+    uint64_t sizes[BFC_SIZE_WORDS]; /* of the slots: a bit of each one's hash */
 };
 
 /* What an allocation is in the plan. */
@@ -47,6 +50,9 @@ struct bfc_match {
     bool next_round; /* of the next period */
     bool jumped;     /* it is not the one that was to come next */
 };
+
+/* Once the slots are there: notes which sizes they have. */
+void bfc_cursor_note_sizes(struct bfc_course *course);
 
 /* Looks the size up, which is rounded as in the plan; nothing changes. */
 struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size);

@@ -30,8 +30,9 @@ enum {
 static __thread struct {
     uint64_t follower; /* 0: none */
     struct bfc_course *course;
-    uint64_t thread; /* unique in the process; 0: not numbered yet */
-    bool gives_back; /* its places, when it ends */
+    uint64_t thread;                /* unique in the process; 0: not numbered yet */
+    const struct bfc_slot *refused; /* whose place was not free just now, if not pending either */
+    bool gives_back;                /* its places, when it ends */
 } mine INITIAL_EXEC;
 
 /* ---- those of an arena ---- */
@@ -225,6 +226,11 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
     return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
 }
 
+bool bfc_plan_look_ahead(struct bfc_arena *arena) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    return follower && bfc_follower_look_ahead(follower);
+}
+
 /* ---- following and leaving ---- */
 
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
@@ -384,7 +390,8 @@ struct call {
 };
 
 /* At this offset of the plan's memory. */
-static inline enum bfc_status take_at(const struct call *call, uint64_t offset, bfc_addr *below) {
+static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
+                                      bfc_addr below[BFC_PLACE_HINTS]) {
     bfc_addr memory = bfc_load_acquire(&call->follower->memory);
     if (UNLIKELY(!memory || offset > call->follower->bytes - call->size))
         return BFC_OUT_OF_MEMORY;
@@ -395,32 +402,37 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset, 
     return status;
 }
 
+/* Whether the same call has tried its place already. */
+static inline bool has_refused(const struct bfc_slot *slot, unsigned flags) {
+    return mine.refused == slot && !(flags & BFC_ALLOCATE_PENDING);
+}
+
 /* The planned place of what came, or of that in whose stead it came, if it is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
-    if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size))
+    if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
+                 has_refused(slot, call->flags)))
         return BFC_OUT_OF_MEMORY;
-    return take_at(call, slot->offset, &slot->below);
+    return take_at(call, slot->offset, slot->below);
 }
 
 /* A place for which the plan has nothing else while the one in whose stead it came would live. */
 static enum bfc_status take_gap(const struct call *call) {
-    const struct bfc_follower *follower = call->follower;
+    struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
     uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
     enum bfc_status status = BFC_OUT_OF_MEMORY;
-    if (!call->match.known || slot->offset == BFC_NO_PLACE || !follower->gaps)
+    const struct bfc_gaps *gaps = call->match.known ? bfc_follower_gaps(follower, slot) : NULL;
+    if (!gaps)
         return status;
-    struct bfc_gaps *gaps = &follower->gaps[slot - follower->slots];
-    if (!gaps->known)
-        bfc_gaps_find(gaps, &follower->places, follower->plan, slot);
     unsigned tries = GAPS_TRIED;
     for (uint32_t i = 0; i < gaps->count && tries && status != BFC_OK; i++) {
-        uint64_t start = (gaps->starts[i] + align - 1) & ~(align - 1);
-        bfc_addr below = 0;
-        if (start + call->size > gaps->starts[i] + gaps->sizes[i])
+        const struct bfc_gap *gap = &gaps->list[i];
+        uint64_t start = (gap->start + align - 1) & ~(align - 1);
+        bfc_addr below[BFC_PLACE_HINTS] = {bfc_load_relaxed(&follower->memory) + gap->before};
+        if (start + call->size > gap->start + gap->size)
             continue;
-        status = take_at(call, start, &below);
+        status = take_at(call, start, below);
         tries--;
     }
     return status;
@@ -500,9 +512,11 @@ static inline enum bfc_status allocate(struct call *call) {
     return status;
 }
 
-/* What comes is what was to come, and its place is free: all else has changed nothing. */
+/* What comes is what was to come, and its place is free: all else has changed nothing. `again`: the
+ * call may have tried that before. */
 static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follower, uint64_t bytes,
-                             uint64_t size, unsigned flags, struct bfc_block_info *block) {
+                             uint64_t size, unsigned flags, bool again,
+                             struct bfc_block_info *block) {
     struct bfc_course *course = mine.course;
     if (UNLIKELY(mine.follower != bfc_load_relaxed(&follower->id) || course->lost ||
                  course->at >= course->count))
@@ -510,9 +524,13 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
     struct bfc_slot *slot = &course->slots[course->at];
     bfc_addr memory = bfc_load_relaxed(&follower->memory);
     if (UNLIKELY(slot->size != size || slot->offset == BFC_NO_PLACE || !memory ||
-                 bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags,
-                                      &slot->below, block) != BFC_OK))
+                 (again && has_refused(slot, flags))))
         return false;
+    if (UNLIKELY(bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags, slot->below,
+                                      block) != BFC_OK)) {
+        mine.refused = slot;
+        return false;
+    }
     slot->matched = course->round;
     course->at++;
     course->strays = 0;
@@ -522,7 +540,7 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
 
 bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
     struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
-    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, block);
+    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, false, block);
 }
 
 /* Whatever differs from that. */
@@ -556,7 +574,9 @@ enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsig
     struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
     if (UNLIKELY(!follower)) /* it was left just now */
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
-    if (LIKELY(take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, block)))
-        return BFC_OK;
-    return find_out(arena, follower, bytes, flags, block);
+    enum bfc_status status = BFC_OK;
+    if (!take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, true, block))
+        status = find_out(arena, follower, bytes, flags, block);
+    mine.refused = NULL;
+    return status;
 }

@@ -5,7 +5,8 @@
 
 enum {
     COURSES_MOST = 64,
-    SEARCHED_MOST = 32768, /* planned blocks among which gaps are looked for */
+    FORESEEN_MOST = 4096,     /* planned blocks: of more, gaps are looked up as they are wanted */
+    LOOKED_AT_MOST = 1 << 21, /* planned blocks at a time */
 };
 
 static bool is_of_device(const struct bfc_plan *plan, const struct bfc_arena *arena, uint32_t i) {
@@ -102,13 +103,16 @@ static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, u
     follower->slots = calloc((size_t)events + 1, sizeof *follower->slots);
     follower->places.all = calloc((size_t)events + 1, sizeof *follower->places.all);
     follower->places.bytes = follower->bytes;
-    if (events <= SEARCHED_MOST)
-        follower->gaps = calloc((size_t)events + 1, sizeof *follower->gaps);
+    follower->gaps = calloc((size_t)events + 1, sizeof *follower->gaps);
     if (!follower->courses || !follower->slots || !follower->places.all)
         return false;
     count_slots(follower, arena);
     begin_courses(follower, arena);
     fill_slots(follower, arena, starts);
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        bfc_cursor_note_sizes(&follower->courses[i]);
+        follower->slot_count += follower->courses[i].count;
+    }
     qsort(follower->places.all, follower->places.count, sizeof *follower->places.all, by_offset);
     return follower->places.count;
 }
@@ -125,4 +129,42 @@ struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const stru
     }
     free(starts);
     return follower;
+}
+
+const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,
+                                         const struct bfc_slot *slot) {
+    uint32_t unknown = BFC_GAPS_UNKNOWN;
+    if (!follower->gaps || slot->offset == BFC_NO_PLACE)
+        return NULL;
+    struct bfc_gaps *gaps = &follower->gaps[slot - follower->slots];
+    if (LIKELY(bfc_load_acquire(&gaps->state) == BFC_GAPS_KNOWN))
+        return gaps;
+    bfc_compare_exchange_acq_rel(&gaps->state, &unknown, (uint32_t)BFC_GAPS_WANTED);
+    bfc_store_release(&follower->wants_gaps, true);
+    return NULL;
+}
+
+static bool is_to_be_looked_up(const struct bfc_follower *follower, uint32_t slot) {
+    uint32_t state = bfc_load_relaxed(&follower->gaps[slot].state);
+    bool foreseen = follower->places.count <= FORESEEN_MOST && state == BFC_GAPS_UNKNOWN;
+    return (foreseen || state == BFC_GAPS_WANTED) && follower->slots[slot].offset != BFC_NO_PLACE;
+}
+
+bool bfc_follower_look_ahead(struct bfc_follower *follower) {
+    uint32_t left = LOOKED_AT_MOST / (follower->places.count + 1) + 1;
+    if (follower->looked == follower->slot_count) {
+        if (!bfc_exchange_acquire(&follower->wants_gaps, false))
+            return false;
+        follower->looked = 0;
+    }
+    for (; follower->gaps && left > 0 && follower->looked < follower->slot_count;
+         follower->looked++) {
+        uint32_t slot = follower->looked;
+        if (!is_to_be_looked_up(follower, slot))
+            continue;
+        bfc_gaps_find(&follower->gaps[slot], &follower->places, follower->plan,
+                      &follower->slots[slot]);
+        left--;
+    }
+    return follower->gaps;
 }

@@ -26,12 +26,23 @@ struct bfc_follower {
     struct bfc_course *courses;
     uint32_t course_count;
     struct bfc_slot *slots; /* of all courses */
-    struct bfc_gaps *gaps;  /* of each slot; NULL: there are too many planned blocks */
+    uint32_t slot_count;
+    struct bfc_gaps *gaps; /* of each slot; NULL: the host had no memory for them */
+    uint32_t looked;       /* slots before it have their gaps; by the library's own thread */
+    bool wants_gaps;       /* atomic: a slot's gaps are wanted and not known */
     struct bfc_places places;
 };
 
 /* NULL: nothing of the plan is of the arena's device, or the host has no memory. */
 struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const struct bfc_plan *plan);
 void bfc_follower_drop(struct bfc_follower *follower);
+
+/* The gaps of one of its slots; NULL: not known yet, but wanted. */
+const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,
+                                         const struct bfc_slot *slot);
+
+/* Looks up gaps of slots for a while. False: all that are wanted are known. One thread at a time.
+ */
+bool bfc_follower_look_ahead(struct bfc_follower *follower);
 
 #endif

@@ -1,7 +1,9 @@
 /* Gaps, by one pass over the planned blocks in the order of their places. */
 #include "interpose/plan/gaps.h"
 
-#include "base/numbers.h"
+#include <string.h>
+
+#include "base/atomic.h"
 
 /* What the new block is compared with. */
 struct stay {
@@ -29,24 +31,17 @@ static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event
 }
 
 /* Keeps the largest. */
-static void add(struct bfc_gaps *gaps, uint64_t start, uint64_t size) {
+static void add(struct bfc_gaps *gaps, struct bfc_gap gap) {
     uint32_t i = 0;
     if (gaps->count < BFC_GAPS)
         i = gaps->count++;
-    else if (gaps->sizes[0] >= size)
+    else if (gaps->list[0].size >= gap.size)
         return;
-    else
-        while (i + 1 < BFC_GAPS && gaps->sizes[i + 1] < size) {
-            gaps->sizes[i] = gaps->sizes[i + 1];
-            gaps->starts[i] = gaps->starts[i + 1];
-            i++;
-        }
-    for (; i > 0 && gaps->sizes[i - 1] > size; i--) {
-        gaps->sizes[i] = gaps->sizes[i - 1];
-        gaps->starts[i] = gaps->starts[i - 1];
-    }
-    gaps->sizes[i] = size;
-    gaps->starts[i] = start;
+    for (; i + 1 < gaps->count && gaps->list[i + 1].size < gap.size; i++)
+        gaps->list[i] = gaps->list[i + 1];
+    for (; i > 0 && gaps->list[i - 1].size > gap.size; i--)
+        gaps->list[i] = gaps->list[i - 1];
+    gaps->list[i] = gap;
 }
 
 static struct stay stay_of(const struct bfc_plan *plan, const struct bfc_slot *slot) {
@@ -63,17 +58,22 @@ static struct stay stay_of(const struct bfc_plan *plan, const struct bfc_slot *s
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot) {
     struct stay stay = stay_of(plan, slot);
-    struct bfc_gaps found = {.known = true};
-    uint64_t top = 0;
+    struct bfc_gaps found = {.count = 0};
+    uint64_t top = 0, before = 0;
     for (uint32_t i = 0; i < places->count; i++) {
         const struct bfc_slot *other = places->all[i];
         if (other == slot || !is_near_in_time(&stay, &plan->events[other->event]))
             continue;
         if (other->offset > top)
-            add(&found, top, other->offset - top);
-        top = bfc_max(top, other->offset + other->size);
+            add(&found, (struct bfc_gap){top, other->offset - top, before});
+        if (other->offset + other->size > top) {
+            top = other->offset + other->size;
+            before = other->offset;
+        }
     }
     if (places->bytes > top)
-        add(&found, top, places->bytes - top);
-    *gaps = found;
+        add(&found, (struct bfc_gap){top, places->bytes - top, before});
+    memcpy(gaps->list, found.list, sizeof gaps->list);
+    gaps->count = found.count;
+    bfc_store_release(&gaps->state, (uint32_t)BFC_GAPS_KNOWN);
 }

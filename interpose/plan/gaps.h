@@ -18,13 +18,18 @@ enum { BFC_GAPS = 8 };
 
 /* The largest gaps that stay free while one planned block lives, the smallest of them first. */
 struct bfc_gaps {
-    uint64_t starts[BFC_GAPS], sizes[BFC_GAPS]; /* bytes */
+    struct bfc_gap {
+        uint64_t start, size; /* bytes */
+        uint64_t before;      /* where the planned block begins at whose end it begins */
+    } list[BFC_GAPS];
     uint32_t count;
-    bool known; /* they were looked up */
+    uint32_t state; /* atomic: enum bfc_gaps_state; all else is read only once they are known */
 };
 
-/* Looks the gaps of a slot up, its own place being among what is free. O(planned blocks). `gaps`
- * is written once and whole: a thread may still be in a course that has become another's. */
+enum bfc_gaps_state { BFC_GAPS_UNKNOWN, BFC_GAPS_WANTED, BFC_GAPS_KNOWN };
+
+/* Looks the gaps of a slot up, its own place being among what is free. O(planned blocks), so not
+ * for a call of the program: one thread of the library does it. */
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot);
 

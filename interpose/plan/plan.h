@@ -55,6 +55,11 @@ void bfc_plan_leave(struct bfc_arena *arena);
  * own threads: it may call the driver, and wait for work. */
 uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
 
+/* Looks up for a while where what the plan does not foresee may lie, so that no call of the program
+ * has to. False: nothing is left to do. For one of the library's own threads at a time; no call of
+ * the driver. */
+bool bfc_plan_look_ahead(struct bfc_arena *arena);
+
 /* A new arena: BFC_PLAN=FILE begins here, in the first arena of each device. */
 void bfc_plan_begin(struct bfc_arena *arena);
 

@@ -104,7 +104,7 @@ static NOINLINE enum bfc_status take_after_poll(struct bfc_pool *pool, bfc_addr 
 }
 
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
-                                     unsigned flags, bfc_addr *below,
+                                     unsigned flags, bfc_addr below[BFC_PLACE_HINTS],
                                      struct bfc_block_info *block) {
     if (UNLIKELY(bytes - 1 >= LARGEST_BLOCK))
         return BFC_INVALID_SIZE;

@@ -107,9 +107,15 @@ static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
     make_live(pool, taken, request, complete ? BFC_NO_FENCE : fence);
 }
 
-block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr *below) {
-    block_index b = find_holding(pool, at);
-    *below = b ? live_before(pool, b) : 0;
+block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[BFC_PLACE_HINTS]) {
+    bfc_addr failed = below[0];
+    block_index b = place_find_from(pool, at, below[1]);
+    below[0] = below[1];
+    if (!b) {
+        b = find_holding(pool, at);
+        below[0] = b ? live_before(pool, b) : 0;
+    }
+    below[1] = failed;
     return b;
 }
 

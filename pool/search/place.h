@@ -23,8 +23,9 @@ enum place_state {
     PLACE_NO_HOST_MEMORY,
 };
 
-/* The block that holds the address, wherever it is, or 0; brings `*below` up to date. */
-block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr *below);
+/* The block that holds the address, wherever it is, or 0; brings the hints up to date. The first
+ * one was tried. */
+block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[BFC_PLACE_HINTS]);
 
 /* place_take for a place that begins in b, and may lie in several free blocks. */
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
@@ -76,12 +77,12 @@ static ALWAYS_INLINE void place_cut_out(struct bfc_pool *pool, block_index b, ui
 
 /*
  * Hands out exactly the place from `at` on that the request needs, if all of it is free; nothing
- * has changed otherwise. `*below` is where a live block may start that lies shortly before the
- * place, or 0: then the place is found without a search; it is brought up to date.
+ * has changed otherwise. `below` is where live blocks may start that lie shortly before the place,
+ * or 0: then the place is found without a search; they are brought up to date.
  */
 static ALWAYS_INLINE enum place_state place_take(struct bfc_pool *pool, bfc_addr at,
                                                  const struct request *request, bfc_addr *below) {
-    block_index b = place_find_from(pool, at, *below);
+    block_index b = place_find_from(pool, at, below[0]);
     if (UNLIKELY(!b))
         b = place_find(pool, at, below);
     const struct block *holder = &pool->blocks[b];

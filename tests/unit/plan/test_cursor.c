@@ -37,6 +37,7 @@ static void make_plan(unsigned count, unsigned prefix) {
     }
     arena = (struct bfc_plan_arena){.peak = offset};
     places = (struct bfc_places){.all = placed, .count = count, .bytes = offset};
+    bfc_cursor_note_sizes(&course);
     bfc_cursor_begin(&course, 0);
 }
 
@@ -158,10 +159,10 @@ Test(gaps, are_where_the_plan_has_nothing_for_so_long) {
     bfc_gaps_find(&gaps, &places, &plan, &slots[4]);
     cr_assert_geq(gaps.count, 1);
     for (unsigned i = 0; i < gaps.count; i++) {
-        cr_assert(!i || gaps.sizes[i] >= gaps.sizes[i - 1]);
+        cr_assert(!i || gaps.list[i].size >= gaps.list[i - 1].size);
         for (unsigned other = 3; other < 6; other++) /* alive with it */
-            cr_assert(other == 4 || gaps.starts[i] + gaps.sizes[i] <= slots[other].offset ||
-                      gaps.starts[i] >= slots[other].offset + slots[other].size);
+            cr_assert(other == 4 || gaps.list[i].start + gaps.list[i].size <= slots[other].offset ||
+                      gaps.list[i].start >= slots[other].offset + slots[other].size);
     }
 }
 
@@ -173,9 +174,9 @@ Test(gaps, the_largest_are_kept) {
     struct bfc_gaps gaps;
     bfc_gaps_find(&gaps, &places, &plan, &slots[39]);
     cr_assert_eq(gaps.count, BFC_GAPS);
-    cr_assert_eq(gaps.sizes[BFC_GAPS - 1], slots[38].size + slots[39].size);
+    cr_assert_eq(gaps.list[BFC_GAPS - 1].size, slots[38].size + slots[39].size);
     for (unsigned i = 0; i + 1 < BFC_GAPS; i++)
-        cr_assert_eq(gaps.starts[i], slots[38 - 2 * (BFC_GAPS - 1 - i)].offset);
+        cr_assert_eq(gaps.list[i].start, slots[38 - 2 * (BFC_GAPS - 1 - i)].offset);
 }
 
 Test(overlap, apart_in_time_or_place_is_none) {

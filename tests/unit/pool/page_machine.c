@@ -122,11 +122,11 @@ enum bfc_status machine_allocate(struct machine *m, uint64_t bytes, unsigned fla
 
 static void allocate_planned(struct machine *m, uint64_t bytes) {
     struct bfc_block_info block;
-    bfc_addr below = 0;
+    bfc_addr below[BFC_PLACE_HINTS] = {0};
     if (m->count == BLOCKS || !m->planned)
         return;
     bfc_addr at = m->planned + machine_draw(m, m->planned_bytes) / 65536 * 65536;
-    if (bfc_pool_allocate_at(m->pool, at, bytes, 0, &below, &block) != BFC_OK)
+    if (bfc_pool_allocate_at(m->pool, at, bytes, 0, below, &block) != BFC_OK)
         return;
     if (block.start != at)
         machine_fail(m, "a block is elsewhere than was asked");

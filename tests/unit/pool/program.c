@@ -152,12 +152,12 @@ static void allocate_at(struct machine *m, const uint8_t *s) {
     const struct fake_region *region = &m->fake.regions[s[1] % m->fake.count];
     uint64_t bytes = size_of(s[3] >> 3, s[2]), unit = s[1] & 64 ? BFC_GRANULE : BFC_LARGE;
     bfc_addr at = region->start + s[2] * (region->bytes / 250) / unit * unit;
-    bfc_addr below = s[1] & 128 && m->count ? m->live[s[2] % m->count].start : 0;
+    bfc_addr below[BFC_PLACE_HINTS] = {s[1] & 128 && m->count ? m->live[s[2] % m->count].start : 0};
     unsigned flags = s[3] & 1 ? BFC_ALLOCATE_PENDING : 0;
     uint64_t round = bytes > BFC_LARGE - BFC_GRANULE ? BFC_LARGE : BFC_GRANULE;
     bool may = bytes <= BFC_LARGE - BFC_GRANULE || may_start_large(m, at);
     bool ready = is_ready(m, region, at, at + (bytes + round - 1) / round * round);
-    enum bfc_status status = bfc_pool_allocate_at(m->pool, at, bytes, flags, &below, &block);
+    enum bfc_status status = bfc_pool_allocate_at(m->pool, at, bytes, flags, below, &block);
     if (status != BFC_OK) {
         if (block.id || (ready && may))
             fail(m, "a place that is free was not handed out, or the output was touched");

@@ -37,9 +37,8 @@ static struct bfc_pool_stats stats(void) {
 
 static enum bfc_status place(uint64_t offset, uint64_t bytes, unsigned flags,
                              struct bfc_block_info *block) {
-    bfc_addr below = 0;
-    enum bfc_status status =
-        bfc_pool_allocate_at(pool, apart + offset, bytes, flags, &below, block);
+    bfc_addr below[BFC_PLACE_HINTS] = {0};
+    enum bfc_status status = bfc_pool_allocate_at(pool, apart + offset, bytes, flags, below, block);
     const char *fault = bfc_pool_check(pool);
     cr_assert_null(fault, "%s", fault);
     return status;

@@ -1,0 +1,124 @@
+#include "planner/period/lags.h"
+
+#include <stdlib.h>
+
+#include "base/mix.h"
+
+#define GRAM 4 /* tokens of a stretch: with 20 % changed, two in six are whole on both sides */
+#define HOPS 8 /* earlier equal ones that a stretch votes for */
+#define NOWHERE UINT32_MAX
+
+struct voting {
+    uint64_t *grams; /* by where they begin */
+    uint32_t *next;  /* where the same one begins next */
+    uint32_t *table; /* hashed: where one began that was entered last */
+    uint32_t *votes; /* by distance; later the sums up to each */
+    uint32_t n;      /* grams */
+    uint32_t mask;   /* of the table */
+};
+
+static void enter(struct voting *voting, uint32_t at) {
+    uint32_t i = (uint32_t)voting->grams[at] & voting->mask;
+    while (voting->table[i] != NOWHERE && voting->grams[voting->table[i]] != voting->grams[at])
+        i = (i + 1) & voting->mask;
+    voting->next[at] = voting->table[i];
+    voting->table[i] = at;
+}
+
+static void vote(struct voting *voting, uint32_t at) {
+    uint32_t other = voting->next[at];
+    for (int hop = 0; hop < HOPS && other != NOWHERE; hop++, other = voting->next[other])
+        voting->votes[other - at]++;
+}
+
+static void hold(struct voting *voting, const uint64_t *tokens) {
+    for (uint32_t i = 0; i < voting->n; i++)
+        for (uint32_t t = 0; t < GRAM; t++)
+            voting->grams[i] = bfc_mix_join(voting->grams[i], tokens[i + t]);
+    for (uint32_t i = 0; i <= voting->mask; i++)
+        voting->table[i] = NOWHERE;
+    for (uint32_t i = voting->n; i-- > 0;)
+        enter(voting, i);
+    for (uint32_t i = 0; i < voting->n; i++)
+        vote(voting, i);
+    for (uint32_t i = 1; i <= voting->n; i++)
+        voting->votes[i] += voting->votes[i - 1];
+}
+
+/* How far votes for one distance scatter. */
+static uint32_t scatter_of(uint32_t lag) {
+    uint32_t root = 1;
+    while (root * root < lag)
+        root++;
+    return root;
+}
+
+static uint32_t votes_near(const struct voting *voting, uint32_t lag, uint32_t scatter) {
+    const uint32_t last = lag + scatter < voting->n ? lag + scatter : voting->n;
+    return voting->votes[last] - voting->votes[lag > scatter ? lag - scatter - 1 : 0];
+}
+
+static bool is_taken(const struct lags *lags, uint32_t lag, uint32_t scatter) {
+    for (uint32_t i = 0; i < lags->count; i++)
+        if (lags->list[i] <= lag + 2 * scatter && lag <= lags->list[i] + 2 * scatter)
+            return true;
+    return false;
+}
+
+static uint32_t best_lag(const struct voting *voting, const struct lags *lags) {
+    uint32_t best = 0, most = 1, scatter = 1;
+    for (uint32_t lag = LAGS_LEAST; lag <= voting->n / 2; lag++) {
+        scatter += scatter * scatter < lag;
+        const uint32_t votes = votes_near(voting, lag, scatter);
+        if (votes > most && !is_taken(lags, lag, scatter)) {
+            most = votes;
+            best = lag;
+        }
+    }
+    return best;
+}
+
+/* Of all that are near, the one by which the first tokens come again. */
+static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
+    const uint32_t scatter = scatter_of(lag);
+    for (uint32_t at = 0; at < lag && at < voting->n; at++) {
+        uint32_t other = voting->next[at];
+        for (; other != NOWHERE && other - at <= lag + scatter; other = voting->next[other])
+            if (other - at + scatter >= lag)
+                return other - at;
+    }
+    return lag;
+}
+
+static bool make(struct voting *voting, uint32_t n) {
+    uint32_t room = 64;
+    while (room / 2 < n)
+        room *= 2;
+    *voting = (struct voting){.grams = calloc(n, sizeof *voting->grams),
+                              .next = calloc(n, sizeof *voting->next),
+                              .table = calloc(room, sizeof *voting->table),
+                              .votes = calloc((size_t)n + 1, sizeof *voting->votes),
+                              .n = n,
+                              .mask = room - 1};
+    return voting->grams && voting->next && voting->table && voting->votes;
+}
+
+bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n) {
+    struct voting voting;
+    *lags = (struct lags){.count = 0};
+    if (n < 2 * LAGS_LEAST)
+        return true;
+    const bool good = make(&voting, n - GRAM + 1);
+    if (good)
+        hold(&voting, tokens);
+    uint32_t lag = 0;
+    while (good && lags->count < LAGS_MOST && (lag = best_lag(&voting, lags)))
+        lags->list[lags->count++] = lag;
+    for (uint32_t i = 0; i < lags->count; i++)
+        lags->list[i] = exact_lag(&voting, lags->list[i]);
+    free(voting.grams);
+    free(voting.next);
+    free(voting.table);
+    free(voting.votes);
+    return good;
+}

@@ -1,0 +1,265 @@
+#include "planner/period/usual.h"
+
+#include <stdlib.h>
+
+#include "base/mix.h"
+#include "planner/common/sort.h"
+#include "planner/period/align.h"
+#include "planner/period/lags.h"
+
+#define LEAST_PASSES 4       /* repetitions that must have been seen */
+#define MOST_PASSES 24       /* that are looked at */
+#define LEAST_ALLOCATIONS 64 /* of them all */
+#define ALIKE 7              /* tenths */
+#define LIKE 0.3 /* of two repetitions: 0.64 with 20 % changed, less where they do not meet again  \
+                  */
+#define NEARLY 0.9 /* a shorter period may be so much worse */
+#define ROUNDS 8   /* of settling what is usual */
+#define COPIES 4   /* the first may lack frees of what came before it; three are a period */
+
+struct search {
+    const struct events *events;
+    uint64_t *tokens; /* of the allocations, the last one first */
+    uint32_t n;
+    struct alignment alignment;
+    struct token_loop loop;
+};
+
+static void write_tokens(struct search *search) {
+    for (uint32_t i = 0; i < search->n; i++) {
+        const struct allocation *a = &search->events->allocations[search->n - 1 - i];
+        const uint64_t place = (uint64_t)a->device << 32 | a->thread;
+        search->tokens[i] = bfc_mix_join(bfc_mix_join(0, place), a->bytes);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void align_all(struct search *search) {
+    const uint64_t most = (uint64_t)search->loop.count * MOST_PASSES;
+    const uint32_t n = most < search->n ? (uint32_t)most : search->n;
+    align(&search->alignment, search->tokens, n, &search->loop);
+}
+
+/* Which part of the tokens before the last `lag` ones follows those. */
+static double likeness(struct search *search, uint32_t lag) {
+    search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
+    align_all(search);
+    const struct alignment *alignment = &search->alignment;
+    const double matched = (double)alignment->matched - lag;
+    return alignment->covered > lag ? matched / (alignment->covered - lag) : 0;
+}
+
+/* The shortest of those that are nearly as good as the best; 0: none is good. */
+static uint32_t best_lag(struct search *search, const struct lags *lags) {
+    double like[LAGS_MOST] = {0}, most = LIKE;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < lags->count; i++) {
+        like[i] = likeness(search, lags->list[i]);
+        most = like[i] > most ? like[i] : most;
+    }
+    for (uint32_t i = 0; i < lags->count; i++)
+        if (like[i] >= most * NEARLY && (!best || lags->list[i] < best))
+            best = lags->list[i];
+    return best;
+}
+
+static bool is_alike(const struct search *search) {
+    const struct alignment *alignment = &search->alignment;
+    const uint64_t matched = alignment->matched;
+    return alignment->passed >= LEAST_PASSES * search->loop.count - search->loop.count / 8 &&
+           matched >= LEAST_ALLOCATIONS && search->loop.count >= LAGS_LEAST &&
+           10 * matched >= (uint64_t)ALIKE * alignment->passed &&
+           10 * matched >= (uint64_t)ALIKE * alignment->covered;
+}
+
+/* Begins with the last repetition. False: no host memory. */
+static bool settle(struct search *search, uint32_t lag) {
+    search->loop = (struct token_loop){
+        .tokens = malloc(2 * (size_t)lag * sizeof *search->tokens), .count = lag, .room = 2 * lag};
+    for (uint32_t i = 0; search->loop.tokens && i < lag; i++)
+        search->loop.tokens[i] = search->tokens[i];
+    if (!search->loop.tokens)
+        return false;
+    align_all(search);
+    for (int round = 0;
+         round < ROUNDS && align_settle(&search->loop, &search->alignment, search->tokens); round++)
+        align_all(search);
+    return true;
+}
+
+static bool find_loop(struct search *search, bool *found) {
+    struct lags lags;
+    if (!lags_find(&lags, search->tokens, search->n))
+        return false;
+    const uint32_t lag = best_lag(search, &lags);
+    search->loop = (struct token_loop){.tokens = NULL};
+    *found = lag && settle(search, lag) && is_alike(search);
+    return !lag || search->loop.tokens;
+}
+
+/* ---- when its blocks are freed ---- */
+
+/* From here on the loop and its places are in the order of time: place p is slot p % length, and
+ * the stream ends before place `end`. */
+struct course {
+    const struct events *events;
+    uint32_t *places; /* of each allocation */
+    uint32_t *deaths; /* of each allocation: the place of the next one after its free */
+    uint32_t length, end;
+    struct keyed *ages;   /* of allocations, with their slots */
+    uint32_t *usual_ages; /* of each slot */
+    uint32_t *samples;    /* of each slot: an allocation */
+};
+
+static void turn_round(struct course *course, const struct search *search) {
+    const uint32_t passes = (search->alignment.passed + course->length - 1) / course->length;
+    course->end = passes * course->length;
+    for (uint32_t i = 0; i < search->n; i++) {
+        const uint32_t place =
+            i < search->alignment.covered ? search->alignment.places[i] : ALIGN_NOWHERE;
+        course->places[search->n - 1 - i] =
+            place == ALIGN_NOWHERE ? ALIGN_NOWHERE : course->end - 1 - place;
+    }
+}
+
+/* In the order of events from the last to the first. */
+static void find_deaths(struct course *course) {
+    uint32_t next = course->end;
+    for (uint32_t i = 0; i < course->events->allocations_count; i++)
+        course->deaths[i] = ALIGN_NOWHERE;
+    for (uint32_t e = course->events->count; e-- > 0;) {
+        const struct event *event = &course->events->list[e];
+        if (event->is_free)
+            course->deaths[event->allocation] = next;
+        else if (course->places[event->allocation] != ALIGN_NOWHERE)
+            next = course->places[event->allocation];
+    }
+}
+
+/* What the last repetition has not freed says nothing. */
+static bool is_telling(const struct course *course, uint32_t allocation) {
+    const uint32_t place = course->places[allocation];
+    return place != ALIGN_NOWHERE &&
+           (course->deaths[allocation] != ALIGN_NOWHERE || course->end - place > course->length);
+}
+
+/* By slot and age; the sample of each slot is noted. Returns how many. */
+static uint32_t list_ages(struct course *course) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < course->events->allocations_count; i++) {
+        if (course->places[i] == ALIGN_NOWHERE)
+            continue;
+        const uint32_t slot = course->places[i] % course->length;
+        const uint32_t age =
+            course->deaths[i] == ALIGN_NOWHERE ? NEVER : course->deaths[i] - course->places[i];
+        course->samples[slot] = i;
+        if (is_telling(course, i))
+            course->ages[count++] = (struct keyed){(uint64_t)slot << 32 | age, slot};
+    }
+    return count;
+}
+
+/* The median of each slot; NEVER: none is known. */
+static bool find_usual_ages(struct course *course) {
+    const uint32_t count = list_ages(course);
+    for (uint32_t s = 0; s < course->length; s++)
+        course->usual_ages[s] = NEVER;
+    if (!sort_keyed(course->ages, count))
+        return false;
+    for (uint32_t from = 0, to = 0; from < count; from = to) {
+        const uint32_t slot = course->ages[from].index;
+        while (to < count && course->ages[to].index == slot)
+            to++;
+        course->usual_ages[slot] = (uint32_t)course->ages[from + (to - from) / 2].key;
+    }
+    return true;
+}
+
+/* ---- what the stream would have been ---- */
+
+/* What is freed before each place of the copies: lists, by allocation. */
+struct dues {
+    uint32_t *first, *next;
+};
+
+static void add_copies(struct events *usual, const struct course *course, struct dues *dues) {
+    const uint32_t count = COPIES * course->length;
+    for (uint32_t place = 0; place < count; place++) {
+        const uint32_t slot = place % course->length, age = course->usual_ages[slot];
+        for (uint32_t i = dues->first[place]; i != NEVER; i = dues->next[i])
+            events_add_free(usual, i);
+        struct allocation copy = course->events->allocations[course->samples[slot]];
+        copy.serial = place + 1;
+        events_add_allocation(usual, copy);
+        if (age < count - place) {
+            dues->next[place] = dues->first[place + age];
+            dues->first[place + age] = place;
+        }
+    }
+}
+
+static bool make_copies(struct events *usual, const struct course *course) {
+    const size_t count = COPIES * (size_t)course->length;
+    struct dues dues = {malloc(count * sizeof(uint32_t)), malloc(count * sizeof(uint32_t))};
+    struct events copies = {.list = malloc(2 * count * sizeof *copies.list),
+                            .allocations = malloc(count * sizeof *copies.allocations)};
+    const bool good = dues.first && dues.next && copies.list && copies.allocations;
+    for (size_t i = 0; good && i < count; i++)
+        dues.first[i] = NEVER;
+    if (good)
+        add_copies(&copies, course, &dues);
+    free(dues.first);
+    free(dues.next);
+    if (good)
+        *usual = copies;
+    else
+        events_free(&copies);
+    return good;
+}
+
+static bool make_room(struct course *course, uint32_t n) {
+    course->places = malloc((size_t)n * sizeof *course->places);
+    course->deaths = malloc((size_t)n * sizeof *course->deaths);
+    course->ages = malloc((size_t)n * sizeof *course->ages);
+    course->usual_ages = malloc((size_t)course->length * sizeof *course->usual_ages);
+    course->samples = calloc(course->length, sizeof *course->samples);
+    return course->places && course->deaths && course->ages && course->usual_ages &&
+           course->samples;
+}
+
+static bool describe(struct events *usual, const struct search *search) {
+    struct course course = {.events = search->events, .length = search->loop.count};
+    bool good = make_room(&course, search->n);
+    if (good) {
+        turn_round(&course, search);
+        find_deaths(&course);
+        good = find_usual_ages(&course) && make_copies(usual, &course);
+    }
+    free(course.places);
+    free(course.deaths);
+    free(course.ages);
+    free(course.usual_ages);
+    free(course.samples);
+    return good;
+}
+
+bool usual_find(struct events *usual, const struct events *events, struct plan_error *error) {
+    const uint32_t n = events->allocations_count;
+    struct search search = {.events = events, .n = n};
+    struct events result = {.list = NULL};
+    bool found = false;
+    search.tokens = malloc(((size_t)n + 1) * sizeof *search.tokens);
+    search.alignment.places = malloc(((size_t)n + 1) * sizeof *search.alignment.places);
+    bool good = search.tokens && search.alignment.places;
+    if (good)
+        write_tokens(&search);
+    good = good && find_loop(&search, &found) && (!found || describe(&result, &search));
+    free(search.tokens);
+    free(search.alignment.places);
+    free(search.loop.tokens);
+    if (!good)
+        return plan_fail_memory(error);
+    *usual = result;
+    return true;
+}
