@@ -38,15 +38,15 @@ def check(session, part, routes, **variables):
 
 def build(session, part, folder):
     """Once for all parts."""
-    if os.path.exists(folder + "/built"):
+    stamp = "-".join(["conformance", *session.cases])
+    if session.stamps.has(stamp):
         return
     status, out, error = session.run([SCRIPTS + "/build", folder, session.toolkit.home, *session.cases], 240,
                                      LIBCUDA=session.driver()[0])
     if status:
         session.surprise(part, "build", f"exit status {status}: {out}{error}")
         return
-    with open(folder + "/built", "w", encoding="utf-8"):
-        pass
+    session.stamps.put(stamp)
 
 
 def programs(session, folder):
