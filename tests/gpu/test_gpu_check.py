@@ -16,10 +16,10 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 from check import decisions, machine, report, tree  # noqa: E402
-from check.parts import Part, build, clients, programs  # noqa: E402
+from check.parts import Part, build, clients, conformance, programs  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
 from check.running import SHORTEST, Clock, OutOfTime, Runner  # noqa: E402
-from check.session import Session  # noqa: E402
+from check.session import Session, sources  # noqa: E402
 from check.stand_in import CXX, StandIn  # noqa: E402
 from check.toolkit import ROOT, Toolkit  # noqa: E402
 from check.tree import Stamps  # noqa: E402
@@ -353,7 +353,7 @@ class Built(Runs):
     """What a folder of --work that is kept spares."""
     BOTH = ["libbfcpreload.so", "bfcstat"]
 
-    def build(self, sources, works=True):
+    def build(self, text, works=True):
         """What is built of these sources, and what is there then."""
         built = []
 
@@ -361,11 +361,11 @@ class Built(Runs):
             def made(*_):
                 built.append(name)
                 if works:
-                    self.write(name, sources)
+                    self.write(name, text)
                 return works
             return made
 
-        session = mock.Mock(stamps=Stamps(self.folder, sources), library=self.path(self.BOTH[0]),
+        session = mock.Mock(stamps=Stamps(self.folder, text), library=self.path(self.BOTH[0]),
                             bfcstat=self.path(self.BOTH[1]))
         with mock.patch.multiple(build, build_library=make(self.BOTH[0]), build_bfcstat=make(self.BOTH[1])):
             build.build_ours(session)
@@ -451,6 +451,15 @@ class Turns(Runs):
         with self.assertRaises(OutOfTime):
             session.run(["sleep", "100"], 60)
 
+    def test_cases_that_fill_the_device(self):
+        """Others beside them would be out of memory."""
+        filling = set()
+        for case in sources("tests/conformance/case??.c"):
+            with open(case, encoding="utf-8") as file:
+                if "hog(" in file.read():
+                    filling.add(case[-4:-2])
+        self.assertGreater(len(filling), 2)
+        self.assertLessEqual(filling, conformance.ALONE)
 
     def test_without_nvcc(self):
         session = self.session()

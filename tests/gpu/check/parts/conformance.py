@@ -9,7 +9,7 @@ from ..session import at_once
 from ..toolkit import ROOT
 
 SCRIPTS = os.path.join(ROOT, "tests/conformance")
-# These look at how much of the device is free, or take all of it.
+# These look at how much of the device is free, or fill it, so that others beside them would find none.
 ALONE = {"14", "15", "16", "17", "35", "55", "56"}
 
 Where = collections.namedtuple("Where", "session part log folder variables")
