@@ -12,15 +12,17 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
-from check import decisions, machine, report  # noqa: E402
-from check.parts import Part, clients, programs  # noqa: E402
+from check import decisions, machine, report, tree  # noqa: E402
+from check.parts import Part, build, clients, conformance, programs  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
-from check.running import Clock, OutOfTime, Runner  # noqa: E402
-from check.session import Session  # noqa: E402
+from check.running import SHORTEST, Clock, OutOfTime, Runner  # noqa: E402
+from check.session import Session, sources  # noqa: E402
 from check.stand_in import CXX, StandIn  # noqa: E402
-from check.toolkit import Toolkit  # noqa: E402
+from check.toolkit import ROOT, Toolkit  # noqa: E402
+from check.tree import Stamps  # noqa: E402
 
 GPU_CHECK = BUILD = INCLUDE = ""
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -174,7 +176,7 @@ class Parts(Runs):
         with open(os.path.join(self.out, "results.md"), encoding="utf-8") as file:
             self.assertIn("**A dry run over the simulated GPU", file.read())
         self.assertIs(results["parts"]["demo"]["contents_equal"], True)
-        self.assertTrue(results["finished"])
+        self.assertEqual(results["left"], [])
         parts = results["parts"]
         self.assertEqual(parts["build"], {"libbfcpreload.so": "built", "bfcstat": "built"})
         measured = parts["measure"]
@@ -207,6 +209,9 @@ class Parts(Runs):
         self.assertRegex(parts["stress"]["random programs"], "^seeds .* [0-9]+ runs, [0-9]+ operations in [0-9]+ s, no difference$")
         self.assertEqual(set(parts["tools"].values()) - {"skipped"} or {"ok, 200 pooled"},
                          {"ok, 200 pooled"})
+        self.run_it("--only", "build")
+        self.assertEqual(self.results()["parts"]["build"],
+                         {"libbfcpreload.so": "built before", "bfcstat": "built before"})
 
     def check_smoke(self, smoke):
         self.assertEqual({name: value for name, value in smoke.items() if value != "built"},
@@ -256,7 +261,7 @@ class WhenItGoesWrong(Runs):
         run = self.run_it("--only", "measure,roads,demo,conformance", "--built", BUILD, "--cases", "01")
         results = self.results()
         self.assertEqual(run.returncode, 1)
-        self.assertTrue(results["finished"])
+        self.assertEqual(results["left"], [])
         self.assertEqual(results["parts"]["measure"]["measure"], "FAILED")
         self.assertEqual(results["parts"]["roads"]["driver_linked"], "FAILED")
         self.assertEqual(results["parts"]["demo"]["demo"], "ok")
@@ -283,7 +288,7 @@ class WhenItGoesWrong(Runs):
         self.assertEqual(process.returncode, 1)
         self.assertIn("stopped by a signal; the results so far are written", error)
         self.assertNotIn("Traceback", error)
-        self.assertFalse(self.results()["finished"])
+        self.assertEqual(self.results()["left"], ["clients"])
         with open(self.path("pids"), encoding="utf-8") as file:
             self.assertEqual([pid for pid in file.read().split() if alive(pid)], [])
 
@@ -333,7 +338,7 @@ class Resuming(Runs):
         run = self.run_it("--resume", "--only", "conformance,stress", *common, BFC_STRESS_SECONDS="1")
         self.assertIn("gpu-check: stress left to do\n", run.stdout)
         results = self.results()
-        self.assertEqual((run.returncode, results["finished"]), (0, True), run)
+        self.assertEqual((run.returncode, results["left"]), (0, []), run)
         self.assertEqual(set(results["ended"]), {"build", "conformance", "stress"})
         self.assertEqual(results["parts"]["conformance"]["of the first run"], "ok")
         run = self.run_it("--resume", "--only", "conformance,stress", *common)
@@ -342,6 +347,45 @@ class Resuming(Runs):
         run = self.run_it("--resume", *common, SIM_MEMORY="2G")
         self.assertEqual(run.returncode, 1, run)
         self.assertRegex(run.stderr, r"is of another machine \(memory differs\)")
+
+
+class Built(Runs):
+    """What a folder of --work that is kept spares."""
+    BOTH = ["libbfcpreload.so", "bfcstat"]
+
+    def build(self, text, works=True):
+        """What is built of these sources, and what is there then."""
+        built = []
+
+        def make(name):
+            def made(*_):
+                built.append(name)
+                if works:
+                    self.write(name, text)
+                return works
+            return made
+
+        session = mock.Mock(stamps=Stamps(self.folder, text), library=self.path(self.BOTH[0]),
+                            bfcstat=self.path(self.BOTH[1]))
+        with mock.patch.multiple(build, build_library=make(self.BOTH[0]), build_bfcstat=make(self.BOTH[1])):
+            build.build_ours(session)
+        return built, [name for name in self.BOTH if os.path.exists(self.path(name))]
+
+    def test_once(self):
+        self.assertEqual(self.build("one"), (self.BOTH, self.BOTH))
+        self.assertEqual(self.build("one"), ([], self.BOTH))
+        os.remove(self.path("bfcstat"))
+        self.assertEqual(self.build("one"), (["bfcstat"], self.BOTH))
+
+    def test_again_when_the_sources_have_changed(self):
+        self.build("one")
+        self.assertEqual(self.build("another", works=False), (self.BOTH, []))
+        self.assertEqual(self.build("one"), (self.BOTH, self.BOTH))
+
+    def test_what_the_sources_are(self):
+        self.assertEqual(tree.fingerprint("here"), tree.fingerprint("here"))
+        self.assertNotEqual(tree.fingerprint("here"), tree.fingerprint("there"))
+        self.assertIn(os.path.join(ROOT, "pool/pool.h"), tree.files("pool"))
 
 
 class Turns(Runs):
@@ -381,6 +425,24 @@ class Turns(Runs):
         self.assertGreater(limits[1], 51)  # all that is left
         self.assertEqual((found["parts"]["slow"], found["ended"]), ({"one": "ok", "two": "ok"}, ["works", "slow"]))
 
+    def test_what_is_left(self):
+        """It is named, also by a run that resumes with other parts."""
+        def cut_off(session):
+            raise OutOfTime
+
+        session = self.session(budget=SHORTEST)
+        session.results.plan(["slow", "works"])
+        found = self.do(session, slow=cut_off, works=lambda session: None)
+        self.assertEqual(found["left"], ["slow"])
+        self.assertIn("\n**Not finished: slow. `--resume` does the rest of them.**\n", report.markdown(found))
+        later = Results(self.out)
+        later.take_over(found["machine"], ["other"])
+        later.plan(["other"])
+        self.assertEqual(later.all["left"], ["slow", "other"])
+        later.end_part("slow", 1, whole=True)
+        later.end_part("other", 1, whole=True)
+        self.assertNotIn("Not finished", report.markdown(later.all))
+
     def test_what_a_program_is_cut_off_by(self):
         """Its own limit is its fault, the part's time is not."""
         session = self.session()
@@ -389,6 +451,15 @@ class Turns(Runs):
         with self.assertRaises(OutOfTime):
             session.run(["sleep", "100"], 60)
 
+    def test_cases_that_fill_the_device(self):
+        """Others beside them would be out of memory."""
+        filling = set()
+        for case in sources("tests/conformance/case??.c"):
+            with open(case, encoding="utf-8") as file:
+                if "hog(" in file.read():
+                    filling.add(case[-4:-2])
+        self.assertGreater(len(filling), 2)
+        self.assertLessEqual(filling, conformance.ALONE)
 
     def test_without_nvcc(self):
         session = self.session()
@@ -527,7 +598,6 @@ def faults_of(folder):
         page = file.read()
     return [fault for fault, there in (
         ("of a dry run", "dry run" in results["machine"]),
-        ("not finished", not results["finished"]),
         ("the page is another's", page != report.markdown(results)),
         ("the decisions are others", results["decisions"] != decisions.decide(results))) if there]
 
@@ -545,9 +615,8 @@ class Kept(Runs):
         results = Results(self.out)
         results.machine.update({"dry run": "over the simulated GPU"})
         results.write()
-        self.assertEqual(faults_of(self.out), ["of a dry run", "not finished"])
+        self.assertEqual(faults_of(self.out), ["of a dry run"])
         del results.machine["dry run"]
-        results.finish()
         results.write()
         self.assertEqual(faults_of(self.out), [])
         results.note("measure", decisions.PAIR + "native", {"runtime_ns": 1})
@@ -599,7 +668,7 @@ class WhatHangs(Runs):
         run = self.run_it("--only", "clients,demo", "--built", BUILD, "--budget", "24",
                           PYTHONPATH=FAKES + os.pathsep + self.path("hang"))
         results = self.results()
-        self.assertTrue(results["finished"])
+        self.assertEqual("Not finished: " in run.stdout, results["left"] != [])
         self.assertNotIn("Traceback", run.stderr)
         self.assertEqual(set(results["seconds"]), {"build", "demo", "clients"})
 

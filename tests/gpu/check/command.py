@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 
-from . import machine
+from . import machine, report
 from .parts import PARTS
 from .results import CannotResume, Results
 from .session import Session
@@ -78,7 +78,9 @@ def to_do(options, results, description):
         left = results.take_over(description, options.parts)
         print("gpu-check: " + (", ".join(left) if left else "nothing") + " left to do", flush=True)
     results.machine.update(description)
-    return [part for part in PARTS if part in left or (part == "build" and left)]
+    todo = [part for part in PARTS if part in left or (part == "build" and left)]
+    results.plan(todo)
+    return todo
 
 
 def check_all(options, found, work, awake, stand_in):
@@ -106,7 +108,9 @@ def check_all(options, found, work, awake, stand_in):
         session.runner.end_orphans()
         results.write()
     print(f"{results.counts()}; {results.folder}/results.md")
-    print("\n".join(results.all["failures"]))
+    print(*results.all["failures"], sep="\n")
+    if results.all["left"]:
+        print("gpu-check: " + report.unfinished(results.all))
     return bool(results.all["failures"])
 
 

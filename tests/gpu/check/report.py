@@ -57,12 +57,16 @@ def programs(results):
     return lines if entries else []
 
 
+def unfinished(results):
+    return f"Not finished: {', '.join(results['left'])}. `--resume` does the rest of them."
+
+
 def markdown(results):
     lines = ["# bfcpreload on a GPU", ""]
     if results["machine"].get("dry run"):
         lines += ["**A dry run over the simulated GPU: no figure is a real device's.**", ""]
-    if not results.get("finished"):
-        lines += ["**Not finished: these are the results up to when the run ended.**", ""]
+    if results["left"]:
+        lines += ["**" + unfinished(results) + "**", ""]
     lines += [f"- {key}: {one_line(value)}" for key, value in results.get("machine", {}).items()]
     for name in "failures", "surprises", "skipped":
         lines += ["", f"## {name}", ""]

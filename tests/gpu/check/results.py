@@ -30,7 +30,7 @@ class Results:
         self.lock = threading.RLock()  # over `all` and the files
         self.written = 0
         self.all = {"machine": {}, **{name: [] for name in LISTS}, "parts": {}, "seconds": {},
-                    "decisions": [], "ended": [], "finished": False}
+                    "decisions": [], "ended": [], "left": []}
 
     @property
     def machine(self):
@@ -52,7 +52,7 @@ class Results:
             raise CannotResume(f"{self.path('results.json')} is of another machine ({', '.join(differs)} "
                                "differs): name another folder with --out, or leave out --resume")
         with self.lock:
-            self.all = dict(earlier, finished=False)
+            self.all = earlier
         return [part for part in parts if part not in earlier["ended"]]
 
     def read_earlier(self):
@@ -65,6 +65,11 @@ class Results:
             raise CannotResume(f"{self.path('results.json')} cannot be resumed from: {problem}; leave out "
                                "--resume to run all parts") from problem
         return earlier
+
+    def plan(self, parts):
+        """Notes that these are to be done, beside what an earlier run has left."""
+        with self.lock:
+            self.all["left"] += [part for part in parts if part not in self.all["left"]]
 
     def drop(self, part):
         """Forgets what was noted of a part."""
@@ -118,11 +123,8 @@ class Results:
             self.all["seconds"][part] = round(self.all["seconds"].get(part, 0) + seconds, 1)
             if whole:
                 self.all["ended"].append(part)
+                self.all["left"] = [name for name in self.all["left"] if name != part]
             self.write()
-
-    def finish(self):
-        with self.lock:
-            self.all["finished"] = True
 
     def counts(self):
         return ", ".join(f"{len(self.all[name])} {name}" for name in LISTS)

@@ -15,6 +15,7 @@ import traceback
 from .results import OUT_OF_TIME
 from .running import SHORTEST, Clock, OutOfTime, Runner
 from .toolkit import ROOT, Toolkit
+from .tree import Stamps, fingerprint
 
 MODES = ("sync", "lazy", "ordered")
 CACHES = ("CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME")
@@ -33,6 +34,7 @@ class Session:
         if not self.toolkit.headers():
             raise SystemExit(f"gpu-check: there is no cuda.h in {self.toolkit.home}/include: --cuda names the folder of "
                              "CUDA's toolkit, with its headers")
+        self.stamps = Stamps(work, fingerprint(self.toolkit.home))
         self.cases = [number for number in options.cases.split(",") if number]
         self.clock = Clock(options.budget)
         self.runner = Runner(self.clock, work, self.variables(), keep=awake)
@@ -136,7 +138,6 @@ class Session:
         if left and rest > SHORTEST:
             print("gpu-check: once more, with what time is left: " + ", ".join(left), flush=True)
             self.do_once({name: parts[name]._replace(most=rest) for name in left}, left, True)
-        self.results.finish()
         self.results.write()
 
     def do_once(self, parts, todo, resumes):

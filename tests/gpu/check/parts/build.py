@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import contextlib
-import glob
 import os
 import platform
 import re
@@ -19,18 +18,28 @@ def run(session):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         frameworks = [pool.submit(probe_framework, session, name, limit) for name in FRAMEWORKS]
         if not session.built:
-            with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
-                version = next((line.split("'")[1] for line in file if "version:" in line), "0")
-            for earlier in glob.glob(session.library) + glob.glob(session.bfcstat):
-                os.remove(earlier)
-            build_library(session, version)
-            build_bfcstat(session, version)
+            build_ours(session)
         for framework in frameworks:
             with contextlib.suppress(OutOfTime):
                 framework.result()
     for path in session.library, session.bfcstat:
         if not os.path.exists(path):
             session.fail("build", os.path.basename(path), "it is not there")
+
+
+def build_ours(session):
+    """Unless they are there, of the sources as they are now."""
+    with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
+        version = next((line.split("'")[1] for line in file if "version:" in line), "0")
+    for made, build in (session.library, build_library), (session.bfcstat, build_bfcstat):
+        name = os.path.basename(made)
+        if session.stamps.has(name) and os.path.exists(made):
+            session.note("build", name, "built before")
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(made)
+        if build(session, version):
+            session.stamps.put(name)
 
 
 def objects(session, paths, *flags):
@@ -49,11 +58,10 @@ def build_library(session, version):
     planner = [path for path in sources("planner/*/*.c") if not path.endswith("/solve.c")]
     pool, complaints = objects(session, sources("pool/*/*.c") + planner, *flags, "-O3")
     if error + complaints:
-        session.fail("build", "libbfcpreload.so", error + complaints)
-        return
-    session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
-                    "-Wl,--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
-                    "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro", "-nostartfiles")
+        return session.fail("build", "libbfcpreload.so", error + complaints)
+    return session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
+                           "-Wl,--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
+                           "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro", "-nostartfiles")
 
 
 def build_bfcstat(session, version):
@@ -71,9 +79,8 @@ def build_bfcstat(session, version):
     made, error = objects(session, [path for path in paths if not path.endswith(("/top.c", "/serve.c"))],
                           f'-DBFC_VERSION="{version}"', "-I" + session.work)
     if error:
-        session.fail("build", "bfcstat", error)
-    else:
-        session.compile("build", "bfcstat", made, "-lm", "-ldl")
+        return session.fail("build", "bfcstat", error)
+    return session.compile("build", "bfcstat", made, "-lm", "-ldl")
 
 
 def probe_framework(session, name, limit):

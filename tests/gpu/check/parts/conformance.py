@@ -9,7 +9,7 @@ from ..session import at_once
 from ..toolkit import ROOT
 
 SCRIPTS = os.path.join(ROOT, "tests/conformance")
-# These look at how much of the device is free, or take all of it.
+# These look at how much of the device is free, or fill it, so that others beside them would find none.
 ALONE = {"14", "15", "16", "17", "35", "55", "56"}
 
 Where = collections.namedtuple("Where", "session part log folder variables")
@@ -38,15 +38,15 @@ def check(session, part, routes, **variables):
 
 def build(session, part, folder):
     """Once for all parts."""
-    if os.path.exists(folder + "/built"):
+    stamp = "-".join(["conformance", *session.cases])
+    if session.stamps.has(stamp):
         return
     status, out, error = session.run([SCRIPTS + "/build", folder, session.toolkit.home, *session.cases], 240,
                                      LIBCUDA=session.driver()[0])
     if status:
         session.surprise(part, "build", f"exit status {status}: {out}{error}")
         return
-    with open(folder + "/built", "w", encoding="utf-8"):
-        pass
+    session.stamps.put(stamp)
 
 
 def programs(session, folder):
