@@ -395,6 +395,23 @@ static enum answer stream_ids_are_new(void) {
     return YES;
 }
 
+// ---- pages ----
+
+// Of memory for two pages, the second page alone.
+static enum answer maps_from_an_offset(void) {
+    CUmemAllocationProp what = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    size_t page;
+    CUdeviceptr start;
+    CUmemGenericAllocationHandle handle;
+    if (cuMemGetAllocationGranularity(&page, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM) !=
+        CUDA_SUCCESS)
+        return CANNOT_ASK;
+    MUST(cuMemAddressReserve(&start, page, 0, 0, 0));
+    MUST(cuMemCreate(&handle, 2 * page, &what, 0));
+    return cuMemMap(start, page, page, handle, 0) == CUDA_SUCCESS;
+}
+
 static const struct question *at_exit;
 static void tell(const struct question *question, enum answer answer);
 
@@ -473,6 +490,8 @@ static const struct question {
      wait_survives_capture, YES, "no: sync must not wait by context in programs that may capture"},
     {"ids", "cuStreamGetId never gives a number again", stream_ids_are_new, YES,
      "no: frees in a stream's order may wait for another stream's event"},
+    {"map, offset", "cuMemMap maps a page's memory from an offset other than zero",
+     maps_from_an_offset, NO, "yes: the parts of large pages may be joined to larger blocks"},
     {"exit", "the driver works in an exit handler registered after the first context",
      driver_outlives_us, YES, "no: the library must not call the driver in its exit handler"},
 };
