@@ -11,12 +11,10 @@
 #define MOST_PASSES 24       /* that are looked at */
 #define LEAST_ALLOCATIONS 64 /* of them all */
 #define ALIKE 7              /* tenths */
-#define LIKE                                                                                       \
-    0.3 /* of two repetitions: 0.64 with 20 % changed, less where they do not meet again           \
-         */
-#define NEARLY 0.9 /* a shorter period may be so much worse */
-#define ROUNDS 8   /* of settling what is usual */
-#define COPIES 4   /* the first may lack frees of what came before it; three are a period */
+#define LIKE 0.3             /* of two repetitions: 0.64 with 20 % changed, less where they part */
+#define NEARLY 0.9           /* a shorter period may be so much worse */
+#define ROUNDS 8             /* of settling what is usual */
+#define COPIES 4 /* the first may lack frees of what came before it; three are a period */
 
 struct search {
     const struct events *events;
