@@ -1,6 +1,9 @@
 """Real programs: natively as clients of cudaMalloc, natively with the best pool of their own, and preloaded: time,
 peak memory, driver calls, host waits, and the same results."""
 
+import sys
+
+from .. import hypre
 from ..session import MODES, sources
 from .clients import Attempt, Client, compiles, judge_result, judge_share, script_command
 
@@ -14,6 +17,7 @@ PROGRAMS = {
                               {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}),
     "cupy_cg": Client({}, SKIP, OWN),
     "pycuda": Client({}, SKIP, OWN),
+    "hypre": Client({}, SKIP, None),
 }
 OF_FRAMEWORK = {"gpt": "pytorch", "jax_transformer": "jax", "cupy_cg": "cupy", "pycuda": "pycuda"}
 WAYS = {**{"preloaded, " + mode: (mode, {}) for mode in MODES},
@@ -32,8 +36,8 @@ def run(session):
 def command_of(session, name):
     if name in OF_FRAMEWORK:
         return script_command(session, "programs", name, OF_FRAMEWORK[name])
-    if name == "thrust":
-        return thrust_command(session)
+    if name in COMPILED:
+        return COMPILED[name](session)
     program = session.compile("programs", name, sources(f"tests/gpu/client_{name}.c"), *session.toolkit.runtime())
     return [program] if program else None
 
@@ -42,20 +46,32 @@ def thrust_command(session):
     nvcc = session.toolkit.nvcc()
     if not nvcc:
         return session.skip("programs", "thrust", "missing: no nvcc")
-    return compiles(session, "programs", "thrust", nvcc, "-arch=" + architecture(session), "-std=c++17")
+    return compiles(session, "programs", "thrust", nvcc, "-arch=sm_" + architecture(session), "-std=c++17")
+
+
+def hypre_command(session):
+    """Last of all, since it takes minutes to build: what time it lacks is another turn's."""
+    try:
+        program = hypre.build(session, architecture(session))
+    except hypre.NotBuilt as problem:
+        return session.skip("programs", "hypre", str(problem))
+    return [sys.executable, sources("tests/gpu/client_hypre.py")[0], program]
+
+
+COMPILED = {"thrust": thrust_command, "hypre": hypre_command}
 
 
 def architecture(session):
-    """nvcc's name of what the device is: Thrust looks for code for just that."""
-    return "sm_" + session.results.machine["capability"].replace(".", "")
+    """What the device is, as nvcc numbers it: Thrust looks for code for just that."""
+    return session.results.machine["capability"].replace(".", "")
 
 
 def compare(attempt, program):
     """All ways of running it; the counts of the native ones are what the preloaded ones saw the program call."""
     always = {**program.always, **attempt.session.flags.get(OF_FRAMEWORK.get(attempt.name), {})}
-    own = {**always, **program.own}
     raw = {**always, **program.raw}
-    pooled = attempt.run("native, its own pool", **own)
+    own = {**always, **(program.own or {})}
+    pooled = program.own is not None and attempt.run("native, its own pool", **own)
     if pooled and (line := attempt.run("its own pool, preloaded, lazy", "lazy", **own)):
         judge(attempt, "its own pool, preloaded, lazy", line, pooled, own)
     native = attempt.run("native", **raw)
