@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
 from unittest import mock
 
 sys.dont_write_bytecode = True
-from check import decisions, machine, report, tree  # noqa: E402
+from check import decisions, hypre, machine, report, tree  # noqa: E402
 from check.parts import Part, build, clients, conformance, programs  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
 from check.running import SHORTEST, Clock, OutOfTime, Runner  # noqa: E402
@@ -468,6 +469,63 @@ class Turns(Runs):
         self.assertIsNone(clients.compiled_command(session, "cublas"))
         self.assertEqual(session.results.all["skipped"],
                          ["programs: thrust: missing: no nvcc", "clients: cublas: missing: no nvcc"])
+
+    def test_hypre_that_is_not_built(self):
+        """A line says why: no source, no nvcc, or what the command said that failed."""
+        session = self.session()
+        session.toolkit, session.work, session.stand_in = Toolkit(self.folder), self.folder, None
+        session.results.machine["capability"] = "9.0"
+        with mock.patch.object(hypre, "ARCHIVE", self.path("none.tar.gz")):
+            self.assertIsNone(programs.command_of(session, "hypre"))
+        self.assertRegex(session.results.all["skipped"][0],
+                         "^programs: hypre: missing: no .*none.tar.gz, which scripts/fetch-programs fetches$")
+        with mock.patch.object(hypre, "ARCHIVE", __file__), mock.patch.object(shutil, "which", return_value=None):
+            self.assertIsNone(programs.command_of(session, "hypre"))
+        self.assertIn("programs: hypre: missing: no cmake, ninja", session.results.all["skipped"])
+        with self.assertRaisesRegex(hypre.NotBuilt, "^does not build: sh ended with 3: it is broken"):
+            hypre.must(session, ["sh", "-c", "echo it is broken; exit 3"])
+
+    def test_hypre_unpacked(self):
+        """Only unqualified names change."""
+        for name in hypre.AMBIGUOUS:
+            self.write("hypre-2.32.0/src/" + name, "a, make_reverse_iterator(b), thrust::make_reverse_iterator(c)")
+        with tarfile.open(self.path("packed.tar.gz"), "w:gz") as archive:
+            archive.add(self.path("hypre-2.32.0"), "hypre-2.32.0")
+        with mock.patch.object(hypre, "ARCHIVE", self.path("packed.tar.gz")):
+            hypre.unpack(self.path("source"))
+        for name in hypre.AMBIGUOUS:
+            with open(self.path("source", name), encoding="utf-8") as file:
+                self.assertEqual(file.read(), "a, thrust::make_reverse_iterator(b), thrust::make_reverse_iterator(c)")
+
+    def test_hypre_objects(self):
+        self.write("built/build.ninja", "build CMakeFiles/HYPRE.dir/krylov/pcg.c.o: C_COMPILER__HYPRE_Release x\n"
+                   "build CMakeFiles/HYPRE.dir/struct_mv/box.c.o: CUDA_COMPILER__HYPRE_Release x\n"
+                   "build test/CMakeFiles/ij.dir/ij.c.o: CUDA_COMPILER__ij_Release x\n")
+        self.assertEqual(hypre.parts_of_ij(self.path("built")),
+                         ["CMakeFiles/HYPRE.dir/krylov/pcg.c.o", "test/CMakeFiles/ij.dir/ij.c.o"])
+
+    def ij(self, steps):
+        """The client, with a driver that does these steps."""
+        self.write("ij", "#!/bin/sh\n" + steps)
+        os.chmod(self.path("ij"), 0o755)
+        return subprocess.run([sys.executable, os.path.join(HERE, "client_hypre.py"), self.path("ij")],
+                              env={**os.environ, "CLIENT_SIDES": "8,16"}, capture_output=True, text=True, check=False)
+
+    def test_hypre_client(self):
+        """Its results are the iterations and the norms, not the times, of which the start's does not count."""
+        line = "=====\n"
+        def printed(solve):
+            return "cat <<'END'\n" + "".join(
+                f"{line}{name} times:\n{line}{name}:\n  wall clock time = {seconds} seconds\n"
+                for name, seconds in (("Hypre init", 9.0), ("Setup phase", 0.25), ("Solve phase", solve))) + \
+                "Iterations = 11\nFinal Relative Residual Norm = 4.2e-09\nEND\n"
+        runs = [json.loads(self.ij(printed(solve)).stdout) for solve in (0.5, 0.75)]
+        self.assertEqual([run["seconds"] for run in runs], [1.5, 2.0])
+        self.assertEqual(runs[0]["digest"], runs[1]["digest"])
+        for steps, why in ("exit 7\n", "ij ended with 7"), ("echo nothing\n", "ij does not say what it found: nothing"):
+            done = self.ij(steps)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(why, done.stderr)
 
     def test_results_that_differ(self):
         """It is a failure where the native ones are always the same, and nothing is known where they are not."""
