@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-SIDES = [int(side) for side in os.environ.get("CLIENT_SIDES", "80,112,144").split(",")]
+SIDES = [int(side) for side in os.environ.get("CLIENT_SIDES", "64,96,128").split(",")]
 # By hypre's own kernels, whose sums have one order, and random numbers of the host's.
 OPTIONS = ["-27pt", "-solver", "1", "-rlx", "18", "-mv_vendor", "0", "-mm_vendor", "0", "-use_curand", "0"]
 RESULT = re.compile(r"^(Iterations = .*|Final Relative Residual Norm = .*)$", re.M)
