@@ -276,7 +276,7 @@ class WhenItGoesWrong(Runs):
         self.assertNotIn("Traceback", run.stderr)
 
     def test_told_to_stop(self):
-        """What there was is written, and nothing is left running."""
+        """While a framework is asked for its version. What there was is written, and nothing is left running."""
         process = subprocess.Popen(
             self.command("--only", "clients", "--built", BUILD),
             env=self.environment(PYTHONPATH=FAKES), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
