@@ -289,7 +289,7 @@ class WhenItGoesWrong(Runs):
         self.assertEqual(process.returncode, 1)
         self.assertIn("stopped by a signal; the results so far are written", error)
         self.assertNotIn("Traceback", error)
-        self.assertEqual(self.results()["left"], ["clients"])
+        self.assertEqual(self.results()["left"], ["build", "clients"])
         with open(self.path("pids"), encoding="utf-8") as file:
             self.assertEqual([pid for pid in file.read().split() if alive(pid)], [])
 
