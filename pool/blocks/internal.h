@@ -62,7 +62,8 @@ struct paging;
  * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
  * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
  *   the awaited ones.
- * - Each ready block is in the one bin of its size: of `apart` if its region is, else of `ready`.
+ * - Each ready block is in the one bin of its size: of `apart` if its region is, of `small` if its
+ *   region is for small blocks and free blocks are not sorted, else of `ready`.
  *   With reuse_pending so is each pending one, except those of regions that are shared or apart.
  * - Each pending block is in the list of fences, in rising order; each deferred block is in its
  *   list; each live block is in the map once.
@@ -91,6 +92,7 @@ struct bfc_pool {
     uint64_t readied;           /* blocks that ever ceased to be awaited */
     struct bins ready, pending;
     struct bins apart; /* ready blocks of regions that are set apart */
+    struct bins small; /* with rules.small_most: those of regions for small blocks */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
@@ -282,7 +284,12 @@ static inline bool is_reused_pending(const struct bfc_pool *pool, block_index b)
 /* The bins that this block, when it is ready, is in. `plain`: under rules with plain_most, so that
  * the compiler can drop the other case. */
 static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool plain) {
-    return !plain && block_is_apart(&pool->blocks[b]) ? &pool->apart : &pool->ready;
+    const struct block *at = &pool->blocks[b];
+    if (plain || LIKELY(!block_region_bits(at)))
+        return &pool->ready;
+    if (block_is_apart(at))
+        return &pool->apart;
+    return pool->rules.exact ? &pool->ready : &pool->small;
 }
 
 #endif

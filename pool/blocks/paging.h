@@ -30,6 +30,7 @@ struct paging {
     uint32_t lost;             /* a count of pages */
     uint32_t looks;            /* a count, of bfc_pool_trim_idle */
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
+    uint64_t moved_to_grow;                        /* of `moved`: not into a plan's region */
 };
 
 static inline void bare_list(struct paging *paging, struct block *blocks,

@@ -25,9 +25,12 @@ enum rung {
 struct rules {
     const enum rung *rungs;
     bool exact;          /* free blocks are sorted, and a region is all of one zone */
+    bool has_zones;      /* `exact`, or small_most is not 0: a block may be of the wrong zone */
     bool rounds;         /* requests are rounded by more than usual */
     bool cuts_all;       /* every larger block is split */
     bool ages;           /* regions note when they became idle */
+    uint64_t small_most; /* bytes: blocks up to this size have regions of their own; 0: no size has.
+                            Not with `exact`, where the policy alone says so */
     uint64_t plain_most; /* granules of the largest request that takes the short way; 0, none,
                             unless cuts_all is the only rule above that is set, and no region is
                             set apart */

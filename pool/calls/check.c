@@ -12,7 +12,7 @@ struct tally {
     uint64_t bare_bytes, bare_blocks;
     uint64_t region_bare;  /* bytes, of the region that is looked at */
     uint64_t region_bytes; /* of regions, in a pool with pages */
-    uint64_t binned_pending, ready_apart, requested, regions, nodes, shared, apart;
+    uint64_t binned_pending, ready_apart, ready_small, requested, regions, nodes, shared, apart;
     block_index previous; /* the record before the block that is looked at */
 };
 
@@ -177,6 +177,8 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     if (block_is_apart(at) != region->apart)
         return fail(t, "a block of a region that is set apart is not, or the other way round");
     t->ready_apart += state == BLOCK_READY && region->apart;
+    t->ready_small += state == BLOCK_READY && !region->apart && block_zone(at) == ZONE_SMALL &&
+                      !t->pool->rules.exact;
     t->binned_pending += state == BLOCK_PENDING && !region->shared && !region->apart &&
                          t->pool->config.reuse_pending;
     t->requested += state == BLOCK_LIVE ? block_requested(t->pool, b) : 0;
@@ -293,7 +295,10 @@ static const char *check_all(const struct bfc_pool *pool) {
     if (!fault && (t.apart != pool->apart_regions || (t.apart && pool->rules.plain_most)))
         fault = "the regions that are set apart are not as many as they should be";
     if (!fault)
-        fault = check_bins(pool, &pool->ready, BLOCK_READY, t.blocks[BLOCK_READY] - t.ready_apart);
+        fault = check_bins(pool, &pool->ready, BLOCK_READY,
+                           t.blocks[BLOCK_READY] - t.ready_apart - t.ready_small);
+    if (!fault)
+        fault = check_bins(pool, &pool->small, BLOCK_READY, t.ready_small);
     if (!fault)
         fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart);
     if (!fault)

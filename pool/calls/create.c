@@ -99,6 +99,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     policy_make(made);
     bins_open(&made->ready, made->rules.exact);
     bins_open(&made->apart, made->rules.exact);
+    bins_open(&made->small, made->rules.exact);
     bins_open(&made->pending, made->rules.exact);
     made->step = first_step(made);
     made->next_id = 1;

@@ -96,6 +96,7 @@ static uint64_t largest_in(const struct bfc_pool *pool, const struct bins *bins)
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
     uint64_t largest = bfc_max(largest_in(pool, &pool->ready), largest_in(pool, &pool->apart));
+    largest = bfc_max(largest, largest_in(pool, &pool->small));
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         if (block_size(&pool->blocks[b]) > largest)
             largest = block_size(&pool->blocks[b]);
@@ -140,7 +141,7 @@ static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins,
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
     uint64_t below = pool->stats->ready - ready_from(pool, &pool->ready, bytes) -
-                     ready_from(pool, &pool->apart, bytes);
+                     ready_from(pool, &pool->apart, bytes) - ready_from(pool, &pool->small, bytes);
     pool_leave(pool);
     return below;
 }

@@ -81,6 +81,7 @@ static uint64_t choose(struct choice *c, bool anywhere) {
     if (!page_array_prepare(&paging->on_hand, paging->table.count))
         return 0;
     choose_in(c, &c->pool->ready);
+    choose_in(c, &c->pool->small);
     if (anywhere)
         choose_in(c, &c->pool->apart);
     if (c->bytes > c->wanted)

@@ -8,6 +8,7 @@
 #include "pool/paging/donors.h"
 #include "pool/paging/perform.h"
 #include "pool/paging/plan.h"
+#include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
@@ -81,7 +82,9 @@ static enum bfc_status make_room(struct bfc_pool *pool, const struct request *re
         *at = plan.at;
         break;
     }
-    return perform_plan(pool, &plan);
+    enum bfc_status status = perform_plan(pool, &plan);
+    page_growth_moved(pool, status == BFC_OK ? plan.moving : 0);
+    return status;
 }
 
 /* Where the policy would not look for it. */
@@ -113,6 +116,7 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
         }
     }
     pthread_mutex_unlock(&pool->growth_turn);
+    taken = taken || take_from_other_zone(pool, request);
     *status = taken ? BFC_OK : *status;
     return taken;
 }

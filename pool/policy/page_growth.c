@@ -7,12 +7,20 @@
  *
  * A page that has a byte in use cannot move, so a hole between two blocks loses up to a page at
  * each of its ends. A page is therefore at most a PAGE_PART-th of the block that it is made for:
- * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %. Figures in docs/pages.md.
+ * then holes of such blocks lose at most the usual slack, 2 / 64 = 3 %.
+ *
+ * A small block keeps the page that it lies in from moving, however large the hole around it is.
+ * While pages hardly move that costs nothing, and small blocks fill what is left of pages. Once as
+ * much has moved as was ever requested, lifetimes follow no pattern, and small blocks get pages of
+ * their own.
+ *
+ * Figures in docs/pages.md.
  */
 #include "pool/policy/page_growth.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
+#include "pool/policy/policy.h"
 
 #define RAMP_TOP (30 * MIB)
 #define RAMP_FACTOR 3
@@ -20,6 +28,7 @@
 #define STEP_TOP (80 * MIB)
 #define LARGE_STEP_PART 512
 #define PAGE_PART 64
+#define SMALL_PART 2 /* of the least page: what is no larger is small */
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
@@ -74,4 +83,11 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
 
 void page_growth_made(struct bfc_pool *pool) {
     pool->preallocated = true;
+}
+
+void page_growth_moved(struct bfc_pool *pool, uint64_t bytes) {
+    struct paging *paging = pool->paging;
+    paging->moved_to_grow += bytes;
+    if (paging->moved_to_grow > pool->stats->peak_requested)
+        policy_part_small(pool, paging->calls.granule / SMALL_PART);
 }

@@ -1,6 +1,7 @@
 /*
- * Growth with pages: when new ones are made rather than free ones moved, how many at once, and how
- * large. A new rule goes here. Called under the lock. Sizes in bytes.
+ * Growth with pages: when new ones are made rather than free ones moved, how many at once, how
+ * large, and when small blocks get pages of their own. A new rule goes here. Called under the lock.
+ * Sizes in bytes.
  */
 #ifndef BFC_POOL_PAGE_GROWTH_H
 #define BFC_POOL_PAGE_GROWTH_H
@@ -19,5 +20,8 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 
 /* New pages were made. */
 void page_growth_made(struct bfc_pool *pool);
+
+/* So many bytes of pages have moved to where a request needed them. */
+void page_growth_moved(struct bfc_pool *pool, uint64_t bytes);
 
 #endif

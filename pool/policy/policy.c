@@ -32,6 +32,7 @@ void policy_make(struct bfc_pool *pool) {
     pool->rules = (struct rules){
         .rungs = rungs_of[config->policy],
         .exact = !bfc || unsplit,
+        .has_zones = !bfc || unsplit,
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
@@ -42,7 +43,15 @@ void policy_make(struct bfc_pool *pool) {
 void policy_set_plain(struct bfc_pool *pool) {
     struct rules *rules = &pool->rules;
     bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
-    rules->plain_most = plain && !pool->apart_regions ? MOST_GRANULES : 0;
+    rules->plain_most = plain && !pool->apart_regions && !rules->small_most ? MOST_GRANULES : 0;
+}
+
+void policy_part_small(struct bfc_pool *pool, uint64_t most) {
+    if (pool->rules.exact)
+        return;
+    pool->rules.small_most = most;
+    pool->rules.has_zones = true;
+    policy_set_plain(pool);
 }
 
 /* ---- sizes ---- */
@@ -63,8 +72,8 @@ uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes) {
 }
 
 enum block_zone policy_zone(const struct bfc_pool *pool, uint64_t size) {
-    return pool->config.policy == BFC_POLICY_PYTORCH && size <= PYTORCH_SMALL ? ZONE_SMALL
-                                                                              : ZONE_LARGE;
+    bool pytorch = pool->config.policy == BFC_POLICY_PYTORCH;
+    return size <= (pytorch ? PYTORCH_SMALL : pool->rules.small_most) ? ZONE_SMALL : ZONE_LARGE;
 }
 
 bool policy_fits(const struct bfc_pool *pool, uint64_t size, uint64_t block) {

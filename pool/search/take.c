@@ -64,9 +64,14 @@ static bool take_pending(struct bfc_pool *pool, block_index b, const struct requ
     return true;
 }
 
+/* The ready blocks that may serve a request. */
+static struct bins *ready_for(struct bfc_pool *pool, uint64_t granules) {
+    return granules << BFC_GRANULE_BITS <= pool->rules.small_most ? &pool->small : &pool->ready;
+}
+
 /* The smallest block that fits, if the policy lets the request have it; or 0. */
-static NOINLINE block_index pick_exactly(const struct bfc_pool *pool, const struct bins *bins,
-                                         uint64_t granules) {
+static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *bins,
+                                uint64_t granules) {
     uint64_t size = granules << BFC_GRANULE_BITS;
     block_index b = sorted_find(bins->root, pool->blocks, policy_zone(pool, size), granules);
     while (b && !block_has_room(pool, b, granules))
@@ -74,11 +79,19 @@ static NOINLINE block_index pick_exactly(const struct bfc_pool *pool, const stru
     return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
 }
 
-/* A block that is large enough, in O(1) as far as there are bins. */
-static inline block_index pick_block(const struct bfc_pool *pool, const struct bins *bins,
-                                     uint64_t granules) {
-    if (UNLIKELY(pool->rules.exact))
+static NOINLINE block_index pick_in_zone(struct bfc_pool *pool, const struct bins *bins,
+                                         uint64_t granules) {
+    if (pool->rules.exact)
         return pick_exactly(pool, bins, granules);
+    return bins_pick(bins == &pool->ready ? ready_for(pool, granules) : bins, pool->blocks,
+                     granules);
+}
+
+/* A block that is large enough, in O(1) as far as there are bins. */
+static inline block_index pick_block(struct bfc_pool *pool, const struct bins *bins,
+                                     uint64_t granules) {
+    if (UNLIKELY(pool->rules.has_zones))
+        return pick_in_zone(pool, bins, granules);
     return bins_pick(bins, pool->blocks, granules);
 }
 
@@ -120,7 +133,7 @@ static inline bool fits_better(const struct block *blocks, block_index pending, 
 static __attribute__((noinline)) bool take_with_room(struct bfc_pool *pool, block_index ready,
                                                      block_index pending,
                                                      const struct request *request) {
-    ready = with_room(pool, &pool->ready, ready, request->granules);
+    ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
     pending = with_room(pool, &pool->pending, pending, request->granules);
     if (fits_better(pool->blocks, pending, ready))
         return take_pending(pool, pending, request);
@@ -150,7 +163,7 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
         return true;
     if (pool->rules.exact || (request->flags & BFC_ALLOCATE_HIT_ONLY))
         return false;
-    block_index b = search_bins(pool, &pool->ready, request->granules);
+    block_index b = search_bins(pool, ready_for(pool, request->granules), request->granules);
     if (b)
         return take_ready(pool, b, request);
     if (!(request->flags & BFC_ALLOCATE_PENDING))
@@ -167,6 +180,17 @@ bool take_any(struct bfc_pool *pool, const struct request *request) {
         settle_completed(pool, FENCES_A_CALL);
     }
     return true;
+}
+
+bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) {
+    uint64_t granules = request->granules;
+    if (!pool->rules.small_most)
+        return false;
+    struct bins *bins = ready_for(pool, granules) == &pool->small ? &pool->ready : &pool->small;
+    block_index b = with_room(pool, bins, bins_pick(bins, pool->blocks, granules), granules);
+    if (!b)
+        b = search_bins(pool, bins, granules);
+    return b && take_ready(pool, b, request);
 }
 
 /* Makes one pending block of a run of ready and pending ones, joining their fences, and hands it

@@ -13,6 +13,9 @@
 
 /* Takes a block that fits, by whatever search and settling that needs; false: there is none. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
+/* Takes a ready block where this size does not belong, with rules.small_most; false: there is none.
+ */
+bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
 /* Hands out part or all of a ready block. False: the host has no memory for a record. */
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
 /* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result.

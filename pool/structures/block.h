@@ -39,7 +39,8 @@ enum block_state {
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* Policy pytorch has separate regions for small blocks: each block has the zone of its region. */
+/* Policy pytorch has separate regions for small blocks, and so has a pool whose pages are on the
+ * move: each block has the zone of its region. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
 /* Of blocks in a region that is set apart. */
@@ -138,6 +139,11 @@ static inline bfc_addr block_end(const struct block *b) {
 
 static inline void block_set_state(struct block *b, enum block_state state) {
     b->tagged = (b->tagged & ~BLOCK_STATE_MASK) | (uint64_t)state;
+}
+
+/* What its region is beside an ordinary one: 0, nothing. */
+static inline uint64_t block_region_bits(const struct block *b) {
+    return b->tagged & BLOCK_REGION_MASK;
 }
 
 static inline enum block_zone block_zone(const struct block *b) {

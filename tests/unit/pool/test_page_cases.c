@@ -1,6 +1,6 @@
 /*
  * Pages behind the pool, single cases: where a request is served, what goes back, what other
- * threads free meanwhile, and pages that fail.
+ * threads free meanwhile, pages that fail, and small blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,6 +330,55 @@ static const char *has_many_bare(void) {
     return close_case(&m, held, "many bare blocks, and a place was not where the pool grows");
 }
 
+/* ---- small blocks ---- */
+
+/* Pages of free blocks join in one place, until more have moved than were ever requested. */
+static void move_much(struct machine *m) {
+    for (int round = 0; round < 8; round++) {
+        bfc_addr at[4], joined;
+        for (int i = 0; i < 4; i++)
+            at[i] = take(m, 2 * UNIT);
+        int odd = round % 2;
+        drop(m, at + odd, 4 - odd, 2);
+        joined = take(m, 4 * UNIT);
+        drop(m, at + !odd, 4 - !odd, 2);
+        drop(m, &joined, 1, 1);
+    }
+}
+
+static bool share_page(bfc_addr a, bfc_addr b) {
+    return a / UNIT == b / UNIT;
+}
+
+static const char *parts_small(void) {
+    static struct machine m;
+    open_exact(&m, 8 * UNIT);
+    bfc_addr at[] = {take(&m, UNIT / 4 * 3), take(&m, UNIT / 8)};
+    bool held = share_page(at[0], at[1]);
+    drop(&m, at, 2, 1);
+    move_much(&m);
+    at[0] = take(&m, UNIT / 4 * 3);
+    at[1] = take(&m, UNIT / 2);
+    held =
+        held && is_sound(&m) && !share_page(at[0], at[1]) && share_page(at[1], take(&m, UNIT / 8));
+    return close_case(&m, held, "a small block was not where it belongs");
+}
+
+/* At the limit each size takes what the other has left of its pages. */
+static const char *mixes_at_the_limit(void) {
+    static struct machine m;
+    open_exact(&m, 8 * UNIT);
+    move_much(&m);
+    bfc_addr small = take(&m, UNIT / 8), others[] = {take(&m, 7 * UNIT), take(&m, UNIT / 4 * 3)};
+    bool held = share_page(others[1], small) && is_sound(&m);
+    drop(&m, others, 2, 1);
+    bfc_addr large = take(&m, UNIT / 4 * 3);
+    take(&m, 6 * UNIT);
+    held = held && share_page(take(&m, UNIT / 2), small) &&
+           share_page(take(&m, UNIT / 8 * 3), small) && share_page(take(&m, UNIT / 4), large);
+    return close_case(&m, held && is_sound(&m), "a piece was left where no page could be had");
+}
+
 /* ---- the tests ---- */
 
 static const struct {
@@ -350,6 +399,8 @@ static const struct {
     {"a block that is not split does not keep an allocation for ever", passes_the_unsplit},
     {"a region takes the place of pages that fail", falls_back},
     {"more bare blocks than are looked at", has_many_bare},
+    {"small blocks get pages of their own once pages move", parts_small},
+    {"at the limit small and large blocks share pages", mixes_at_the_limit},
 };
 #define CASES ((int)(sizeof cases / sizeof *cases))
 
