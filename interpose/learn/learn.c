@@ -16,6 +16,7 @@
 #include "interpose/host/background.h"
 #include "interpose/learn/lessons.h"
 #include "interpose/reuse/settle.h"
+#include "pool/pages.h"
 
 #define FIRST_LOOK 24 /* notes */
 #define PLANNING_SECONDS 2.0
@@ -41,6 +42,7 @@ struct pupil {
     uint64_t next_look_ns;     /* not before that */
     uint64_t since_ns;         /* in this state */
     uint64_t pause_ns;         /* the next one */
+    uint64_t looked, moved;    /* the last look: notes, and bytes of pages that had moved */
     uint64_t trims;            /* of what the plan has replaced: tries that are left */
     uint64_t periods;          /* that had been gone through when the plan began */
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
@@ -59,6 +61,7 @@ static void listen(struct pupil *pupil) {
     pupil->state = LISTENS;
     pupil->next_look = FIRST_LOOK;
     pupil->next_look_ns = 0;
+    pupil->looked = 0;
     pupil->since_ns = bfc_now_ns();
 }
 
@@ -119,16 +122,36 @@ static void follow(struct pupil *pupil, struct bfc_position position, uint64_t l
 
 /* ---- looking ---- */
 
+/*
+ * With pages a plan is for what keeps pages on the move. Where they are at rest, or sizes vary, the
+ * pool holds little more than what lives; a plan sets memory apart, and that may be more. Returns
+ * from which note on they were seen to move; UINT64_MAX: there are none, so any loop is planned; 0:
+ * they rest, so none is.
+ */
+static uint64_t moving_from(struct pupil *pupil, uint64_t count) {
+    struct bfc_page_stats pages;
+    if (!bfc_pool_page_stats(pupil->arena->pool, &pages))
+        return UINT64_MAX;
+    uint64_t from = pages.moved == pupil->moved ? 0 : pupil->looked;
+    pupil->moved = pages.moved;
+    pupil->looked = count;
+    return from;
+}
+
 /* Where the stream stands in a loop, which is planned if it is new. */
-static struct bfc_position find_position(struct pupil *pupil, const struct events *events) {
+static struct bfc_position find_position(struct pupil *pupil, const struct events *events,
+                                         uint64_t count) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(pupil->arena->pool, &stats);
+    uint64_t from = moving_from(pupil, count);
     const struct loop_limits limits = {.seconds = PLANNING_SECONDS,
                                        .least_bytes = stats.peak_in_use / LEAST_SHARE,
+                                       .same_sizes = from != UINT64_MAX,
                                        .interrupted = &pupil->arena->ended};
     struct bfc_position position = bfc_lessons_recognise(&pupil->lessons, events);
-    return position.lesson ? position
-                           : bfc_lessons_learn(&pupil->lessons, events, pupil->whole, &limits);
+    return position.lesson
+               ? position
+               : bfc_lessons_learn(&pupil->lessons, events, from, pupil->whole, &limits);
 }
 
 static void look(struct pupil *pupil, uint64_t count) {
@@ -136,7 +159,7 @@ static void look(struct pupil *pupil, uint64_t count) {
     struct events events;
     struct bfc_position position = {.lesson = NULL};
     if (bfc_stream_make(&events, pupil->notes, count, (uint32_t)pupil->arena->device)) {
-        position = find_position(pupil, &events);
+        position = find_position(pupil, &events, count);
         events_free(&events);
     }
     uint64_t end = bfc_now_ns();

@@ -104,15 +104,18 @@ static void log_learned(const struct bfc_lesson *lesson, const struct period *pe
             BFC_BYTES(lesson->bound));
 }
 
-/* Of the stream, or of what it would have been had nothing changed; then `usual` is that. */
+/* Of the stream, or, unless it is to be exact, of what it would have been had nothing changed; then
+ * `usual` is that. */
 static const struct events *find_loop(struct period *period, const struct events *events,
-                                      struct events *usual) {
+                                      bool exact, struct events *usual) {
     struct plan_error error;
     *usual = (struct events){.list = NULL};
     if (!period_find_current(period, events, &error))
         return NULL;
     if (period->length > 0)
         return events;
+    if (exact)
+        return NULL;
     bool found = usual_find(usual, events, &error) && usual->count > 0 &&
                  period_find_current(period, usual, &error) && period->length > 0;
     return found ? usual : NULL;
@@ -125,14 +128,16 @@ static void add(struct bfc_lessons *lessons, struct bfc_lesson *lesson,
 }
 
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                      bool whole, const struct loop_limits *limits) {
+                                      uint64_t wanted, bool whole,
+                                      const struct loop_limits *limits) {
     struct period period;
     struct events usual;
     struct bfc_position position = {.lesson = NULL};
     if (lessons->count == BFC_MOST_LESSONS)
         return position;
-    const struct events *loop = find_loop(&period, events, &usual);
-    struct bfc_lesson *lesson = loop ? plan_loop(loop, &period, limits) : NULL;
+    const struct events *loop = find_loop(&period, events, limits->same_sizes, &usual);
+    bool is_wanted = loop && period.prefix_events + period.length_events <= wanted;
+    struct bfc_lesson *lesson = is_wanted ? plan_loop(loop, &period, limits) : NULL;
     if (lesson) {
         if (whole && loop == events)
             keep_lead(lesson, events, &period);

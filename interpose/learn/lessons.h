@@ -39,12 +39,14 @@ struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
                                           const struct events *events);
 
 /*
- * Looks for a loop in the stream, plans it, and adds it. `whole`: the stream has all calls since
- * the context began. Where the stream stood in it; no lesson: there is none, or it could not be
+ * Looks for a loop in the stream, plans it, and adds it. `wanted`: only one whose first repetition
+ * was over after so many events is planned. `whole`: the stream has all calls since the context
+ * began. Where the stream stood in it; no lesson: there is none, or it could not be
  * planned, which is logged. Takes as long as the limits say.
  */
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                      bool whole, const struct loop_limits *limits);
+                                      uint64_t wanted, bool whole,
+                                      const struct loop_limits *limits);
 
 /* Frees them all: nobody follows their plans any more. */
 void bfc_lessons_forget(struct bfc_lessons *lessons);

@@ -49,15 +49,17 @@ static bool is_worth_it(const struct loop *loop, uint64_t least_bytes, struct pl
 }
 
 static bool prepare(struct loop *loop, const struct events *events, const struct period *period,
-                    uint64_t least_bytes, struct plan_error *error) {
+                    const struct loop_limits *limits, struct plan_error *error) {
     struct period alone = *period;
     alone.alone = true;
+    if (limits->same_sizes && period->jitter)
+        return plan_fail(error, "its sizes vary");
     if (period->length > LOOP_MOST_ROWS)
         return plan_fail(error, "a repetition has %u allocations, at most %u are planned",
                          period->length, LOOP_MOST_ROWS);
     if (!fold(&loop->lifetimes, events, &alone, "loop", 0, error) ||
         !problem_build(&loop->problem, &loop->lifetimes, ALIGN, 0, error) ||
-        !is_worth_it(loop, least_bytes, error))
+        !is_worth_it(loop, limits->least_bytes, error))
         return false;
     loop->offsets = calloc((size_t)loop->lifetimes.count + 1, sizeof *loop->offsets);
     loop->peaks = calloc((size_t)loop->problem.count + 1, sizeof *loop->peaks);
@@ -94,8 +96,8 @@ static bool make_bytes(struct loop *loop, struct loop_result *result, struct pla
 bool loop_plan(struct loop_result *result, const struct events *events, const struct period *period,
                const struct loop_limits *limits, struct plan_error *error) {
     struct loop loop = {.offsets = NULL};
-    const bool good = prepare(&loop, events, period, limits->least_bytes, error) &&
-                      pack(&loop, limits, error) && make_bytes(&loop, result, error);
+    const bool good = prepare(&loop, events, period, limits, error) && pack(&loop, limits, error) &&
+                      make_bytes(&loop, result, error);
     free_loop(&loop);
     return good;
 }

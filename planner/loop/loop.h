@@ -15,6 +15,7 @@
 struct loop_limits {
     double seconds;          /* about; one plan is made whatever the time */
     uint64_t least_bytes;    /* a loop of which never so many live at a time is not planned */
+    bool same_sizes;         /* a loop whose sizes vary is not planned */
     const bool *interrupted; /* atomic: then there is none */
 };
 
@@ -25,8 +26,8 @@ struct loop_result {
 
 /*
  * Plans one repetition, validates the plan and makes its bytes (layout/plan.h). False: interrupted,
- * too many rows, too few bytes or no host memory; the error says which. Not thread-safe on the same
- * events.
+ * too many rows, too few bytes, sizes that vary or no host memory; the error says which. Not
+ * thread-safe on the same events.
  */
 bool loop_plan(struct loop_result *result, const struct events *events, const struct period *period,
                const struct loop_limits *limits, struct plan_error *error);

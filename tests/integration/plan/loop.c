@@ -3,11 +3,13 @@
  * allocations and frees whose contents it checks at both ends, and tells of each period what was
  * live, what the pool has reserved, and how well a plan was followed, as one line of JSON.
  *
- *   [CHANGED=PERCENT] [SHAPE=1] [SEED=NUMBER] [PAUSE=MS] [STAY=1] loop CSV SCALE PERIODS
+ *   [CHANGED=PERCENT] [SHAPE=1] [SEED=NUMBER] [PAUSE=MS] [REST=PERIODS] [STAY=1]
+ *       loop CSV SCALE PERIODS
  *
  * Sizes are SCALE times those of the file. In each period CHANGED percent of the allocations, drawn
  * anew, have half to one and a half times their size; with SHAPE a third of these has, a third does
  * not come at all, and before a third comes one more. After each period it sleeps for PAUSE ms.
+ * With REST it ends as soon as so many periods in a row followed a plan and made no call for pages.
  * With STAY it waits for its input's end. (Not arguments, since a plan is of a program with its
  * arguments.)
  */
@@ -164,6 +166,16 @@ static void play(unsigned period, unsigned percent) {
     tell(period, changed);
 }
 
+/* How many periods in a row, up to this one, followed a plan and made no call for pages. */
+static unsigned resting(void) {
+    static unsigned periods;
+    static unsigned long long calls;
+    const struct bfc_segment_pool *section = own_section();
+    bool rests = section && section->plan.memory && section->pages.calls == calls;
+    calls = section ? section->pages.calls : 0;
+    return periods = rests ? periods + 1 : 0;
+}
+
 int main(int arguments, char **argument) {
     if (arguments != 4)
         return 2;
@@ -171,8 +183,11 @@ int main(int arguments, char **argument) {
     order_steps();
     seed = variable("SEED", 1);
     use_primary(0);
+    unsigned enough = variable("REST", ~0u);
     for (unsigned period = 0; period < (unsigned)atoi(argument[3]); period++) {
         play(period, variable("CHANGED", 0));
+        if (resting() >= enough)
+            break;
         usleep(variable("PAUSE", 0) * 1000);
     }
     if (variable("STAY", 0))

@@ -284,3 +284,22 @@ Test(loop, interrupted_has_no_plan) {
     const struct loop_limits limits = {.seconds = 1, .interrupted = &always};
     cr_assert_not(loop_plan(&result, &s.events, &p, &limits, &error));
 }
+
+Test(loop, that_varies_has_no_plan_where_sizes_are_to_be_the_same) {
+    struct stream s = begin(4000);
+    struct loop_result result;
+    struct plan_error error;
+    for (unsigned r = 0; r < 5; r++) {
+        for (unsigned i = 0; i < 12; i++)
+            get(&s, i, ((uint64_t)10000 + i + r) * 512);
+        for (unsigned i = 0; i < 12; i++)
+            put(&s, i);
+    }
+    const struct period p = period_of(&s);
+    const struct loop_limits any = {.seconds = 1, .interrupted = &never};
+    const struct loop_limits same = {.seconds = 1, .same_sizes = true, .interrupted = &never};
+    cr_assert_not(loop_plan(&result, &s.events, &p, &same, &error));
+    cr_assert_str_eq(error.text, "its sizes vary");
+    cr_assert(loop_plan(&result, &s.events, &p, &any, &error), "%s", error.text);
+    file_free(&result.plan);
+}
