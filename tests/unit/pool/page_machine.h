@@ -5,9 +5,9 @@
 #ifndef TESTS_UNIT_POOL_PAGE_MACHINE_H
 #define TESTS_UNIT_POOL_PAGE_MACHINE_H
 
+#include "pool/policy/policy.h"
 #include "tests/unit/pool/fake_pages.h"
 
-#define MIB (UINT64_C(1) << 20)
 #define BLOCKS 128
 #define BUSY 4096
 #define PINS 8

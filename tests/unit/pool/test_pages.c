@@ -102,6 +102,15 @@ static void step(struct machine *m) {
     }
 }
 
+/* In every third program small blocks have pages of their own from the beginning. */
+static void open_pool(struct machine *m, const struct bfc_pool_config *config,
+                      const struct bfc_upstream *upstream, uint64_t seed) {
+    if (bfc_pool_create(&m->pool, config, upstream) != BFC_OK)
+        abort();
+    if (seed % 3 == 0)
+        policy_part_small(m->pool, m->fake.calls.granule / 2);
+}
+
 static void open_machine(struct machine *m, uint64_t seed) {
     static const uint64_t granules[] = {UINT64_C(1) << 16, UINT64_C(1) << 18, 2 * MIB};
     memset(m, 0, sizeof *m);
@@ -133,8 +142,7 @@ static void open_machine(struct machine *m, uint64_t seed) {
         upstream.reserve = fake_pages_reserve_region;
         upstream.release = fake_pages_release_region;
     }
-    if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
-        abort();
+    open_pool(m, &config, &upstream, seed);
 }
 
 static const char *run(uint64_t seed, int refused, unsigned at) {
@@ -204,8 +212,7 @@ static const char *run_promise(uint64_t seed, int refused, unsigned at) {
         m.fake.refuse_on = seed % 2;
         m.fake.refuse_at[refused] = at;
     }
-    if (bfc_pool_create(&m.pool, &config, &upstream) != BFC_OK)
-        abort();
+    open_pool(&m, &config, &upstream, seed);
     for (int i = 0; i < STEPS && !m.fault; i++) {
         if (m.count && machine_draw(&m, 100) < 42)
             machine_free(&m, (unsigned)machine_draw(&m, m.count),
