@@ -204,14 +204,15 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
 
 /*
  * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:
- * only bfc_pool_allocate_at hands out of it, until bfc_pool_set_apart, or an allocation that would
- * fail, opens it to all. In the end it serves one that its policy would refuse it. It is reserved
- * and released like any region. In a pool with pages it is a reservation of addresses, and has
- * pages behind all of it: ready ones of other blocks move there, what is lacking is made. Once it
- * is open to all, or the pool is trimmed and nothing else suffices, ready pages of it go elsewhere;
- * the next call that it is large enough for gets it new ones. Where pages cannot be had it is a
- * region. On success `*start` (never NULL) is its address. Returns BFC_OK, BFC_INVALID_SIZE,
- * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
+ * only bfc_pool_allocate_at hands out of it, and what would need a new region or new pages, until
+ * bfc_pool_set_apart, or an allocation that would fail, opens it to all. In the end it serves one
+ * that its policy would refuse it. It is reserved and released like any region. In a pool with
+ * pages it is a reservation of addresses, and has pages behind all of it: ready ones of other
+ * blocks move there, what is lacking is made. Once it is open to all, or the pool is trimmed and
+ * nothing else suffices, ready pages of it go elsewhere; the next call that it is large enough for
+ * gets it new ones. Where pages cannot be had it is a region. On success `*start` (never NULL) is
+ * its address. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY (the limit or the device),
+ * BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "interpose/config/log.h"
+#include "planner/period/align.h"
 #include "planner/period/usual.h"
 
 /* ---- recognising ---- */
@@ -30,12 +31,10 @@ static uint32_t count_same(const struct bfc_lesson *lesson, const struct events 
     return same;
 }
 
-struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
-                                          const struct events *events) {
+static struct bfc_position recognise_as_planned(const struct bfc_lessons *lessons,
+                                                const struct events *events) {
     struct bfc_position position = {.lesson = NULL};
     uint32_t most = 0;
-    if (events->allocations_count < COMPARED)
-        return position;
     for (unsigned i = 0; i < lessons->count; i++)
         for (uint32_t e = 0; e < lessons->list[i]->plan.header->period && most < COMPARED; e++) {
             uint32_t same = count_same(lessons->list[i], events, e);
@@ -44,6 +43,76 @@ struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
                 position = (struct bfc_position){lessons->list[i], e};
             }
         }
+    return position;
+}
+
+/*
+ * Where allocations are missing or come in between, the last ones are aligned with the loop, at
+ * places where the very last of them fit.
+ */
+enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 };
+
+/* A loop's sizes back from its end, twice, so that a loop that begins elsewhere is a part of them.
+ * NULL: no host memory. */
+static uint64_t *make_sizes(const struct bfc_lesson *lesson) {
+    uint32_t period = lesson->plan.header->period;
+    uint64_t *sizes = malloc(2 * (size_t)period * sizeof *sizes);
+    for (uint32_t i = 0; sizes && i < 2 * period; i++)
+        sizes[i] = event_of(lesson, period - 1 - i % period)->size;
+    return sizes;
+}
+
+static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *last) {
+    unsigned same = 0;
+    for (uint32_t i = 0; i < FIRST; i++)
+        same += sizes[i % period] == last[i];
+    return same >= FIRST_SAME;
+}
+
+/* How many of the last allocations are those of the loop before `*event`, at best. */
+static uint32_t find_best(const struct bfc_lesson *lesson, const uint64_t *last, uint32_t *event) {
+    uint32_t places[ALIGNED], most = 0, period = lesson->plan.header->period, tries = TRIED;
+    struct alignment alignment = {.places = places};
+    uint64_t *sizes = make_sizes(lesson);
+    for (uint32_t start = 0; sizes && tries > 0 && start < period; start++) {
+        const struct token_loop loop = {.tokens = sizes + start, .count = period};
+        if (!may_be_at(loop.tokens, period, last))
+            continue;
+        align(&alignment, last, ALIGNED, &loop);
+        if (alignment.matched > most) {
+            most = alignment.matched;
+            *event = start ? period - start : 0;
+        }
+        tries--;
+    }
+    free(sizes);
+    return most;
+}
+
+static struct bfc_position recognise_changed(const struct bfc_lessons *lessons,
+                                             const struct events *events) {
+    struct bfc_position position = {.lesson = NULL};
+    uint64_t last[ALIGNED];
+    uint32_t most = ALIGNED_SAME - 1, event = 0;
+    for (uint32_t i = 0; i < ALIGNED; i++)
+        last[i] = events->allocations[events->allocations_count - 1 - i].bytes;
+    for (unsigned i = 0; i < lessons->count; i++) {
+        uint32_t same = find_best(lessons->list[i], last, &event);
+        if (same > most) {
+            most = same;
+            position = (struct bfc_position){lessons->list[i], event};
+        }
+    }
+    return position;
+}
+
+struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
+                                          const struct events *events) {
+    struct bfc_position position = {.lesson = NULL};
+    if (events->allocations_count >= COMPARED)
+        position = recognise_as_planned(lessons, events);
+    if (!position.lesson && events->allocations_count >= ALIGNED)
+        position = recognise_changed(lessons, events);
     return position;
 }
 

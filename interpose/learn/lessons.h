@@ -32,8 +32,8 @@ struct bfc_position {
 };
 
 /*
- * By the sizes of the last allocations, of which a few may be others. O(allocations of all loops)
- * at worst, mostly far less.
+ * By the sizes of the last allocations, of which some may be others, be missing or have come in
+ * between. O(allocations of all loops) at worst, and some hundred alignments of a few allocations.
  */
 struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
                                           const struct events *events);

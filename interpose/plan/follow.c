@@ -21,9 +21,9 @@
 #include "interpose/plan/follower.h"
 
 enum {
-    MANY_MISSES = 16,  /* this part of a period missed: its memory is open to all in the next */
+    MANY_MISSES = 8,   /* this part of a period missed: its memory is open to all in the next */
     STRIPPED_MOST = 8, /* doublings of the periods between two tries */
-    GAPS_TRIED = 4,
+    GAPS_TRIED = 2,
 };
 
 /* The course that the calling thread used last, of the follower that had this id. */

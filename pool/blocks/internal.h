@@ -44,7 +44,7 @@ struct region {
     block_index head;    /* the record before its first block */
     bool shared;         /* was exported: its pending blocks are in no bin */
     bool held;           /* never given back */
-    bool apart;          /* only bfc_pool_allocate_at takes from it, and no page goes elsewhere */
+    bool apart;          /* others take from it only instead of growing; no page goes elsewhere */
     bool planned;        /* of bfc_pool_add_apart: in the end it serves what its policy refuses */
     bool beside;         /* was taken while there was a planned one (pool/regions/beside.h) */
     bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */

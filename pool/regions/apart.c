@@ -9,6 +9,7 @@
 #include "pool/regions/beside.h"
 #include "pool/regions/regions.h"
 #include "pool/search/place.h"
+#include "pool/search/take.h"
 
 /* Takes a free block out of its bins, or puts it there. */
 static void bin(struct bfc_pool *pool, block_index b, bool in) {
@@ -68,6 +69,11 @@ bool apart_take(struct bfc_pool *pool, const struct request *request) {
             take_in(pool, &pool->regions[r], request))
             return true;
     return false;
+}
+
+bool apart_spare(struct bfc_pool *pool, const struct request *request) {
+    block_index b = pool->apart_regions ? take_find_apart(pool, request->granules) : 0;
+    return b && place_take_any(pool, b, start_in(pool, b, request), request) == PLACE_TAKEN;
 }
 
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {

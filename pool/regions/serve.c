@@ -5,13 +5,14 @@
  * 2 ordered: join neighbouring ready and pending blocks;
  * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
  * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
- * 5 grow;
- * 6 the device having refused: take from the regions that were set apart, which ends that; their
+ * 5 take what is ready in regions that are set apart: what is planned there may go elsewhere;
+ * 6 grow;
+ * 7 the device having refused: take from the regions that were set apart, which ends that; their
  *   pages may go elsewhere then;
- * 7 the policy's last resorts (last_resorts.c);
- * 8 for any policy, the same size without its rounding;
+ * 8 the policy's last resorts (last_resorts.c), then the same size without its rounding;
  * 9 take from what was ever set apart, whatever the policy says.
  *
+ * Step 5 before 6, since a region for one block stays, and costs more than a plan that is missed.
  * The lock is dropped around every call of the upstream.
  */
 #include "pool/regions/serve.h"
@@ -25,13 +26,6 @@
 
 /* How long step 3 waits at most, in all. */
 #define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
-
-static bool took_hit(struct bfc_pool *pool, const struct request *request) {
-    if (!take_any(pool, request))
-        return false;
-    pool->stats->hits++;
-    return true;
-}
 
 /* What lacks less than was added by rounding is not refused. */
 static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
@@ -59,22 +53,28 @@ static bool climb_all(struct bfc_pool *pool, const struct request *request, uint
     return taken;
 }
 
-enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
+/* Steps 1 to 5. */
+static bool take_without_growing(struct bfc_pool *pool, const struct request *request) {
+    const struct bfc_pool_stats *stats = pool->stats;
     wait_poll(pool);
-    if (took_hit(pool, request))
-        return BFC_OK;
-    if ((request->flags & BFC_ALLOCATE_PENDING) && take_run(pool, request)) {
-        pool->stats->hits++;
-        return BFC_OK;
-    }
-    struct bfc_pool_stats *stats = pool->stats;
+    if (take_any(pool, request))
+        return true;
+    if ((request->flags & BFC_ALLOCATE_PENDING) && take_run(pool, request))
+        return true;
     if (stats->pending > pool->config.pending_budget &&
-        wait_and_take(pool, request, BOUNDED_WAIT_NS)) {
+        wait_and_take(pool, request, BOUNDED_WAIT_NS))
+        return true;
+    if (stats->reserved > pool->config.gc_threshold)
+        idle_collect(pool);
+    return apart_spare(pool, request);
+}
+
+enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
+    struct bfc_pool_stats *stats = pool->stats;
+    if (take_without_growing(pool, request)) {
         stats->hits++;
         return BFC_OK;
     }
-    if (stats->reserved > pool->config.gc_threshold)
-        idle_collect(pool);
     enum bfc_status status;
     uint64_t released = stats->release_calls;
     bool taken = regions_grow(pool, request, &status);

@@ -115,6 +115,12 @@ search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granu
     return 0;
 }
 
+block_index take_find_apart(const struct bfc_pool *pool, uint64_t granules) {
+    block_index b =
+        with_room(pool, &pool->apart, pick_block(pool, &pool->apart, granules), granules);
+    return b || pool->rules.exact ? b : search_bins(pool, &pool->apart, granules);
+}
+
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request) {
     if (!cut_lead(pool, ready_bins(pool, b, false), b, request))
         return false;

@@ -144,14 +144,33 @@ Test(place, is_refused_where_a_block_is_deferred_or_awaited) {
     placed(0, 2 * MIB);
 }
 
-Test(place, apart_nobody_else_takes_it) {
+static bool is_apart(bfc_addr start) {
+    return start >= apart && start < apart + 8 * MIB;
+}
+
+Test(place, apart_others_take_of_it_only_instead_of_growing) {
     struct bfc_block_info block;
     open_pool();
-    give(placed(0, MIB), 7);
-    cr_assert_eq(bfc_pool_allocate(pool, MIB, BFC_ALLOCATE_PENDING, &block), BFC_OK);
-    cr_assert(block.start < apart || block.start >= apart + 8 * MIB);
+    struct bfc_block_info whole = placed(0, 8 * MIB);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, 0, &block), BFC_OK);
+    cr_assert_not(is_apart(block.start));
+    give(block, BFC_NO_FENCE);
+    give(whole, BFC_NO_FENCE);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, 0, &block), BFC_OK);
+    cr_assert_not(is_apart(block.start));
+    cr_assert_eq(bfc_pool_allocate(pool, 6 * MIB, 0, &block), BFC_OK);
+    cr_assert(is_apart(block.start));
     cr_assert_eq(stats().regions, 2);
-    cr_assert_eq(stats().largest_free, 7 * MIB);
+    placed(6 * MIB, 2 * MIB);
+}
+
+Test(place, apart_nobody_else_takes_what_is_pending) {
+    struct bfc_block_info block;
+    open_pool();
+    give(placed(0, 8 * MIB), 7);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, BFC_ALLOCATE_PENDING, &block), BFC_OK);
+    cr_assert_not(is_apart(block.start));
+    cr_assert_eq(stats().regions, 2);
 }
 
 Test(place, opened_everybody_takes_it) {
@@ -212,7 +231,7 @@ static uint64_t reserved(void) {
 /* What lies beside in pieces gathers in one region of what was wanted at a time. */
 Test(place, beside_it_gathers) {
     open_pool();
-    placed(MIB, 512);
+    placed(0, 8 * MIB);
     bfc_addr first = taken(8 * MIB), second = taken(16 * MIB);
     cr_assert_eq(bfc_pool_gather_beside(pool), 0);
     freed(first);
