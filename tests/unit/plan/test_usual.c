@@ -75,7 +75,8 @@ static struct period period_of(const struct events *events) {
     return period;
 }
 
-/* How many of the period's allocations are those of the loop, freed when they are there. */
+/* How many of the period's allocations are those of the loop, freed when they are there, but
+ * for one or two that are missing before that. */
 static uint32_t count_right(const struct events *usual, const struct period *period,
                             uint32_t slots) {
     uint32_t right = 0;
@@ -85,8 +86,8 @@ static uint32_t count_right(const struct events *usual, const struct period *per
         uint32_t age = 0;
         for (uint32_t e = a->birth; a->death != NEVER && e < a->death; e++)
             age += !usual->list[e].is_free;
-        right += a->bytes == size_of(slot) && slot < slots &&
-                 (age == age_of(slot, slots) || age == age_of(slot, slots) + 1);
+        right += a->bytes == size_of(slot) && slot < slots && age + 2 >= age_of(slot, slots) &&
+                 age <= age_of(slot, slots) + 2;
     }
     return right;
 }
@@ -116,7 +117,7 @@ Test(usual, is_found_whatever_changes) {
         for (uint32_t slots = 40; slots <= 320; slots *= 2) {
             expect_found(slots, 0, seed, 1);
             expect_found(slots, 5, seed, 0.95);
-            expect_found(slots, 20, seed, 0.7);
+            expect_found(slots, 20, seed, 0.8);
         }
 }
 
