@@ -155,6 +155,8 @@ enum bfc_allocate_flags {
     BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
                                    further, and calls bfc_pool_count_out_of_memory in the end */
     BFC_ALLOCATE_AGAIN = 8,     /* after such a failure: the caller counts success as saved */
+    BFC_ALLOCATE_APART = 16,    /* what is ready in regions that are set apart may be handed out
+                                   instead of growing */
 };
 
 struct bfc_pool;
@@ -204,8 +206,8 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
 
 /*
  * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:
- * only bfc_pool_allocate_at hands out of it, and what would need a new region or new pages, until
- * bfc_pool_set_apart, or an allocation that would fail, opens it to all. In the end it serves one
+ * only bfc_pool_allocate_at and BFC_ALLOCATE_APART hand out of it, until bfc_pool_set_apart, or an
+ * allocation that would fail, opens it to all. In the end it serves one
  * that its policy would refuse it. It is reserved and released like any region. In a pool with
  * pages it is a reservation of addresses, and has pages behind all of it: ready ones of other
  * blocks move there, what is lacking is made. Once it is open to all, or the pool is trimmed and

@@ -31,6 +31,8 @@ struct bfc_course {
     uint32_t at;            /* the next one; `count`: none is left */
     uint32_t round;         /* from 1 on, rises with each period */
     uint32_t misses;        /* of the period, for its user */
+    uint64_t missed;        /* of all, as well... */
+    uint64_t changed;       /* ...and what came otherwise than planned */
     uint32_t strays;        /* in a row that matched nothing */
     uint32_t begun; /* while lost: how many in a row came as at the beginning of the period */
     bool lost;

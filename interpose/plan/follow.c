@@ -21,9 +21,9 @@
 #include "interpose/plan/follower.h"
 
 enum {
-    MANY_MISSES = 8,   /* this part of a period missed: its memory is open to all in the next */
+    MANY_MISSES = 8, /* this part of a period missed: its memory is open to all in the next */
+    MISSES_A_CHANGE = 2,
     STRIPPED_MOST = 8, /* doublings of the periods between two tries */
-    GAPS_TRIED = 2,
 };
 
 /* The course that the calling thread used last, of the follower that had this id. */
@@ -244,6 +244,7 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
         bfc_cursor_begin(&follower->courses[i], event);
         bfc_store_relaxed(&follower->courses[i].owner, (uint64_t)0);
     }
+    bfc_follower_look_ahead(follower);
     bfc_store_relaxed(&follower->refused_round, 0);
     bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
     describe(arena, follower);
@@ -416,34 +417,42 @@ static inline enum bfc_status take_planned(const struct call *call) {
     return take_at(call, slot->offset, slot->below);
 }
 
-/* A place for which the plan has nothing else while the one in whose stead it came would live. */
+/* A place for which the plan has nothing else while the one in whose stead it came would live: the
+ * smallest. Others that are larger are mostly taken too. */
 static enum bfc_status take_gap(const struct call *call) {
     struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
     uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
-    enum bfc_status status = BFC_OUT_OF_MEMORY;
     const struct bfc_gaps *gaps = call->match.known ? bfc_follower_gaps(follower, slot) : NULL;
-    if (!gaps)
-        return status;
-    unsigned tries = GAPS_TRIED;
-    for (uint32_t i = 0; i < gaps->count && tries && status != BFC_OK; i++) {
+    for (uint32_t i = 0; gaps && i < gaps->count; i++) {
         const struct bfc_gap *gap = &gaps->list[i];
         uint64_t start = (gap->start + align - 1) & ~(align - 1);
         bfc_addr below[BFC_PLACE_HINTS] = {bfc_load_relaxed(&follower->memory) + gap->before};
-        if (start + call->size > gap->start + gap->size)
-            continue;
-        status = take_at(call, start, below);
-        tries--;
+        if (start + call->size <= gap->start + gap->size)
+            return take_at(call, start, below);
     }
-    return status;
+    return BFC_OUT_OF_MEMORY;
+}
+
+/*
+ * Whether it may be in the plan's way rather than need a region, which would stay: if it came
+ * instead of what a period has, so that it lives about as long. What is displaced displaces others
+ * only as long as all that missed is at most MISSES_A_CHANGE times what changed.
+ */
+static bool may_displace(const struct call *call) {
+    const struct bfc_course *course = call->course;
+    return call->match.known && call->match.at >= course->prefix &&
+           course->slots[call->match.at].offset != BFC_NO_PLACE &&
+           (!call->match.same || course->missed < MISSES_A_CHANGE * course->changed);
 }
 
 /* The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
  * beside the plan. */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     enum bfc_status status = take_gap(call);
+    unsigned flags = call->flags | (may_displace(call) ? BFC_ALLOCATE_APART : 0);
     if (status != BFC_OK)
-        status = bfc_pool_allocate(call->arena->pool, call->bytes, call->flags, call->block);
+        status = bfc_pool_allocate(call->arena->pool, call->bytes, flags, call->block);
     return status;
 }
 
@@ -460,6 +469,7 @@ static NOINLINE void note_missed(const struct call *call) {
     }
     count(&to->missed);
     call->course->misses++;
+    call->course->missed++;
     if (call->match.known && call->match.same)
         count(&to->busy);
 }
@@ -467,6 +477,7 @@ static NOINLINE void note_missed(const struct call *call) {
 /* The cursor moves on. */
 static NOINLINE void note_unexpected(const struct call *call) {
     struct bfc_course *course = call->course;
+    course->changed++;
     if (course->at < course->count)
         note_divergence(call->arena, &course->slots[course->at], call->size);
     if (call->match.jumped)

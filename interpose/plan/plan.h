@@ -41,9 +41,9 @@ bool bfc_plan_read(struct bfc_plan *plan, const void *bytes, uint64_t size, char
  * From the arena's next allocation on, follows the plan, beginning at this event of it (of all
  * devices and threads: those that this arena or the calling threads do not have are passed over).
  * The plan must live as long as the arena. An arena that follows another plan leaves that; one that
- * it followed before is taken up again at no cost but the way back. False, and all stays as it was:
- * no event of the plan is of the arena's device, or the host has no memory. Thread-safe; makes no
- * call of the driver.
+ * it followed before is taken up again at no cost but the way back. What was not foreseen is given
+ * a thought for some milliseconds. False, and all stays as it was: no event of the plan is of the
+ * arena's device, or the host has no memory. Thread-safe; makes no call of the driver.
  */
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event);
 

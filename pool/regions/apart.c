@@ -72,7 +72,8 @@ bool apart_take(struct bfc_pool *pool, const struct request *request) {
 }
 
 bool apart_spare(struct bfc_pool *pool, const struct request *request) {
-    block_index b = pool->apart_regions ? take_find_apart(pool, request->granules) : 0;
+    bool may = request->flags & BFC_ALLOCATE_APART;
+    block_index b = may && pool->apart_regions ? take_find_apart(pool, request->granules) : 0;
     return b && place_take_any(pool, b, start_in(pool, b, request), request) == PLACE_TAKEN;
 }
 

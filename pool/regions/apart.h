@@ -7,7 +7,7 @@
 /* From now on all allocations may take from every region. False: none was set apart. */
 bool apart_end(struct bfc_pool *pool);
 
-/* Takes what is ready in regions that are set apart, which they stay. */
+/* With BFC_ALLOCATE_APART takes what is ready in regions that are set apart, which they stay. */
 bool apart_spare(struct bfc_pool *pool, const struct request *request);
 
 /* Takes from regions that were ever set apart whatever the policy says of them: without a plan

@@ -5,14 +5,13 @@
  * 2 ordered: join neighbouring ready and pending blocks;
  * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
  * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
- * 5 take what is ready in regions that are set apart: what is planned there may go elsewhere;
+ * 5 with BFC_ALLOCATE_APART: take what is ready in regions that are set apart;
  * 6 grow;
  * 7 the device having refused: take from the regions that were set apart, which ends that; their
  *   pages may go elsewhere then;
  * 8 the policy's last resorts (last_resorts.c), then the same size without its rounding;
  * 9 take from what was ever set apart, whatever the policy says.
  *
- * Step 5 before 6, since a region for one block stays, and costs more than a plan that is missed.
  * The lock is dropped around every call of the upstream.
  */
 #include "pool/regions/serve.h"

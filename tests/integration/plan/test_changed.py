@@ -25,15 +25,26 @@ class Changed(Planned):
                     self.check_misses(self.lines(arguments, BFC_FREE=mode, BFC_PLAN=plan, SHAPE=1,
                                                  CHANGED=percent))
 
+    def check_own_plan(self, lifetimes, **variables):
+        arguments = self.loop(lifetimes, periods=150)
+        periods = self.lines(arguments, BFC_PLAN='auto', PAUSE=10, **variables)
+        followed = [period for period in periods if period['memory']][2:]
+        if len(followed) < 2:
+            self.skipTest('the thread that learns got no processor in 150 periods')
+        self.check_misses(followed)
+
     def test_by_its_own_plan(self):
-        arguments = self.loop(self.lifetimes, periods=150)
         for percent in 1, 5, 20:
             with self.subTest(f'{percent} %'):
-                periods = self.lines(arguments, BFC_PLAN='auto', CHANGED=percent, PAUSE=10)
-                followed = [period for period in periods if period['memory']][2:]
-                if len(followed) < 2:
-                    self.skipTest('the thread that learns got no processor in 150 periods')
-                self.check_misses(followed)
+                self.check_own_plan(self.lifetimes, CHANGED=percent)
+
+    def test_by_its_own_plan_where_some_are_missing_and_others_come(self):
+        short = self.path('short.csv')
+        write_lifetimes(short, rows=90)
+        for lifetimes in self.lifetimes, short:
+            for percent in 5, 20:
+                with self.subTest(f'{percent} %'):
+                    self.check_own_plan(lifetimes, CHANGED=percent, SHAPE=1)
 
 
 main()

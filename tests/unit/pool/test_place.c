@@ -148,7 +148,7 @@ static bool is_apart(bfc_addr start) {
     return start >= apart && start < apart + 8 * MIB;
 }
 
-Test(place, apart_others_take_of_it_only_instead_of_growing) {
+Test(place, apart_others_may_take_of_it_instead_of_growing) {
     struct bfc_block_info block;
     open_pool();
     struct bfc_block_info whole = placed(0, 8 * MIB);
@@ -156,9 +156,9 @@ Test(place, apart_others_take_of_it_only_instead_of_growing) {
     cr_assert_not(is_apart(block.start));
     give(block, BFC_NO_FENCE);
     give(whole, BFC_NO_FENCE);
-    cr_assert_eq(bfc_pool_allocate(pool, MIB, 0, &block), BFC_OK);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, BFC_ALLOCATE_APART, &block), BFC_OK);
     cr_assert_not(is_apart(block.start));
-    cr_assert_eq(bfc_pool_allocate(pool, 6 * MIB, 0, &block), BFC_OK);
+    cr_assert_eq(bfc_pool_allocate(pool, 6 * MIB, BFC_ALLOCATE_APART, &block), BFC_OK);
     cr_assert(is_apart(block.start));
     cr_assert_eq(stats().regions, 2);
     placed(6 * MIB, 2 * MIB);
@@ -168,9 +168,20 @@ Test(place, apart_nobody_else_takes_what_is_pending) {
     struct bfc_block_info block;
     open_pool();
     give(placed(0, 8 * MIB), 7);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, BFC_ALLOCATE_PENDING | BFC_ALLOCATE_APART, &block),
+                 BFC_OK);
+    cr_assert_not(is_apart(block.start));
+    cr_assert_eq(stats().regions, 2);
+}
+
+Test(place, apart_nobody_else_takes_it) {
+    struct bfc_block_info block;
+    open_pool();
+    give(placed(0, MIB), 7);
     cr_assert_eq(bfc_pool_allocate(pool, MIB, BFC_ALLOCATE_PENDING, &block), BFC_OK);
     cr_assert_not(is_apart(block.start));
     cr_assert_eq(stats().regions, 2);
+    cr_assert_eq(stats().largest_free, 7 * MIB);
 }
 
 Test(place, opened_everybody_takes_it) {
