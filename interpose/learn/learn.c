@@ -27,6 +27,7 @@
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
+#define BAD_PERIODS 4
 #define NICENESS 10   /* with 19 a busy machine would never get to it */
 #define PAUSE_TIMES 4 /* as long as the notes took */
 
@@ -46,6 +47,7 @@ struct pupil {
     uint64_t trims;            /* of what the plan has replaced: tries that are left */
     uint64_t periods;          /* that had been gone through when the plan began */
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
+    unsigned bad_periods;      /* in a row */
     const struct bfc_lesson *follows;
     struct bfc_lessons lessons;
     struct pupil *next;
@@ -115,6 +117,7 @@ static void follow(struct pupil *pupil, struct bfc_position position, uint64_t l
     pupil->follows = position.lesson;
     pupil->pause_ns = SHORTEST_PAUSE_NS;
     pupil->trims = TRIMS;
+    pupil->bad_periods = 0;
     pupil->periods = bfc_load_relaxed(&told(pupil)->periods);
     read_progress(pupil, &pupil->followed, &pupil->missed);
     stop_listening(pupil, FOLLOWS);
@@ -208,7 +211,16 @@ static bool gather(const struct pupil *pupil) {
     return went > 0;
 }
 
-/* Whether more than half of a period's allocations came as planned. */
+/* Whether the plan fits no more: in one period hardly anything came as planned, or in several in a
+ * row less than half of it. */
+static bool is_bad(struct pupil *pupil, uint64_t good, uint64_t bad) {
+    if (bad <= good)
+        pupil->bad_periods = 0;
+    else
+        pupil->bad_periods += bad / 3 > good ? BAD_PERIODS : 1;
+    return pupil->bad_periods >= BAD_PERIODS;
+}
+
 static void attend_following(struct pupil *pupil) {
     uint64_t followed, missed;
     trim_replaced(pupil);
@@ -218,7 +230,7 @@ static void attend_following(struct pupil *pupil) {
         return;
     pupil->followed = followed;
     pupil->missed = missed;
-    if (bad <= good)
+    if (!is_bad(pupil, good, bad))
         return;
     bfc_plan_leave(pupil->arena);
     listen(pupil);

@@ -173,47 +173,70 @@ static void log_learned(const struct bfc_lesson *lesson, const struct period *pe
             BFC_BYTES(lesson->bound));
 }
 
-/* Of the stream, or, unless it is to be exact, of what it would have been had nothing changed; then
- * `usual` is that. */
-static const struct events *find_loop(struct period *period, const struct events *events,
-                                      bool exact, struct events *usual) {
+/* Where some sizes change at random, few repetitions tell little of which are usual. */
+enum { TELLING_REPETITIONS = 6 };
+
+/* A stream, the loop that it goes through, and the plan of that. */
+struct found {
+    const struct events *events;
+    struct period period; /* length 0: none */
+    struct bfc_lesson *lesson;
+};
+
+static bool find_loop(struct found *found, const struct events *events, uint64_t wanted) {
     struct plan_error error;
-    *usual = (struct events){.list = NULL};
-    if (!period_find_current(period, events, &error))
-        return NULL;
-    if (period->length > 0)
-        return events;
-    if (exact)
-        return NULL;
-    bool found = usual_find(usual, events, &error) && usual->count > 0 &&
-                 period_find_current(period, usual, &error) && period->length > 0;
-    return found ? usual : NULL;
+    *found = (struct found){.events = events};
+    return period_find_current(&found->period, events, &error) && found->period.length > 0 &&
+           found->period.prefix_events + found->period.length_events <= wanted;
 }
 
-static void add(struct bfc_lessons *lessons, struct bfc_lesson *lesson,
-                const struct period *period) {
-    lessons->list[lessons->count++] = lesson;
-    log_learned(lesson, period);
+/* In what the stream would have been had nothing changed, which is `usual`. */
+static struct found find_usual(const struct events *events, struct events *usual,
+                               const struct loop_limits *limits) {
+    struct plan_error error;
+    struct found found = {.lesson = NULL};
+    if (!limits->same_sizes && usual_find(usual, events, &error) && usual->count > 0 &&
+        find_loop(&found, usual, UINT64_MAX))
+        found.lesson = plan_loop(usual, &found.period, limits);
+    return found;
+}
+
+/* In the stream as it is, else in that. */
+static struct found find_lesson(const struct events *events, uint64_t wanted, struct events *usual,
+                                const struct loop_limits *limits) {
+    struct found exact;
+    bool is_there = find_loop(&exact, events, wanted);
+    if (is_there && !exact.period.usual)
+        exact.lesson = plan_loop(events, &exact.period, limits);
+    const struct found other =
+        exact.lesson ? (struct found){.lesson = NULL} : find_usual(events, usual, limits);
+    if (other.lesson)
+        return other;
+    if (is_there && exact.period.usual && exact.period.repetitions >= TELLING_REPETITIONS)
+        exact.lesson = plan_loop(events, &exact.period, limits);
+    return exact;
+}
+
+static struct bfc_position add(struct bfc_lessons *lessons, const struct found *found) {
+    const struct period *period = &found->period;
+    lessons->list[lessons->count++] = found->lesson;
+    log_learned(found->lesson, period);
+    return (struct bfc_position){
+        found->lesson, (found->events->allocations_count - period->prefix) % period->length};
 }
 
 struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
                                       uint64_t wanted, bool whole,
                                       const struct loop_limits *limits) {
-    struct period period;
-    struct events usual;
+    struct events usual = {.list = NULL};
     struct bfc_position position = {.lesson = NULL};
     if (lessons->count == BFC_MOST_LESSONS)
         return position;
-    const struct events *loop = find_loop(&period, events, limits->same_sizes, &usual);
-    bool is_wanted = loop && period.prefix_events + period.length_events <= wanted;
-    struct bfc_lesson *lesson = is_wanted ? plan_loop(loop, &period, limits) : NULL;
-    if (lesson) {
-        if (whole && loop == events)
-            keep_lead(lesson, events, &period);
-        add(lessons, lesson, &period);
-        position = (struct bfc_position){lesson,
-                                         (loop->allocations_count - period.prefix) % period.length};
-    }
+    const struct found found = find_lesson(events, wanted, &usual, limits);
+    if (found.lesson && whole && found.events == events)
+        keep_lead(found.lesson, events, &found.period);
+    if (found.lesson)
+        position = add(lessons, &found);
     events_free(&usual);
     return position;
 }

@@ -434,6 +434,11 @@ static enum bfc_status take_gap(const struct call *call) {
     return BFC_OUT_OF_MEMORY;
 }
 
+/* More missed than what changed accounts for. */
+static bool displaces_many(const struct bfc_course *course) {
+    return course->missed >= MISSES_A_CHANGE * course->changed;
+}
+
 /*
  * Whether it may be in the plan's way rather than need a region, which would stay: if it came
  * instead of what a period has, so that it lives about as long. What is displaced displaces others
@@ -443,7 +448,7 @@ static bool may_displace(const struct call *call) {
     const struct bfc_course *course = call->course;
     return call->match.known && call->match.at >= course->prefix &&
            course->slots[call->match.at].offset != BFC_NO_PLACE &&
-           (!call->match.same || course->missed < MISSES_A_CHANGE * course->changed);
+           (!call->match.same || !displaces_many(course));
 }
 
 /* The plan has no free place for it: where nothing of the plan is in its way until it is freed, or

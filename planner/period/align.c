@@ -5,7 +5,7 @@
 #define REACH 16                /* how far both may shift against each other in a stretch */
 #define BAND (2 * REACH + 1)    /* shifts */
 #define ROWS 64                 /* tokens of a stretch... */
-#define KEPT 32                 /* ...of which the first ones are settled */
+#define KEPT 48                 /* ...of which the first ones are settled */
 #define LEAST_SHARE 3           /* a part of a stretch must match, else the loop is left */
 #define IMPOSSIBLE (-(1 << 20)) /* a score */
 #define SAME 2

@@ -4,8 +4,9 @@
 
 #include "base/mix.h"
 
-#define GRAM 4 /* tokens of a stretch: with 20 % changed, two in six are whole on both sides */
-#define HOPS 8 /* earlier equal ones that a stretch votes for */
+#define GRAM 4   /* tokens of a stretch: with 20 % changed, two in six are whole on both sides */
+#define HOPS 8   /* earlier equal ones that a stretch votes for */
+#define FIRST 48 /* stretches by which a distance is made exact */
 #define NOWHERE UINT32_MAX
 
 struct voting {
@@ -78,16 +79,26 @@ static uint32_t best_lag(const struct voting *voting, const struct lags *lags) {
     return best;
 }
 
+/* How many of the first stretches come again at this distance. */
+static uint32_t first_again(const struct voting *voting, uint32_t lag) {
+    uint32_t again = 0;
+    for (uint32_t at = 0; at < FIRST && at + lag < voting->n; at++)
+        again += voting->grams[at] == voting->grams[at + lag];
+    return again;
+}
+
 /* Of all that are near, the one by which the first tokens come again. */
 static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
     const uint32_t scatter = scatter_of(lag);
-    for (uint32_t at = 0; at < lag && at < voting->n; at++) {
-        uint32_t other = voting->next[at];
-        for (; other != NOWHERE && other - at <= lag + scatter; other = voting->next[other])
-            if (other - at + scatter >= lag)
-                return other - at;
+    uint32_t best = lag, most = first_again(voting, lag);
+    for (uint32_t near = lag > scatter ? lag - scatter : 1; near <= lag + scatter; near++) {
+        const uint32_t again = first_again(voting, near);
+        if (again > most) {
+            most = again;
+            best = near;
+        }
     }
-    return lag;
+    return best;
 }
 
 static bool make(struct voting *voting, uint32_t n) {

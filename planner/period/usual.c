@@ -7,11 +7,14 @@
 #include "planner/period/align.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4       /* repetitions that must have been seen */
-#define MOST_PASSES 24       /* that are looked at */
+#define LEAST_PASSES 4       /* repetitions that must have been seen... */
+#define CLEAR_PASSES 8       /* ...and where less than nine tenths are alike */
+#define MOST_PASSES 12       /* that are looked at */
+#define TRIED_PASSES 3       /* of each length, to choose one */
 #define LEAST_ALLOCATIONS 64 /* of them all */
 #define ALIKE 7              /* tenths */
 #define LIKE 0.3             /* of two repetitions: 0.64 with 20 % changed, less where they part */
+#define CLEARLY_LIKE 0.75    /* what is less needs more repetitions to show what is usual */
 #define NEARLY 0.9           /* a shorter period may be so much worse */
 #define ROUNDS 8             /* of settling what is usual */
 #define COPIES 4 /* the first may lack frees of what came before it; three are a period */
@@ -34,8 +37,8 @@ static void write_tokens(struct search *search) {
 
 /* ---- the loop ---- */
 
-static void align_all(struct search *search) {
-    const uint64_t most = (uint64_t)search->loop.count * MOST_PASSES;
+static void align_all(struct search *search, uint32_t passes) {
+    const uint64_t most = (uint64_t)search->loop.count * passes;
     const uint32_t n = most < search->n ? (uint32_t)most : search->n;
     align(&search->alignment, search->tokens, n, &search->loop);
 }
@@ -43,14 +46,14 @@ static void align_all(struct search *search) {
 /* Which part of the tokens before the last `lag` ones follows those. */
 static double likeness(struct search *search, uint32_t lag) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
-    align_all(search);
+    align_all(search, TRIED_PASSES);
     const struct alignment *alignment = &search->alignment;
     const double matched = (double)alignment->matched - lag;
     return alignment->covered > lag ? matched / (alignment->covered - lag) : 0;
 }
 
-/* The shortest of those that are nearly as good as the best; 0: none is good. */
-static uint32_t best_lag(struct search *search, const struct lags *lags) {
+/* The shortest of those that are nearly as good as the best, and how good that is; 0: none is. */
+static uint32_t best_lag(struct search *search, const struct lags *lags, double *likeness_of_it) {
     double like[LAGS_MOST] = {0}, most = LIKE;
     uint32_t best = 0;
     for (uint32_t i = 0; i < lags->count; i++) {
@@ -58,15 +61,23 @@ static uint32_t best_lag(struct search *search, const struct lags *lags) {
         most = like[i] > most ? like[i] : most;
     }
     for (uint32_t i = 0; i < lags->count; i++)
-        if (like[i] >= most * NEARLY && (!best || lags->list[i] < best))
+        if (like[i] >= most * NEARLY && (!best || lags->list[i] < best)) {
             best = lags->list[i];
+            *likeness_of_it = like[i];
+        }
     return best;
+}
+
+static uint32_t least_allocations(uint32_t passes, uint32_t length) {
+    return passes * length - length / 8; /* the last repetitions may lack some */
 }
 
 static bool is_alike(const struct search *search) {
     const struct alignment *alignment = &search->alignment;
     const uint64_t matched = alignment->matched;
-    return alignment->passed >= LEAST_PASSES * search->loop.count - search->loop.count / 8 &&
+    const uint32_t passes =
+        10 * matched >= 9 * (uint64_t)alignment->covered ? LEAST_PASSES : CLEAR_PASSES;
+    return alignment->passed >= least_allocations(passes, search->loop.count) &&
            matched >= LEAST_ALLOCATIONS && search->loop.count >= LAGS_LEAST &&
            10 * matched >= (uint64_t)ALIKE * alignment->passed &&
            10 * matched >= (uint64_t)ALIKE * alignment->covered;
@@ -80,10 +91,10 @@ static bool settle(struct search *search, uint32_t lag) {
         search->loop.tokens[i] = search->tokens[i];
     if (!search->loop.tokens)
         return false;
-    align_all(search);
+    align_all(search, MOST_PASSES);
     for (int round = 0;
          round < ROUNDS && align_settle(&search->loop, &search->alignment, search->tokens); round++)
-        align_all(search);
+        align_all(search, MOST_PASSES);
     return true;
 }
 
@@ -91,10 +102,14 @@ static bool find_loop(struct search *search, bool *found) {
     struct lags lags;
     if (!lags_find(&lags, search->tokens, search->n))
         return false;
-    const uint32_t lag = best_lag(search, &lags);
+    double like = 0;
+    const uint32_t lag = best_lag(search, &lags, &like);
+    const uint32_t passes = like >= CLEARLY_LIKE ? LEAST_PASSES : CLEAR_PASSES;
     search->loop = (struct token_loop){.tokens = NULL};
-    *found = lag && settle(search, lag) && is_alike(search);
-    return !lag || search->loop.tokens;
+    if (!lag || search->n < least_allocations(passes, lag))
+        return true;
+    *found = settle(search, lag) && is_alike(search);
+    return search->loop.tokens;
 }
 
 /* ---- when its blocks are freed ---- */

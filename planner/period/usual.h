@@ -14,8 +14,9 @@
 /*
  * What the stream would have been had nothing changed in its last repetitions: a few of them that
  * are the same, up to where the stream stands, each with what most of them had, and freed when most
- * of those were. Needs at least four of which seven tenths are alike. Empty: it has none. False: no
- * host memory; `usual` is untouched. Free with events_free. Not thread-safe on the same events.
+ * of those were. Needs at least four of which nine tenths are alike, or eight of which seven tenths
+ * are. Empty: it has none. False: no host memory; `usual` is untouched. Free with events_free. Not
+ * thread-safe on the same events.
  */
 bool usual_find(struct events *usual, const struct events *events, struct plan_error *error);
 
