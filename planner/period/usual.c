@@ -115,20 +115,30 @@ static bool find_loop(struct search *search, bool *found) {
 /* ---- when its blocks are freed ---- */
 
 /* From here on the loop and its places are in the order of time: place p is slot p % length, and
- * the stream ends before place `end`. */
+ * the last allocation of the stream is before place `end`. */
 struct course {
     const struct events *events;
     uint32_t *places; /* of each allocation */
     uint32_t *deaths; /* of each allocation: the place of the next one after its free */
     uint32_t length, end;
+    uint32_t stands;      /* the place that comes after the stream */
     struct keyed *ages;   /* of allocations, with their slots */
     uint32_t *usual_ages; /* of each slot */
     uint32_t *samples;    /* of each slot: an allocation */
 };
 
+/* How many of the loop's last allocations the stream has yet to come to. */
+static uint32_t passed_since(const struct alignment *alignment) {
+    uint32_t i = 0;
+    while (i < alignment->covered && alignment->places[i] == ALIGN_NOWHERE)
+        i++;
+    return i < alignment->covered && alignment->places[i] > i ? alignment->places[i] - i : 0;
+}
+
 static void turn_round(struct course *course, const struct search *search) {
     const uint32_t passes = (search->alignment.passed + course->length - 1) / course->length;
     course->end = passes * course->length;
+    course->stands = course->end - passed_since(&search->alignment);
     for (uint32_t i = 0; i < search->n; i++) {
         const uint32_t place =
             i < search->alignment.covered ? search->alignment.places[i] : ALIGN_NOWHERE;
@@ -139,7 +149,7 @@ static void turn_round(struct course *course, const struct search *search) {
 
 /* In the order of events from the last to the first. */
 static void find_deaths(struct course *course) {
-    uint32_t next = course->end;
+    uint32_t next = course->stands;
     for (uint32_t i = 0; i < course->events->allocations_count; i++)
         course->deaths[i] = ALIGN_NOWHERE;
     for (uint32_t e = course->events->count; e-- > 0;) {
@@ -200,7 +210,8 @@ struct dues {
 static void add_copies(struct events *usual, const struct course *course, struct dues *dues) {
     const uint32_t count = COPIES * course->length;
     for (uint32_t place = 0; place < count; place++) {
-        const uint32_t slot = place % course->length, age = course->usual_ages[slot];
+        const uint32_t slot = (course->stands + place) % course->length,
+                       age = course->usual_ages[slot];
         for (uint32_t i = dues->first[place]; i != NEVER; i = dues->next[i])
             events_add_free(usual, i);
         struct allocation copy = course->events->allocations[course->samples[slot]];
