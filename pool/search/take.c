@@ -115,7 +115,7 @@ search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granu
     return 0;
 }
 
-block_index take_find_apart(const struct bfc_pool *pool, uint64_t granules) {
+block_index take_find_apart(struct bfc_pool *pool, uint64_t granules) {
     block_index b =
         with_room(pool, &pool->apart, pick_block(pool, &pool->apart, granules), granules);
     return b || pool->rules.exact ? b : search_bins(pool, &pool->apart, granules);

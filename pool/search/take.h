@@ -19,7 +19,7 @@ bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
 /* Hands out part or all of a ready block. False: the host has no memory for a record. */
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
 /* A ready block, of regions that are set apart, with room for so many granules; or 0. */
-block_index take_find_apart(const struct bfc_pool *pool, uint64_t granules);
+block_index take_find_apart(struct bfc_pool *pool, uint64_t granules);
 /* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result.
  */
 bool take_run(struct bfc_pool *pool, const struct request *request);
