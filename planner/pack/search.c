@@ -9,8 +9,7 @@
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* at the stop flag */
 #define NO_ENTRY UINT32_MAX
-#define PLACED (-1) /* in the place of a floor */
-#define MOST_PASSES 2
+#define PLACED (-1)                    /* in the place of a floor */
 #define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
 
 /*
@@ -70,6 +69,7 @@ struct search {
     uint32_t *blame;   /* by section: how often it needed more than the capacity */
     uint32_t blamed;   /* sections that there is blame for */
     enum search_focus focus;
+    uint32_t effort;    /* passes of tightening at each node */
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip;     /* for painting: the next section not painted yet */
     uint64_t *bits;     /* for sorting by box */
@@ -497,10 +497,12 @@ static void sort_entries(struct search *s, struct group *group) {
  */
 static bool tighten(struct search *s, struct group *group) {
     const struct entry *list = s->pool + group->at;
+    if (s->effort == 0)
+        return true;
     for (uint32_t i = 0; i < group->count; i++)
         s->low[list[i].box] = (int32_t)list[i].floor;
     s->rose = false;
-    for (uint32_t pass = 0; pass < MOST_PASSES; pass++)
+    for (uint32_t pass = 0; pass < s->effort; pass++)
         if (!tighten_sections(s, group))
             return false;
     if (!s->rose)
@@ -774,7 +776,7 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
 
 enum search_result search_run(struct search *s, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,
-                              uint64_t capacity, uint64_t nodes, const bool *stop,
+                              uint32_t effort, uint64_t capacity, uint64_t nodes, const bool *stop,
                               uint64_t *offsets) {
     struct group root;
     for (uint32_t i = 0; i < n; i++)
@@ -785,6 +787,7 @@ enum search_result search_run(struct search *s, const struct box *boxes, uint32_
     if (!load(s, boxes, n, sections, rank, &root))
         return SEARCH_NO_MEMORY;
     s->focus = focus;
+    s->effort = effort;
     if (n == 0)
         return SEARCH_FOUND;
     enter(s, root);
