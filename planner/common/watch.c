@@ -2,11 +2,23 @@
 
 #include "base/atomic.h"
 
-static uint64_t wanted, done; /* atomic */
+/* Atomic. Of the part, and in percent of the whole where it begins and ends. */
+static uint64_t wanted, done;
+static uint64_t first, last;
+
+static void begin(uint64_t from, uint64_t to, uint64_t steps) {
+    bfc_store_relaxed(&done, (uint64_t)0);
+    bfc_store_relaxed(&first, from);
+    bfc_store_relaxed(&last, to);
+    bfc_store_relaxed(&wanted, steps);
+}
 
 void watch_begin(uint64_t steps) {
-    bfc_store_relaxed(&done, (uint64_t)0);
-    bfc_store_relaxed(&wanted, steps);
+    begin(0, steps > 0 ? 100 : 0, steps);
+}
+
+void watch_part(uint64_t percent, uint64_t steps) {
+    begin(bfc_load_relaxed(&last), percent, steps);
 }
 
 void watch_add(uint64_t steps) {
@@ -16,5 +28,7 @@ void watch_add(uint64_t steps) {
 double watch_share(void) {
     const uint64_t all = bfc_load_relaxed(&wanted);
     const uint64_t some = bfc_load_relaxed(&done);
-    return all == 0 ? 0 : some >= all ? 1 : (double)some / (double)all;
+    const double part = all == 0 ? 0 : some >= all ? 1 : (double)some / (double)all;
+    const uint64_t from = bfc_load_relaxed(&first);
+    return ((double)from + part * (double)(bfc_load_relaxed(&last) - from)) / 100;
 }

@@ -11,6 +11,10 @@
 /* Begins a piece of work of `steps` steps. */
 void watch_begin(uint64_t steps);
 
+/* Begins a part of it, of `steps` steps, after which so many percent of the whole are done; after
+ * watch_begin(0) the first one. */
+void watch_part(uint64_t percent, uint64_t steps);
+
 /* Counts steps as done. */
 void watch_add(uint64_t steps);
 

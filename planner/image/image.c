@@ -7,6 +7,7 @@
 
 #include "planner/common/number.h"
 #include "planner/common/sort.h"
+#include "planner/common/watch.h"
 
 struct image {
     const struct plan_content *content;
@@ -46,6 +47,7 @@ static struct keyed *order_events(const struct lifetimes *lifetimes) {
         free(order);
         return NULL;
     }
+    watch_add(lifetimes->visible);
     return order;
 }
 
@@ -80,6 +82,7 @@ static bool fill_events(struct image *image) {
             .class_of = (uint8_t)class_of(lifetimes, row, last_death, period_birth)};
         image->arenas[r->space].events++;
     }
+    watch_add(lifetimes->visible);
     free(order);
     return good;
 }
@@ -96,6 +99,7 @@ static bool find_anchors(struct image *image, const uint32_t *devices) {
         tokens[i] = (struct keyed){bfc_plan_token(devices[e->arena], e->size, e->thread), i};
     }
     const bool good = sort_keyed(tokens, n);
+    watch_add(n);
     image->header.anchors = 0;
     for (uint32_t i = 0; good && i < n; i++) {
         const bool alone = (i == 0 || tokens[i - 1].key != tokens[i].key) &&
@@ -164,6 +168,7 @@ static bool fill_image(struct image *image, struct plan_error *error) {
     memcpy(image->bytes, header, sizeof *header);
     header->checksum = bfc_plan_checksum(image->bytes, header->file_bytes);
     memcpy(image->bytes, header, sizeof *header);
+    watch_add(header->events);
     return good || plan_fail_memory(error);
 }
 

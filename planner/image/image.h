@@ -18,6 +18,9 @@ struct plan_content {
     uint64_t gap;
 };
 
+/* How many steps of watch.h plan_image takes for each row. */
+#define IMAGE_STEPS 4u
+
 /* Makes the bytes, into `text`; free with file_free. */
 bool plan_image(const struct plan_content *content, struct file_text *text,
                 struct plan_error *error);

@@ -5,12 +5,12 @@
 
 #include "base/atomic.h"
 #include "base/mix.h"
+#include "planner/pack/floors.h"
 
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* at the stop flag */
 #define NO_ENTRY UINT32_MAX
-#define PLACED (-1) /* in the place of a floor */
-#define MOST_PASSES 2
+#define PLACED (-1)                    /* in the place of a floor */
 #define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
 
 /*
@@ -45,13 +45,6 @@ struct frame {
     uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
 
-/* An unplaced box of the section that is being tightened. */
-struct job {
-    int32_t top; /* the lowest that it can have */
-    int32_t size;
-    uint32_t box;
-};
-
 /* A group that is known not to fit. */
 struct failure {
     uint64_t hash;
@@ -70,17 +63,14 @@ struct search {
     uint32_t *blame;   /* by section: how often it needed more than the capacity */
     uint32_t blamed;   /* sections that there is blame for */
     enum search_focus focus;
+    uint32_t effort;    /* passes of tightening at each node */
     uint32_t *crossing; /* by section s: unplaced boxes that span the border of s - 1 and s */
     uint32_t *skip;     /* for painting: the next section not painted yet */
     uint64_t *bits;     /* for sorting by box */
     uint32_t *part_of;  /* for splitting: by section */
     uint64_t *offsets;  /* by rank */
-    uint32_t *list;     /* the boxes of each section, one section after another */
-    uint32_t *list_at;  /* by section, and the end: where its boxes begin there */
-    int32_t *low;       /* by box: its floor in the group that is being tightened, or PLACED */
-    bool *changed;      /* by section: floors have risen since it was tightened */
-    struct job *jobs;   /* by falling top */
-    uint32_t *placed;   /* stack of boxes */
+    struct floors floors;
+    uint32_t *placed; /* stack of boxes */
     uint32_t placed_count;
     uint32_t reached; /* the most that this was */
     struct entry *pool;
@@ -91,7 +81,6 @@ struct search {
     uint32_t depth;
     struct failure *table;
     uint32_t run;
-    bool rose; /* tightening has raised a floor */
     bool no_memory;
 };
 
@@ -117,11 +106,7 @@ static void free_part(struct search *s) {
     free(s->part_of);
     free(s->offsets);
     free(s->placed);
-    free(s->list);
-    free(s->list_at);
-    free(s->low);
-    free(s->changed);
-    free(s->jobs);
+    floors_free(&s->floors);
     free(s->frames);
 }
 
@@ -159,27 +144,6 @@ const uint32_t *search_blame(const struct search *s) {
     return s->blame;
 }
 
-/* Where each section's list begins; they are filled by write_lists. */
-static bool make_lists(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections) {
-    s->list_at = calloc(sections + (size_t)1, sizeof *s->list_at);
-    if (!s->list_at)
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t at = boxes[i].birth; at < boxes[i].death; at++)
-            s->list_at[at]++;
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i <= sections; i++)
-        s->list_at[i] = sum += s->list_at[i];
-    s->list = malloc((sum + (size_t)1) * sizeof *s->list);
-    return s->list;
-}
-
-static void write_lists(struct search *s) {
-    for (uint32_t i = 0; i < s->n; i++)
-        for (uint32_t at = s->boxes[i].birth; at < s->boxes[i].death; at++)
-            s->list[--s->list_at[at]] = i;
-}
-
 static bool make_room(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections) {
     free_part(s);
     s->boxes = malloc((n + (size_t)1) * sizeof *s->boxes);
@@ -192,13 +156,10 @@ static bool make_room(struct search *s, const struct box *boxes, uint32_t n, uin
     s->part_of = malloc((sections + (size_t)1) * sizeof *s->part_of);
     s->offsets = malloc((n + (size_t)1) * sizeof *s->offsets);
     s->placed = malloc((n + (size_t)1) * sizeof *s->placed);
-    s->low = malloc((n + (size_t)1) * sizeof *s->low);
-    s->changed = calloc(sections + (size_t)1, sizeof *s->changed);
-    s->jobs = malloc((n + (size_t)1) * sizeof *s->jobs);
     s->frames = malloc((n + (size_t)2) * sizeof *s->frames);
     return s->boxes && s->stacked && s->floor && s->need && s->crossing && s->skip && s->bits &&
-           s->part_of && s->offsets && s->placed && s->low && s->changed && s->jobs && s->frames &&
-           make_lists(s, boxes, n, sections) && make_blame(s, sections);
+           s->part_of && s->offsets && s->placed && s->frames &&
+           floors_make(&s->floors, boxes, n, sections) && make_blame(s, sections);
 }
 
 static bool reserve_pool(struct search *s, size_t more) {
@@ -241,7 +202,7 @@ static bool take(struct search *s, uint32_t box) {
     for (uint32_t i = b->birth + 1; i < b->death; i++)
         cut = --s->crossing[i] == 0 || cut;
     s->placed[s->placed_count++] = box;
-    s->low[box] = PLACED;
+    s->floors.low[box] = FLOORS_PLACED;
     if (s->placed_count > s->reached)
         s->reached = s->placed_count;
     return cut;
@@ -256,17 +217,6 @@ static void put_back(struct search *s, uint32_t box) {
 static void undo(struct search *s, uint32_t placed) {
     while (s->placed_count > placed)
         put_back(s, s->placed[--s->placed_count]);
-}
-
-/* The floor of the box rises. */
-static void note_change(struct search *s, uint32_t box) {
-    const struct box *b = &s->boxes[box];
-    memset(s->changed + b->birth, true, b->death - b->birth);
-}
-
-/* Before floors of the group rise. */
-static void forget_changes(struct search *s, const struct group *group) {
-    memset(s->changed + group->lo, false, group->hi - group->lo);
 }
 
 /* Writes the boxes that are set in `bits` from `out` on, in rising order, all with this floor. */
@@ -314,7 +264,7 @@ static bool rest_of(struct search *s, const struct group *group, uint32_t index,
     const uint64_t top = chosen.floor + b->size;
     uint64_t hash = group->hash - hash_entry(chosen);
     uint32_t same = 0;
-    forget_changes(s, group);
+    floors_forget(&s->floors, group->lo, group->hi);
     for (uint32_t i = 0; i < group->count; i++) {
         const struct entry e = from[i];
         if (i == index)
@@ -323,7 +273,7 @@ static bool rest_of(struct search *s, const struct group *group, uint32_t index,
             out[same++] = e;
             continue;
         }
-        note_change(s, e.box);
+        floors_changed(&s->floors, e.box);
         s->bits[e.box / 64] |= (uint64_t)1 << (e.box % 64);
         hash += hash_entry((struct entry){top, e.box}) - hash_entry(e);
     }
@@ -404,84 +354,13 @@ static bool weigh_sections(struct search *s, const struct group *group) {
     return true;
 }
 
-/* The unplaced boxes of a section, by falling top. */
-static uint32_t gather_jobs(struct search *s, uint32_t section) {
-    uint32_t count = 0;
-    for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
-        const uint32_t box = s->list[i];
-        const int32_t size = (int32_t)s->boxes[box].size;
-        const struct job job = {s->low[box] + size, size, box};
-        uint32_t at = count;
-        if (s->low[box] == PLACED || size == 0)
-            continue;
-        for (; at > 0 && s->jobs[at - 1].top < job.top; at--)
-            s->jobs[at] = s->jobs[at - 1];
-        s->jobs[at] = job;
-        count++;
-    }
-    return count;
-}
-
-/* Whether any of the section's floors may rise: not where all fits above the highest one. */
-static bool may_rise(const struct search *s, uint32_t section) {
-    int32_t sum = 0, highest = 0;
-    for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
-        const int32_t low = s->low[s->list[i]];
-        sum += low == PLACED ? 0 : (int32_t)s->boxes[s->list[i]].size;
-        highest = low > highest ? low : highest;
-    }
-    return (uint32_t)(highest + sum) > s->capacity;
-}
-
-/*
- * The lowest place of a job. Those with the highest tops do not all fit above it; so it lies above
- * one of these, and not below the least of their tops.
- */
-static int32_t least_floor(const struct search *s, uint32_t count, uint32_t job) {
-    const int32_t floor = s->jobs[job].top - s->jobs[job].size;
-    int32_t room = (int32_t)s->capacity - s->jobs[job].top;
-    for (uint32_t i = 0; i < count && s->jobs[i].top > floor; i++) {
-        room -= i == job ? 0 : s->jobs[i].size;
-        if (room < 0)
-            return s->jobs[i].top;
-    }
-    return floor;
-}
-
-/* Returns false when a box would have to lie above the capacity. */
-static bool tighten_section(struct search *s, uint32_t section) {
-    s->changed[section] = false;
-    const uint32_t count = may_rise(s, section) ? gather_jobs(s, section) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const int32_t floor = least_floor(s, count, i);
-        if (floor == s->jobs[i].top - s->jobs[i].size)
-            continue;
-        if ((uint32_t)(floor + s->jobs[i].size) > s->capacity) {
-            s->blame[section]++;
-            return false;
-        }
-        s->low[s->jobs[i].box] = floor;
-        note_change(s, s->jobs[i].box);
-        s->changed[section] = false;
-        s->rose = true;
-    }
-    return true;
-}
-
-static bool tighten_sections(struct search *s, const struct group *group) {
-    for (uint32_t i = group->lo; i < group->hi; i++)
-        if (s->changed[i] && !tighten_section(s, i))
-            return false;
-    return true;
-}
-
 /* Takes the new floors over. Most entries stay where they are. */
 static void sort_entries(struct search *s, struct group *group) {
     struct entry *list = s->pool + group->at;
     for (uint32_t i = 0; i < group->count; i++) {
         struct entry entry = list[i];
         group->hash -= hash_entry(entry);
-        entry.floor = (uint64_t)s->low[entry.box];
+        entry.floor = (uint64_t)s->floors.low[entry.box];
         group->hash += hash_entry(entry);
         uint32_t at = i;
         for (; at > 0 && before(entry, list[at - 1]); at--)
@@ -497,13 +376,15 @@ static void sort_entries(struct search *s, struct group *group) {
  */
 static bool tighten(struct search *s, struct group *group) {
     const struct entry *list = s->pool + group->at;
+    if (s->effort == 0)
+        return true;
     for (uint32_t i = 0; i < group->count; i++)
-        s->low[list[i].box] = (int32_t)list[i].floor;
-    s->rose = false;
-    for (uint32_t pass = 0; pass < MOST_PASSES; pass++)
-        if (!tighten_sections(s, group))
+        s->floors.low[list[i].box] = (int32_t)list[i].floor;
+    bool rose = false;
+    for (uint32_t pass = 0; pass < s->effort; pass++)
+        if (!floors_raise(&s->floors, group->lo, group->hi, &rose))
             return false;
-    if (!s->rose)
+    if (!rose)
         return true;
     sort_entries(s, group);
     return weigh_sections(s, group);
@@ -627,8 +508,8 @@ static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     }
     if (lowest > s->capacity)
         return false;
-    forget_changes(s, group);
-    note_change(s, entry.box);
+    floors_forget(&s->floors, group->lo, group->hi);
+    floors_changed(&s->floors, entry.box);
     group->hash -= hash_entry(entry);
     entry.floor = lowest;
     group->hash += hash_entry(entry);
@@ -767,14 +648,14 @@ static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t
         root->hash += hash_entry(e);
         put_back(s, i);
     }
-    write_lists(s);
+    floors_begin(&s->floors, s->boxes, n, (int32_t)s->capacity, s->blame);
     s->pool_used = n;
     return true;
 }
 
 enum search_result search_run(struct search *s, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,
-                              uint64_t capacity, uint64_t nodes, const bool *stop,
+                              uint32_t effort, uint64_t capacity, uint64_t nodes, const bool *stop,
                               uint64_t *offsets) {
     struct group root;
     for (uint32_t i = 0; i < n; i++)
@@ -785,6 +666,7 @@ enum search_result search_run(struct search *s, const struct box *boxes, uint32_
     if (!load(s, boxes, n, sections, rank, &root))
         return SEARCH_NO_MEMORY;
     s->focus = focus;
+    s->effort = effort;
     if (n == 0)
         return SEARCH_FOUND;
     enter(s, root);

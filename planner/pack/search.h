@@ -41,6 +41,12 @@ enum search_focus {
     SEARCH_FOCUSES
 };
 
+/*
+ * At each node, how often the floors are raised by what they say of each other: less is faster,
+ * more prunes more. None is better in general.
+ */
+#define SEARCH_EFFORTS 3
+
 struct search *search_create(void);
 void search_destroy(struct search *search);
 
@@ -61,7 +67,7 @@ void search_forget(struct search *search);
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,
-                              uint64_t capacity, uint64_t nodes, const bool *stop,
+                              uint32_t effort, uint64_t capacity, uint64_t nodes, const bool *stop,
                               uint64_t *offsets);
 
 #endif

@@ -125,6 +125,7 @@ struct plan_of_search {
     uint64_t nodes;
     uint32_t order; /* in the round, of a deep one */
     enum search_focus focus;
+    uint32_t effort;
 };
 
 /* With the lock held. Mostly the goal, now and then a step towards it. */
@@ -146,6 +147,7 @@ static struct plan_of_search next_deep(struct worker *worker, struct part_state 
                                   .order = part->next_search % SEARCHES_PER_ROUND,
                                   .focus =
                                       (part->next_search % 2 + 2 * (round % 2)) % SEARCH_FOCUSES};
+    plan.effort = (plan.order / 2 + round) % SEARCH_EFFORTS;
     plan.capacity = capacity_of(worker, part, goal, stepwise, plan.order);
     if (++part->next_search % SEARCHES_PER_ROUND == 0)
         part->node_limit += part->node_limit / 2;
@@ -197,9 +199,9 @@ static bool search(struct worker *worker, struct arena_state *arena, struct part
         worker->no_memory = true;
         return false;
     }
-    const enum search_result result =
-        search_run(worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank,
-                   plan->focus, plan->capacity, plan->nodes, worker->stop, worker->offsets);
+    const enum search_result result = search_run(
+        worker->search, boxes_of(arena, part), n, part->part->sections, worker->rank, plan->focus,
+        plan->effort, plan->capacity, plan->nodes, worker->stop, worker->offsets);
     worker->no_memory = worker->no_memory || result == SEARCH_NO_MEMORY;
     if (result == SEARCH_EXHAUSTED)
         note_exhausted(worker, part, plan->capacity);
@@ -258,6 +260,7 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
         if (learns && blame)
             ranks_learn(worker->worth, boxes_of(arena, part), n, blame, random_unit(random));
         plan.focus = choose_focus(worker, i, random);
+        plan.effort = i % SEARCH_EFFORTS;
         over = search(worker, arena, part, &plan) || worker->no_memory ||
                bfc_load_relaxed(worker->stop) /* only a hint */;
         if (!worker->no_memory)

@@ -237,15 +237,46 @@ class Solve(Case):
         job, here = self.on_terminal("solve", "-", "-o", self.path("p"))
         job.stdin.write(b"id,lower,upper,size\n")
         job.stdin.flush()
-        caught = 0
-        while not caught & 1 << (signal.SIGINT - 1):
-            with open(f"/proc/{job.pid}/status", encoding="ascii") as file:
-                caught = int(next(line for line in file if line.startswith("SigCgt")).split()[1], 16)
+        self.wait_until_caught(job)
         job.send_signal(signal.SIGINT)
         self.assertIn("nothing was written", self.read_until(here, b"written"))
         self.assertEqual(job.wait(timeout=60), -signal.SIGINT)
         job.communicate()
         self.assertEqual(os.listdir(self.folder.name), [])
+
+    @staticmethod
+    def wait_until_caught(job):
+        caught = 0
+        while not caught & 1 << (signal.SIGINT - 1):
+            with open(f"/proc/{job.pid}/status", encoding="ascii") as file:
+                caught = int(next(line for line in file if line.startswith("SigCgt")).split()[1], 16)
+
+    def interrupt(self, seconds, *arguments):
+        """Exit status, and what was told, of a job that is interrupted after so many seconds."""
+        job = subprocess.Popen([BFCPLAN, *map(str, arguments)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+        self.wait_until_caught(job)
+        time.sleep(seconds)
+        job.send_signal(signal.SIGINT)
+        _, told = job.communicate(timeout=500)
+        return job.returncode, told
+
+    def test_interrupt_in_every_step(self):
+        """With ROWS=10000000 by hand: the same at size, in some minutes."""
+        path, plan = self.generate("a.csv", "train", os.environ.get("ROWS", 50000), 1), self.path("p")
+        started = time.monotonic()
+        self.run_plan("solve", path, "-o", plan)
+        whole = time.monotonic() - started
+        for command in (("solve", path, "-o", self.path("new")), ("check", plan, path)):
+            for share in (0, 0.2, 0.5, 0.7, 0.9):
+                with self.subTest(command=command[0], share=share):
+                    status, told = self.interrupt(whole * share, *command)
+                    self.assertIn(status, (0, -signal.SIGINT))
+                    if status != 0:
+                        self.assertRegex(told, r"^bfcplan: interrupted[^\n]*nothing was written\n$")
+                    elif command[0] == "solve":
+                        os.remove(self.path("new"))  # whole: it may have been over by then
+                    self.assertEqual(sorted(os.listdir(self.folder.name)), ["a.csv", "p"])
 
     def test_errors_leave_the_old_plan(self):
         plan = self.write("p", "old")

@@ -49,6 +49,28 @@ static struct graph random_graph(uint32_t nodes, uint64_t *random) {
     return graph_of(json);
 }
 
+/* The text is parsed in pieces of 64 KiB: whatever their borders cut, the result is the same. */
+Test(graph, is_read_across_pieces) {
+    static const char begin[] = "{\"nodes\":[{\"name\":\"n\",\"outputs\":[{\"name\":\"\u00e4\","
+                                "\"size\":12345}]}]";
+    enum { PIECE = 65536, ROOM = PIECE + 200 };
+    static char json[ROOM];
+    const size_t length = sizeof begin - 1;
+    for (size_t blanks = PIECE - length - 5; blanks < PIECE + 5; blanks++) {
+        memset(json, ' ', blanks);
+        snprintf(json + blanks, ROOM - blanks, "%s}", begin);
+        struct graph graph = graph_of(json);
+        cr_assert_eq(graph.nodes_count, 1);
+        cr_assert_eq(graph.tensors[0].size, 12345);
+        graph_free(&graph);
+        struct plan_error error;
+        strcat(json, "\n x");
+        struct file_text text = {json, strlen(json)};
+        cr_assert_not(graph_parse(&graph, &text, "g.json", &error));
+        cr_assert(strstr(error.text, "line 2: not JSON"), "%s", error.text);
+    }
+}
+
 Test(schedule, every_order_can_run) {
     uint64_t random = 1;
     for (int round = 0; round < 30; round++) {

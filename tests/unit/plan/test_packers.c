@@ -91,9 +91,10 @@ Test(search, agrees_with_brute_force) {
             rank[i] = round % 2 ? i : n - 1 - i;
         for (uint64_t capacity = 3; capacity < 15; capacity++) {
             const enum search_focus focus = capacity % SEARCH_FOCUSES;
+            const uint32_t effort = (uint32_t)round % SEARCH_EFFORTS;
             const bool possible = brute_force(boxes, n, capacity, 0, offsets);
-            const enum search_result result =
-                search_run(search, boxes, n, 8, rank, focus, capacity, 1000000, &never, found);
+            const enum search_result result = search_run(search, boxes, n, 8, rank, focus, effort,
+                                                         capacity, 1000000, &never, found);
             cr_assert_eq(result, possible ? SEARCH_FOUND : SEARCH_EXHAUSTED, "round %d", round);
             if (possible)
                 cr_assert_leq(check_packing(boxes, n, found), capacity);
@@ -111,7 +112,7 @@ Test(search, stops_at_its_node_limit) {
     draw_boxes(boxes, 60, 40, &random);
     for (uint32_t i = 0; i < 60; i++)
         rank[i] = i;
-    cr_assert_eq(search_run(search, boxes, 60, 40, rank, SEARCH_LOWEST, 1000, 3, &stop, offsets),
+    cr_assert_eq(search_run(search, boxes, 60, 40, rank, SEARCH_LOWEST, 1, 1000, 3, &stop, offsets),
                  SEARCH_STOPPED);
     search_destroy(search);
 }

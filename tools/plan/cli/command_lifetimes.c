@@ -128,26 +128,37 @@ static bool report_dump(const struct settings *s, const struct lifetimes *lifeti
     return true;
 }
 
-/* What was dumped is lifetimes already. */
-static int take_dump(const struct settings *s) {
+static bool import_dump(const struct settings *s, struct lifetimes *lifetimes,
+                        struct plan_error *error) {
     struct file_text text;
-    struct lifetimes lifetimes;
-    struct plan_error error;
-    if (!import_read(&text, s->file, s->dimensions, &error))
-        return command_fail(&error);
-    bool good = write_text(&text, s->output, &error);
-    good = good && csv_parse(&lifetimes, &text, s->file, &error);
-    if (!good) {
+    if (!import_read(&text, s->file, s->dimensions, error))
+        return false;
+    progress_stage(STAGE_WRITE, 0);
+    const bool good =
+        write_text(&text, s->output, error) && csv_parse(lifetimes, &text, s->file, error);
+    if (!good)
         file_free(&text);
-        return command_fail(&error);
-    }
-    good = report_dump(s, &lifetimes, &error);
-    lifetimes_free(&lifetimes);
-    return good ? EXIT_GOOD : command_fail(&error);
+    return good;
 }
 
 static const enum stage stages[] = {STAGE_READ, STAGE_ORDER, STAGE_WRITE};
 static const struct progress_way way = {stages, sizeof stages / sizeof *stages, false};
+static const enum stage dump_stages[] = {STAGE_READ, STAGE_WRITE};
+static const struct progress_way dump_way = {dump_stages, 2, false};
+
+/* What was dumped is lifetimes already. */
+static int take_dump(const struct settings *s) {
+    struct lifetimes lifetimes;
+    struct plan_error error;
+    progress_start(&dump_way);
+    bool good = import_dump(s, &lifetimes, &error);
+    progress_stop();
+    if (!good)
+        return command_fail(&error);
+    good = report_dump(s, &lifetimes, &error);
+    lifetimes_free(&lifetimes);
+    return good ? EXIT_GOOD : command_fail(&error);
+}
 
 int command_lifetimes(int argc, char **argv) {
     struct settings settings;

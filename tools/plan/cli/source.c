@@ -1,10 +1,15 @@
 #include "tools/plan/cli/source.h"
 
 #include "layout/plan.h"
+#include "planner/common/watch.h"
 #include "planner/period/fold.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/events.h"
+
+/* Of the time that reading a trace takes, about: until it is unpacked, until its events are known,
+ * the rest being for its period. */
+enum { UNPACK_PERCENT = 35, EVENTS_PERCENT = 55 };
 
 static bool refuse_plan(const struct file_text *text, const char *path, struct plan_error *error) {
     if (plan_looks_like(text))
@@ -25,14 +30,30 @@ static uint64_t program_of(const struct trace *trace) {
     return bfc_plan_program(header->executable_hash, header->argument_hash);
 }
 
-static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,
-                       struct source_about *about, struct plan_error *error) {
-    struct events events;
-    if (!events_from_trace(&events, trace, error))
+static bool unpack(struct trace *trace, struct file_text *text, const char *path,
+                   struct plan_error *error) {
+    watch_begin(0);
+    watch_part(UNPACK_PERCENT, text->size);
+    return trace_parse(trace, text, path, error);
+}
+
+static bool find_events(struct events *events, const struct trace *trace,
+                        struct source_about *about, struct plan_error *error) {
+    watch_part(EVENTS_PERCENT, trace->count);
+    if (!events_from_trace(events, trace, error))
         return false;
     about->from_trace = true;
     about->cut_off = trace->cut_off;
-    about->unknown_frees = events.unknown_frees;
+    about->unknown_frees = events->unknown_frees;
+    return true;
+}
+
+static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,
+                       struct source_about *about, struct plan_error *error) {
+    struct events events;
+    if (!find_events(&events, trace, about, error))
+        return false;
+    watch_part(100, period_steps(&events));
     const bool good =
         period_find(&about->period, &events, error) &&
         fold(lifetimes, &events, &about->period, trace->path, program_of(trace), error);
@@ -53,7 +74,7 @@ bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_strea
     bool good = refuse_plan(&text, path, error);
     if (good && !trace_looks_like(&text))
         return csv_parse(lifetimes, &text, path, error);
-    good = good && trace_parse(&trace, &text, path, error);
+    good = good && unpack(&trace, &text, path, error);
     file_free(&text);
     if (!good)
         return false;
@@ -84,14 +105,11 @@ bool source_read_events(struct events *events, const char *path, struct source_a
     bool good = refuse_plan(&text, path, error);
     if (good && !trace_looks_like(&text))
         return read_row_events(events, &text, path, error);
-    good = good && trace_parse(&trace, &text, path, error);
+    good = good && unpack(&trace, &text, path, error);
     file_free(&text);
     if (!good)
         return false;
-    good = events_from_trace(events, &trace, error);
-    about->from_trace = true;
-    about->cut_off = trace.cut_off;
-    about->unknown_frees = good ? events->unknown_frees : 0;
+    good = find_events(events, &trace, about, error);
     trace_free(&trace);
     return good;
 }

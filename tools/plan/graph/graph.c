@@ -5,8 +5,14 @@
 #include <string.h>
 
 #include "planner/common/number.h"
+#include "planner/common/watch.h"
 
 #define MOST_DEPTH 16
+#define PARSE_BYTES 65536 /* at a time */
+#define PARSE_PERCENT 55  /* of the time that reading takes, about: until it is parsed... */
+#define NODES_PERCENT 70  /* ...until all nodes are known... */
+#define INPUTS_PERCENT 80 /* ...and what they read; the rest goes into freeing the text */
+#define NODES_PER_WATCH 1024
 #define SHOWN 40
 
 struct reader {
@@ -258,6 +264,20 @@ static bool read_kept(struct reader *reader, struct json_object *array) {
     return true;
 }
 
+/* One pass over the nodes, after which so many percent of the reading are done. */
+static bool read_nodes(struct reader *reader, struct json_object *nodes, uint64_t percent,
+                       bool (*read)(struct reader *, struct json_object *, uint32_t)) {
+    const uint32_t count = reader->graph->nodes_count;
+    bool good = true;
+    watch_part(percent, count);
+    for (uint32_t i = 0; good && i < count; i++) {
+        good = read(reader, json_object_array_get_idx(nodes, i), i);
+        if (i % NODES_PER_WATCH == 0)
+            watch_add(NODES_PER_WATCH);
+    }
+    return good;
+}
+
 static bool read_graph(struct reader *reader, struct json_object *root) {
     static const char *const keys[] = {"inputs", "nodes", "outputs", NULL};
     struct graph *graph = reader->graph;
@@ -275,15 +295,13 @@ static bool read_graph(struct reader *reader, struct json_object *root) {
         return plan_fail_memory(reader->error);
     graph->nodes_count = (uint32_t)count;
     snprintf(reader->where, sizeof reader->where, "graph inputs");
-    bool good = read_tensors(reader, inputs, NO_NODE);
-    for (uint32_t i = 0; good && i < count; i++)
-        good = read_node(reader, json_object_array_get_idx(nodes, i), i);
+    bool good = read_tensors(reader, inputs, NO_NODE) &&
+                read_nodes(reader, nodes, NODES_PERCENT, read_node);
     reader->last_reader = malloc(((size_t)graph->tensors_count + 1) * sizeof(uint32_t));
     if (!reader->last_reader)
         return plan_fail_memory(reader->error);
     memset(reader->last_reader, 0xff, graph->tensors_count * sizeof(uint32_t));
-    for (uint32_t i = 0; good && i < count; i++)
-        good = read_inputs(reader, json_object_array_get_idx(nodes, i), i);
+    good = good && read_nodes(reader, nodes, INPUTS_PERCENT, read_inputs);
     snprintf(reader->where, sizeof reader->where, "graph");
     return good && resolve_aliases(reader) && read_kept(reader, outputs);
 }
@@ -295,6 +313,28 @@ static unsigned line_of(const struct file_text *text, size_t at) {
     return line;
 }
 
+/*
+ * Piece by piece, so that it can be told how far it is; the zero byte behind the text is part of
+ * the last one. *end: where it stopped, and *reason: why.
+ */
+static struct json_object *parse_pieces(struct json_tokener *tokener, const struct file_text *text,
+                                        size_t *end, enum json_tokener_error *reason) {
+    struct json_object *root = NULL;
+    *reason = json_tokener_continue;
+    for (size_t at = 0; at <= text->size && *reason == json_tokener_continue; at += PARSE_BYTES) {
+        const size_t rest = text->size + 1 - at;
+        root = json_tokener_parse_ex(tokener, text->bytes + at,
+                                     rest < PARSE_BYTES ? (int)rest : PARSE_BYTES);
+        *reason = json_tokener_get_error(tokener);
+        *end = at + json_tokener_get_parse_end(tokener);
+        watch_add(PARSE_BYTES);
+    }
+    *end += strspn(text->bytes + *end, " \t\r\n"); /* later pieces were not looked at */
+    if (*reason == json_tokener_success && *end < text->size)
+        *reason = json_tokener_error_parse_unexpected;
+    return root;
+}
+
 static struct json_object *parse_json(const struct file_text *text, const char *path,
                                       struct plan_error *error) {
     struct json_tokener *tokener = text->size < INT32_MAX ? json_tokener_new_ex(MOST_DEPTH) : NULL;
@@ -303,9 +343,11 @@ static struct json_object *parse_json(const struct file_text *text, const char *
         return NULL;
     }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-    struct json_object *root = json_tokener_parse_ex(tokener, text->bytes, (int)text->size + 1);
-    const enum json_tokener_error reason = json_tokener_get_error(tokener);
-    const size_t end = json_tokener_get_parse_end(tokener);
+    size_t end = 0;
+    enum json_tokener_error reason;
+    watch_begin(0);
+    watch_part(PARSE_PERCENT, text->size);
+    struct json_object *root = parse_pieces(tokener, text, &end, &reason);
     json_tokener_free(tokener);
     if (reason == json_tokener_success && root)
         return root;

@@ -385,6 +385,7 @@ bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
     struct file_writer writer;
     if (!file_open(&writer, path, error))
         return false;
+    watch_begin(lifetimes->visible);
     fputs(lifetimes->has_alias ? "id,lower,upper,size,alias\n" : "id,lower,upper,size\n",
           writer.stream);
     for (uint32_t i = 0; i < lifetimes->visible; i++) {
@@ -395,6 +396,8 @@ bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
                 write_id(writer.stream, lifetimes->ids.list[lifetimes->rows[i].alias]);
         }
         putc('\n', writer.stream);
+        if (i % ROWS_PER_WATCH == 0)
+            watch_add(ROWS_PER_WATCH);
     }
     return file_close(&writer, error);
 }

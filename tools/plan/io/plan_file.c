@@ -4,6 +4,7 @@
 #include "tools/plan/common/file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
+#define IMAGE_PERCENT 70 /* of the time, about */
 
 /* Counts the bytes as steps. */
 static void write_all(const struct file_text *text, FILE *stream) {
@@ -17,9 +18,11 @@ static void write_all(const struct file_text *text, FILE *stream) {
 bool plan_write(const struct plan_content *content, const char *path, struct plan_error *error) {
     struct file_text text;
     struct file_writer writer;
+    watch_begin(0);
+    watch_part(IMAGE_PERCENT, IMAGE_STEPS * (uint64_t)content->lifetimes->visible);
     if (!plan_image(content, &text, error))
         return false;
-    watch_begin(text.size);
+    watch_part(100, text.size);
     bool good = file_open(&writer, path, error);
     if (good) {
         write_all(&text, writer.stream);

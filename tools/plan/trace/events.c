@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "planner/common/sort.h"
+#include "planner/common/watch.h"
+
+#define RECORDS_PER_WATCH 65536
 
 static bool make_room(struct events *events, size_t most, size_t allocations) {
     events->list = malloc((most + 1) * sizeof *events->list);
@@ -103,8 +106,11 @@ bool events_from_trace(struct events *events, const struct trace *trace, struct 
     if (good &&
         !(make_room(events, trace->count, serials.count) && collect_refusals(events, trace)))
         good = plan_fail_memory(error);
-    for (size_t i = 0; good && i < trace->count; i++)
+    for (size_t i = 0; good && i < trace->count; i++) {
         good = add_record(events, trace, i, &serials, error);
+        if (i % RECORDS_PER_WATCH == 0)
+            watch_add(RECORDS_PER_WATCH);
+    }
     free(serials.list);
     if (!good)
         events_free(events);

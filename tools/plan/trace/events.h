@@ -9,6 +9,7 @@
 #include "planner/period/events.h"
 #include "tools/plan/trace/trace.h"
 
+/* Counts the records as steps (watch.h). */
 bool events_from_trace(struct events *events, const struct trace *trace, struct plan_error *error);
 bool events_from_lifetimes(struct events *events, const struct lifetimes *lifetimes,
                            struct plan_error *error);

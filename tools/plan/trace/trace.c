@@ -5,6 +5,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "planner/common/watch.h"
+
 #define BLOCK_RECORDS 8192 /* that the writer puts into a block */
 
 struct reader {
@@ -156,6 +158,7 @@ static bool read_block(struct reader *reader, const struct bfc_trace_block *bloc
                 : block->kind == BFC_TRACE_STACKS ? read_stacks(reader, block)
                                                   : true;
     reader->at += block->bytes;
+    watch_add(sizeof *block + block->bytes);
     return good;
 }
 

@@ -20,7 +20,7 @@ struct trace {
 
 bool trace_looks_like(const struct file_text *text);
 
-/* The text is only read. Free with trace_free. */
+/* The text is only read; its bytes are counted as steps (watch.h). Free with trace_free. */
 bool trace_parse(struct trace *trace, const struct file_text *text, const char *path,
                  struct plan_error *error);
 void trace_free(struct trace *trace);
