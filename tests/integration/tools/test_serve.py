@@ -219,6 +219,17 @@ class Serve(unittest.TestCase):
                 connection.send(b"GET /met")
         self.assertEqual(samples(exporter.get()[1])["bfcpreload_jobs"], "0")
 
+    def test_few_files(self):
+        """Where a process may open few files: more are asked for, or it says so."""
+        few = ["prlimit", "--nofile=32:"]
+        exporter = self.exporter("localhost:0", *few)
+        with open(f"/proc/{exporter.process.pid}/limits", encoding="utf-8") as file:
+            self.assertGreater(int(re.search(r"Max open files +(\d+)", file.read())[1]), 512)
+        refused = subprocess.run(["prlimit", "--nofile=32:32", BFCSTAT, "serve", "--listen=localhost:0"],
+                                 capture_output=True, text=True, timeout=60)
+        self.assertEqual((refused.returncode, refused.stderr),
+                         (1, "bfcstat: serve needs 576 open files; the limit (ulimit -Hn) is 32\n"))
+
     def test_who_takes_no_answer_makes_room(self):
         """Answers that nobody takes are kept up to a bound."""
         self.crowd(os.getuid(), 1, 16, 32, 32)
