@@ -43,7 +43,7 @@ check_owner() {
 }
 
 files() {
-    find . -type f | sed 's|^\./||'
+    find . -type f | sed 's|^\./||' | LC_ALL=C sort
 }
 
 # Not with the owner that it has here.
