@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/numbers.h"
 #include "base/shared_folder.h"
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
@@ -35,11 +36,12 @@ struct look {
     read_segment *read;
     uint64_t young_until_ns;      /* for so long young ones are tried again */
     struct bfc_patience patience; /* for jobs to refresh their maps */
-    size_t room;                  /* for so many jobs */
+    size_t most, room;            /* jobs that there may be, and that there is room for */
 };
 
-static struct look begin_look(int directory, read_segment *read, uint64_t young_ns) {
-    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_patience(REFRESH_MS), 0};
+static struct look begin_look(int directory, read_segment *read, uint64_t young_ns, size_t most) {
+    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_patience(REFRESH_MS),
+                         most,      0};
 }
 
 /* A job that does not answer in time is shown as it last was. */
@@ -56,7 +58,7 @@ static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_s
 
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size) {
-    struct look look = begin_look(directory, bfc_segment_read, YOUNG_NS);
+    struct look look = begin_look(directory, bfc_segment_read, YOUNG_NS, 1);
     return read_refreshed(&look, name, job, reason, size);
 }
 
@@ -64,7 +66,7 @@ enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name
 static bool make_room(struct look *look, struct findings *findings) {
     if (findings->job_count < look->room)
         return true;
-    size_t room = look->room ? look->room * 2 : most_jobs.all;
+    size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
     struct bfc_job *larger = calloc(room, sizeof *larger); /* zeros take no memory */
     if (!larger)
         return false;
@@ -99,7 +101,7 @@ static bool look_at_all(int directory, const struct bfc_segment_name *names, siz
     char reason[sizeof findings->refused[0]];
     for (size_t i = 0; i < count; i++)
         bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
-    struct look look = begin_look(directory, read, young_ns);
+    struct look look = begin_look(directory, read, young_ns, count);
     for (size_t i = 0; i < count; i++) {
         if (!make_room(&look, findings))
             return false;
