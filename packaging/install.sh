@@ -36,14 +36,15 @@ check_system() {
 
 # A package's files are the package's to replace and to remove.
 check_owner() {
+    program=$(realpath -m -- "$prefix/bin")/bfcrun # /bin may be a link to /usr/bin
     for asked in 'dpkg-query -S' 'rpm -qf'; do
-        ! $asked "$prefix/bin/bfcrun" >/dev/null 2>&1 ||
-            fail "$prefix/bin/bfcrun is from a package of this system: name another PREFIX, or remove the package"
+        ! $asked "$program" >/dev/null 2>&1 ||
+            fail "$program is from a package of this system: name another PREFIX, or remove the package"
     done
 }
 
 files() {
-    find . -type f | sed 's|^\./||'
+    find . -type f | sed 's|^\./||' | LC_ALL=C sort
 }
 
 # Not with the owner that it has here.

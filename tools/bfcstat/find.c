@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/numbers.h"
 #include "base/shared_folder.h"
 #include "tools/bfcstat/shares.h"
 #include "tools/job/client.h"
@@ -35,10 +36,12 @@ struct look {
     read_segment *read;
     uint64_t young_until_ns;      /* for so long young ones are tried again */
     struct bfc_patience patience; /* for jobs to refresh their maps */
+    size_t most, room;            /* jobs that there may be, and that there is room for */
 };
 
-static struct look begin_look(int directory, read_segment *read, uint64_t young_ns) {
-    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_patience(REFRESH_MS)};
+static struct look begin_look(int directory, read_segment *read, uint64_t young_ns, size_t most) {
+    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_patience(REFRESH_MS),
+                         most,      0};
 }
 
 /* A job that does not answer in time is shown as it last was. */
@@ -55,8 +58,24 @@ static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_s
 
 enum bfc_read_result read_job(int directory, const struct bfc_segment_name *name,
                               struct bfc_job *job, char *reason, size_t size) {
-    struct look look = begin_look(directory, bfc_segment_read, YOUNG_NS);
+    struct look look = begin_look(directory, bfc_segment_read, YOUNG_NS, 1);
     return read_refreshed(&look, name, job, reason, size);
+}
+
+/* For one job more. Most files may be none, so there is not room for all of them at first. */
+static bool make_room(struct look *look, struct findings *findings) {
+    if (findings->job_count < look->room)
+        return true;
+    size_t room = bfc_min(look->most, look->room ? look->room * 2 : most_jobs.all);
+    struct bfc_job *larger = calloc(room, sizeof *larger); /* zeros take no memory */
+    if (!larger)
+        return false;
+    if (findings->jobs)
+        memcpy(larger, findings->jobs, findings->job_count * sizeof *larger);
+    free(findings->jobs);
+    findings->jobs = larger;
+    look->room = room;
+    return true;
 }
 
 static void look_at(struct look *look, const struct bfc_segment_name *name,
@@ -77,25 +96,26 @@ static void look_at(struct look *look, const struct bfc_segment_name *name,
 }
 
 /* Sends all requests before it waits for the first answer. */
-static void look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
+static bool look_at_all(int directory, const struct bfc_segment_name *names, size_t count,
                         read_segment *read, uint64_t young_ns, struct findings *findings) {
     char reason[sizeof findings->refused[0]];
     for (size_t i = 0; i < count; i++)
         bfc_segment_refresh(directory, &names[i], NULL, reason, sizeof reason);
-    struct look look = begin_look(directory, read, young_ns);
-    for (size_t i = 0; i < count; i++)
+    struct look look = begin_look(directory, read, young_ns, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!make_room(&look, findings))
+            return false;
         look_at(&look, &names[i], findings);
+    }
+    return true;
 }
 
 static bool look_for(int directory, const struct bfc_segment_name *names, size_t count,
                      read_segment *read, uint64_t young_ns, struct findings *findings) {
-    findings->jobs = calloc(count + 1, sizeof *findings->jobs);
     findings->refused = calloc(count + 1, sizeof *findings->refused);
     findings->swept = calloc(count + 1, sizeof *findings->swept);
-    bool enough = findings->jobs && findings->refused && findings->swept;
-    if (enough)
-        look_at_all(directory, names, count, read, young_ns, findings);
-    return enough;
+    return findings->refused && findings->swept &&
+           look_at_all(directory, names, count, read, young_ns, findings);
 }
 
 bool find_jobs(int directory, struct findings *findings) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Who stay at a time. */
-#define MOST_GUESTS 64u
+#define MOST_GUESTS 256u
 /* Who were turned out keep their sockets until the server has noticed. */
 #define MOST_SOCKETS (2 * MOST_GUESTS)
 

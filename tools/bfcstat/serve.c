@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,6 +23,7 @@
 
 #define MOST_CONNECTION_BYTES 16384u /* a request line and headers */
 #define IDLE_SECONDS 10u
+#define MOST_FILES (MOST_SOCKETS + 64u)
 
 /* An answer is good for so long, or for so many times the time that it took. */
 #define FRESH_NS UINT64_C(1000000000)
@@ -264,6 +266,19 @@ static void say_where(struct MHD_Daemon *daemon, const char *listen) {
             listen, info ? info->port : 0);
 }
 
+/* Where there were too few files for all guests, the server would stop to take any. */
+static bool may_open_enough(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= MOST_FILES)
+        return true;
+    limit.rlim_cur = bfc_min(limit.rlim_max, MOST_FILES);
+    if (limit.rlim_cur == MOST_FILES && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return true;
+    fprintf(stderr, "bfcstat: serve needs %u open files; the limit (ulimit -Hn) is %llu\n",
+            MOST_FILES, (unsigned long long)limit.rlim_max);
+    return false;
+}
+
 static int serve(struct exporter *exporter, const char *listen, const struct addrinfo *addresses) {
     struct MHD_Daemon *daemon = start(exporter, listen, addresses);
     if (!daemon) {
@@ -290,7 +305,7 @@ int run_serve(const struct request *request, int directory) {
     int status = find_addresses(request->listen, &addresses);
     if (status != SHOWN)
         return status;
-    status = serve(&exporter, request->listen, addresses);
+    status = may_open_enough() ? serve(&exporter, request->listen, addresses) : REFUSED;
     freeaddrinfo(addresses);
     for (int i = 0; i < 2; i++)
         forget_answer(&exporter.answers[i]);

@@ -150,7 +150,9 @@ class Install(unittest.TestCase):
         os.chmod(os.path.join(programs, "dpkg-query"), 0o755)
         path = dict(os.environ, PATH=programs + ":" + os.environ["PATH"])
         folder = self.unpacked("1")
-        for arguments in ([self.prefix], ["--uninstall", self.prefix]):
+        link = os.path.join(self.folder, "link")
+        os.symlink("prefix", link)
+        for arguments in ([self.prefix], ["--uninstall", self.prefix], [link]):
             self.assertIn("from a package", self.refusal(folder, *arguments, env=path))
 
     def test_slurms_prolog_finds_its_library(self):

@@ -219,36 +219,41 @@ class Serve(unittest.TestCase):
                 connection.send(b"GET /met")
         self.assertEqual(samples(exporter.get()[1])["bfcpreload_jobs"], "0")
 
+    def test_few_files(self):
+        """Where a process may open few files: more are asked for, or it says so."""
+        few = ["prlimit", "--nofile=32:"]
+        exporter = self.exporter("localhost:0", *few)
+        with open(f"/proc/{exporter.process.pid}/limits", encoding="utf-8") as file:
+            self.assertGreater(int(re.search(r"Max open files +(\d+)", file.read())[1]), 512)
+        refused = subprocess.run(["prlimit", "--nofile=32:32", BFCSTAT, "serve", "--listen=localhost:0"],
+                                 capture_output=True, text=True, timeout=60)
+        self.assertEqual((refused.returncode, refused.stderr),
+                         (1, "bfcstat: serve needs 576 open files; the limit (ulimit -Hn) is 32\n"))
+
     def test_who_takes_no_answer_makes_room(self):
-        """Answers that nobody takes are kept up to a bound."""
+        """Answers that nobody takes are kept up to a bound. (On a slow machine there are fewer of them.)"""
         self.crowd(os.getuid(), 1, 16, 32, 32)
         exporter = self.exporter()
-        begun = time.monotonic()
-        exporter.get()
-        good = max(1, 4 * (time.monotonic() - begun))  # for so many seconds, or less, an answer is
-        guests, taken = [], []
-
-        def take(guest, most):
-            """Some, since who takes nothing is turned out for being idle; returns how much."""
-            got = 0
-            with contextlib.suppress(ConnectionError):
-                while got < most and (part := guest.recv(most - got)):
-                    got += len(part)
-            return got
-
-        for _ in range(10):
-            time.sleep(good + 0.1)
+        guests = []
+        for _ in range(16):
             guest = socket.socket()
             self.addCleanup(guest.close)
             guest.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             guest.connect(("127.0.0.1", exporter.port))
             guest.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-            size = int(re.search(rb"Content-Length: (\d+)", guest.recv(1024))[1])
             guests.append(guest)
-            taken = [count + take(each, 1 << 20) for each, count in zip(guests, [*taken, 0])]
-        self.assertGreater(10 * size, 9 << 24)
-        self.assertLess(taken[0] + take(guests[0], size), size - 1024)
+            for each in guests:
+                self.take(each, 700_000)  # some: who takes nothing is turned out for being idle
+            time.sleep(1.1)  # an answer is good for a second
+        with open(f"/proc/{exporter.process.pid}/status", encoding="utf-8") as file:
+            most = int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1])
+        self.assertLess(most, 220_000)
         self.assertEqual(samples(exporter.get()[1])["bfcpreload_jobs"], "16")
+
+    def take(self, guest, most):
+        with contextlib.suppress(ConnectionError):
+            while most > 0 and (part := guest.recv(most)):
+                most -= len(part)
 
     def test_ends_when_told(self):
         exporter = Exporter(self.folder)
