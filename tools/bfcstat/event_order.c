@@ -2,6 +2,7 @@
 #include "tools/bfcstat/event_order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Tried: 1, 2, 4 and so on. */
 enum { MOST_THREADS = 64 };
@@ -38,7 +39,7 @@ static struct event_place *find_place(const struct event_order *order, uint64_t 
 /* NULL: there is no memory for it, and nothing is known from here on. */
 static struct event_place *place_of(struct event_order *order, uint64_t address) {
     if (2 * order->place_count >= order->place_slots && !make_room(order)) {
-        event_order_forget(order);
+        event_order_free(order);
         return NULL;
     }
     struct event_place *place = slot_of(order->places, order->place_slots, address);
@@ -48,14 +49,16 @@ static struct event_place *place_of(struct event_order *order, uint64_t address)
 }
 
 void event_order_forget(struct event_order *order) {
-    free(order->places);
-    order->places = NULL;
-    order->place_count = order->place_slots = 0;
+    for (size_t n = 0; n < order->place_slots; n++)
+        order->places[n].known = false;
     order->knows = false;
 }
 
 void event_order_free(struct event_order *order) {
-    event_order_forget(order);
+    free(order->places);
+    order->places = NULL;
+    order->place_count = order->place_slots = 0;
+    order->knows = false;
 }
 
 /* ---- what was in use at first ---- */
@@ -79,20 +82,29 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     place->balance += is_free(event) ? -1 : 1;
 }
 
+static void mark_listed(struct event_order *order, const struct bfc_who *who) {
+    for (size_t i = 0; i < order->place_slots; i++)
+        order->places[i].listed = order->places[i].moving = false;
+    for (uint64_t i = 0; i < who->header.blocks; i++) {
+        const struct bfc_who_block *block = &who->blocks[i];
+        bool counts = block->state == BFC_WHO_IN_USE && block->start;
+        struct event_place *place = counts ? place_of(order, block->start) : NULL;
+        if (place)
+            place->listed = true;
+    }
+}
+
 /* Addresses that had an event between the copies: the list may be of before or after it. */
 static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
                         const struct bfc_job *later) {
     static uint64_t seen[BFC_EVENTS];
-    for (size_t i = 0; i < BFC_EVENTS; i++)
-        seen[i] = 0;
+    memset(seen, 0, sizeof seen);
     for (size_t i = 0; i < earlier->event_count; i++)
         seen[(earlier->events[i].stamp - 1) % BFC_EVENTS] = earlier->events[i].stamp;
     for (size_t i = 0; i < later->event_count; i++) {
         const struct bfc_event *event = &later->events[i];
-        struct event_place *place =
-            seen[(event->stamp - 1) % BFC_EVENTS] != event->stamp && is_of_block(event)
-                ? place_of(order, event->address)
-                : NULL;
+        bool is_new = seen[(event->stamp - 1) % BFC_EVENTS] != event->stamp;
+        struct event_place *place = is_new ? find_place(order, event->address) : NULL;
         if (place)
             place->moving = true;
     }
@@ -102,23 +114,17 @@ static void mark_moving(struct event_order *order, const struct bfc_job *earlier
  * it. */
 static void conclude(struct event_place *place) {
     place->known = place->address != 0;
-    place->in_use = place->moving ? place->begins_with_free : place->in_use > place->balance;
+    place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
 }
 
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later) {
-    event_order_forget(order);
+    event_order_free(order);
     order->knows = true;
     for (size_t i = 0; i < later->event_count; i++)
         if (is_of_block(&later->events[i]))
             add_up(order, &later->events[i]);
-    for (uint64_t i = 0; i < who->header.blocks; i++) {
-        const struct bfc_who_block *block = &who->blocks[i];
-        struct event_place *place =
-            block->state == BFC_WHO_IN_USE && block->start ? place_of(order, block->start) : NULL;
-        if (place)
-            place->in_use = true;
-    }
+    mark_listed(order, who);
     mark_moving(order, earlier, later);
     for (size_t i = 0; i < order->place_slots; i++)
         conclude(&order->places[i]);
@@ -178,6 +184,7 @@ static void let_go(struct event_order *order, struct waiting_event *waiting, siz
     if (waiting->place) {
         waiting->place->in_use = !is_free(&waiting->event);
         waiting->place->known = true;
+        waiting->place->pool = bfc_event_pool(waiting->event.what);
     }
     order->ordered[number] = waiting->event;
     waiting->out = true;
@@ -272,5 +279,35 @@ size_t event_order_round(struct event_order *order, bool last) {
     }
     count = put_into_order(order, best, last, &misfits);
     keep_the_rest(order);
+    return count;
+}
+
+/* ---- what the list says later ---- */
+
+static void mark_waiting(struct event_order *order) {
+    for (size_t i = 0; i < order->waiting_count; i++) {
+        struct event_place *place = find_place(order, order->waiting[i].event.address);
+        if (place)
+            place->moving = true;
+    }
+}
+
+size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
+                           const struct bfc_who *who, const struct bfc_job *later, uint64_t us) {
+    size_t count = 0;
+    order->knows = true;
+    mark_listed(order, who);
+    mark_moving(order, earlier, later);
+    mark_waiting(order);
+    for (size_t i = 0; i < order->place_slots && count < 2 * BFC_EVENTS; i++) {
+        struct event_place *place = &order->places[i];
+        if (!place->address || place->moving)
+            continue;
+        if (place->in_use && !place->listed)
+            order->ordered[count++] = (struct bfc_event){
+                .what = bfc_event_what(BFC_EVENT_FREE, place->pool, us), .address = place->address};
+        place->in_use = place->listed;
+        place->known = true;
+    }
     return count;
 }

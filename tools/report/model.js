@@ -102,8 +102,10 @@ const maps = ofType("map").map(line => ({at: sampleAt(line), map: line.map}));
 const landmarks = samples.flatMap(sample => sample.landmarks);
 const before = ofType("events").filter(line => line.of);
 const begun = byCalls ? 0 : samples.length ? sampleAt(samples[0]) : 0;
-const firstCallAt = Math.min(begun, ...[...pools.values()].filter(p => p.calls.length).map(p => p.calls[0].at));
-const lastAt = byCalls ? end?.at ?? 1 : Math.max(begun, ...samples.map(sampleAt), ...ofType("who").map(line => line.us), firstCallAt + 1);
+const withCalls = [...pools.values()].filter(p => p.calls.length);
+const firstCallAt = Math.min(begun, ...withCalls.map(p => p.calls[0].at));
+const lastAt = byCalls ? end?.at ?? 1 : Math.max(begun, ...samples.map(sampleAt), ...ofType("who").map(line => line.us), firstCallAt + 1,
+  ...withCalls.map(p => p.at[p.at.length - 1]));
 /* The ring of events may reach back by days: so far as the recording is long, and no further. */
 const firstAt = byCalls ? 0 : samples.length > 1 ? Math.max(firstCallAt, 2 * begun - lastAt) : firstCallAt;
 
