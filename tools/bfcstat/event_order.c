@@ -61,6 +61,22 @@ void event_order_free(struct event_order *order) {
     order->knows = false;
 }
 
+/* ---- the list ---- */
+
+/* Of host memory nothing is listed, nor what the list had no room for. */
+static void learn_what_is_listed(struct event_order *order, const struct bfc_who *who,
+                                 const struct bfc_job *job) {
+    order->knows = who->header.left_out == 0;
+    order->unlisted_pools = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (bfc_pool_is_host(&job->pools[i]))
+            order->unlisted_pools |= UINT64_C(1) << i;
+}
+
+static bool is_listed_pool(const struct event_order *order, unsigned pool) {
+    return order->knows && !(order->unlisted_pools >> pool & 1);
+}
+
 /* ---- what was in use at first ---- */
 
 static bool is_of_block(const struct bfc_event *event) {
@@ -80,6 +96,7 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     if (first)
         place->begins_with_free = is_free(event);
     place->balance += is_free(event) ? -1 : 1;
+    place->pool = bfc_event_pool(event->what);
 }
 
 static void mark_listed(struct event_order *order, const struct bfc_who *who) {
@@ -112,22 +129,22 @@ static void mark_moving(struct event_order *order, const struct bfc_job *earlier
 
 /* From what the list says, back over the events; where that is not certain, as their numbers have
  * it. */
-static void conclude(struct event_place *place) {
-    place->known = place->address != 0;
+static void conclude(const struct event_order *order, struct event_place *place) {
+    place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
 }
 
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later) {
     event_order_free(order);
-    order->knows = true;
+    learn_what_is_listed(order, who, later);
     for (size_t i = 0; i < later->event_count; i++)
         if (is_of_block(&later->events[i]))
             add_up(order, &later->events[i]);
     mark_listed(order, who);
     mark_moving(order, earlier, later);
     for (size_t i = 0; i < order->place_slots; i++)
-        conclude(&order->places[i]);
+        conclude(order, &order->places[i]);
 }
 
 /* ---- rounds ---- */
@@ -242,7 +259,7 @@ static void find_places(struct event_order *order) {
             !find_place(order, order->waiting[i].event.address)) {
             struct event_place *place = place_of(order, order->waiting[i].event.address);
             if (place)
-                place->known = order->knows;
+                place->known = is_listed_pool(order, bfc_event_pool(order->waiting[i].event.what));
         }
     for (size_t i = 0; i < order->waiting_count; i++) {
         struct waiting_event *waiting = &order->waiting[i];
@@ -295,13 +312,13 @@ static void mark_waiting(struct event_order *order) {
 size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
                            const struct bfc_who *who, const struct bfc_job *later, uint64_t us) {
     size_t count = 0;
-    order->knows = true;
+    learn_what_is_listed(order, who, later);
     mark_listed(order, who);
     mark_moving(order, earlier, later);
     mark_waiting(order);
     for (size_t i = 0; i < order->place_slots && count < 2 * BFC_EVENTS; i++) {
         struct event_place *place = &order->places[i];
-        if (!place->address || place->moving)
+        if (!place->address || place->moving || !is_listed_pool(order, place->pool))
             continue;
         if (place->in_use && !place->listed)
             order->ordered[count++] = (struct bfc_event){

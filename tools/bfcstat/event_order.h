@@ -36,6 +36,7 @@ struct event_order {
     struct event_place *places; /* by address; 0: no place */
     size_t place_count, place_slots;
     bool knows; /* at an address without a place there is no block; else there may be */
+    uint64_t unlisted_pools; /* but for these: a bit for each */
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
     struct bfc_event ordered[2 * BFC_EVENTS]; /* the last round's */
