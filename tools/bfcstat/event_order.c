@@ -77,28 +77,6 @@ static bool is_listed_pool(const struct event_order *order, unsigned pool) {
     return order->knows && !(order->unlisted_pools >> pool & 1);
 }
 
-/* ---- what was in use at first ---- */
-
-static bool is_of_block(const struct bfc_event *event) {
-    enum bfc_event_kind kind = bfc_event_kind_of(event->what);
-    return event->address && (kind == BFC_EVENT_ALLOCATE || kind == BFC_EVENT_FREE);
-}
-
-static bool is_free(const struct bfc_event *event) {
-    return bfc_event_kind_of(event->what) == BFC_EVENT_FREE;
-}
-
-static void add_up(struct event_order *order, const struct bfc_event *event) {
-    bool first = !find_place(order, event->address);
-    struct event_place *place = place_of(order, event->address);
-    if (!place)
-        return;
-    if (first)
-        place->begins_with_free = is_free(event);
-    place->balance += is_free(event) ? -1 : 1;
-    place->pool = bfc_event_pool(event->what);
-}
-
 static void mark_listed(struct event_order *order, const struct bfc_who *who) {
     for (size_t i = 0; i < order->place_slots; i++)
         order->places[i].listed = order->places[i].moving = false;
@@ -127,6 +105,28 @@ static void mark_moving(struct event_order *order, const struct bfc_job *earlier
     }
 }
 
+/* ---- what was in use at first ---- */
+
+static bool is_of_block(const struct bfc_event *event) {
+    enum bfc_event_kind kind = bfc_event_kind_of(event->what);
+    return event->address && (kind == BFC_EVENT_ALLOCATE || kind == BFC_EVENT_FREE);
+}
+
+static bool is_free(const struct bfc_event *event) {
+    return bfc_event_kind_of(event->what) == BFC_EVENT_FREE;
+}
+
+static void add_up(struct event_order *order, const struct bfc_event *event) {
+    bool first = !find_place(order, event->address);
+    struct event_place *place = place_of(order, event->address);
+    if (!place)
+        return;
+    if (first)
+        place->begins_with_free = is_free(event);
+    place->balance += is_free(event) ? -1 : 1;
+    place->pool = bfc_event_pool(event->what);
+}
+
 /* From what the list says, back over the events; where that is not certain, as their numbers have
  * it. */
 static void conclude(const struct event_order *order, struct event_place *place) {
@@ -147,7 +147,7 @@ void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
         conclude(order, &order->places[i]);
 }
 
-/* ---- rounds ---- */
+/* ---- what waits ---- */
 
 void event_order_add(struct event_order *order, const struct bfc_event *event) {
     if (order->waiting_count < sizeof order->waiting / sizeof *order->waiting)
@@ -160,7 +160,7 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* ---- a try ---- */
+/* ---- a try, as if so many threads had called ---- */
 
 /* No place: for want of memory, too. */
 static bool fits(const struct waiting_event *waiting) {
