@@ -16,6 +16,7 @@ import pickle
 import shutil
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
@@ -377,6 +378,25 @@ def tag(name: str) -> Iterator[None]:
 # ---- recording ----
 
 
+def _state_of(path: PathLike) -> Optional[tuple]:
+    """Of a file: changes with what is written; None: there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _await_recording(recorder: "subprocess.Popen[str]", path: PathLike, before: Optional[tuple]) -> None:
+    """Until the first lines are there, or the recorder has ended; of a pipe, that does not show."""
+    until = time.monotonic() + 5
+    while recorder.poll() is None and time.monotonic() < until:
+        now = _state_of(path)
+        if now not in (None, before) and now[1]:
+            return
+        time.sleep(0.01)
+
+
 @contextmanager
 def record(path: PathLike, pid: Optional[int] = None, interval: float = 0.25) -> Iterator[None]:
     """Records samples of a job into a file while the body runs, for bfcstat report."""
@@ -384,10 +404,13 @@ def record(path: PathLike, pid: Optional[int] = None, interval: float = 0.25) ->
         _loaded()
     command = [_bfcstat(), "record", "-o", os.fspath(path), f"--interval={interval}",
                str(os.getpid() if pid is None else pid)]
+    before = _state_of(path)
     recorder = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        yield
+        _await_recording(recorder, path, before)
+        if not recorder.poll():
+            yield
     finally:
         ended = recorder.poll()
         recorder.terminate()

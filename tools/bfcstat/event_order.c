@@ -2,6 +2,7 @@
 #include "tools/bfcstat/event_order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Tried: 1, 2, 4 and so on. */
 enum { MOST_THREADS = 64 };
@@ -38,7 +39,7 @@ static struct event_place *find_place(const struct event_order *order, uint64_t 
 /* NULL: there is no memory for it, and nothing is known from here on. */
 static struct event_place *place_of(struct event_order *order, uint64_t address) {
     if (2 * order->place_count >= order->place_slots && !make_room(order)) {
-        event_order_forget(order);
+        event_order_free(order);
         return NULL;
     }
     struct event_place *place = slot_of(order->places, order->place_slots, address);
@@ -48,14 +49,60 @@ static struct event_place *place_of(struct event_order *order, uint64_t address)
 }
 
 void event_order_forget(struct event_order *order) {
+    for (size_t n = 0; n < order->place_slots; n++)
+        order->places[n].known = false;
+    order->knows = false;
+}
+
+void event_order_free(struct event_order *order) {
     free(order->places);
     order->places = NULL;
     order->place_count = order->place_slots = 0;
     order->knows = false;
 }
 
-void event_order_free(struct event_order *order) {
-    event_order_forget(order);
+/* ---- the list ---- */
+
+/* Of host memory nothing is listed, nor what the list had no room for. */
+static void learn_what_is_listed(struct event_order *order, const struct bfc_who *who,
+                                 const struct bfc_job *job) {
+    order->knows = who->header.left_out == 0;
+    order->unlisted_pools = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (bfc_pool_is_host(&job->pools[i]))
+            order->unlisted_pools |= UINT64_C(1) << i;
+}
+
+static bool is_listed_pool(const struct event_order *order, unsigned pool) {
+    return order->knows && !(order->unlisted_pools >> pool & 1);
+}
+
+static void mark_listed(struct event_order *order, const struct bfc_who *who) {
+    for (size_t i = 0; i < order->place_slots; i++)
+        order->places[i].listed = order->places[i].moving = false;
+    for (uint64_t i = 0; i < who->header.blocks; i++) {
+        const struct bfc_who_block *block = &who->blocks[i];
+        bool counts = block->state == BFC_WHO_IN_USE && block->start;
+        struct event_place *place = counts ? place_of(order, block->start) : NULL;
+        if (place)
+            place->listed = true;
+    }
+}
+
+/* Addresses that had an event between the copies: the list may be of before or after it. */
+static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
+                        const struct bfc_job *later) {
+    static uint64_t seen[BFC_EVENTS];
+    memset(seen, 0, sizeof seen);
+    for (size_t i = 0; i < earlier->event_count; i++)
+        seen[(earlier->events[i].stamp - 1) % BFC_EVENTS] = earlier->events[i].stamp;
+    for (size_t i = 0; i < later->event_count; i++) {
+        const struct bfc_event *event = &later->events[i];
+        bool is_new = seen[(event->stamp - 1) % BFC_EVENTS] != event->stamp;
+        struct event_place *place = is_new ? find_place(order, event->address) : NULL;
+        if (place)
+            place->moving = true;
+    }
 }
 
 /* ---- what was in use at first ---- */
@@ -77,54 +124,30 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
     if (first)
         place->begins_with_free = is_free(event);
     place->balance += is_free(event) ? -1 : 1;
-}
-
-/* Addresses that had an event between the copies: the list may be of before or after it. */
-static void mark_moving(struct event_order *order, const struct bfc_job *earlier,
-                        const struct bfc_job *later) {
-    static uint64_t seen[BFC_EVENTS];
-    for (size_t i = 0; i < BFC_EVENTS; i++)
-        seen[i] = 0;
-    for (size_t i = 0; i < earlier->event_count; i++)
-        seen[(earlier->events[i].stamp - 1) % BFC_EVENTS] = earlier->events[i].stamp;
-    for (size_t i = 0; i < later->event_count; i++) {
-        const struct bfc_event *event = &later->events[i];
-        struct event_place *place =
-            seen[(event->stamp - 1) % BFC_EVENTS] != event->stamp && is_of_block(event)
-                ? place_of(order, event->address)
-                : NULL;
-        if (place)
-            place->moving = true;
-    }
+    place->pool = bfc_event_pool(event->what);
 }
 
 /* From what the list says, back over the events; where that is not certain, as their numbers have
  * it. */
-static void conclude(struct event_place *place) {
-    place->known = place->address != 0;
-    place->in_use = place->moving ? place->begins_with_free : place->in_use > place->balance;
+static void conclude(const struct event_order *order, struct event_place *place) {
+    place->known = place->address && is_listed_pool(order, place->pool);
+    place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
 }
 
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later) {
-    event_order_forget(order);
-    order->knows = true;
+    event_order_free(order);
+    learn_what_is_listed(order, who, later);
     for (size_t i = 0; i < later->event_count; i++)
         if (is_of_block(&later->events[i]))
             add_up(order, &later->events[i]);
-    for (uint64_t i = 0; i < who->header.blocks; i++) {
-        const struct bfc_who_block *block = &who->blocks[i];
-        struct event_place *place =
-            block->state == BFC_WHO_IN_USE && block->start ? place_of(order, block->start) : NULL;
-        if (place)
-            place->in_use = true;
-    }
+    mark_listed(order, who);
     mark_moving(order, earlier, later);
     for (size_t i = 0; i < order->place_slots; i++)
-        conclude(&order->places[i]);
+        conclude(order, &order->places[i]);
 }
 
-/* ---- rounds ---- */
+/* ---- what waits ---- */
 
 void event_order_add(struct event_order *order, const struct bfc_event *event) {
     if (order->waiting_count < sizeof order->waiting / sizeof *order->waiting)
@@ -137,7 +160,7 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* ---- a try ---- */
+/* ---- a try, as if so many threads had called ---- */
 
 /* No place: for want of memory, too. */
 static bool fits(const struct waiting_event *waiting) {
@@ -178,6 +201,7 @@ static void let_go(struct event_order *order, struct waiting_event *waiting, siz
     if (waiting->place) {
         waiting->place->in_use = !is_free(&waiting->event);
         waiting->place->known = true;
+        waiting->place->pool = bfc_event_pool(waiting->event.what);
     }
     order->ordered[number] = waiting->event;
     waiting->out = true;
@@ -235,7 +259,7 @@ static void find_places(struct event_order *order) {
             !find_place(order, order->waiting[i].event.address)) {
             struct event_place *place = place_of(order, order->waiting[i].event.address);
             if (place)
-                place->known = order->knows;
+                place->known = is_listed_pool(order, bfc_event_pool(order->waiting[i].event.what));
         }
     for (size_t i = 0; i < order->waiting_count; i++) {
         struct waiting_event *waiting = &order->waiting[i];
@@ -272,5 +296,35 @@ size_t event_order_round(struct event_order *order, bool last) {
     }
     count = put_into_order(order, best, last, &misfits);
     keep_the_rest(order);
+    return count;
+}
+
+/* ---- what the list says later ---- */
+
+static void mark_waiting(struct event_order *order) {
+    for (size_t i = 0; i < order->waiting_count; i++) {
+        struct event_place *place = find_place(order, order->waiting[i].event.address);
+        if (place)
+            place->moving = true;
+    }
+}
+
+size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
+                           const struct bfc_who *who, const struct bfc_job *later, uint64_t us) {
+    size_t count = 0;
+    learn_what_is_listed(order, who, later);
+    mark_listed(order, who);
+    mark_moving(order, earlier, later);
+    mark_waiting(order);
+    for (size_t i = 0; i < order->place_slots && count < 2 * BFC_EVENTS; i++) {
+        struct event_place *place = &order->places[i];
+        if (!place->address || place->moving || !is_listed_pool(order, place->pool))
+            continue;
+        if (place->in_use && !place->listed)
+            order->ordered[count++] = (struct bfc_event){
+                .what = bfc_event_what(BFC_EVENT_FREE, place->pool, us), .address = place->address};
+        place->in_use = place->listed;
+        place->known = true;
+    }
     return count;
 }

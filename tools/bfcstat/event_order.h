@@ -18,8 +18,10 @@
 /* An address, what its blocks' events come to, and whether there is a block now. */
 struct event_place {
     uint64_t address;
-    int balance; /* allocations less frees */
-    bool known, begins_with_free, in_use, moving;
+    int balance;   /* allocations less frees */
+    unsigned pool; /* of its last event */
+    bool known;    /* else `in_use` is what the last event made of it, and may be wrong */
+    bool in_use, begins_with_free, listed, moving;
     bool was_known, was_in_use; /* before a try */
 };
 
@@ -34,6 +36,7 @@ struct event_order {
     struct event_place *places; /* by address; 0: no place */
     size_t place_count, place_slots;
     bool knows; /* at an address without a place there is no block; else there may be */
+    uint64_t unlisted_pools; /* but for these: a bit for each */
     struct waiting_event waiting[2 * BFC_EVENTS];
     size_t waiting_count;
     struct bfc_event ordered[2 * BFC_EVENTS]; /* the last round's */
@@ -44,7 +47,7 @@ struct event_order {
 void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
                        const struct bfc_who *who, const struct bfc_job *later);
 
-/* Events were lost: nothing is known any more. */
+/* Events were lost: nothing is certain any more. */
 void event_order_forget(struct event_order *order);
 
 /* At most BFC_EVENTS a round. */
@@ -53,6 +56,12 @@ void event_order_add(struct event_order *order, const struct bfc_event *event);
 /* Ends a round: how many of `ordered` are of use, after those of the rounds before. `last`: nothing
  * waits any longer. O(events of the round * those that wait). */
 size_t event_order_round(struct event_order *order, bool last);
+
+/* Frees, at `us`, of blocks that `who`, which was asked for between the copies, does not list,
+ * though by the events until `later` they are in use: how many of `ordered` are of use. All is
+ * known again. */
+size_t event_order_correct(struct event_order *order, const struct bfc_job *earlier,
+                           const struct bfc_who *who, const struct bfc_job *later, uint64_t us);
 
 void event_order_free(struct event_order *order);
 

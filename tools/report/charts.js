@@ -98,7 +98,7 @@ const addChart = (body, label, data, series, {height = 260, failures = [], draw 
   body.append(holder);
   const axis = {stroke: () => css("faint"), grid: {stroke: () => css("line"), width: 1}, ticks: {stroke: () => css("line"), width: 1}};
   const chart = new uPlot({
-    width: CHART_WIDTH(), height, padding: [8, 30, 0, 0],
+    width: CHART_WIDTH(), height, padding: [8, 44, 0, 0],
     series: [{label: byCalls ? "call" : "seconds", value: (u, v) => v === null ? "–" : byCalls ? count(v) : v.toFixed(6)}, ...series],
     scales: {x: {time: false, range: () => [view.from, view.to]}, y},
     axes: [{...axis, space: 90, incrs: byCalls ? DECADES : DECADES.map(n => n / 1e6),

@@ -1,7 +1,12 @@
 /* From the lines of a recording to what is drawn. One clock: microseconds since the job's first allocation, or, for a
    trace, the number of the call. */
-const lines = document.querySelector(".recording").textContent.split("\n").filter(Boolean).flatMap(
-  line => { try { return [JSON.parse(line)]; } catch { return []; } });
+let unreadable = 0;
+const lines = document.querySelector(".recording").textContent.split("\n").filter(Boolean).flatMap((line, i, all) => {
+  try { return [JSON.parse(line)]; } catch { unreadable += i + 1 < all.length; return []; } /* the last may be cut off */
+});
+/* Lines that can be read may be wrong all the same. */
+addEventListener("error", ({message}) => document.getElementById("about").after(
+  Object.assign(document.createElement("p"), {className: "bad", textContent: `The recording is damaged, and not all of it is shown (${message}).`})), {once: true});
 const start = lines[0], ofType = type => lines.filter(line => line.type === type);
 const byCalls = start.clock === "calls", samples = ofType("sample"), end = ofType("end")[0];
 const LATELY = 4096, ALL_POOLS = 63;
@@ -97,8 +102,12 @@ const maps = ofType("map").map(line => ({at: sampleAt(line), map: line.map}));
 const landmarks = samples.flatMap(sample => sample.landmarks);
 const before = ofType("events").filter(line => line.of);
 const begun = byCalls ? 0 : samples.length ? sampleAt(samples[0]) : 0;
-const firstAt = byCalls ? 0 : Math.min(begun, ...[...pools.values()].filter(p => p.calls.length).map(p => p.calls[0].at));
-const lastAt = byCalls ? end?.at ?? 1 : Math.max(begun, ...samples.map(sampleAt), ...ofType("who").map(line => line.us), firstAt + 1);
+const withCalls = [...pools.values()].filter(p => p.calls.length);
+const firstCallAt = Math.min(begun, ...withCalls.map(p => p.calls[0].at));
+const lastAt = byCalls ? end?.at ?? 1 : Math.max(begun, ...samples.map(sampleAt), ...ofType("who").map(line => line.us), firstCallAt + 1,
+  ...withCalls.map(p => p.at[p.at.length - 1]));
+/* The ring of events may reach back by days: so far as the recording is long, and no further. */
+const firstAt = byCalls ? 0 : samples.length > 1 ? Math.max(firstCallAt, 2 * begun - lastAt) : firstCallAt;
 
 /* Failures of the job in the recording, by its landmarks; those before it are counted only. */
 const failuresOf = number => {

@@ -113,5 +113,5 @@ const stacksWords = (pool, which) => {
   if (!hasStacks) return byCalls ? "No call stacks: the trace has none (BFC_STACKS=off, or an older bfcpreload)." : `No call stacks: ${noStacksBecause || "the recording has none"}.`;
   const known = which.filter(i => pool.blocks.site[i]).length;
   const all = byCalls ? known === which.length && which.every(i => pool.blocks.weight[i] <= 1) : toldMoments.some(told => told.exact);
-  return `${count(known)} of ${many(which.length, "block")} ${known === 1 ? "has" : "have"} a stack` + (all ? known === which.length ? ", exact." : "; the others were freed before the job was asked." : "; sampled by size (BFC_STACKS=sample), so sums by site are estimates: of many small blocks few have one.");
+  return `${count(known)} of ${many(which.length, "block")} ${known === 1 ? "has" : "have"} a stack` + (all ? known === which.length ? ", exact." : "; the job was not asked while the others were in use." : "; sampled by size (BFC_STACKS=sample), so sums by site are estimates: of many small blocks few have one.");
 };

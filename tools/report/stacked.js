@@ -70,9 +70,9 @@ class Stacked {
 }
 
 const rgb = colour => [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
-const COLOURS = PALETTE.map(rgb), SMALL = rgb("#8a94a0");
-/* Blocks of one site have one colour; all but the chosen one's fade. */
-const colourOf = (blocks, i) => COLOURS[(hasStacks && blocks.site[i] ? blocks.site[i] : i) % COLOURS.length];
+const COLOURS = PALETTE.map(rgb), SMALL = rgb("#8a94a0"), NO_STACK = ["#b3bbc4", "#cad0d6"].map(rgb);
+/* Blocks of one site have one colour, those without have greys; all but the chosen one's fade. */
+const colourOf = (blocks, i) => hasStacks && !blocks.site[i] ? NO_STACK[i % 2] : COLOURS[(hasStacks ? blocks.site[i] : i) % COLOURS.length];
 const strengthOf = (blocks, i) => chosen.site && blocks.site[i] !== chosen.site ? 0.16 : 1;
 
 /* One column: sums of colour and cover of each pixel, which `put` takes, lowest first. */
@@ -121,11 +121,11 @@ const showStacked = (pool, failures) => {
   if (!pool.blocks.count) return;
   const {blocks} = pool, base = baseOf(pool).live;
   const body = section("Every block, stacked", "The height is what live blocks asked for. Each is from its allocation to its free, and sinks when one below it is freed. " +
-    `Click one to keep what is known of it.${base ? ` Without ${bytes(base)} that were allocated before the first call seen here.` : ""} ${hasStacks ? "One colour is one call stack. " : ""}${stacksWords(pool, Array.from({length: blocks.count}, (_, i) => i))}`);
+    `Click one to keep what is known of it.${base ? ` Without ${bytes(base)} ${unseen}.` : ""}${lostWords} ${hasStacks ? "Blocks of one call stack have one colour, of eight; light grey: without a stack. " : ""}${stacksWords(pool, Array.from({length: blocks.count}, (_, i) => i))}`);
   let stacked = new Stacked(blocks, "size"), draw = asPicture(u => paintStacked(u, stacked));
   const most = stacked.totals.reduce((a, b) => Math.max(a, b), 1), whole = () => [0, Math.max(most, view.commonMost) * 1.04];
   const select = element("select", {"aria-label": "order"}, element("option", {value: "size"}, "largest at the bottom"), element("option", {value: "time"}, "oldest at the bottom"));
-  body.append(select, stacked.leftOut ? element("span", {class: "faint"}, ` The ${count(DETAILED)} largest blocks; the ${count(stacked.leftOut)} others are the grey band on top.`) : "");
+  body.append(select, stacked.leftOut ? element("span", {class: "faint"}, ` The ${count(DETAILED)} largest blocks; the ${count(stacked.leftOut)} others are the dark grey band on top.`) : "");
   let band = whole();
   const chart = addChart(body, "every block, stacked", [[toAxis(firstAt), toAxis(lastAt)], [0, 0]], [{show: true, label: "asked for", width: 0, points: {show: false}}],
     {height: 380, failures, legend: false, onlyX: false, y: {range: () => band}, draw: [u => draw(u)]});

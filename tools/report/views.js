@@ -15,8 +15,10 @@ let shown = 0; /* the pool */
 
 /* ---- the memory chart ---- */
 
-/* What calls cannot tell: the sizes of blocks that are older than the first call seen. */
-const unknownWords = pool => pool.unknownFrees ? ` ${count(pool.unknownFrees)} blocks that were allocated before the first call seen here, and freed since, are not in it.` : "";
+/* What calls cannot tell: the sizes of blocks whose allocation is not among them. */
+const unseen = lostCalls ? "whose allocation was not seen here" : "allocated before the first call seen here";
+const unknownWords = pool => pool.unknownFrees ? ` ${many(pool.unknownFrees, "block")} ${unseen}, and freed since, ${pool.unknownFrees === 1 ? "is" : "are"} not in it.` : "";
+const lostWords = lostCalls ? ` Up to ${many(lostCalls, "event")} were overwritten before they were seen: blocks may be missing, or be drawn beyond their free, until their address comes again.` : "";
 
 const samplesData = seen => [
   seen.map(p => toAxis(p.at)), seen.map(p => p.reserved), seen.map(p => p.in_use + p.pending + p.deferred),
@@ -120,20 +122,37 @@ const paintBlocks = (chart, blocks, low) => {
   return picture;
 };
 
-const drawRegions = (chart, pool, place) => {
+/* When there were which regions; of a recording by its maps, and by their own events where those were seen. */
+const regionSpans = (number, pool, place) => {
+  const {address, bytes, from, to} = pool.regions;
+  if (byCalls) return address.map((start, i) => ({start, size: bytes[i], from: from[i], to: Math.min(to[i], lastAt)}));
+  if (!maps.length) return place.layout.map(region => ({...region, from: firstAt, to: lastAt}));
+  const spans = [], last = new Map();
+  maps.forEach(({at, map}, k) => {
+    const before = k ? maps[k - 1].at : -Infinity, to = maps[k + 1]?.at ?? lastAt;
+    for (const {start, size, pool: of} of map.rows) {
+      if (of !== number) continue;
+      const name = `${start} ${size}`, known = last.get(name);
+      if (known?.map === k - 1) { known.map = k; known.to = to; continue; }
+      const grown = address.findLastIndex((region, i) => region === start && from[i] > before && from[i] <= at);
+      last.set(name, {start, size, map: k, from: grown >= 0 ? from[grown] : k ? at : firstAt, to});
+      spans.push(last.get(name));
+    }
+  });
+  return spans;
+};
+
+const drawRegions = (chart, spans, place) => {
   const {ctx, bbox} = chart;
   ctx.save();
   ctx.fillStyle = css("hole"); ctx.strokeStyle = css("line");
   ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
-  const known = pool.regions.count > 0 && byCalls;
-  (known ? pool.regions.address : place.layout.map(region => region.start)).forEach((address, i) => {
-    const low = place.offset(address), size = known ? pool.regions.bytes[i] : place.layout[i].size;
-    const left = known ? chart.valToPos(toAxis(pool.regions.from[i]), "x", true) : bbox.left;
-    const right = known ? chart.valToPos(toAxis(Math.min(pool.regions.to[i], lastAt)), "x", true) : bbox.left + bbox.width;
+  for (const {start, size, from, to} of spans) {
+    const low = place.offset(start), left = chart.valToPos(toAxis(from), "x", true), right = chart.valToPos(toAxis(to), "x", true);
     const top = chart.valToPos(low + size, "y", true), bottom = chart.valToPos(low, "y", true);
     ctx.fillRect(left, top, right - left, bottom - top);
     if (bottom - top > 3) ctx.strokeRect(left, top, right - left, bottom - top);
-  });
+  }
   ctx.restore();
 };
 
@@ -163,25 +182,27 @@ const addTip = (holder, chart, textAt) => {
   chart.over.addEventListener("mouseleave", () => { tip.hidden = true; });
 };
 
+const clockWords = " Calls of several threads are in an order in which they can have come; those between two ticks of the kernel's clock, some 4 ms, are drawn evenly apart." +
+  (toldSpace ? " A thread looks at the clock once in 8 of its calls: what one that seldom calls did after that is drawn too early." : "");
+
 const showBlocks = (number, pool, failures) => {
   if (!pool.blocks.count) {
     const body = section("Every block");
     body.append("Calls were not recorded: ", element("code", {}, "bfcstat record --events"), " or ", element("code", {}, "BFC_RECORD"), " do.");
     return;
   }
-  const place = layoutOf(number, pool), {from, to, size, address} = pool.blocks, low = address.map(place.offset);
+  const place = layoutOf(number, pool), spans = regionSpans(number, pool, place), {from, to, size, address} = pool.blocks, low = address.map(place.offset);
   const outside = low.filter(offset => offset < 0).length, base = baseOf(pool).live;
   const body = section("Every block, at its address", `${many(pool.blocks.count, "block")}, each from its allocation to its free, at its address; ` +
     `regions one above another in the order of their addresses, ${bytes(place.height)} in all, as high as they are large. ` +
-    "What is smaller than a pixel is added up, never left out. Grey: reserved, not in use." +
-    (base ? ` Not drawn: ${bytes(base)} that were allocated before the first call seen here and are still held.` : "") + unknownWords(pool) +
-    (outside ? ` Not drawn: ${count(outside)} blocks in regions that are not known.` : "") +
-    (lostCalls ? ` Up to ${count(lostCalls)} events were overwritten before they were seen.` : "") + (byCalls ? "" : " Calls are in order; those between two ticks of the kernel's clock, some 4 ms, are drawn evenly apart."));
+    `What is smaller than a pixel is added up, never left out. Grey: reserved, not in use${byCalls || toldSpace ? "" : ", by maps of every half second"}.` +
+    (base ? ` Not drawn: ${bytes(base)} ${unseen} and still held.` : "") + unknownWords(pool) +
+    (outside ? ` Not drawn: ${many(outside, "block")} in regions that are not known.` : "") + lostWords + (byCalls ? "" : clockWords));
   view.ownMost = Math.max(view.ownMost, place.height);
   const whole = [0, Math.max(place.height, view.commonMost)], band = {range: whole};
   const chart = addChart(body, "every block", [[toAxis(firstAt), toAxis(lastAt)], [0, 0]], [{show: true, label: "address", width: 0, points: {show: false}}],
     {height: 420, failures, legend: false, onlyX: false, y: {range: () => band.range},
-     draw: [u => drawRegions(u, pool, place), asPicture(u => paintBlocks(u, pool.blocks, low))]});
+     draw: [u => drawRegions(u, spans, place), asPicture(u => paintBlocks(u, pool.blocks, low))]});
   chart.onBand = (least, most) => { band.range = least === undefined ? whole : [Math.max(0, least), Math.min(whole[1], most)];
     chart.setScale("y", {min: band.range[0], max: band.range[1]}); };
   const blockAt = (x, y) => {

@@ -124,6 +124,7 @@ class Report(unittest.TestCase):
     def record_failure(self):
         """The lines of a recording, at intervals of 0.25 s, of a job one of whose allocations fails."""
         environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="1G", BFC_LOG="off",
+                           BFC_YIELD="0",  # jobs beside it, of other tests, would be asked again and again
                            BFC_RECORD=os.path.join(self.folder, "job.trace"))
         job = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "job.py")],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)

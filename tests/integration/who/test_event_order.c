@@ -197,3 +197,25 @@ Test(event_order, what_does_not_fit_waits_for_a_round) {
     event_order_add(&order, &freed);
     cr_expect_eq(event_order_round(&order, false), 1, "nothing is known");
 }
+
+Test(event_order, a_later_list_corrects_it) {
+    static const struct bfc_job none;
+    static struct bfc_job later;
+    const struct bfc_event events[] = {
+        {.stamp = 1, .what = bfc_event_what(BFC_EVENT_ALLOCATE, 2, 5), .address = STEP},
+        {.stamp = 2, .what = bfc_event_what(BFC_EVENT_ALLOCATE, 2, 5), .address = 2 * STEP},
+        {.stamp = 3, .what = bfc_event_what(BFC_EVENT_ALLOCATE, 2, 5), .address = 3 * STEP}};
+    struct bfc_who_block block = {.start = 2 * STEP, .state = BFC_WHO_IN_USE};
+    const struct bfc_who who = {.header = {.blocks = 1}, .blocks = &block};
+    forget_all();
+    for (int i = 0; i < 3; i++)
+        event_order_add(&order, &events[i]);
+    cr_assert_eq(event_order_round(&order, false), 3);
+    later.event_count = 1;
+    later.events[0] = events[2];
+    cr_assert_eq(event_order_correct(&order, &none, &who, &later, 77), 1,
+                 "one is listed, and one came meanwhile");
+    cr_expect_eq(order.ordered[0].address, STEP);
+    cr_expect_eq(order.ordered[0].what, bfc_event_what(BFC_EVENT_FREE, 2, 77));
+    cr_expect_eq(event_order_correct(&order, &none, &who, &later, 78), 0);
+}

@@ -96,11 +96,20 @@ class Beside(unittest.TestCase):
     def test_record(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "job")
-            with bfcpreload.record(path, self.job.pid, interval=0.01):
-                while not os.path.exists(path) or not os.path.getsize(path):
-                    time.sleep(0.01)
-            with open(path, encoding="utf-8") as file:
-                self.assertIsInstance(json.loads(file.readline()), dict)
+            for name in ("new", "over an older one"):
+                with self.subTest(name), bfcpreload.record(path, self.job.pid, interval=0.01):
+                    pass
+                with open(path, encoding="utf-8") as file:
+                    kinds = [json.loads(line)["type"] for line in file]
+                self.assertEqual((kinds[0], kinds[-1]), ("start", "end"))
+                self.assertIn("sample", kinds)
+
+    def test_what_cannot_be_recorded_is_told_at_once(self):
+        body = []
+        with self.assertRaisesRegex(bfcpreload.Error, "No such file"), \
+                bfcpreload.record("/nowhere/at/all", self.job.pid):
+            body.append("ran")
+        self.assertEqual(body, [])
 
     def test_errors(self):
         self.assertFalse(bfcpreload.is_loaded())

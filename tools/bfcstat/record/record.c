@@ -174,13 +174,11 @@ static void put_call(struct report_calls *calls, const struct bfc_event *event) 
                                                      .pool = bfc_event_pool(event->what),
                                                      .address = event->address,
                                                      .bytes = event->bytes,
-                                                     .name = event->stamp - 1});
+                                                     .name = event->stamp ? event->stamp - 1 : 0});
 }
 
-/* `last`: those that wait for others, too. */
-static void write_ordered(struct recording *recording, bool last) {
+static void write_ordered(struct recording *recording, size_t count) {
     struct report_calls calls = {.file = recording->file};
-    size_t count = event_order_round(recording->order, last);
     for (size_t i = 0; i < count; i++)
         put_call(&calls, &recording->order->ordered[i]);
     report_end_calls(&calls, recording->unseen.lost);
@@ -206,7 +204,7 @@ static void write_calls(struct recording *recording, const struct bfc_job *job) 
     }
     if (recording->unseen.lost != lost)
         event_order_forget(recording->order);
-    write_ordered(recording, false);
+    write_ordered(recording, event_order_round(recording->order, recording->who.space));
 }
 
 static void write_map(const struct recording *recording, const struct bfc_job *job,
@@ -232,32 +230,46 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
     json_object_end(&json);
 }
 
-/* What was in use is known from the answer; the calls are those of a copy after it. */
-static const struct bfc_job *begin_order(struct recording *recording, const struct bfc_job *job,
-                                         const struct bfc_who *who) {
-    static struct bfc_job later;
+/* The job as it is now. */
+static bool look(struct recording *recording, struct bfc_job *job) {
     char reason[512];
     uint64_t looks_us = job_us(recording);
-    recording->ordered = true;
-    if (read_job(recording->who.directory, recording->who.name, &later, reason, sizeof reason) !=
+    if (read_job(recording->who.directory, recording->who.name, job, reason, sizeof reason) !=
         BFC_READ_OK)
-        return job;
+        return false;
+    recording->looked_us = recording->looks_us;
     recording->looks_us = looks_us;
-    event_order_begin(recording->order, job, who, &later);
-    new_events_begin(&recording->unseen, later.header.next_event);
-    return &later;
+    return true;
 }
 
-/* Returns the copy whose calls are to be written. */
-static const struct bfc_job *write_who(struct recording *recording, const struct bfc_job *job) {
+/* The calls until the answer, and a little further: what is in use is known from it. */
+static bool write_calls_until(struct recording *recording, const struct bfc_job *before,
+                              const struct bfc_who *who) {
+    static struct bfc_job job;
+    bool first = !recording->ordered;
+    recording->ordered = true;
+    if (!look(recording, &job))
+        return false;
+    if (first) {
+        event_order_begin(recording->order, before, who, &job);
+        new_events_begin(&recording->unseen, job.header.next_event);
+    }
+    write_calls(recording, &job);
+    write_ordered(recording,
+                  event_order_correct(recording->order, before, who, &job, recording->looks_us));
+    return true;
+}
+
+/* Returns whether the calls are written, too. */
+static bool write_who(struct recording *recording, const struct bfc_job *job) {
     struct bfc_who who;
     char reason[512];
     bool good = ask_recorded_who(&recording->who, &who, reason, sizeof reason);
-    if (good && recording->events && !recording->ordered)
-        job = begin_order(recording, job, &who);
+    bool calls = good && recording->events && write_calls_until(recording, job, &who);
+    recording->ordered |= !calls;
     put_recorded_who(&recording->who, good ? &who : NULL, reason, recording->file);
     bfc_who_free(&who);
-    return job;
+    return calls;
 }
 
 static void write_sample(struct recording *recording, const struct bfc_job *job) {
@@ -283,18 +295,21 @@ static void write_sample(struct recording *recording, const struct bfc_job *job)
         write_sizes(recording, job, seconds);
         recording->next_sizes = seconds + SIZES_SECONDS;
     }
+    bool ordered = recording->ordered, written = false;
+    if (recording->events && ordered)
+        write_calls(recording, job);
     if (seconds >= recording->next_who) {
-        job = write_who(recording, job);
+        written = write_who(recording, job);
         recording->next_who = seconds + WHO_SECONDS;
     }
-    if (recording->events)
+    if (recording->events && !ordered && !written)
         write_calls(recording, job);
 }
 
 static void write_end(struct recording *recording, const struct bfc_job *job, const char *reason) {
     double seconds = seconds_since(recording->start_ns);
     if (recording->events)
-        write_ordered(recording, true);
+        write_ordered(recording, event_order_round(recording->order, true));
     write_sizes(recording, job, seconds);
     struct json_writer json = begin_line(recording, "end", seconds);
     json_string(&json, "reason", reason);
@@ -310,18 +325,6 @@ static void show_progress(const struct recording *recording, const struct bfc_jo
     fprintf(stderr, "\r%.1f s, %lu samples, in use %s   ", seconds_since(recording->start_ns),
             recording->samples, bfc_bytes_text(job_totals(job).in_use, in_use, sizeof in_use));
     fflush(stderr);
-}
-
-/* The job as it is now. */
-static bool look(struct recording *recording, struct bfc_job *job) {
-    char reason[512];
-    uint64_t looks_us = job_us(recording);
-    if (read_job(recording->who.directory, recording->who.name, job, reason, sizeof reason) !=
-        BFC_READ_OK)
-        return false;
-    recording->looked_us = recording->looks_us;
-    recording->looks_us = looks_us;
-    return true;
 }
 
 /* Until the next sample; all events are looked at meanwhile. False: interrupted. */

@@ -98,8 +98,9 @@ static void show_head(const struct who_sums *sums, const struct bfc_who *who, FI
             change ? "change" : "in use, as asked for");
     if (change)
         fprintf(stream, " in %.1f s", sums->seconds);
-    fprintf(stream, " (BFC_STACKS=%s: %s samples, standard error %s)\n", stacks_name(who),
+    fprintf(stream, " (BFC_STACKS=%s: %s sample%s, standard error %s)\n", stacks_name(who),
             text_count(sums->all.samples, samples, sizeof samples),
+            sums->all.samples == 1 ? "" : "s",
             amount_text(who_error(&sums->all), false, error, sizeof error));
     show_mismatch(sums, stream);
     if (who->header.lost)
