@@ -44,6 +44,15 @@ static void stream_ordered(void) {
     DO(cuMemFree(again)); // legal, and waits for nothing
     DO(cuMemPoolTrimTo(pool, 0));
     CHECK(free_bytes() == before);
+    DO(cuMemAllocAsync(&memory, before / 2, stream));
+    DO(cuMemFreeAsync(memory, stream));
+    DO(cuStreamSynchronize(stream));
+    DO(cuMemAllocAsync(&again, before / 2 + 8 * MIB, stream)); // of another size, on a full device
+    ANSWERS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&memory, before / 2, stream));
+    DO(cuMemFreeAsync(again, stream));
+    DO(cuStreamSynchronize(stream));
+    DO(cuMemPoolTrimTo(pool, 0));
+    CHECK(free_bytes() == before);
     DO(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none));
 
     DO(cuMemAlloc(&plain, 8 * MIB));

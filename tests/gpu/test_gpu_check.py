@@ -538,6 +538,17 @@ class Turns(Runs):
             self.assertEqual((line["result"], len(session.results.all[kind])), ("differs", 1))
             self.assertRegex(session.results.all[kind][0], "^programs: gpt, preloaded, lazy: ")
 
+    def test_a_client_that_is_cut_off(self):
+        """It hangs if it ends natively, and may have been late if it does not."""
+        for when, kind, why in ("LD_PRELOAD", "failures", "cut off after 3 s"), ("HOME", "skipped", "out of time"):
+            session = self.session()
+            session.library, session.bfcstat = "/nowhere/lib.so", "/nowhere/bfcstat"
+            session.managed = None
+            hangs = ["sh", "-c", f'[ -z "${when}" ] || sleep 100']
+            self.assertIsNone(clients.Attempt(session, "programs", "gpt", hangs, 3).run("preloaded, lazy", "lazy"))
+            self.assertRegex(session.results.all[kind][0], f"^programs: gpt, preloaded, lazy: (.|\n)*{why}$")
+            self.assertEqual(sum(len(session.results.all[name]) for name in ("failures", "skipped")), 1)
+
     def test_without_packages(self):
         session = self.session()
         session.results.machine.update({name: "missing" for name in clients.FRAMEWORKS})

@@ -2,7 +2,8 @@
 //
 // An allocation's address is given at the call; its free takes effect in the stream's order. Freed
 // memory stays in its pool, reserved, up to the pool's release threshold, and is handed out again
-// to a request of the same size; what is above goes back to the device. A context's end takes all.
+// to a request of the same size; what is above goes back to the device, and all of it when that is
+// full. A context's end takes all.
 #include "sim/calls/memory/pool.h"
 
 #include "sim/base/handle.h"
@@ -62,6 +63,34 @@ static struct sim_allocation *reuse(struct CUctx_st *context, struct CUmemPoolHa
     return NULL;
 }
 
+static void trim_in(struct CUctx_st *context, const struct CUmemPoolHandle_st *pool, size_t keep) {
+    struct sim_allocation *next = NULL;
+    for (struct sim_allocation *a = context->allocations; a != NULL; a = next) {
+        next = a->next;
+        if (a->cached && a->pool == pool && pool->reserved > keep) {
+            sim_allocation_end(a);
+        }
+    }
+}
+
+static void trim_everywhere(const struct CUmemPoolHandle_st *pool, size_t keep) {
+    for (struct CUctx_st *context = sim_context_next(NULL); context != NULL;
+         context = sim_context_next(context)) {
+        trim_in(context, pool, keep);
+    }
+}
+
+// What a pool holds serves requests of other sizes too: here by way of the device.
+static CUresult grow(struct CUctx_st *context, struct CUmemPoolHandle_st *pool, size_t size,
+                     struct sim_allocation **out) {
+    CUresult result = sim_allocate(context, size, SIM_ASYNC, out);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        trim_everywhere(pool, 0);
+        result = sim_allocate(context, size, SIM_ASYNC, out);
+    }
+    return result;
+}
+
 static CUresult allocate_captured(CUdeviceptr *out, size_t size, struct CUstream_st *stream) {
     CUresult result = CUDA_SUCCESS;
     struct CUgraphNode_st *node =
@@ -89,7 +118,7 @@ static CUresult allocate(CUdeviceptr *out, size_t size, CUmemoryPool wanted, CUs
     }
     struct sim_allocation *allocation = reuse(context, pool, size);
     if (allocation == NULL) {
-        result = sim_allocate(context, size, SIM_ASYNC, &allocation);
+        result = grow(context, pool, size, &allocation);
         if (result != CUDA_SUCCESS) {
             return result;
         }
@@ -249,23 +278,6 @@ static CUresult create(CUmemoryPool *out, const CUmemPoolProps *wanted) {
     }
     *out = pool_new(device);
     return *out != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static void trim_in(struct CUctx_st *context, const struct CUmemPoolHandle_st *pool, size_t keep) {
-    struct sim_allocation *next = NULL;
-    for (struct sim_allocation *a = context->allocations; a != NULL; a = next) {
-        next = a->next;
-        if (a->cached && a->pool == pool && pool->reserved > keep) {
-            sim_allocation_end(a);
-        }
-    }
-}
-
-static void trim_everywhere(const struct CUmemPoolHandle_st *pool, size_t keep) {
-    for (struct CUctx_st *context = sim_context_next(NULL); context != NULL;
-         context = sim_context_next(context)) {
-        trim_in(context, pool, keep);
-    }
 }
 
 // Allocations outlive their pool until they are freed.
