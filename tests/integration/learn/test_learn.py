@@ -82,22 +82,6 @@ class Learning(unittest.TestCase):
                 self.assertIn("planned a loop of 48 allocations", job.lines())
                 self.finish(job)
 
-    def test_with_pages_it_takes_hardly_any_new_ones(self):
-        job = self.job(BFC_BACKING="pages", SIM_STEP="1")
-        job.do("keep 3000000")
-        before = job.do("play 1 1")
-        job.play_until_followed(1)
-        after = job.do("play 1 20")
-        self.assertGreater(after["memory"], 0)
-        self.assertLessEqual(after["peak_reserved"], before["peak_reserved"] + (2 << 20))
-        self.finish(job)
-
-    def test_with_pages_the_limit_holds_at_the_switch(self):
-        job = self.job(BFC_BACKING="pages", SIM_STEP="1", BFC_LIMIT="20M")
-        job.play_until_followed(1)
-        self.assertLessEqual(job.do("play 1 5")["peak_reserved"], 20 << 20)
-        self.finish(job)
-
     def test_a_known_loop_is_recognised(self):
         job = self.job()
         for loop in 1, 2, 1, 2:

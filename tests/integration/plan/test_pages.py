@@ -36,11 +36,12 @@ class Pages(Planned):
                     self.check_held(period)
 
     def test_a_plan_of_its_own(self):
-        """What keeps pages on the move is planned, and then at rest."""
-        periods = self.play(self.make('batches-ahead'), PERIODS, BFC_PLAN='auto', PAUSE=50, REST=5)
+        """What keeps pages on the move is planned, and then at rest; the limit holds at the switch."""
+        periods = self.play(self.make('batches-ahead'), PERIODS, BFC_PLAN='auto', BFC_LIMIT='1200M', PAUSE=50, REST=5)
         self.assertLess(len(periods), PERIODS, 'pages were on the move to the end')
         self.assertGreater(periods[-1]['followed'], 0)
         self.check_held(periods[-1])
+        self.assertLessEqual(periods[-1]['reserved'], 1200 << 20)
 
     def test_no_plan_where_pages_rest(self):
         for name in 'multigrid', 'fft-plans':
