@@ -192,7 +192,7 @@ class Watch(unittest.TestCase):
             press("", r"[0-9.]+ MiB [#+~.]{20}")
             self.assertTrue(all(len(line) <= 80 for line in screen().splitlines()))
             press("h", r"to allocate: half within .*\n +[0-9.]+ [KM]iB +[0-9,]+ \*")
-            press("t", r"have [0-9]+ give back what it caches, [0-9.]+ [KM]?i?B\? y: yes")
+            press("t", r"have [0-9]+ give back what it caches, [0-9.]+ [KMG]?i?B\? y: yes")
             press("n", "[?] help")  # nothing was trimmed
             press("?", "select a job")
             press("?", "to allocate")
