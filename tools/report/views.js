@@ -39,10 +39,12 @@ const area = (label, colour) => ({label, stroke: () => css(colour), fill: () => 
   paths: uPlot.paths.stepped({align: 1}), value: (u, v) => v === null ? "–" : bytes(v)});
 const curve = (label, colour) => ({...area(label, colour), fill: undefined, width: 1.6});
 
+/* Of a job as it is now, one sample and its last events: a thread that seldom calls has numbers of events that are too low. */
+const callsWords = pool => (pool.samples?.length ?? 0) === 1 ? "After every call; calls of several threads may be out of order." : "Exact: after every call.";
 const showMemory = (pool, failures) => {
   const bySamples = (pool.samples?.length ?? 0) > 1;
   const body = section("Memory over time", bySamples ? "By samples: what lay between two of them shows in the peaks above alone. Dashed: an allocation failed."
-    : `Exact: after every call. Dashed: an allocation failed.${unknownWords(pool)}`);
+    : `${callsWords(pool)} Dashed: an allocation failed.${unknownWords(pool)}`);
   const data = bySamples ? samplesData(pool.samples) : callsData(pool);
   if (!data[0].length) { body.append("Nothing was recorded."); return; }
   const most = data[1].reduce((a, b) => Math.max(a, b), 1);
