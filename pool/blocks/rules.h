@@ -31,6 +31,7 @@ struct rules {
     bool ages;           /* regions note when they became idle */
     uint64_t small_most; /* bytes: blocks up to this size have regions of their own; 0: no size has.
                             Not with `exact`, where the policy alone says so */
+    bool mixes;          /* yet either size takes what the other has, before pages are asked for */
     uint64_t plain_most; /* granules of the largest request that takes the short way; 0, none,
                             unless cuts_all is the only rule above that is set, and no region is
                             set apart */

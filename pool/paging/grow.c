@@ -116,7 +116,8 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
         }
     }
     pthread_mutex_unlock(&pool->growth_turn);
-    taken = taken || take_from_other_zone(pool, request);
+    if (!taken && take_from_other_zone(pool, request))
+        taken = pool->rules.mixes = true;
     *status = taken ? BFC_OK : *status;
     return taken;
 }

@@ -12,7 +12,8 @@
  * A small block keeps the page that it lies in from moving, however large the hole around it is.
  * While pages hardly move that costs nothing, and small blocks fill what is left of pages. Once as
  * much has moved as was ever requested, lifetimes follow no pattern, and small blocks get pages of
- * their own.
+ * their own. Where none is to be had, small and large ones share pages, until pages move again:
+ * else each small block would ask in vain.
  *
  * Figures in docs/pages.md.
  */
@@ -88,6 +89,8 @@ void page_growth_made(struct bfc_pool *pool) {
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes) {
     struct paging *paging = pool->paging;
     paging->moved_to_grow += bytes;
+    if (bytes)
+        pool->rules.mixes = false;
     if (paging->moved_to_grow > pool->stats->peak_requested)
         policy_part_small(pool, paging->calls.granule / SMALL_PART);
 }

@@ -163,6 +163,17 @@ static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     return take_with_room(pool, ready, pending, request);
 }
 
+bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) {
+    uint64_t granules = request->granules;
+    if (!pool->rules.small_most)
+        return false;
+    struct bins *bins = ready_for(pool, granules) == &pool->small ? &pool->ready : &pool->small;
+    block_index b = with_room(pool, bins, bins_pick(bins, pool->blocks, granules), granules);
+    if (!b)
+        b = search_bins(pool, bins, granules);
+    return b && take_ready(pool, b, request);
+}
+
 /* As take_at_once, and also by a search: not O(1). */
 static bool take_by_search(struct bfc_pool *pool, const struct request *request) {
     if (take_at_once(pool, request))
@@ -172,6 +183,8 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
     block_index b = search_bins(pool, ready_for(pool, request->granules), request->granules);
     if (b)
         return take_ready(pool, b, request);
+    if (pool->rules.mixes && take_from_other_zone(pool, request))
+        return true;
     if (!(request->flags & BFC_ALLOCATE_PENDING))
         return false;
     b = search_bins(pool, &pool->pending, request->granules);
@@ -186,17 +199,6 @@ bool take_any(struct bfc_pool *pool, const struct request *request) {
         settle_completed(pool, FENCES_A_CALL);
     }
     return true;
-}
-
-bool take_from_other_zone(struct bfc_pool *pool, const struct request *request) {
-    uint64_t granules = request->granules;
-    if (!pool->rules.small_most)
-        return false;
-    struct bins *bins = ready_for(pool, granules) == &pool->small ? &pool->ready : &pool->small;
-    block_index b = with_room(pool, bins, bins_pick(bins, pool->blocks, granules), granules);
-    if (!b)
-        b = search_bins(pool, bins, granules);
-    return b && take_ready(pool, b, request);
 }
 
 /* Makes one pending block of a run of ready and pending ones, joining their fences, and hands it

@@ -379,6 +379,29 @@ static const char *mixes_at_the_limit(void) {
     return close_case(&m, held && is_sound(&m), "a piece was left where no page could be had");
 }
 
+/* Where the device has no page left it is asked once, not for each small block; until pages move.
+ */
+static const char *asks_once(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    m.fake.capacity = 8 * UNIT;
+    move_much(&m);
+    bfc_addr last = take(&m, UNIT / 4 * 3),
+             at[] = {take(&m, 2 * UNIT), take(&m, 2 * UNIT), take(&m, 2 * UNIT), take(&m, UNIT)};
+    bfc_addr small = take(&m, UNIT / 8);
+    bool held = share_page(small, last);
+    unsigned asked = m.fake.made[PAGE_CREATE];
+    for (int i = 0; i < 10; i++) {
+        drop(&m, &small, 1, 1);
+        small = take(&m, UNIT / 8);
+    }
+    held = held && share_page(small, last) && m.fake.made[PAGE_CREATE] == asked;
+    drop(&m, at, 4, 2);
+    take(&m, 3 * UNIT);
+    held = held && !share_page(take(&m, UNIT / 8), last);
+    return close_case(&m, held && is_sound(&m), "a small block was where it does not belong");
+}
+
 /* ---- the tests ---- */
 
 static const struct {
@@ -401,6 +424,7 @@ static const struct {
     {"more bare blocks than are looked at", has_many_bare},
     {"small blocks get pages of their own once pages move", parts_small},
     {"at the limit small and large blocks share pages", mixes_at_the_limit},
+    {"the device is not asked for each small block", asks_once},
 };
 #define CASES ((int)(sizeof cases / sizeof *cases))
 
