@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
@@ -22,6 +23,7 @@
 #define PLANNING_SECONDS 2.0
 #define LEAST_SHARE 8 /* of the most that was ever in use, which a loop must have to be planned */
 #define LOOKING_SHARE 32 /* looking takes at most one part in so many of a processor */
+#define AHEAD_SHARE 8    /* and so does looking up gaps of a plan */
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
@@ -41,6 +43,7 @@ struct pupil {
     bool whole;                /* the notes have all calls since the context began */
     uint64_t next_look;        /* notes */
     uint64_t next_look_ns;     /* not before that */
+    uint64_t next_ahead_ns;    /* nor gaps of its plan before that */
     uint64_t since_ns;         /* in this state */
     uint64_t pause_ns;         /* the next one */
     uint64_t looked, moved;    /* the last look: notes, and bytes of pages that had moved */
@@ -62,7 +65,6 @@ static void listen(struct pupil *pupil) {
     bfc_pool_take_notes(pupil->arena->pool, pupil->notes, BFC_LEARN_NOTES);
     pupil->state = LISTENS;
     pupil->next_look = FIRST_LOOK;
-    pupil->next_look_ns = 0;
     pupil->looked = 0;
     pupil->since_ns = bfc_now_ns();
 }
@@ -157,17 +159,24 @@ static struct bfc_position find_position(struct pupil *pupil, const struct event
                : bfc_lessons_learn(&pupil->lessons, events, from, pupil->whole, &limits);
 }
 
+/* What exceeds the share is made up for later. Planning does not count, which is done a few times
+ * at most: a look that learned. */
+static void count_time(struct pupil *pupil, uint64_t start, bool learned) {
+    uint64_t end = bfc_now_ns(), owed = bfc_max(pupil->next_look_ns, end);
+    pupil->next_look_ns = learned ? end : owed + LOOKING_SHARE * (end - start);
+}
+
 static void look(struct pupil *pupil, uint64_t count) {
     uint64_t start = bfc_now_ns();
+    unsigned known = pupil->lessons.count;
     struct events events;
     struct bfc_position position = {.lesson = NULL};
     if (bfc_stream_make(&events, pupil->notes, count, (uint32_t)pupil->arena->device)) {
         position = find_position(pupil, &events, count);
         events_free(&events);
     }
-    uint64_t end = bfc_now_ns();
     pupil->next_look = count + count / 4 + FIRST_LOOK;
-    pupil->next_look_ns = end + LOOKING_SHARE * (end - start);
+    count_time(pupil, start, pupil->lessons.count > known);
     if (position.lesson)
         follow(pupil, position, count);
 }
@@ -211,6 +220,17 @@ static bool gather(const struct pupil *pupil) {
     return went > 0;
 }
 
+/* Returns whether there is more to look up. */
+static bool look_ahead(struct pupil *pupil) {
+    uint64_t start = bfc_now_ns();
+    if (start < pupil->next_ahead_ns)
+        return true;
+    bool more = bfc_plan_look_ahead(pupil->arena);
+    uint64_t end = bfc_now_ns();
+    pupil->next_ahead_ns = end + AHEAD_SHARE * (end - start);
+    return more;
+}
+
 /* Whether the plan fits no more: in one period hardly anything came as planned, or in several in a
  * row less than half of it. */
 static bool is_bad(struct pupil *pupil, uint64_t good, uint64_t bad) {
@@ -233,7 +253,15 @@ static void attend_following(struct pupil *pupil) {
     if (!is_bad(pupil, good, bad))
         return;
     bfc_plan_leave(pupil->arena);
-    listen(pupil);
+    if (bfc_now_ns() >= pupil->next_look_ns)
+        listen(pupil);
+    else
+        stop_listening(pupil, PAUSES);
+}
+
+static bool has_paused(const struct pupil *pupil) {
+    uint64_t now = bfc_now_ns();
+    return now - pupil->since_ns >= pupil->pause_ns / 2 && now >= pupil->next_look_ns;
 }
 
 static void attend(struct pupil *pupil) {
@@ -241,7 +269,7 @@ static void attend(struct pupil *pupil) {
         attend_listening(pupil);
     else if (pupil->state == FOLLOWS)
         attend_following(pupil);
-    else if (pupil->state == PAUSES && bfc_now_ns() - pupil->since_ns >= pupil->pause_ns / 2)
+    else if (pupil->state == PAUSES && has_paused(pupil))
         listen(pupil);
 }
 
@@ -284,7 +312,7 @@ static bool attend_all(struct pupil **first) {
         }
         if (!ended) {
             attend(pupil);
-            busy = gather(pupil) || bfc_plan_look_ahead(pupil->arena) || is_busy(pupil) || busy;
+            busy = gather(pupil) || look_ahead(pupil) || is_busy(pupil) || busy;
         }
         link = &pupil->next;
     }

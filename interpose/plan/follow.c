@@ -244,7 +244,6 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
         bfc_cursor_begin(&follower->courses[i], event);
         bfc_store_relaxed(&follower->courses[i].owner, (uint64_t)0);
     }
-    bfc_follower_look_ahead(follower);
     bfc_store_relaxed(&follower->refused_round, 0);
     bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
     describe(arena, follower);
@@ -305,6 +304,7 @@ void bfc_plan_begin(struct bfc_arena *arena) {
     const struct bfc_plan *plan = bfc_plan_of_file();
     if (plan && !follow_once(arena, plan))
         bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
+    bfc_plan_look_ahead(arena); /* the first gaps; later the thread that tends plans does it */
 }
 
 /* ---- allocating ---- */

@@ -184,7 +184,13 @@ static uint32_t list_ages(struct course *course) {
     return count;
 }
 
-/* The median of each slot; NEVER: none is known. */
+/* What is freed only after its slot has come again is planned no place (fold.h), so that when it is
+ * freed need not repeat. */
+static uint32_t plannable_age(const struct course *course, uint32_t age) {
+    return age <= course->length ? age : NEVER;
+}
+
+/* The median of each slot; NEVER: none is known, or it is longer than a repetition. */
 static bool find_usual_ages(struct course *course) {
     const uint32_t count = list_ages(course);
     for (uint32_t s = 0; s < course->length; s++)
@@ -195,7 +201,8 @@ static bool find_usual_ages(struct course *course) {
         const uint32_t slot = course->ages[from].index;
         while (to < count && course->ages[to].index == slot)
             to++;
-        course->usual_ages[slot] = (uint32_t)course->ages[from + (to - from) / 2].key;
+        course->usual_ages[slot] =
+            plannable_age(course, (uint32_t)course->ages[from + (to - from) / 2].key);
     }
     return true;
 }

@@ -1,5 +1,5 @@
 """Loops of which a part changes at random in each period, by a plan of a file and by their own."""
-from planned import Planned, main, write_lifetimes
+from planned import MISSED_MOST, Planned, main, write_lifetimes
 
 MODES = ['sync', 'lazy', 'ordered']
 
@@ -14,7 +14,7 @@ class Changed(Planned):
         first, last = periods[0], periods[-1]
         changed = sum(period['changed'] for period in periods[1:])
         self.assertGreater(changed, 0)
-        self.assertLessEqual(last['missed'] - first['missed'], 2 * changed)
+        self.assertLessEqual(last['missed'] - first['missed'], MISSED_MOST * changed)
 
     def test_by_a_file_whatever_changes(self):
         arguments = self.loop(self.lifetimes)

@@ -126,6 +126,25 @@ Test(usual, is_found_whatever_changes) {
         }
 }
 
+/* As with batches that are fetched ahead: freed when the next but one comes. */
+Test(usual, is_found_where_some_live_for_longer_than_a_repetition) {
+    const uint32_t slots = 100;
+    uint32_t ahead[2] = {0};
+    begin(1);
+    for (int repetition = 0; repetition < 9; repetition++) {
+        uint32_t *batch = &ahead[repetition % 2];
+        if (*batch)
+            events_add_free(&stream, *batch - 1);
+        *batch = get(1 << 20);
+        play(slots, slots, 5);
+    }
+    struct events usual = usual_of_stream();
+    const struct period period = period_of(&usual);
+    const uint32_t right = period.length ? count_right(&usual, &period, slots) : 0;
+    cr_assert(right >= 0.95 * slots, "%u of %u are right", right, slots);
+    events_free(&usual);
+}
+
 Test(usual, is_not_invented) {
     begin(1);
     for (int i = 0; i < 3000; i++)
