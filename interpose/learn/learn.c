@@ -30,8 +30,9 @@
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-#define NICENESS 10   /* with 19 a busy machine would never get to it */
-#define PAUSE_TIMES 4 /* as long as the notes took */
+#define POOR_PERIODS 32u /* doubled by each lesson */
+#define NICENESS 10      /* with 19 a busy machine would never get to it */
+#define PAUSE_TIMES 4    /* as long as the notes took */
 
 enum pupil_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
@@ -51,6 +52,7 @@ struct pupil {
     uint64_t periods;          /* that had been gone through when the plan began */
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
     unsigned bad_periods;      /* in a row */
+    unsigned poor_periods;     /* in a row */
     const struct bfc_lesson *follows;
     struct bfc_lessons lessons;
     struct pupil *next;
@@ -119,7 +121,8 @@ static void follow(struct pupil *pupil, struct bfc_position position, uint64_t l
     pupil->follows = position.lesson;
     pupil->pause_ns = SHORTEST_PAUSE_NS;
     pupil->trims = TRIMS;
-    pupil->bad_periods = 0;
+    pupil->lessons.avoided = NULL;
+    pupil->bad_periods = pupil->poor_periods = 0;
     pupil->periods = bfc_load_relaxed(&told(pupil)->periods);
     read_progress(pupil, &pupil->followed, &pupil->missed);
     stop_listening(pupil, FOLLOWS);
@@ -241,6 +244,13 @@ static bool is_bad(struct pupil *pupil, uint64_t good, uint64_t bad) {
     return pupil->bad_periods >= BAD_PERIODS;
 }
 
+/* Whether a third misses for so long that it is worth to look for another plan. */
+static bool is_poor(struct pupil *pupil, uint64_t good, uint64_t bad) {
+    unsigned lessons = pupil->lessons.count;
+    pupil->poor_periods = 2 * bad > good ? pupil->poor_periods + 1 : 0;
+    return lessons < BFC_MOST_LESSONS && pupil->poor_periods >= POOR_PERIODS << lessons;
+}
+
 static void attend_following(struct pupil *pupil) {
     uint64_t followed, missed;
     trim_replaced(pupil);
@@ -250,8 +260,10 @@ static void attend_following(struct pupil *pupil) {
         return;
     pupil->followed = followed;
     pupil->missed = missed;
-    if (!is_bad(pupil, good, bad))
+    bool poor = is_poor(pupil, good, bad);
+    if (!is_bad(pupil, good, bad) && !poor)
         return;
+    pupil->lessons.avoided = poor ? pupil->follows : NULL;
     bfc_plan_leave(pupil->arena);
     if (bfc_now_ns() >= pupil->next_look_ns)
         listen(pupil);

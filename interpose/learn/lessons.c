@@ -35,7 +35,9 @@ static struct bfc_position recognise_as_planned(const struct bfc_lessons *lesson
                                                 const struct events *events) {
     struct bfc_position position = {.lesson = NULL};
     uint32_t most = 0;
-    for (unsigned i = 0; i < lessons->count; i++)
+    for (unsigned i = 0; i < lessons->count; i++) {
+        if (lessons->list[i] == lessons->avoided)
+            continue;
         for (uint32_t e = 0; e < lessons->list[i]->plan.header->period && most < COMPARED; e++) {
             uint32_t same = count_same(lessons->list[i], events, e);
             if (same > most) {
@@ -43,6 +45,7 @@ static struct bfc_position recognise_as_planned(const struct bfc_lessons *lesson
                 position = (struct bfc_position){lessons->list[i], e};
             }
         }
+    }
     return position;
 }
 
@@ -97,7 +100,8 @@ static struct bfc_position recognise_changed(const struct bfc_lessons *lessons,
     for (uint32_t i = 0; i < ALIGNED; i++)
         last[i] = events->allocations[events->allocations_count - 1 - i].bytes;
     for (unsigned i = 0; i < lessons->count; i++) {
-        uint32_t same = find_best(lessons->list[i], last, &event);
+        uint32_t same =
+            lessons->list[i] == lessons->avoided ? 0 : find_best(lessons->list[i], last, &event);
         if (same > most) {
             most = same;
             position = (struct bfc_position){lessons->list[i], event};

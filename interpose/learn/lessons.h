@@ -23,6 +23,7 @@ struct bfc_lesson {
 struct bfc_lessons {
     struct bfc_lesson *list[BFC_MOST_LESSONS];
     unsigned count;
+    const struct bfc_lesson *avoided; /* is not recognised; NULL: all are */
 };
 
 /* Where in a loop a stream stands: the event of the plan that the next allocation is. */
