@@ -62,8 +62,11 @@ static void read_containers(const char *path, struct job_identity *identity) {
 
 void identity_read_cgroup(const char *lines, struct job_identity *identity) {
     char path[1024];
-    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
-        snprintf(path, sizeof path, "%.*s", (int)strcspn(lines, "\n"), lines);
+    for (size_t length; *lines; lines += length, lines += *lines == '\n') {
+        length = strcspn(lines, "\n");
+        const size_t kept = length < sizeof path ? length : sizeof path - 1;
+        memcpy(path, lines, kept);
+        path[kept] = 0;
         if (strstr(path, "/user@"))
             continue; /* a user names the cgroups below its own manager as it likes */
         read_containers(path, identity);
