@@ -147,15 +147,20 @@ Test(current, takes_the_usual_sizes_where_some_change) {
     }
 }
 
+/* Five repetitions, each of a little larger sizes. */
+static void grow_a_little(struct stream *s) {
+    for (unsigned r = 0; r < 5; r++) {
+        for (unsigned i = 0; i < 12; i++)
+            get(s, i, ((uint64_t)10000 + i + r) * 512);
+        for (unsigned i = 0; i < 12; i++)
+            put(s, i);
+    }
+}
+
 /* Sizes that grow a little from one repetition to the next: the largest. */
 Test(current, takes_the_largest_sizes_where_all_change_little) {
     struct stream s = begin(4000);
-    for (unsigned r = 0; r < 5; r++) {
-        for (unsigned i = 0; i < 12; i++)
-            get(&s, i, ((uint64_t)10000 + i + r) * 512);
-        for (unsigned i = 0; i < 12; i++)
-            put(&s, i);
-    }
+    grow_a_little(&s);
     const struct period p = period_of(&s);
     cr_assert(p.jitter && !p.usual);
     cr_assert_eq(period_slot_bytes(&p, &s.events, 3), (uint64_t)10007 * 512);
@@ -289,12 +294,7 @@ Test(loop, that_varies_has_no_plan_where_sizes_are_to_be_the_same) {
     struct stream s = begin(4000);
     struct loop_result result;
     struct plan_error error;
-    for (unsigned r = 0; r < 5; r++) {
-        for (unsigned i = 0; i < 12; i++)
-            get(&s, i, ((uint64_t)10000 + i + r) * 512);
-        for (unsigned i = 0; i < 12; i++)
-            put(&s, i);
-    }
+    grow_a_little(&s);
     const struct period p = period_of(&s);
     const struct loop_limits any = {.seconds = 1, .interrupted = &never};
     const struct loop_limits same = {.seconds = 1, .same_sizes = true, .interrupted = &never};
