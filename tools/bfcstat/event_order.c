@@ -9,55 +9,31 @@ enum { MOST_THREADS = 64 };
 
 /* ---- places ---- */
 
-static struct event_place *slot_of(struct event_place *places, size_t slots, uint64_t address) {
-    size_t i = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
-    while (places[i].address && places[i].address != address)
-        i = (i + 1) & (slots - 1);
-    return &places[i];
-}
-
-static bool make_room(struct event_order *order) {
-    size_t slots = order->place_slots ? order->place_slots * 2 : 4096;
-    struct event_place *places = calloc(slots, sizeof *places);
-    if (!places)
-        return false;
-    for (size_t i = 0; i < order->place_slots; i++)
-        if (order->places[i].address)
-            *slot_of(places, slots, order->places[i].address) = order->places[i];
-    free(order->places);
-    order->places = places;
-    order->place_slots = slots;
-    return true;
-}
-
 static struct event_place *find_place(const struct event_order *order, uint64_t address) {
-    struct event_place *place =
-        order->place_slots ? slot_of(order->places, order->place_slots, address) : NULL;
-    return place && place->address ? place : NULL;
+    return address_table_find(&order->places, address);
+}
+
+/* The n-th slot, which may be empty. */
+static struct event_place *nth_place(const struct event_order *order, size_t n) {
+    return (struct event_place *)order->places.entries + n;
 }
 
 /* NULL: there is no memory for it, and nothing is known from here on. */
 static struct event_place *place_of(struct event_order *order, uint64_t address) {
-    if (2 * order->place_count >= order->place_slots && !make_room(order)) {
+    struct event_place *place = address_table_put(&order->places, address, sizeof *place);
+    if (!place)
         event_order_free(order);
-        return NULL;
-    }
-    struct event_place *place = slot_of(order->places, order->place_slots, address);
-    order->place_count += place->address == 0;
-    place->address = address;
     return place;
 }
 
 void event_order_forget(struct event_order *order) {
-    for (size_t n = 0; n < order->place_slots; n++)
-        order->places[n].known = false;
+    for (size_t n = 0; n < order->places.slots; n++)
+        nth_place(order, n)->known = false;
     order->knows = false;
 }
 
 void event_order_free(struct event_order *order) {
-    free(order->places);
-    order->places = NULL;
-    order->place_count = order->place_slots = 0;
+    address_table_free(&order->places);
     order->knows = false;
 }
 
@@ -78,8 +54,8 @@ static bool is_listed_pool(const struct event_order *order, unsigned pool) {
 }
 
 static void mark_listed(struct event_order *order, const struct bfc_who *who) {
-    for (size_t i = 0; i < order->place_slots; i++)
-        order->places[i].listed = order->places[i].moving = false;
+    for (size_t i = 0; i < order->places.slots; i++)
+        nth_place(order, i)->listed = nth_place(order, i)->moving = false;
     for (uint64_t i = 0; i < who->header.blocks; i++) {
         const struct bfc_who_block *block = &who->blocks[i];
         bool counts = block->state == BFC_WHO_IN_USE && block->start;
@@ -143,8 +119,8 @@ void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
             add_up(order, &later->events[i]);
     mark_listed(order, who);
     mark_moving(order, earlier, later);
-    for (size_t i = 0; i < order->place_slots; i++)
-        conclude(order, &order->places[i]);
+    for (size_t i = 0; i < order->places.slots; i++)
+        conclude(order, nth_place(order, i));
 }
 
 /* ---- what waits ---- */
@@ -316,8 +292,8 @@ size_t event_order_correct(struct event_order *order, const struct bfc_job *earl
     mark_listed(order, who);
     mark_moving(order, earlier, later);
     mark_waiting(order);
-    for (size_t i = 0; i < order->place_slots && count < 2 * BFC_EVENTS; i++) {
-        struct event_place *place = &order->places[i];
+    for (size_t i = 0; i < order->places.slots && count < 2 * BFC_EVENTS; i++) {
+        struct event_place *place = nth_place(order, i);
         if (!place->address || place->moving || !is_listed_pool(order, place->pool))
             continue;
         if (place->in_use && !place->listed)

@@ -12,6 +12,7 @@
 #ifndef BFC_TOOLS_BFCSTAT_EVENT_ORDER_H
 #define BFC_TOOLS_BFCSTAT_EVENT_ORDER_H
 
+#include "tools/bfcstat/address_table.h"
 #include "tools/job/reader.h"
 #include "tools/job/who.h"
 
@@ -33,8 +34,7 @@ struct waiting_event {
 };
 
 struct event_order {
-    struct event_place *places; /* by address; 0: no place */
-    size_t place_count, place_slots;
+    struct address_table places; /* of struct event_place */
     bool knows; /* at an address without a place there is no block; else there may be */
     uint64_t unlisted_pools; /* but for these: a bit for each */
     struct waiting_event waiting[2 * BFC_EVENTS];

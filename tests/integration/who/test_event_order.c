@@ -166,10 +166,10 @@ Test(event_order, the_list_tells_what_was_there_before) {
     call(&world, 1, 8000);
     struct bfc_who who = answer(&world);
     event_order_begin(&order, &world.job, &who, &world.job);
-    for (unsigned i = 1; i <= 2 * SLOTS; i++)
-        for (size_t n = 0; n < order.place_slots; n++)
-            if (order.places[n].address == (uint64_t)i * STEP)
-                ordered.in_use[i] = order.places[n].in_use;
+    for (unsigned i = 1; i <= 2 * SLOTS; i++) {
+        const struct event_place *place = address_table_find(&order.places, (uint64_t)i * STEP);
+        ordered.in_use[i] = place && place->in_use;
+    }
     look(&ordered, &numbered, true);
     cr_expect_eq(ordered.wrong, 0);
     cr_expect_eq(wrong_at_the_end(&world, &ordered), 0);

@@ -6,35 +6,12 @@
 
 /* ---- blocks by their address ---- */
 
-static struct known_block *slot_of(struct known_block *blocks, size_t slots, uint64_t address) {
-    uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15);
-    size_t i = (size_t)(hash >> 20) & (slots - 1);
-    while (blocks[i].address && blocks[i].address != address)
-        i = (i + 1) & (slots - 1);
-    return &blocks[i];
-}
-
-static bool make_room(struct calls *calls) {
-    size_t slots = calls->block_slots ? calls->block_slots * 2 : 4096;
-    struct known_block *blocks = calloc(slots, sizeof *blocks);
-    if (!blocks)
-        return false;
-    for (size_t i = 0; i < calls->block_slots; i++)
-        if (calls->blocks[i].address)
-            *slot_of(blocks, slots, calls->blocks[i].address) = calls->blocks[i];
-    free(calls->blocks);
-    calls->blocks = blocks;
-    calls->block_slots = slots;
-    return true;
-}
-
 static void know(struct calls *calls, uint64_t address, uint64_t bytes, uint32_t site) {
-    if (2 * calls->block_count >= calls->block_slots && !make_room(calls)) {
+    struct known_block *block = address_table_put(&calls->blocks, address, sizeof *block);
+    if (!block) {
         calls->failed = true;
         return;
     }
-    struct known_block *block = slot_of(calls->blocks, calls->block_slots, address);
-    calls->block_count += block->address == 0;
     *block = (struct known_block){.address = address, .bytes = bytes, .site = site};
 }
 
@@ -46,8 +23,7 @@ static void resolve(struct calls *calls, struct call *call) {
         know(calls, event->address, event->bytes, call->site);
     if (kind != BFC_EVENT_FREE)
         return;
-    struct known_block *block =
-        calls->block_slots ? slot_of(calls->blocks, calls->block_slots, event->address) : NULL;
+    struct known_block *block = address_table_find(&calls->blocks, event->address);
     call->known = block && block->bytes;
     calls->untold += !call->known;
     if (!call->known)
@@ -166,7 +142,7 @@ void calls_finish(struct calls *calls, const struct bfc_who *who) {
 
 void calls_free(struct calls *calls) {
     free(calls->list);
-    free(calls->blocks);
+    address_table_free(&calls->blocks);
     event_order_free(&calls->order);
     memset(calls, 0, sizeof *calls);
 }

@@ -5,6 +5,7 @@
 #ifndef BFC_TOOLS_BFCSTAT_CALLS_H
 #define BFC_TOOLS_BFCSTAT_CALLS_H
 
+#include "tools/bfcstat/address_table.h"
 #include "tools/bfcstat/event_order.h"
 #include "tools/bfcstat/new_events.h"
 #include "tools/job/who.h"
@@ -28,11 +29,10 @@ struct calls {
     size_t count, room;
     struct new_events unseen;
     struct event_order order;
-    uint64_t dropped; /* the oldest, for want of room */
-    uint64_t untold;  /* frees of blocks that are not known */
-    struct known_block *blocks;
-    size_t block_count, block_slots;
-    bool failed; /* no memory */
+    uint64_t dropped;            /* the oldest, for want of room */
+    uint64_t untold;             /* frees of blocks that are not known */
+    struct address_table blocks; /* of struct known_block */
+    bool failed;                 /* no memory */
 };
 
 /* From now on; `blocks` are of a little later than the copy. */
