@@ -49,9 +49,14 @@ static void take(struct device *device, uint64_t bytes) {
         *device->peak = *device->reserved;
 }
 
+static void count_plain(struct device *device) {
+    device->calls++;
+    device->plain_calls++;
+}
+
 enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *start) {
     struct device *device = context;
-    device->calls++;
+    count_plain(device);
     if (bytes > device->capacity - device->taken)
         return BFC_REFUSED;
     if (!device->next)
@@ -72,7 +77,7 @@ enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *
 
 bool device_release(void *context, bfc_addr start, uint64_t bytes) {
     struct device *device = context;
-    device->calls++;
+    count_plain(device);
     device->taken -= bytes;
     *device->reserved -= bytes;
     log_add(device->log, (struct log_entry){.op = LOG_RELEASE,

@@ -48,7 +48,8 @@ struct device {
     uint64_t taken;
     bfc_addr next;
     uint64_t calls;               /* made to the device */
-    uint64_t made[DEVICE_OPS];    /* of them, by kind, and... */
+    uint64_t plain_calls;         /* of them, those for whole regions */
+    uint64_t made[DEVICE_OPS];    /* of them, those for pages by kind, and... */
     uint64_t touched[DEVICE_OPS]; /* ...the pages of 2 MiB that these were about */
     uint64_t pages;               /* ever created: their names */
     uint32_t call;                /* of the input: the device's clock */

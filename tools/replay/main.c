@@ -18,7 +18,9 @@ static const char help[] =
     "  --policy bfc|tf|pytorch                   default bfc\n"
     "  --growth double|fixed|exact|preallocate   default double\n"
     "  --free sync|lazy|ordered                  default sync\n"
-    "  --set BFC_NAME=VALUE                      any setting, as in the environment; repeatable\n"
+    "  --set BFC_NAME=VALUE                      any setting, as in the environment; repeatable; a "
+    "line\n"
+    "                   says so of one that a replay does not depend on\n"
     "  --compare        every policy with every growth, in one table, and the best\n"
     "  --json           one line of JSON for each policy and growth\n"
     "  --events OUT.csv every region and block: op,id,region,address,bytes; op is reserve, "
@@ -40,14 +42,16 @@ static const char help[] =
     "                   are of 80G)\n"
     "  --lag N          lazy, ordered: work on freed memory is complete N calls later (default "
     "100)\n"
-    "  --device-us N    what a call of the device is taken to cost (default 100; with pages each\n"
-    "                   kind of call has a cost of its own)\n"
-    "  --backing malloc|pages\n"
-    "                   whole regions, or pages behind addresses (default malloc)\n"
+    "  --device-us N    what a call of the device is taken to cost (default 100; calls for\n"
+    "                   pages have costs of their own)\n"
+    "  --backing malloc|pages|auto\n"
+    "                   whole regions, or pages behind addresses (default malloc; auto: pages if "
+    "the\n"
+    "                   trace has one device); figures alone: without a page, picture or events\n"
     "  --slack N        pages: reserved beyond the most ever requested, as a part of it, before\n"
     "                   free pages are moved (default 0.03)\n"
     "  --page SIZE      pages: the largest; smaller ones move more easily and cost more calls\n"
-    "                   (default 1G)\n"
+    "                   (default: a 512th of the device's memory, as in a job)\n"
     "  --repeat N       passes through the trace, up to 64; figures are of all (default 1), but\n"
     "                   the time of a pair is of the last\n"
     "  --help, --version\n"
@@ -60,6 +64,7 @@ enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
 struct arguments {
     const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
+    const char *of_pages; /* an option that was given and is for pages alone; NULL: none */
     bool compare, json, policy_given, growth_given;
     struct settings settings;
 };
@@ -89,6 +94,21 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
     return misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
 }
 
+/* The settings that a replay depends on: those of the pool, how frees are told, what passes it by.
+ */
+static bool is_heeded(const char *name) {
+    static const char *const heeded[] = {
+        "BFC_POLICY",       "BFC_FREE",       "BFC_PENDING_BUDGET", "BFC_GROWTH",
+        "BFC_GROWTH_SIZE",  "BFC_GROWTH_MAX", "BFC_PREALLOCATE",    "BFC_BACKING",
+        "BFC_SLACK",        "BFC_LIMIT",      "BFC_RESERVE",        "BFC_SPLIT_RATIO",
+        "BFC_SPLIT_SLACK",  "BFC_MAX_SPLIT",  "BFC_ROUNDUP",        "BFC_BYPASS_ABOVE",
+        "BFC_GC_THRESHOLD", "BFC_LAST_RESORT"};
+    for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++)
+        if (strcmp(name, heeded[i]) == 0)
+            return true;
+    return false;
+}
+
 static int take_set(struct arguments *a, const char *value) {
     char name[64];
     size_t length = strcspn(value, "=");
@@ -98,7 +118,10 @@ static int take_set(struct arguments *a, const char *value) {
     name[length] = '\0';
     a->policy_given |= strcmp(name, "BFC_POLICY") == 0;
     a->growth_given |= strcmp(name, "BFC_GROWTH") == 0;
-    return set_named(a, "--set", name, value + length + 1);
+    int status = set_named(a, "--set", name, value + length + 1);
+    if (status == GOOD && !is_heeded(bfc_option_find(name)->name))
+        fprintf(stderr, "bfcreplay: --set %s: a replay does not depend on it\n", name);
+    return status;
 }
 
 static int take_policy(struct arguments *a, const char *value) {
@@ -166,19 +189,16 @@ static int take_device_us(struct arguments *a, const char *value) {
 }
 
 static int take_backing(struct arguments *a, const char *value) {
-    a->settings.paged = strcmp(value, "pages") == 0;
-    if (a->settings.paged || strcmp(value, "malloc") == 0)
-        return GOOD;
-    return misuse("--backing '%s' is neither malloc nor pages", value);
+    return set_named(a, "--backing", "BFC_BACKING", value);
 }
 
 static int take_slack(struct arguments *a, const char *value) {
-    if (plan_parse_seconds(value, &a->settings.slack) && a->settings.slack <= 1)
-        return GOOD;
-    return misuse("--slack '%s' is not a number from 0 to 1", value);
+    a->of_pages = "slack";
+    return set_named(a, "--slack", "BFC_SLACK", value);
 }
 
 static int take_page(struct arguments *a, const char *value) {
+    a->of_pages = "page";
     if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.page_most) &&
         a->settings.page_most > 0)
         return GOOD;
@@ -267,9 +287,12 @@ static int check(const struct arguments *a) {
         return misuse("--beside is for a page: --report OUT.html is missing");
     if (a->compare && wanted)
         return misuse("--%s is of one policy and growth: not with --compare", wanted);
-    if ((a->settings.paged || a->settings.repeats > 1) && wanted)
+    bool regions = a->settings.options.backing == BFC_BACKING_MALLOC;
+    if ((!regions || a->settings.repeats > 1) && wanted)
         return misuse("--%s is of one pass over regions: not with --backing=pages or --repeat",
                       wanted);
+    if (regions && a->of_pages)
+        return misuse("--%s is for pages: not without --backing=pages", a->of_pages);
     return GOOD;
 }
 
@@ -363,13 +386,9 @@ static int work(const struct arguments *a) {
 }
 
 int main(int argc, char **argv) {
-    struct arguments a = {.settings = {.memory = UINT64_MAX,
-                                       .lag = 100,
-                                       .device_us = 100,
-                                       .time_it = true,
-                                       .slack = 0.03,
-                                       .page_most = UINT64_C(1) << 30,
-                                       .repeats = 1}};
+    struct arguments a = {
+        .settings = {
+            .memory = UINT64_MAX, .lag = 100, .device_us = 100, .time_it = true, .repeats = 1}};
     bfc_options_init(&a.settings.options);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

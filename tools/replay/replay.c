@@ -32,6 +32,12 @@ static uint64_t capacity_of(const struct settings *settings) {
     return left < settings->memory ? settings->memory - left : 0;
 }
 
+/* BFC_BACKING=auto takes pages where the process has one device: those of the trace are known. */
+static bool is_paged(const struct input *input, const struct settings *settings) {
+    return settings->options.backing == BFC_BACKING_PAGES ||
+           (settings->options.backing == BFC_BACKING_AUTO && input->devices == 1);
+}
+
 static bool open_device(struct player *p, uint32_t i) {
     const struct settings *settings = p->settings;
     struct bfc_pool_config config;
@@ -45,9 +51,9 @@ static bool open_device(struct player *p, uint32_t i) {
     p->devices[i].drawn_at = malloc((frees + 1) * sizeof(uint32_t));
     bfc_pool_config_default(&config);
     bfc_options_configure(&settings->options, total_of(settings), &config);
-    config.page_slack = settings->slack;
-    config.page_most = settings->page_most;
-    struct bfc_upstream upstream = device_upstream(&p->devices[i], settings->paged);
+    if (settings->page_most)
+        config.page_most = settings->page_most;
+    struct bfc_upstream upstream = device_upstream(&p->devices[i], is_paged(p->input, settings));
     return p->devices[i].drawn_at && bfc_pool_create(&p->pools[i], &config, &upstream) == BFC_OK;
 }
 
@@ -204,8 +210,8 @@ static void play(struct player *p) {
 /* ---- figures ---- */
 
 static double device_us(const struct player *p, uint32_t i) {
-    return p->settings->paged ? device_pages_us(&p->devices[i])
-                              : (double)p->devices[i].calls * p->settings->device_us;
+    return device_pages_us(&p->devices[i]) +
+           (double)p->devices[i].plain_calls * p->settings->device_us;
 }
 
 static uint64_t moved_by(struct bfc_pool *pool) {
@@ -223,6 +229,7 @@ static void sum_up(const struct player *p, struct result *result) {
         result->waits += stats.waits;
         result->moved += moved_by(p->pools[i]);
     }
+    result->paged = is_paged(p->input, p->settings);
     result->pairs = p->pairs;
     result->frees = p->frees;
     result->spilled = input_spilled(p->input);

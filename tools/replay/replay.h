@@ -14,9 +14,7 @@ struct settings {
     uint32_t lag;       /* calls until freed memory's work is complete (lazy, ordered) */
     double device_us;   /* what one device call is taken to cost, in microseconds */
     bool time_it;       /* measure ns_per_pair */
-    bool paged;         /* --backing=pages */
-    double slack;       /* with pages: as a part of the most requested */
-    uint64_t page_most; /* with pages: bytes of the largest, as in struct bfc_pool_config */
+    uint64_t page_most; /* with pages: bytes of the largest; 0: as in a job */
     uint32_t repeats;   /* passes through the input, from 1 on */
 };
 
@@ -34,6 +32,7 @@ struct result {
     double device_us;                  /* what the device's calls took, by the model */
     uint64_t pass_calls[MOST_REPEATS]; /* of them, in each pass */
     uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
+    bool paged;                        /* with pages behind the pools */
     double waste;                      /* share of peak_reserved that peak_live did not need */
     double ns_per_pair;                /* of an allocation and its free; 0: not measured */
 };

@@ -33,9 +33,8 @@ void show_json(const struct shown *shown, FILE *stream) {
             ", \"peak_spilled\": %" PRIu64,
             policies[options->policy], growths[options->growth], modes[options->free_mode],
             r->pairs, r->peak_live, r->peak_reserved, r->waste, r->device_calls, modelled_ms(shown),
-            r->ns_per_pair, r->failed, r->retries, r->waits,
-            shown->settings.paged ? "pages" : "malloc", r->moved, r->pass_bytes, r->spilled.blocks,
-            r->spilled.peak);
+            r->ns_per_pair, r->failed, r->retries, r->waits, r->paged ? "pages" : "malloc",
+            r->moved, r->pass_bytes, r->spilled.blocks, r->spilled.peak);
     put_passes(shown, stream);
     fputs("}\n", stream);
 }
@@ -55,7 +54,7 @@ static void put_pages(const struct shown *shown, FILE *stream) {
             fprintf(stream, " %" PRIu64, r->pass_calls[i]);
         fputs("\n", stream);
     }
-    if (shown->settings.paged)
+    if (r->paged)
         fprintf(stream, "  pages moved     %14s  in all\n", mib(r->moved, text));
 }
 
@@ -74,8 +73,7 @@ void show_text(const struct shown *shown, FILE *stream) {
     const struct result *r = &shown->result;
     char text[32];
     fprintf(stream, "policy %s, growth %s, free %s%s\n", policies[options->policy],
-            growths[options->growth], modes[options->free_mode],
-            shown->settings.paged ? ", backing pages" : "");
+            growths[options->growth], modes[options->free_mode], r->paged ? ", backing pages" : "");
     fprintf(stream, "  most live       %14s  %" PRIu64 " bytes\n", mib(r->peak_live, text),
             r->peak_live);
     put_spilled(&r->spilled, stream);
@@ -83,7 +81,7 @@ void show_text(const struct shown *shown, FILE *stream) {
             mib(r->peak_reserved, text), r->peak_reserved, r->waste * 100);
     fprintf(stream, "  device calls    %14" PRIu64 "  %.1f ms", r->device_calls,
             modelled_ms(shown));
-    if (!shown->settings.paged)
+    if (!r->paged)
         fprintf(stream, " at %g us each", shown->settings.device_us);
     fprintf(stream, "; without a pool %" PRIu64 "\n", r->pairs + r->frees);
     put_pages(shown, stream);
@@ -109,22 +107,26 @@ unsigned show_best(const struct shown *shown, unsigned count) {
     return best;
 }
 
+static void put_settings(const struct shown *shown, FILE *stream) {
+    const struct bfc_options *options = &shown->settings.options;
+    fprintf(stream, "BFC_POLICY=%s BFC_GROWTH=%s%s", policies[options->policy],
+            growths[options->growth], shown->result.paged ? " BFC_BACKING=pages" : "");
+}
+
 /* A setting with which allocations fail is none to recommend. */
 static void show_advice(const struct shown *best, FILE *stream) {
-    const struct bfc_options *options = &best->settings.options;
     const struct result *r = &best->result;
-    if (r->failed == 0)
-        fprintf(stream,
-                "best: BFC_POLICY=%s BFC_GROWTH=%s (none failed, then least reserved, then fewest "
-                "device calls)\n",
-                policies[options->policy], growths[options->growth]);
-    else
-        fprintf(stream,
-                "none to recommend: with each of them allocations fail, with BFC_POLICY=%s "
-                "BFC_GROWTH=%s the fewest (%" PRIu64 " of %" PRIu64
-                "); it needs a larger --memory or limit\n",
-                policies[options->policy], growths[options->growth], r->failed,
-                r->pairs + r->failed);
+    if (r->failed == 0) {
+        fputs("best: ", stream);
+        put_settings(best, stream);
+        fputs(" (none failed, then least reserved, then fewest device calls)\n", stream);
+        return;
+    }
+    fputs("none to recommend: with each of them allocations fail, with ", stream);
+    put_settings(best, stream);
+    fprintf(stream,
+            " the fewest (%" PRIu64 " of %" PRIu64 "); it needs a larger --memory or limit\n",
+            r->failed, r->pairs + r->failed);
 }
 
 void show_table(const struct shown *shown, unsigned count, FILE *stream) {

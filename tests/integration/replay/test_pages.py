@@ -24,6 +24,10 @@ def replay(path, *options):
     return json.loads(done.stdout)
 
 
+def without_times(figures):
+    return {key: value for key, value in figures.items() if key != "ns_per_pair"}
+
+
 class Pages(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -102,7 +106,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(figures["backing"], "malloc")
 
     def test_what_is_refused(self):
-        for option, accepted in (("--backing=virtual", "neither malloc nor pages"), ("--repeat=0", "from 1 to 64"),
+        for option, accepted in (("--backing=virtual", "expected one of malloc, pages, auto"), ("--repeat=0", "from 1 to 64"),
                                  ("--repeat=65", "from 1 to 64"), ("--slack=2", "from 0 to 1"),
                                  ("--page=0", "above 0")):
             done = subprocess.run([BFCREPLAY, "x", option], capture_output=True, text=True, timeout=60)
@@ -112,6 +116,44 @@ class Pages(unittest.TestCase):
                               timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertIn("not with --backing=pages", done.stderr)
+        for option in ("--slack=0.1", "--page=2M"):
+            done = subprocess.run([BFCREPLAY, "x", option], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("is for pages: not without --backing=pages", done.stderr)
+
+    def test_settings_say_the_same_as_options(self):
+        """--set takes what the environment takes."""
+        path = self.make("batches-ahead")
+        for option, setting in (("--backing=pages", "BFC_BACKING=pages"), ("--backing=pages", "BFC_BACKING=auto")):
+            self.assertEqual(without_times(replay(path, option)), without_times(replay(path, "--set", setting)))
+        wide = [without_times(replay(path, "--backing=pages", *slack))
+                for slack in (["--slack=0.5"], ["--set", "BFC_SLACK=0.5"])]
+        self.assertEqual(wide[0], wide[1])
+        self.assertNotEqual(wide[0], without_times(replay(path, "--backing=pages")))
+
+    def test_compare_names_the_backing(self):
+        path = self.make("multigrid")
+        for memory in ("--memory=4G", "--memory=100M"):
+            done = subprocess.run([BFCREPLAY, path, "--compare", "--backing=pages", "--policy=bfc", memory],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertRegex(done.stdout, r"BFC_GROWTH=\w+ BFC_BACKING=pages")
+
+    def test_pages_are_as_large_as_in_a_job(self):
+        """At most a 512th of the device's memory, unless --page says otherwise."""
+        path = os.path.join(self.folder.name, "one.csv")
+        with open(path, "w") as stream:
+            stream.write(f"id,lower,upper,size\na,0,1,{4 * GIB}\n")
+        calls = [replay(path, "--backing=pages", *more)["device_calls"]
+                 for more in (["--memory=8G"], ["--memory=8G", "--page=16M"], ["--memory=8G", "--page=1G"])]
+        self.assertEqual(calls[0], calls[1])
+        self.assertGreater(calls[0], 2 * calls[2])
+
+    def test_what_passes_pages_by_costs_as_without_them(self):
+        path = os.path.join(self.folder.name, "large.csv")
+        with open(path, "w") as stream:
+            stream.write(f"id,lower,upper,size\na,0,1,{4 * MIB}\nb,1,2,{4 * MIB}\n")
+        past = replay(path, "--backing=pages", "--set", "BFC_BYPASS_ABOVE=1M", "--device-us=50")
+        self.assertEqual((past["device_calls"], past["device_ms"]), (4, 0.2))
 
 
 # Reserving addresses, once; a growth of a few pages costs two calls more than a region.

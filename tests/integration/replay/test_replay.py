@@ -117,6 +117,13 @@ class Figures(unittest.TestCase):
                 if setting == "BFC_LIMIT=256M":
                     self.assertLessEqual(figures["peak_reserved"], 256 << 20)
 
+    def test_settings_that_do_not_matter(self):
+        make_trace(self.path, 9)
+        for setting in ("BFC_PLAN=auto", "BFC_SPILL=1G", "BFC_TRIM_IDLE=5"):
+            self.assertEqual(run(self.path, "--set", setting).stderr,
+                             f"bfcreplay: --set {setting.split('=')[0]}: a replay does not depend on it\n")
+        self.assertEqual(run(self.path, "--set", "BFC_LIMIT=1G").stderr, "")
+
     def test_a_full_device(self):
         make_trace(self.path, 5)
         live = self.check(self.path)["peak_live"]
