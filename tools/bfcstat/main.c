@@ -259,32 +259,37 @@ static int take_option(int option, struct request *request) {
     }
 }
 
-static int parse_options(int count, char **arguments, struct request *request) {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"prometheus", no_argument, NULL, 'p'},
-        {"directory", required_argument, NULL, 'd'},
-        {"output", required_argument, NULL, 'o'},
-        {"bytes", required_argument, NULL, 'b'},
-        {"interval", required_argument, NULL, 'i'},
-        {"duration", required_argument, NULL, 't'},
-        {"events", no_argument, NULL, 'e'},
-        {"beside", required_argument, NULL, 'B'},
-        {"listen", required_argument, NULL, 'l'},
-        {"slurm-job", required_argument, NULL, 'S'},
-        {"collapsed", no_argument, NULL, 'c'},
-        {"sites", required_argument, NULL, 's'},
-        {"diff", required_argument, NULL, 'w'},
-        {"by", required_argument, NULL, 'y'},
-        {"device", required_argument, NULL, 'D'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},
-        {NULL, 0, NULL, 0},
-    };
+static const struct option options[] = {
+    {"json", no_argument, NULL, 'j'},
+    {"prometheus", no_argument, NULL, 'p'},
+    {"directory", required_argument, NULL, 'd'},
+    {"output", required_argument, NULL, 'o'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"interval", required_argument, NULL, 'i'},
+    {"duration", required_argument, NULL, 't'},
+    {"events", no_argument, NULL, 'e'},
+    {"beside", required_argument, NULL, 'B'},
+    {"listen", required_argument, NULL, 'l'},
+    {"slurm-job", required_argument, NULL, 'S'},
+    {"collapsed", no_argument, NULL, 'c'},
+    {"sites", required_argument, NULL, 's'},
+    {"diff", required_argument, NULL, 'w'},
+    {"by", required_argument, NULL, 'y'},
+    {"device", required_argument, NULL, 'D'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'v'},
+    {NULL, 0, NULL, 0},
+};
+
+/* `given` gets the letters of the options that were there; it has room for one of each. */
+static int parse_options(int count, char **arguments, struct request *request, char *given) {
     int status = SHOWN;
     for (int option;
-         status == SHOWN && (option = getopt_long(count, arguments, "ho:", options, NULL)) != -1;)
+         status == SHOWN && (option = getopt_long(count, arguments, "ho:", options, NULL)) != -1;) {
         status = take_option(option, request);
+        if (status == SHOWN && !strchr(given, option))
+            given[strlen(given)] = (char)option;
+    }
     return status;
 }
 
@@ -292,7 +297,11 @@ struct command {
     const char *name;
     int (*run)(const struct request *request, int directory);
     bool needs_target, needs_output;
+    const char *options; /* that it takes: their letters */
 };
+
+/* Those of no command, which shows a job or all of them. */
+#define PLAIN_OPTIONS "jpdS"
 
 #ifndef BFC_TOP
 int run_top(const struct request *request, int directory) {
@@ -313,10 +322,10 @@ int run_serve(const struct request *request, int directory) {
 #endif
 
 static const struct command commands[] = {
-    {"top", run_top, false, false},     {"trim", run_trim, true, false},
-    {"who", run_who, true, false},      {"plan", run_plan, true, true},
-    {"record", run_record, true, true}, {"snapshot", run_snapshot, true, true},
-    {"report", run_report, true, true}, {"serve", run_serve, false, false},
+    {"top", run_top, false, false, "di"},        {"trim", run_trim, true, false, "db"},
+    {"who", run_who, true, false, "djocswy"},    {"plan", run_plan, true, true, "doD"},
+    {"record", run_record, true, true, "doite"}, {"snapshot", run_snapshot, true, true, "dot"},
+    {"report", run_report, true, true, "doB"},   {"serve", run_serve, false, false, "dl"},
 };
 
 /* The command that the first word names; NULL: it is a PID, or there is none. */
@@ -327,9 +336,29 @@ static const struct command *find_command(const char *word) {
     return NULL;
 }
 
+/* As the usage has it. */
+static const char *option_name(char letter) {
+    const struct option *option = options;
+    while (option->name && option->val != letter)
+        option++;
+    return letter == 'o' ? "o" : option->name;
+}
+
+/* Refuses an option that would be without effect. */
+static int check_options(const char *given, const struct command *command) {
+    size_t fitting = strspn(given, command ? command->options : PLAIN_OPTIONS);
+    if (!given[fitting])
+        return SHOWN;
+    const char *name = option_name(given[fitting]);
+    fprintf(stderr, "bfcstat: %s takes no %s%s; see bfcstat --help\n",
+            command ? command->name : "without a command it", name[1] ? "--" : "-", name);
+    return MISUSED;
+}
+
 static int parse_arguments(int count, char **arguments, struct request *request,
                            const struct command **command) {
-    int status = parse_options(count, arguments, request);
+    char given[sizeof options / sizeof options[0]] = "";
+    int status = parse_options(count, arguments, request, given);
     if (status != SHOWN)
         return status;
     *command = find_command(arguments[optind]);
@@ -343,6 +372,9 @@ static int parse_arguments(int count, char **arguments, struct request *request,
         return complain("this command needs a PID or a FILE");
     if (*command && (*command)->needs_output && !request->output)
         return complain("this command needs -o FILE");
+    if (request->output && strcmp(request->output, "-") == 0 &&
+        !(*command && (*command)->run == run_report))
+        return complain("only report writes to standard output: -o takes a FILE");
     if (request->output && (request->before || request->between > 0))
         return complain("-o saves one moment: it takes no --diff");
     if (*command && !(*command)->needs_target && request->target)
@@ -351,7 +383,7 @@ static int parse_arguments(int count, char **arguments, struct request *request,
         return complain("--slurm-job is about the table of jobs: it takes no PID and no command");
     if (request->format == AS_PROMETHEUS && request->target)
         return complain("--prometheus shows all jobs: it takes no PID");
-    return SHOWN;
+    return check_options(given, *command);
 }
 
 static int flush(int status) {

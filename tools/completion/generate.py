@@ -73,11 +73,17 @@ def bfcrun(source):
 
 def bfcstat(sources):
     text = read(sources, "bfcstat", "main.c")
-    rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument', text), "bfcstat/main.c")
-    commands = needed(re.findall(r'\{"(\w+)", \w+, (?:true|false), (?:true|false)\}', text), "bfcstat/main.c")
-    options = [Option(name, None if kind == "no" else value_of(name)) for name, kind in rows]
-    operands = {"report": FILE, "trim": PID, "record": PID}
-    return Tool("bfcstat", PID, options, {name: Tool(name, operands.get(name), options) for name in commands})
+    rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument, NULL, \'(\w)\'', text), "bfcstat/main.c")
+    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)"\}', text), "bfcstat/main.c")
+    plain = needed(re.findall(r'PLAIN_OPTIONS "(\w+)"', text), "bfcstat/main.c")[0]
+
+    def those(letters):
+        return [Option(name, None if kind == "no" else value_of(name)) for name, kind, letter in rows
+                if letter in letters + "hv"]
+
+    return Tool("bfcstat", PID, those(plain),
+                {name: Tool(name, (FILE if name == "report" else PID) if target == "true" else None, those(letters))
+                 for name, target, letters in commands})
 
 
 def choices_in(text, name):

@@ -339,6 +339,14 @@ class Bfcstat(unittest.TestCase):
         for arguments in (["xyz"], ["0"], ["-5"], ["1", "2"], ["--nonsense"],
                           ["who", "-o", "x", "--diff=1", "1"]):
             self.assertEqual(self.bfcstat(*arguments).returncode, 2, arguments)
+        for option, arguments in (("--json", ["trim", "1"]), ("--json", ["plan", "-o", "x", "1"]),
+                                  ("--events", ["who", "1"]), ("--device=1", ["1"]), ("--bytes=1", []),
+                                  ("--interval=1", ["serve"]), ("-o", ["x", "top"])):
+            answer = self.bfcstat(option, *arguments)
+            self.assertEqual((answer.returncode, answer.stdout), (2, ""))
+            self.assertIn(f"takes no {option.split('=')[0]};", answer.stderr)
+        for command in ("who", "plan", "record", "snapshot"):
+            self.assertIn("only report writes to standard output", self.bfcstat(command, "-o", "-", "1").stderr)
         self.assertIn("is a command: top,", self.bfcstat("whoo", "1").stderr)
         self.assertIn("usage: bfcstat", self.shown("--help"))
         self.assertRegex(self.shown("--version"), r"^bfcstat \d+\.\d+\.\d+ \(segment layout \d+\)\n$")

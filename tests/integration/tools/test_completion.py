@@ -83,13 +83,18 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.bash("bfcrun", "env", "--fr"), [])
 
     def test_every_option_in_a_help_is_offered(self):
+        commands = {"bfcstat": ("top", "trim", "who", "plan", "record", "snapshot", "report", "serve")}
         for name in set(TOOLS) - {"bfcopts", "bfcplan"}:
-            offered = {option.rstrip("=") for option in self.bash(name, "--")}
+            offered = {option.rstrip("=") for before in ((), *((command,) for command in commands.get(name, ())))
+                       for option in self.bash(name, *before, "--")}
             for option in re.findall(r"^  (--[a-z-]+)", run(TOOLS[name], "--help").stdout, re.M):
                 self.assertIn(option, offered, name)
 
     def test_commands(self):
         self.assertEqual(self.bash("bfcstat", "re"), ["record", "report"])
+        self.assertIn("--bytes=", self.bash("bfcstat", "trim", "--"))
+        self.assertNotIn("--bytes=", self.bash("bfcstat", "--"))
+        self.assertNotIn("--json", self.bash("bfcstat", "trim", "--"))
         if "bfcplan" in TOOLS:
             self.assertEqual(self.bash("bfcplan", "s"), ["solve"])
             self.assertEqual(self.bash("bfcplan", "lifetimes", "--order", "d"), ["dfs"])
