@@ -46,8 +46,8 @@ class Case(unittest.TestCase):
             subprocess.run([GENERATE, *map(str, arguments)], stdout=file, check=True)
         return self.path(name)
 
-    def run_plan(self, *arguments, status=0):
-        result = subprocess.run([BFCPLAN, *map(str, arguments)], stdout=subprocess.PIPE,
+    def run_plan(self, *arguments, status=0, stdin=None):
+        result = subprocess.run([BFCPLAN, *map(str, arguments)], stdin=stdin, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, check=False, timeout=100)
         self.assertEqual(result.returncode, status, result.stderr)
         if status in (1, 2):
@@ -502,7 +502,12 @@ class Graphs(Case):
                 ('{"nodes": [{"name": "a", "inputs": ["y"], "outputs": [{"name": "x", "size": 1}]},'
                  '{"name": "b", "inputs": ["x"], "outputs": [{"name": "y", "size": 1}]}]}',
                  ["cycle"]),
-                ('{"nodes": [{"name": "n", "extra": 1}]}', ["extra"])):
+                ('{"nodes": [{"name": "n", "extra": 1}]}', ["extra"]),
+                ('{"nodes": [' + node % ("t", 1) + "]}", ["node 0 ('n')", "reads what it writes itself: t"]),
+                ('{"inputs": [{"name": "x", "size": 1, "alias": "nobody"}], "nodes": []}',
+                 ["tensor 0 ('x')", "'nobody'"]),
+                ('{"inputs": [{"name": "n.workspace", "size": 1}], "nodes": [{"name": "n", "workspace": 1}]}',
+                 ["a tensor and a node's workspace", "'n.workspace'"])):
             path = self.write("bad.json", text)
             result = self.run_plan("lifetimes", path, "-o", self.path("o"), status=1)
             for word in [path, *words]:
@@ -528,6 +533,34 @@ allocation 3: size 384, preallocated-temp:
  value: <3 b.1 @0> (size=128,offset=256): f32[32]{0}
  value: <4 c{0} (phi) @0> (size=100,offset=256): f32[25]{0}
 """
+
+
+class Outputs(Case):
+    def test_what_cannot_be_written_is_said_before_the_work(self):
+        path = self.write("a.csv", lifetimes(50, 3))
+        graph = self.write("g.json", '{"nodes": []}')
+        for out, why in (("/nowhere/at/all", "No such file"), (self.folder.name, "Is a directory"),
+                         ("-", "stands for standard input alone")):
+            for arguments in (["solve", path, "-o", out], ["solve", path, "--offsets", out],
+                              ["plot", path, "-o", out], ["lifetimes", graph, "-o", out]):
+                with self.subTest(arguments):
+                    said = self.run_plan(*arguments, status=1).stderr
+                    self.assertIn(f"{out}: ", said)
+                    self.assertIn(why, said)
+        # The input is looked at later than the output.
+        said = self.run_plan("solve", "nothing.csv", "-o", "/nowhere/at/all", status=1).stderr
+        self.assertIn("/nowhere/at/all", said)
+
+    def test_plot_from_standard_input(self):
+        out = self.path("o.svg")
+        with open(self.write("a.csv", lifetimes(50, 3)), encoding="utf-8") as rows:
+            self.run_plan("plot", "-", "-o", out, stdin=rows)
+        self.assertTrue(os.path.exists(out))
+
+    def test_dims_are_for_models(self):
+        result = self.run_plan("lifetimes", os.path.join(EXAMPLES, "network.json"), "-o", self.path("o"), "--dims", "a=1",
+                               status=2)
+        self.assertIn("--dims is for a MODEL.onnx", result.stderr)
 
 
 class Dumps(Case):

@@ -61,6 +61,10 @@ static bool parse(int argc, char **argv, struct settings *s) {
         command_misuse("lifetimes needs -o OUT.csv");
         return false;
     }
+    if (s->dimensions && import_kind_of(s->file) != IMPORT_GRAPH) {
+        command_misuse("--dims is for a MODEL.onnx: in '%s' every size is a number", s->file);
+        return false;
+    }
     return find_order(s);
 }
 
@@ -167,6 +171,8 @@ int command_lifetimes(int argc, char **argv) {
     struct plan_error error;
     if (!parse(argc, argv, &settings))
         return EXIT_USAGE;
+    if (!file_check_output(settings.output, &error))
+        return command_fail(&error);
     if (import_kind_of(settings.file) == IMPORT_LIFETIMES)
         return take_dump(&settings);
     progress_start(&way);

@@ -147,8 +147,7 @@ static bool take_file(struct picture *picture, const char *path, uint64_t align,
         plan_free(&plan);
         return good;
     }
-    file_free(&text);
-    if (!source_read(&lifetimes, path, false, NULL, error))
+    if (!source_take(&lifetimes, &text, path, false, NULL, error))
         return false;
     good = take_lifetimes(picture, &lifetimes, align, error);
     lifetimes_free(&lifetimes);
@@ -179,8 +178,9 @@ int command_plot(int argc, char **argv) {
     if (!output)
         return command_misuse("plot needs -o OUT.svg");
     progress_start(&way);
-    const bool good =
-        take_file(&picture, file, align, &error) && write_picture(&picture, output, &error);
+    const bool good = file_check_output(output, &error) &&
+                      take_file(&picture, file, align, &error) &&
+                      write_picture(&picture, output, &error);
     progress_stop();
     free(picture.boxes);
     free(picture.arenas);

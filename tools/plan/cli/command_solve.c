@@ -18,6 +18,7 @@
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
+#include "tools/plan/common/file.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
 
@@ -230,8 +231,14 @@ static int fail(const struct job *job) {
     return command_fail(&job->error);
 }
 
+static bool check_outputs(struct job *job) {
+    const struct settings *s = &job->settings;
+    return (!s->plan || file_check_output(s->plan, &job->error)) &&
+           (!s->offsets || file_check_output(s->offsets, &job->error));
+}
+
 static int run(struct job *job, bool trace_streams) {
-    if (!prepare(job, trace_streams))
+    if (!check_outputs(job) || !prepare(job, trace_streams))
         return fail(job);
     const uint64_t bound = sum_bounds(&job->problem);
     if (bound > job->settings.capacity) {

@@ -61,21 +61,18 @@ static bool fold_trace(struct lifetimes *lifetimes, const struct trace *trace,
     return good;
 }
 
-bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
-                 struct source_about *about, struct plan_error *error) {
+bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char *path,
+                 bool trace_streams, struct source_about *about, struct plan_error *error) {
     struct source_about unwanted;
-    struct file_text text;
     struct trace trace;
     if (!about)
         about = &unwanted;
     *about = (struct source_about){0};
-    if (!file_read(&text, path, error))
-        return false;
-    bool good = refuse_plan(&text, path, error);
-    if (good && !trace_looks_like(&text))
-        return csv_parse(lifetimes, &text, path, error);
-    good = good && unpack(&trace, &text, path, error);
-    file_free(&text);
+    bool good = refuse_plan(text, path, error);
+    if (good && !trace_looks_like(text))
+        return csv_parse(lifetimes, text, path, error);
+    good = good && unpack(&trace, text, path, error);
+    file_free(text);
     if (!good)
         return false;
     good = fold_trace(lifetimes, &trace, about, error);
@@ -83,6 +80,13 @@ bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_strea
         lifetimes->has_stream = trace_streams && any_two_streams(lifetimes);
     trace_free(&trace);
     return good;
+}
+
+bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
+                 struct source_about *about, struct plan_error *error) {
+    struct file_text text;
+    return file_read(&text, path, error) &&
+           source_take(lifetimes, &text, path, trace_streams, about, error);
 }
 
 static bool read_row_events(struct events *events, struct file_text *text, const char *path,

@@ -3,6 +3,7 @@
 #ifndef BFC_PLAN_SOURCE_H
 #define BFC_PLAN_SOURCE_H
 
+#include "planner/common/text.h"
 #include "planner/model/lifetimes.h"
 #include "planner/period/period.h"
 
@@ -19,6 +20,10 @@ struct source_about {
  */
 bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
                  struct source_about *about, struct plan_error *error);
+
+/* The same from what was read already; the text is taken over. */
+bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char *path,
+                 bool trace_streams, struct source_about *about, struct plan_error *error);
 
 /* Reads a stream of events. */
 bool source_read_events(struct events *events, const char *path, struct source_about *about,

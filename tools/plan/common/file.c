@@ -97,6 +97,9 @@ static FILE *open_temporary(struct file_writer *writer) {
 
 bool file_open(struct file_writer *writer, const char *path, struct plan_error *error) {
     *writer = (struct file_writer){NULL, path, NULL};
+    if (strcmp(path, "-") == 0)
+        return plan_fail(error, "-: it stands for standard input alone: name a file to write (./- "
+                                "for one of that name)");
     writer->stream = replaceable(path) ? open_temporary(writer) : fopen(path, "wbe");
     if (!writer->stream) {
         const int reason = errno;
@@ -113,6 +116,20 @@ void file_abandon(struct file_writer *writer) {
         unlink(writer->temporary);
     free_temporary(writer);
     *writer = (struct file_writer){NULL, NULL, NULL};
+}
+
+/* What is opened to be written straight, as a pipe, is opened once. */
+bool file_check_output(const char *path, struct plan_error *error) {
+    struct file_writer writer;
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return plan_fail(error, "%s: cannot be written: %s", path, strerror(EISDIR));
+    if (!replaceable(path))
+        return true;
+    if (!file_open(&writer, path, error))
+        return false;
+    file_abandon(&writer);
+    return true;
 }
 
 bool file_close(struct file_writer *writer, struct plan_error *error) {

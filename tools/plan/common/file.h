@@ -22,6 +22,8 @@ struct file_writer {
 /* Between open and close write to `stream`; errors may be left to close, which finds them all. */
 bool file_open(struct file_writer *writer, const char *path, struct plan_error *error);
 bool file_close(struct file_writer *writer, struct plan_error *error);
+/* Before long work: refuses what file_open would refuse in the end, and changes no file. */
+bool file_check_output(const char *path, struct plan_error *error);
 /*
  * In a signal's handler, before the program ends: removes the unfinished file of a writer that is
  * open. One writer is open at a time.

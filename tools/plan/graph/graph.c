@@ -39,6 +39,12 @@ static bool fail_at(struct reader *reader, const char *why, const char *what) {
                      SHOWN, what);
 }
 
+static bool fail_named(struct reader *reader, const char *why, struct name name) {
+    const int shown = name.length > SHOWN ? SHOWN : (int)name.length;
+    return plan_fail(reader->error, "%s: %s: %s'%.*s'", reader->graph->path, reader->where, why,
+                     shown, name.text);
+}
+
 /* All names are kept in the graph's own text, which is as long as the file and never moves. */
 static struct name keep_name(struct graph *graph, const char *text, size_t length) {
     char *copy = graph->text.bytes + graph->text.size;
@@ -227,6 +233,8 @@ static bool read_inputs(struct reader *reader, struct json_object *object, uint3
         const uint32_t tensor = names_find(&reader->names, name);
         if (tensor == NAMES_NONE)
             return fail_at(reader, "no tensor has the name of its input ", text);
+        if (reader->graph->tensors[tensor].producer == number)
+            return fail_at(reader, "it reads what it writes itself: ", text);
         if (!add_input(reader, node, tensor))
             return false;
     }
@@ -242,7 +250,7 @@ static bool resolve_aliases(struct reader *reader) {
         locate(reader, "tensor", t, graph->tensors[t].name);
         graph->tensors[t].alias = names_find(&reader->names, reader->aliases[t]);
         if (graph->tensors[t].alias == NAMES_NONE)
-            return fail_at(reader, "no tensor has the name of its alias", "");
+            return fail_named(reader, "no tensor has the name of its alias ", reader->aliases[t]);
         graph->has_alias = true;
     }
     return true;

@@ -311,6 +311,9 @@ bool schedule(const struct graph *graph, enum schedule_order order, double secon
     return good;
 }
 
+/* Of a name in a message. */
+#define SHOWN 40
+
 static const char workspace_suffix[] = ".workspace";
 
 static struct name workspace_name(struct lifetimes *lifetimes, struct name node) {
@@ -321,11 +324,21 @@ static struct name workspace_name(struct lifetimes *lifetimes, struct name node)
     return (struct name){text, node.length + sizeof workspace_suffix - 1};
 }
 
+/* Names of tensors differ, and so do those of nodes. */
+static bool fail_twice(const struct lifetimes *lifetimes, struct name name,
+                       struct plan_error *error) {
+    const int shown = name.length > SHOWN ? SHOWN : (int)name.length;
+    return plan_fail(error, "%s: a tensor and a node's workspace would both be named '%.*s'",
+                     lifetimes->path, shown, name.text);
+}
+
 static bool add_row(struct lifetimes *lifetimes, struct name name, uint32_t birth, uint32_t death,
-                    uint64_t size) {
+                    uint64_t size, struct plan_error *error) {
     bool fresh;
-    if (names_add(&lifetimes->ids, name, &fresh) == NAMES_NONE || !fresh)
-        return false;
+    if (names_add(&lifetimes->ids, name, &fresh) == NAMES_NONE)
+        return plan_fail_memory(error);
+    if (!fresh)
+        return fail_twice(lifetimes, name, error);
     lifetimes->rows[lifetimes->count++] = (struct lifetime){.birth = PLAN_TICK_OF_ZERO + birth,
                                                             .death = PLAN_TICK_OF_ZERO + death,
                                                             .size = size,
@@ -359,18 +372,18 @@ static void find_lives(const struct graph *graph, const uint32_t *nodes, uint32_
 }
 
 static bool add_rows(struct lifetimes *lifetimes, const struct graph *graph, const uint32_t *nodes,
-                     const uint32_t *birth, const uint32_t *death) {
+                     const uint32_t *birth, const uint32_t *death, struct plan_error *error) {
     bool good = true;
     for (uint32_t t = 0; good && t < graph->tensors_count; t++) {
         const struct tensor *tensor = &graph->tensors[t];
-        good = add_row(lifetimes, tensor->name, birth[t], death[t], tensor->size);
+        good = add_row(lifetimes, tensor->name, birth[t], death[t], tensor->size, error);
         lifetimes->rows[t].alias = tensor->alias == NO_NODE ? ROW_NONE : tensor->alias;
     }
     for (uint32_t step = 0; good && step < graph->nodes_count; step++) {
         const struct node *node = &graph->nodes[nodes[step]];
         if (node->workspace > 0)
             good = add_row(lifetimes, workspace_name(lifetimes, node->name), step, step + 1,
-                           node->workspace);
+                           node->workspace, error);
     }
     return good;
 }
@@ -388,9 +401,7 @@ bool schedule_lifetimes(struct lifetimes *lifetimes, const struct graph *graph,
         plan_fail_memory(error);
     if (good) {
         find_lives(graph, nodes, birth, death);
-        good =
-            add_rows(&result, graph, nodes, birth, death) ||
-            plan_fail(error, "%s: two rows would have one name, or no memory is left", graph->path);
+        good = add_rows(&result, graph, nodes, birth, death, error);
     }
     free(birth);
     free(death);
