@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/share.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
@@ -18,10 +19,7 @@
 #include "segment/kinds.h"
 
 #define MESSAGE 4096u
-
-static double percent(uint64_t part, uint64_t whole) {
-    return whole ? 100.0 * (double)part / (double)whole : 0;
-}
+#define SHARE(share) bfc_share_text(share, (char[BFC_SHARE_TEXT]){0}, BFC_SHARE_TEXT)
 
 static void add_spilled(struct bfc_message *message, const struct bfc_segment_pool *section) {
     const struct bfc_pool_stats *stats = &section->stats;
@@ -44,10 +42,9 @@ static void add_pool(struct bfc_message *message, const struct bfc_segment_pool 
     uint64_t cached = bfc_pool_cached(stats), calls = stats->allocations + stats->frees;
     uint64_t driver_calls = bfc_pool_driver_calls(section);
     uint64_t waits = bfc_host_waits(section) + stats->waits;
-    bfc_message_add(message, "  device %lld: %llu allocations, %llu frees; hit rate %.1f %%\n",
+    bfc_message_add(message, "  device %lld: %llu allocations, %llu frees; hit rate %s\n",
                     (long long)section->device, (unsigned long long)stats->allocations,
-                    (unsigned long long)stats->frees,
-                    percent(stats->hits, stats->hits + stats->misses));
+                    (unsigned long long)stats->frees, SHARE(bfc_pool_hit_rate(stats)));
     bfc_message_add(message,
                     "    driver calls %llu instead of %llu; host waits %llu instead of %llu\n",
                     (unsigned long long)driver_calls, (unsigned long long)calls,
@@ -59,8 +56,8 @@ static void add_pool(struct bfc_message *message, const struct bfc_segment_pool 
                     BFC_BYTES(cached));
     double fragmentation = bfc_pool_fragmentation(section);
     if (fragmentation > 0)
-        bfc_message_add(message, "; %.1f %% of the ready memory in pieces too small for %s",
-                        100 * fragmentation, BFC_BYTES(section->fit.request));
+        bfc_message_add(message, "; %s of the ready memory in pieces too small for %s",
+                        SHARE(fragmentation), BFC_BYTES(section->fit.request));
     bfc_message_add(message, "\n");
     if (stats->out_of_memory || stats->retries)
         bfc_message_add(message, "    %llu out of memory, %llu saved by last resorts\n",

@@ -203,8 +203,8 @@ static void draw_row(int line, const struct row *row, bool selected) {
     columns_text(pid, device, bfc_bytes_text(stats->in_use, a, sizeof a),
                  bfc_bytes_text(bfc_pool_cached(stats), b, sizeof b),
                  bfc_bytes_text(stats->reserved, c, sizeof c),
-                 text_share(bfc_pool_hit_rate(stats), d, sizeof d), allocations, waits, failures,
-                 command_text(row, command, sizeof command), text, sizeof text);
+                 bfc_share_text(bfc_pool_hit_rate(stats), d, sizeof d), allocations, waits,
+                 failures, command_text(row, command, sizeof command), text, sizeof text);
     attron(selected ? A_REVERSE : stats->out_of_memory ? COLOR_PAIR(BAD) : A_NORMAL);
     mvprintw(line, 0, "%-*.*s", selected ? COLS : 0, COLS, text);
     attrset(A_NORMAL);
@@ -382,7 +382,7 @@ static void draw_name(int line, const struct row *row) {
     if (fragmentation >= 0 && pool->stats.in_use && pool->stats.ready)
         snprintf(text + used, sizeof text - (size_t)used,
                  "; %s of ready cannot serve %s, largest free %s",
-                 text_share(fragmentation, a, sizeof a),
+                 bfc_share_text(fragmentation, a, sizeof a),
                  bfc_bytes_text(pool->fit.request, b, sizeof b),
                  bfc_bytes_text(pool->stats.largest_free, c, sizeof c));
     used = (int)strlen(text);

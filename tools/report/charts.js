@@ -17,7 +17,8 @@ const count = n => n.toLocaleString("en");
 const many = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 const duration = ns => ns < 1e3 ? ns + " ns" : ns < 1e6 ? +(ns / 1e3).toPrecision(3) + " us" : ns < 1e9 ?
   +(ns / 1e6).toPrecision(3) + " ms" : +(ns / 1e9).toPrecision(3) + " s";
-const share = x => x === null || x === undefined || x < 0 ? "not measured" : (100 * x).toFixed(1) + " %";
+/* Not quite nothing is not 0.0 %, and not quite all not 100.0 %: as bfcstat has it. */
+const share = x => x === null || x === undefined || x < 0 ? "not measured" : x > 0 && x < 0.0005 ? "<0.1 %" : x >= 0.9995 && x < 1 ? ">99.9 %" : (100 * x).toFixed(1) + " %";
 /* A moment, and a stretch, by the recording's clock. */
 const when = at => byCalls ? "call " + count(at) : (at / 1e6).toFixed(6) + " s";
 const stretch = length => !isFinite(length) ? "to the end" : byCalls ? count(length) + " calls" : duration(length * 1e3);

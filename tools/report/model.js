@@ -156,7 +156,11 @@ const spaceFromJob = number => {
   const regions = toldSpace.regions.filter(([, , pool]) => pool === number).map(([start, size]) => ({at: start, start, size})).sort(byStart);
   const within = address => { const last = lastUntil(regions, address); return last && address < last.start + last.size; };
   const pieces = toldSpace.blocks.filter(([start]) => within(start)).map(([start, size, state]) => ({start, size, used: +(state === 0), pending: +(state === 2), bare: state === 3})).sort(byStart);
-  return {exact: true, at: toldSpace.us, leftOut: 0, regions, pieces};
+  for (const piece of pieces) {  // as bfcstat's map: the addresses that pages have not reached yet are many times the memory
+    const region = lastUntil(regions, piece.start);
+    if (piece.bare && piece.start + piece.size >= region.start + region.size) region.size = piece.start - region.start;
+  }
+  return {exact: true, at: toldSpace.us, leftOut: 0, regions: regions.filter(region => region.size), pieces: pieces.filter(piece => within(piece.start))};
 };
 const spaceAt = (number, moment) => byCalls ? spaceFromCalls(poolOf(number), moment) : toldSpace ? spaceFromJob(number) : spaceFromMap(number, moment);
 

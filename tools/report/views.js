@@ -264,7 +264,9 @@ const drawSpace = (canvas, grid) => {
 
 const spaceWords = (number, pool, space) => {
   const total = sum(space.regions.map(region => region.size)), used = sum(space.pieces.map(piece => piece.size * piece.used));
-  const words = [`${many(space.regions.length, "region")}, ${bytes(total)}; in use ${bytes(used)}, ${share(total ? used / total : 0)}`];
+  const bare = sum(space.pieces.filter(piece => piece.bare).map(piece => piece.size)), backed = total - bare;
+  const words = [`${many(space.regions.length, "region")}, ${bytes(backed)}` + (bare ? ` and ${bytes(bare)} of addresses without a page` : "") +
+    `; in use ${bytes(used)}, ${share(backed ? used / backed : 0)}`];
   if (toldSpace) words.push(`exact, as the job told at ${when(space.at)}` + (toldSpace.left_out ? `, without ${bytes(toldSpace.left_out)} for which it had no room` : ""));
   if (space.leftOut) words.push(`${count(space.leftOut)} more regions of the job are not in the map and not drawn`);
   if (space.exact) {

@@ -23,19 +23,6 @@ char *text_count(uint64_t count, char *text, size_t size) {
     return text;
 }
 
-char *text_share(double share, char *text, size_t size) {
-    double percent = share * 100;
-    if (share < 0)
-        snprintf(text, size, "-");
-    else if (percent > 0 && percent < 0.05)
-        snprintf(text, size, "<0.1 %%");
-    else if (percent < 100 && percent >= 99.95)
-        snprintf(text, size, ">99.9 %%");
-    else
-        snprintf(text, size, "%.1f %%", percent);
-    return text;
-}
-
 static char *print_pair(uint64_t high, const char *high_unit, uint64_t low, const char *low_unit,
                         char *text, size_t size) {
     snprintf(text, size, "%llu %s %llu %s", (unsigned long long)high, high_unit,

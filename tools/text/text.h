@@ -12,14 +12,12 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
+#include "base/share.h"
 
 #define TEXT_FIGURE 32u /* bytes that suffice for each figure below */
 
 /* "1,234,567" */
 char *text_count(uint64_t count, char *text, size_t size);
-
-/* A share of 0 to 1 as "99.8 %", never rounded up to 100 or down to 0; below 0: "-". */
-char *text_share(double share, char *text, size_t size);
 
 /* "350 ns", "12.3 us", "4.56 s", "2 min 10 s", "3 h 4 min", "2 d 3 h" */
 char *text_duration(uint64_t ns, char *text, size_t size);

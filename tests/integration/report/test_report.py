@@ -121,15 +121,19 @@ class Report(unittest.TestCase):
         while self.samples(path) < wanted:
             time.sleep(0.05)
 
-    def record_failure(self):
-        """The lines of a recording, at intervals of 0.25 s, of a job one of whose allocations fails."""
+    def start_job(self, **variables):
         environment = dict(os.environ, LD_PRELOAD=LIBRARY, LD_LIBRARY_PATH=SIM_DIR, SIM_MEMORY="1G", BFC_LOG="off",
                            BFC_YIELD="0",  # jobs beside it, of other tests, would be asked again and again
-                           BFC_RECORD=os.path.join(self.folder, "job.trace"))
+                           **variables)
         job = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "job.py")],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.addCleanup(job.communicate)
         self.assertEqual(job.stdout.readline(), "ready\n")
+        return job
+
+    def record_failure(self):
+        """The lines of a recording, at intervals of 0.25 s, of a job one of whose allocations fails."""
+        job = self.start_job(BFC_RECORD=os.path.join(self.folder, "job.trace"))
         path = os.path.join(self.folder, "run.jsonl")
         recorder = subprocess.Popen([BFCSTAT, "record", str(job.pid), "-o", path], stdout=subprocess.DEVNULL)
         self.wait_for_samples(path, 2)
@@ -143,6 +147,12 @@ class Report(unittest.TestCase):
         job.communicate()
         with open(path, encoding="utf-8") as file:
             return size, [json.loads(line) for line in file]
+
+    def test_addresses_that_no_page_has_reached_are_not_drawn(self):
+        """A pool with pages has many times the addresses that it has used: the picture ends where bfcstat's map does."""
+        job = self.start_job(BFC_BACKING="pages")
+        run(BFCSTAT, "report", str(job.pid), "-o", self.page)
+        self.assertRegex(self.look().words(), r"1 region, 3\d\d MiB; in use 300 MiB, 9\d\.\d %; exact")
 
     def test_calls_before_a_failure_in_the_middle_of_a_recording(self):
         size, lines = self.record_failure()

@@ -31,12 +31,12 @@ Test(text, counts) {
 }
 
 Test(text, shares) {
-    EXPECT("-", text_share(-1, text, sizeof text));
-    EXPECT("0.0 %", text_share(0, text, sizeof text));
-    EXPECT("<0.1 %", text_share(0.0001, text, sizeof text));
-    EXPECT("99.8 %", text_share(0.998, text, sizeof text));
-    EXPECT(">99.9 %", text_share(0.99999, text, sizeof text));
-    EXPECT("100.0 %", text_share(1, text, sizeof text));
+    EXPECT("-", bfc_share_text(-1, text, sizeof text));
+    EXPECT("0.0 %", bfc_share_text(0, text, sizeof text));
+    EXPECT("<0.1 %", bfc_share_text(0.0001, text, sizeof text));
+    EXPECT("99.8 %", bfc_share_text(0.998, text, sizeof text));
+    EXPECT(">99.9 %", bfc_share_text(0.99999, text, sizeof text));
+    EXPECT("100.0 %", bfc_share_text(1, text, sizeof text));
 }
 
 Test(text, durations) {

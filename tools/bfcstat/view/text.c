@@ -64,7 +64,7 @@ static int add_row(struct text_table *table, const struct bfc_job *job,
         bfc_bytes_text(bfc_pool_cached(stats), cached, sizeof cached),
         bfc_bytes_text(stats->reserved, reserved, sizeof reserved),
         limit_of(job, pool, limit, sizeof limit),
-        text_share(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
+        bfc_share_text(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
         text_count(pool->host_waits + stats->waits, waits, sizeof waits),
         text_count(stats->out_of_memory, failures, sizeof failures),
         command_of(job, job_waiter(job, (unsigned)(pool - job->pools)), command, sizeof command),
@@ -156,6 +156,10 @@ static void show_identity(const struct bfc_job *job, FILE *stream) {
     show_rank(header, stream);
 }
 
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
 static void show_amount(FILE *stream, const char *name, uint64_t bytes) {
     char figure[TEXT_FIGURE];
     label(stream, name);
@@ -171,7 +175,7 @@ static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream
     double share = bfc_pool_fragmentation(pool);
     char figure[TEXT_FIGURE];
     label(stream, "fragmentation");
-    fprintf(stream, "%10s", text_share(share, figure, sizeof figure));
+    fprintf(stream, "%10s", bfc_share_text(share, figure, sizeof figure));
     if (share < 0)
         fputs("   the job has not measured it yet", stream);
     else if (pool->stats.in_use == 0)
@@ -190,7 +194,8 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
     show_amount(stream, "in use", stats->in_use);
     show_peak(stream, stats->peak_in_use);
-    fprintf(stream, " in %s blocks\n", text_count(stats->blocks, a, sizeof a));
+    fprintf(stream, " in %s block%s\n", text_count(stats->blocks, a, sizeof a),
+            plural(stats->blocks));
     show_amount(stream, "requested", stats->requested);
     show_peak(stream, stats->peak_requested);
     fputc('\n', stream);
@@ -200,7 +205,8 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
             bfc_bytes_text(stats->deferred, c, sizeof c));
     show_amount(stream, "reserved", stats->reserved);
     show_peak(stream, stats->peak_reserved);
-    fprintf(stream, " in %s regions\n", text_count(stats->regions, a, sizeof a));
+    fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
+            plural(stats->regions));
     show_fragmentation(pool, stream);
 }
 
@@ -224,10 +230,10 @@ static void show_pages(const struct bfc_segment_pool *pool, FILE *stream) {
     if (!pages->calls)
         return;
     show_amount(stream, "pages", bfc_pages_backed(pages));
-    fprintf(stream, "   behind %s of addresses; moved so far %s in %s calls\n",
+    fprintf(stream, "   behind %s of addresses; %s driver calls so far; moved %s\n",
             bfc_bytes_text(pages->addresses, a, sizeof a),
-            bfc_bytes_text(bfc_pages_moved(pages), b, sizeof b),
-            text_count(pages->calls, (char[TEXT_FIGURE]){0}, TEXT_FIGURE));
+            text_count(pages->calls, (char[TEXT_FIGURE]){0}, TEXT_FIGURE),
+            bfc_bytes_text(bfc_pages_moved(pages), b, sizeof b));
     show_page_state(pool, stream);
 }
 
@@ -259,10 +265,13 @@ static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
     if (!plan->peak)
         return;
     show_amount(stream, "plan", plan->memory);
-    fprintf(stream, "   %s%s (bound %s), period %s allocations\n",
-            plan->source ? "of " : "left; it was of ",
+    fprintf(stream, "   %s%s (bound %s), ", plan->source ? "of " : "left; it was of ",
             plan->source == BFC_PLAN_OF_LOOP ? "this job" : "a file",
-            bfc_bytes_text(plan->bound, a, sizeof a), text_count(plan->period, b, sizeof b));
+            bfc_bytes_text(plan->bound, a, sizeof a));
+    if (plan->period)
+        fprintf(stream, "period %s allocations\n", text_count(plan->period, b, sizeof b));
+    else
+        fprintf(stream, "no period: %s allocations once\n", text_count(plan->prefix, b, sizeof b));
     label(stream, "");
     fprintf(stream, "%13sfollowed %s, missed %s", "", text_count(plan->followed, a, sizeof a),
             text_count(plan->missed, b, sizeof b));
@@ -335,7 +344,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     show_count(stream, "frees", stats->frees);
     fputc('\n', stream);
     label(stream, "hit rate");
-    fprintf(stream, "%10s", text_share(bfc_pool_hit_rate(stats), a, sizeof a));
+    fprintf(stream, "%10s", bfc_share_text(bfc_pool_hit_rate(stats), a, sizeof a));
     fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
             text_count(stats->misses, b, sizeof b));
     show_waits(pool, stream);

@@ -38,7 +38,7 @@ static void add_row(struct text_table *table, const struct who_sums *sums,
         snprintf(last, sizeof last, "%s/s",
                  amount_text(sum->bytes / sums->seconds, true, error, sizeof error));
     else
-        text_share(sums->all.bytes > 0 ? sum->bytes / sums->all.bytes : -1, last, sizeof last);
+        bfc_share_text(sums->all.bytes > 0 ? sum->bytes / sums->all.bytes : -1, last, sizeof last);
     amount_text(who_error(sum), false, error, sizeof error);
     text_table_add(table, (const char *[]){bytes, error, blocks, last, name});
 }
