@@ -129,13 +129,20 @@ static bool is_too_large(const struct picture *p) {
     return p->want->bytes > p->want->arena->device_total;
 }
 
+/* What has to be taken for it: free pages that are whole go to wherever they are wanted. */
+static uint64_t lacking(const struct picture *p) {
+    if (!p->pages.addresses)
+        return p->want->bytes;
+    return bfc_subtract_saturating(bfc_in_driver_pages(p->want->bytes), p->pages.ready);
+}
+
 static bool is_beyond_limit(const struct picture *p) {
-    return !is_too_large(p) && bfc_want_limit_lacks(p->want) > 0;
+    uint64_t reserved = bfc_load_relaxed(&p->want->arena->on->reserved);
+    return !is_too_large(p) && bfc_add_saturating(reserved, lacking(p)) > limit_of(p);
 }
 
 static bool is_left_to_others(const struct picture *p) {
-    return !is_beyond_limit(p) && p->want->arena->left_to_others &&
-           p->device_free >= p->want->bytes;
+    return !is_beyond_limit(p) && p->want->arena->left_to_others && p->device_free >= lacking(p);
 }
 
 /* Of this process's other contexts on the device. */
@@ -294,15 +301,14 @@ static uint64_t round_up_mib(uint64_t bytes) {
 
 /* What the device would have had for it, with so much more. */
 static bool device_would_have(const struct picture *p, uint64_t more) {
-    return p->want->bytes + p->want->arena->left_to_others <=
-           bfc_add_saturating(p->device_free, more);
+    return lacking(p) + p->want->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
 }
 
 static bool try_limit(struct bfc_message *message, const struct picture *p) {
     if (!is_beyond_limit(p) || !device_would_have(p, 0))
         return false;
     bfc_message_add(message, "a higher BFC_LIMIT: with %lluM this request would have fitted\n",
-                    (unsigned long long)round_up_mib(p->own_reserved + p->want->bytes));
+                    (unsigned long long)round_up_mib(p->own_reserved + lacking(p)));
     return true;
 }
 
@@ -310,7 +316,7 @@ static bool try_reserve(struct bfc_message *message, const struct picture *p) {
     if (!is_left_to_others(p))
         return false;
     bfc_message_add(message, "a lower BFC_RESERVE: with %lluM this request would have fitted\n",
-                    (unsigned long long)((p->device_free - p->want->bytes) >> 20));
+                    (unsigned long long)((p->device_free - lacking(p)) >> 20));
     return true;
 }
 

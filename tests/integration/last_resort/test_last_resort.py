@@ -539,6 +539,14 @@ class LastResort(JobsTest):
         self.assertIn("  try          a higher BFC_LIMIT: with 110M this request would have fitted\n", job.said())
         self.assertEqual(self.start(*actions, BFC_LIMIT="110M").results(), ["0", "0"])
 
+    def test_the_advised_limit_counts_on_free_pages(self):
+        """Of 90 MiB reserved 50 are free in whole pages, which move: 16 of the 66 are lacking."""
+        actions = ("alloc", 40, "alloc", 50, "free", "alloc", 65)
+        job = self.start(*actions, BFC_LIMIT="100M", BFC_BACKING="pages")
+        self.assertEqual(job.results(), ["0", "0", "2"])
+        self.assertIn("  try          a higher BFC_LIMIT: with 106M this request would have fitted\n", job.said())
+        self.assertEqual(self.start(*actions, BFC_LIMIT="106M", BFC_BACKING="pages").results(), ["0", "0", "0"])
+
     def test_the_reserve_is_named_and_the_advice_holds(self):
         job = self.start("alloc", 200, BFC_RESERVE="100M")
         self.assertEqual(job.results(), ["2"])

@@ -110,6 +110,15 @@ class Recordings(unittest.TestCase):
         self.assertEqual(live, [4 * MIB, 8 * MIB])
         self.assertTrue(all_there)
 
+    def test_what_was_there_before_is_bounded_by_what_the_job_told(self):
+        """The sample's 8 MiB are of another moment than the calls' last, after which 4 are live: 4 MiB before, or what was told."""
+        calls = {"type": "calls", "lost": 0, "calls": [["a", DAYS, 0, BASE, 4 * MIB, 0, 0]]}
+        for size, before in ((None, 4 * MIB), (MIB, MIB), (4 * MIB + 512, 4 * MIB), (6 * MIB, 6 * MIB - 65535)):
+            told = {"type": "space", "seconds": 20, "us": DAYS, "left_out": 0, "regions": [[BASE, 64 * MIB, 0]],
+                    "blocks": [[BASE, 4 * MIB, 0], [BASE + 8 * MIB, size, 0], [BASE + 20 * MIB, MIB, 2]]}
+            self.write(calls, *([told] if size else []))
+            self.assertEqual(self.look("return baseOf(poolOf(0)).live").answer, before)
+
     def test_events_that_were_not_seen(self):
         self.write({"type": "calls", "lost": 9, "calls": [
             ["a", DAYS, 0, BASE, 4 * MIB, 0, 0], ["a", DAYS + 10, 0, BASE, 3 * MIB, 20, 0], ["f", DAYS + 20, 0, BASE + 9 * MIB, 0, 21, 0]]})
