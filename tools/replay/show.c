@@ -116,6 +116,10 @@ static void put_settings(const struct shown *shown, FILE *stream) {
 /* A setting with which allocations fail is none to recommend. */
 static void show_advice(const struct shown *best, FILE *stream) {
     const struct result *r = &best->result;
+    if (r->pairs + r->failed == 0) {
+        fputs("none to recommend: there is no allocation\n", stream);
+        return;
+    }
     if (r->failed == 0) {
         fputs("best: ", stream);
         put_settings(best, stream);

@@ -191,6 +191,11 @@ class Figures(unittest.TestCase):
         self.assertNotIn("best:", table)
         self.assertRegex(table, r"\nnone to recommend: .* \(1 of 2\); it needs a larger --memory or limit\n$")
 
+    def test_compare_of_nothing_recommends_nothing(self):
+        with open(self.path, "w") as file:
+            file.write("id,lower,upper,size\n")
+        self.assertTrue(run(self.path, "--compare").stdout.endswith("\nnone to recommend: there is no allocation\n"))
+
     def test_version(self):
         self.assertRegex(run("--version").stdout, r"^bfcreplay \d+\.\d+\.\d+ \(trace layout \d+\)\n$")
 

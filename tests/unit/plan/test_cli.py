@@ -631,6 +631,13 @@ class Traces(Case):
         self.assertEqual(report["buffers"], found["prefix"] + 40)
         self.run_plan("check", plan, path)
 
+    def test_a_trace_of_nothing_has_no_plan(self):
+        path = self.generate("a.trace", "loop", 10, 1)
+        os.truncate(path, 1000)
+        said = self.run_plan("solve", path, "-o", self.path("p"), status=1).stderr
+        self.assertIn("no allocation is in it, since its tail is missing", said)
+        self.assertFalse(os.path.exists(self.path("p")))
+
     def test_loop_with_jitter(self):
         path, found = self.period("loop", 12, 1, 10)
         self.assertEqual((found["period"], found["jitter"]), (40, True))

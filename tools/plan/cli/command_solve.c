@@ -95,6 +95,9 @@ static bool prepare(struct job *job, bool trace_streams) {
     const struct settings *s = &job->settings;
     if (!source_read(&job->lifetimes, s->file, trace_streams, &job->about, &job->error))
         return false;
+    if (job->about.from_trace && job->lifetimes.count == 0)
+        return plan_fail(&job->error, "%s: no allocation is in it%s: there is nothing to plan",
+                         s->file, job->about.cut_off ? ", since its tail is missing" : "");
     progress_stage(STAGE_PREPARE, PROBLEM_STEPS * (uint64_t)job->lifetimes.count);
     if (!problem_build(&job->problem, &job->lifetimes, s->align, s->gap, &job->error))
         return false;
