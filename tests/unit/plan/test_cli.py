@@ -581,6 +581,11 @@ class Dumps(Case):
                           ("c{0}", "2", "4", "100", "b.1", "3")])
         self.assertEqual(self.solve(out, align=64)[0]["peak"], 384)
 
+    def test_the_order_is_the_compiler_s(self):
+        path = self.dump(ASSIGNMENT, RANGES)
+        result = self.run_plan("lifetimes", path, "-o", self.path("o.csv"), "--order=dfs", status=2)
+        self.assertIn("is in the compiler's order", result.stderr)
+
     def test_what_cannot_be_read_is_named(self):
         out = self.path("o.csv")
         for assignment, ranges, wanted in (

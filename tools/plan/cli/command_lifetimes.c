@@ -46,8 +46,25 @@ static bool find_order(struct settings *s) {
     return false;
 }
 
+/* What would be without effect is refused. */
+static bool check_kind(struct settings *s) {
+    const enum import_kind kind = import_kind_of(s->file);
+    if (s->dimensions && kind != IMPORT_GRAPH) {
+        command_misuse("--dims is for a MODEL.onnx: in '%s' every size is a number", s->file);
+        return false;
+    }
+    if (s->order_name && kind == IMPORT_LIFETIMES) {
+        command_misuse("--order is for graphs and models: '%s' is in the compiler's order",
+                       s->file);
+        return false;
+    }
+    if (!s->order_name)
+        s->order_name = "given";
+    return true;
+}
+
 static bool parse(int argc, char **argv, struct settings *s) {
-    *s = (struct settings){.order_name = "given", .seconds = 2, .seed = 1};
+    *s = (struct settings){.seconds = 2, .seed = 1};
     const struct option options[] = {{"output", 'o', OPTION_TEXT, &s->output, 0, 0},
                                      {"order", 0, OPTION_TEXT, &s->order_name, 0, 0},
                                      {"dims", 0, OPTION_TEXT, &s->dimensions, 0, 0},
@@ -61,11 +78,7 @@ static bool parse(int argc, char **argv, struct settings *s) {
         command_misuse("lifetimes needs -o OUT.csv");
         return false;
     }
-    if (s->dimensions && import_kind_of(s->file) != IMPORT_GRAPH) {
-        command_misuse("--dims is for a MODEL.onnx: in '%s' every size is a number", s->file);
-        return false;
-    }
-    return find_order(s);
+    return check_kind(s) && find_order(s);
 }
 
 static bool read_graph(struct graph *graph, const struct settings *s, struct plan_error *error) {
