@@ -109,7 +109,7 @@ struct bfc_pool_config {
     uint64_t limit;        /* most that may be reserved; UINT64_MAX: no limit */
     double split_ratio;    /* a block this many times the request is split; 0: as the policy does */
     uint64_t split_slack;  /* and one that leaves so much; UINT64_MAX: as the policy does */
-    uint64_t max_split;    /* larger blocks are not split; UINT64_MAX: all may be */
+    uint64_t max_split;    /* larger blocks are not split; UINT64_MAX, or with pages: all may be */
     uint64_t roundup;      /* divisions of a power of two that sizes are rounded to; 0, 1: none */
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */

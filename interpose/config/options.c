@@ -98,7 +98,7 @@ const struct bfc_option bfc_option_table[] = {
      NULL},
     {"BFC_MAX_SPLIT", BFC_OPTION_SIZE, "none", NULL, 20 * MIB, TIB, AT(max_split),
      "Free blocks of this many bytes or more are never split, and serve only "
-     "requests of nearly their own size; at none there is no such bound.",
+     "requests of nearly their own size; at none, and with pages, there is no such bound.",
      NULL},
     {"BFC_ROUNDUP", BFC_OPTION_CHOICE, "0", "0, 1, 2, 4, 8, 16, 32, 64", 0, 0, AT(roundup),
      "Each power of two is divided into this many equal steps, and requests are "

@@ -90,6 +90,10 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     made->config = *config;
     made->upstream = *upstream;
     made->upstream.pages = NULL; /* copied */
+    /* Free pages join to blocks of any size, and growth makes them larger: not to split these would
+     * hand out each whole. */
+    if (upstream->pages)
+        made->config.max_split = UINT64_MAX;
     if (!open_records(made, most_blocks) || !open_paging(made, upstream->pages)) {
         close_records(made);
         free(made);

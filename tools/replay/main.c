@@ -94,17 +94,16 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
     return misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
 }
 
-/* The settings that a replay depends on: those of the pool, how frees are told, what passes it by.
- */
-static bool is_heeded(const char *name) {
-    static const char *const heeded[] = {
-        "BFC_POLICY",       "BFC_FREE",       "BFC_PENDING_BUDGET", "BFC_GROWTH",
-        "BFC_GROWTH_SIZE",  "BFC_GROWTH_MAX", "BFC_PREALLOCATE",    "BFC_BACKING",
-        "BFC_SLACK",        "BFC_LIMIT",      "BFC_RESERVE",        "BFC_SPLIT_RATIO",
-        "BFC_SPLIT_SLACK",  "BFC_MAX_SPLIT",  "BFC_ROUNDUP",        "BFC_BYPASS_ABOVE",
-        "BFC_GC_THRESHOLD", "BFC_LAST_RESORT"};
-    for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++)
-        if (strcmp(name, heeded[i]) == 0)
+/* The settings that change nothing in a replay: it has one pool for each device, and no job around
+ * it. */
+static bool is_ignored(const char *name) {
+    static const char *const ignored[] = {
+        "BFC_DISABLE",   "BFC_IPC",      "BFC_SPILL",   "BFC_TRIM_IDLE", "BFC_YIELD",
+        "BFC_WAIT",      "BFC_DEEPBIND", "BFC_RUNTIME", "BFC_RECORD",    "BFC_PLAN",
+        "BFC_STATS",     "BFC_STACKS",   "BFC_TAGS",    "BFC_LOG",       "BFC_SUMMARY",
+        "BFC_LEAK_EXIT", "BFC_STRICT",   "BFC_ONLY",    "BFC_NOT"};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (strcmp(name, ignored[i]) == 0)
             return true;
     return false;
 }
@@ -119,7 +118,7 @@ static int take_set(struct arguments *a, const char *value) {
     a->policy_given |= strcmp(name, "BFC_POLICY") == 0;
     a->growth_given |= strcmp(name, "BFC_GROWTH") == 0;
     int status = set_named(a, "--set", name, value + length + 1);
-    if (status == GOOD && !is_heeded(bfc_option_find(name)->name))
+    if (status == GOOD && is_ignored(bfc_option_find(name)->name))
         fprintf(stderr, "bfcreplay: --set %s: a replay does not depend on it\n", name);
     return status;
 }

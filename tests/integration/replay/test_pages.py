@@ -131,6 +131,12 @@ class Pages(unittest.TestCase):
         self.assertEqual(wide[0], wide[1])
         self.assertNotEqual(wide[0], without_times(replay(path, "--backing=pages")))
 
+    def test_blocks_that_are_not_to_be_split_are_with_pages(self):
+        """Each would have been handed out whole, as large as all that was free."""
+        path = self.make("multigrid")
+        plain = without_times(replay(path, "--backing=pages"))
+        self.assertEqual(without_times(replay(path, "--backing=pages", "--set", "BFC_MAX_SPLIT=20M", "--memory=80G")), plain)
+
     def test_compare_names_the_backing(self):
         path = self.make("multigrid")
         for memory in ("--memory=4G", "--memory=100M"):

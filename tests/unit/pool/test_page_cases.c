@@ -247,8 +247,8 @@ static const char *takes_what_is_freed_at_allow(void) {
     return takes_what_others_free(PAGE_ALLOW);
 }
 
-/* A large block that the policy does not split is no place that needs no pages. */
-static const char *passes_the_unsplit(void) {
+/* All that is free joins to one block: what may not be split without pages is with them. */
+static const char *splits_the_unsplit(void) {
     static struct machine m;
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
@@ -256,8 +256,9 @@ static const char *passes_the_unsplit(void) {
     config.max_split = 4 * MIB;
     open_exactly(&m, config, 4 * CAPACITY);
     free_at(&m, allocate_units(&m, 8 * MIB / UNIT));
-    allocate_units(&m, 2 * MIB / UNIT);
-    return close_case(&m, true, "");
+    for (int i = 0; i < 4; i++)
+        allocate_units(&m, 2 * MIB / UNIT);
+    return close_case(&m, m.fake.taken == 8 * MIB, "a free block was handed out whole");
 }
 
 /* Pages fail for good: a region serves, and goes back when it is free. */
@@ -419,7 +420,7 @@ static const struct {
     {"what is freed while addresses are reserved is taken", takes_what_is_freed_at_reserve},
     {"what is freed while a page is made is no harm", takes_what_is_freed_at_create},
     {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
-    {"a block that is not split does not keep an allocation for ever", passes_the_unsplit},
+    {"what is not split without pages is split with them", splits_the_unsplit},
     {"a region takes the place of pages that fail", falls_back},
     {"more bare blocks than are looked at", has_many_bare},
     {"small blocks get pages of their own once pages move", parts_small},
