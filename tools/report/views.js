@@ -23,21 +23,19 @@ const lostWords = lostCalls ? ` Up to ${many(lostCalls, "event")} were overwritt
 const samplesData = seen => [
   seen.map(p => toAxis(p.at)), seen.map(p => p.reserved), seen.map(p => p.in_use + p.pending + p.deferred),
   seen.map(p => p.in_use), seen.map(p => p.requested)];
-/* Bytes, padding included, of a job's blocks whose allocation is not among its calls; 0 to infinity where it told none. */
-const PADDING = size => Math.min(size, size < 65536 ? 511 : 65535);
+/* Bytes, padding included, of a job's blocks whose allocation is not among its calls; undefined where it told none. */
 const toldBefore = pool => {
-  if (!toldSpace || toldSpace.left_out) return {least: 0, most: Infinity};
+  if (!toldSpace || toldSpace.left_out) return undefined;
   const seen = new Set(pool.blocks.address), number = [...pools].find(([, one]) => one === pool)[0];
-  const sizes = spaceFromJob(number).pieces.filter(piece => piece.used && !seen.has(piece.start)).map(piece => piece.size);
-  return {least: sum(sizes.map(size => size - PADDING(size))), most: sum(sizes)};
+  return sum(spaceFromJob(number).pieces.filter(piece => piece.used && !seen.has(piece.start)).map(piece => piece.size));
 };
 /* Calls tell differences: what was there before them follows from the sample behind them. A job does not stand still between
-   its counters and its calls, so it is no more and no less than what the job's blocks tell. */
+   its counters and its calls, so it is no more than what the job's blocks tell, and no less but for padding. */
 const baseOf = pool => {
   const sample = pool.samples?.[pool.samples.length - 1], last = pool.at.length - 1;
   if (byCalls || !sample || last < 0) return {live: 0, reserved: 0};
-  const told = toldBefore(pool), live = Math.max(told.least, Math.min(told.most, sample.requested - pool.live[last]));
-  return {live: Math.max(0, live), reserved: Math.max(0, sample.reserved - pool.reserved[last])};
+  const told = toldBefore(pool), follows = Math.max(0, sample.requested - pool.live[last]), padding = sample.in_use - sample.requested;
+  return {live: told === undefined ? follows : Math.max(0, told - padding, Math.min(told, follows)), reserved: Math.max(0, sample.reserved - pool.reserved[last])};
 };
 /* What the last call left stays until the end, when other pools may have had calls. */
 const callsData = pool => {

@@ -113,10 +113,12 @@ class Recordings(unittest.TestCase):
     def test_what_was_there_before_is_bounded_by_what_the_job_told(self):
         """The sample's 8 MiB are of another moment than the calls' last, after which 4 are live: 4 MiB before, or what was told."""
         calls = {"type": "calls", "lost": 0, "calls": [["a", DAYS, 0, BASE, 4 * MIB, 0, 0]]}
-        for size, before in ((None, 4 * MIB), (MIB, MIB), (4 * MIB + 512, 4 * MIB), (6 * MIB, 6 * MIB - 65535)):
+        for size, before in ((None, 4 * MIB), (MIB, MIB), (4 * MIB + 4096, 4 * MIB), (6 * MIB, 6 * MIB - 8192)):
             told = {"type": "space", "seconds": 20, "us": DAYS, "left_out": 0, "regions": [[BASE, 64 * MIB, 0]],
                     "blocks": [[BASE, 4 * MIB, 0], [BASE + 8 * MIB, size, 0], [BASE + 20 * MIB, MIB, 2]]}
-            self.write(calls, *([told] if size else []))
+            sample = {"type": "sample", "seconds": 20, "us": DAYS + 20 * 10**6, "landmarks": [],
+                      "pools": [pool(8 * MIB + 8192, requested=8 * MIB)]}
+            self.write(calls, sample, *([told] if size else []))
             self.assertEqual(self.look("return baseOf(poolOf(0)).live").answer, before)
 
     def test_events_that_were_not_seen(self):
