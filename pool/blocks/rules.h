@@ -32,6 +32,8 @@ struct rules {
     uint64_t small_most; /* bytes: blocks up to this size have regions of their own; 0: no size has.
                             Not with `exact`, where the policy alone says so */
     bool mixes;          /* yet either size takes what the other has, before pages are asked for */
+    uint64_t watched;    /* before so many more allocations large pages are remade (remake.h). Not
+                            with `exact` */
     uint64_t plain_most; /* granules of the largest request that takes the short way; 0, none,
                             unless cuts_all is the only rule above that is set, and no region is
                             set apart */

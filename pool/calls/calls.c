@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "pool/blocks/find.h"
 #include "pool/blocks/settle.h"
+#include "pool/paging/remake.h"
 #include "pool/regions/serve.h"
 #include "pool/regions/wait.h"
 #include "pool/search/place.h"
@@ -31,12 +32,14 @@ static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_po
             !(request.flags & (BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_UNCOUNTED));
         return BFC_OUT_OF_MEMORY;
     }
-    if (take_any(pool, &request)) {
-        pool->stats->hits++;
-        return BFC_OK;
+    if (!pool->rules.watched || remake_before(pool, &request)) {
+        if (take_any(pool, &request)) {
+            pool->stats->hits++;
+            return BFC_OK;
+        }
+        if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
+            return serve_miss(pool, &request);
     }
-    if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
-        return serve_miss(pool, &request);
     pool->lookups -= pool->rules.ages; /* the caller will ask again */
     return BFC_OUT_OF_MEMORY;
 }

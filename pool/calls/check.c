@@ -148,16 +148,20 @@ static const char *check_bare_list(const struct tally *t) {
 static const char *check_table(const struct tally *t) {
     const struct paging *paging = t->pool->paging;
     uint64_t bytes = 0;
+    uint32_t large = 0;
     for (uint32_t i = 0; i < paging->table.count; i++) {
         const struct page *page = page_table_at(&paging->table, i);
         if (i && page_end(page_table_at(&paging->table, i - 1)) > page->start)
             return "two pages are behind one address";
         bytes += page->lost ? 0 : page->bytes;
+        large += page->bytes > paging->table.large_above;
     }
     if (bytes + t->region_bytes != t->pool->stats->reserved)
         return "the pages differ from what is reserved";
     if (bytes + t->bare_bytes != paging->addresses)
         return "the pages + bare differ from the addresses";
+    if (large != paging->table.large)
+        return "the count of large pages is wrong";
     return check_bare_list(t);
 }
 

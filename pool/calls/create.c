@@ -6,6 +6,7 @@
 #include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
 #include "pool/paging/perform.h"
+#include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
 
@@ -61,8 +62,10 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
     if (!pool->paging)
         return false;
     pool->paging->calls = *calls;
-    return page_table_open(&pool->paging->table, MOST_PAGES) &&
-           page_array_open(&pool->paging->on_hand, MOST_PAGES);
+    bool opened = page_table_open(&pool->paging->table, MOST_PAGES) &&
+                  page_array_open(&pool->paging->on_hand, MOST_PAGES);
+    pool->paging->table.large_above = page_growth_most(pool, 0);
+    return opened;
 }
 
 static void close_records(struct bfc_pool *pool) {

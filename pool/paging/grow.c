@@ -12,7 +12,7 @@
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
-static void take_turn(struct bfc_pool *pool) {
+void pages_take_turn(struct bfc_pool *pool) {
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_turn);
     pool_enter(pool);
@@ -102,7 +102,7 @@ static bool is_worth_saving(enum bfc_status status) {
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     bool saving = false, taken;
     *status = BFC_OK;
-    take_turn(pool);
+    pages_take_turn(pool);
     /* What other threads freed while the lock was dropped is taken before a plan is made, so that
      * each plan brings something. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
@@ -171,7 +171,7 @@ static const block_index keep_none[2] = {0, 0};
 
 static uint64_t trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
     uint64_t released = 0;
-    take_turn(pool);
+    pages_take_turn(pool);
     uint64_t chosen =
         anywhere ? donors_choose_anywhere(pool, bytes) : donors_choose(pool, bytes, keep_none);
     if (chosen && donors_take(pool))
@@ -210,7 +210,7 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
 
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
     uint64_t released = 0;
-    take_turn(pool);
+    pages_take_turn(pool);
     if (donors_choose_anywhere(pool, UINT64_MAX)) {
         keep_overdue(pool, idle_ns, now);
         if (pool->paging->on_hand.count && donors_take(pool))

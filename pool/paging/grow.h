@@ -7,6 +7,9 @@
 
 #include "pool/blocks/internal.h"
 
+/* Waits for the pages' turn, which is the holder's of growth_turn. */
+void pages_take_turn(struct bfc_pool *pool);
+
 /* False: *status says why, BFC_OUT_OF_MEMORY if neither the limit nor the device allow so much,
  * BFC_UPSTREAM_FAILED if a call was refused for another reason, and with fewer new pages again. */
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);

@@ -180,9 +180,9 @@ static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
         return note_failure(pool, o);
     paging->moved += plan->moving;
     paging->created += plan->making;
-    if (plan->making)
-        page_growth_made(pool);
-    return take_in(pool, 0, paging->on_hand.count);
+    enum bfc_status status = take_in(pool, 0, paging->on_hand.count);
+    page_growth_made(pool, o->creates);
+    return status;
 }
 
 enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan) {

@@ -241,3 +241,10 @@ enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
     plan->making = bytes - plan->moving;
     return plan->making > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : take_donors(pool);
 }
+
+enum plan_result plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
+                          struct page_plan *plan) {
+    *plan = (struct page_plan){.at = at, .making = bytes, .page = page};
+    pool->paging->on_hand.count = 0;
+    return bytes > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : PLAN_MADE;
+}

@@ -32,4 +32,8 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
 enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                           struct page_plan *plan);
 
+/* The same with new pages of this size alone. */
+enum plan_result plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
+                          struct page_plan *plan);
+
 #endif

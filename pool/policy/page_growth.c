@@ -15,6 +15,11 @@
  * their own. Where none is to be had, small and large ones share pages, until pages move again:
  * else each small block would ask in vain.
  *
+ * A page that was made for a large block goes back to the device before a much smaller one lies in
+ * it (pool/paging/remake.h). That is looked for while there are such pages, and only in so many
+ * allocations as take much less time than the last pages took to be made: once a pool does not grow
+ * any more, it holds no more either.
+ *
  * Figures in docs/pages.md.
  */
 #include "pool/policy/page_growth.h"
@@ -29,6 +34,8 @@
 #define STEP_TOP (80 * MIB)
 #define LARGE_STEP_PART 512
 #define PAGE_PART 64
+#define MUCH 8    /* times what a page for a block would have is too large a page for it */
+#define WATCHED 256 /* allocations for each page that was made */
 #define SMALL_PART 2 /* of the least page: what is no larger is small */
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
@@ -82,8 +89,16 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
     return bfc_max(down(pool, most), pool->paging->calls.granule);
 }
 
-void page_growth_made(struct bfc_pool *pool) {
+uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block) {
+    return bfc_min(page_growth_size(pool, block), UINT64_MAX / MUCH) * MUCH;
+}
+
+void page_growth_made(struct bfc_pool *pool, uint64_t count) {
+    if (!count)
+        return;
     pool->preallocated = true;
+    if (pool->paging->table.large)
+        policy_watch(pool, pool->rules.watched + count * WATCHED);
 }
 
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes) {

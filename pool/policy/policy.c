@@ -43,7 +43,8 @@ void policy_make(struct bfc_pool *pool) {
 void policy_set_plain(struct bfc_pool *pool) {
     struct rules *rules = &pool->rules;
     bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
-    rules->plain_most = plain && !pool->apart_regions && !rules->small_most ? MOST_GRANULES : 0;
+    plain = plain && !pool->apart_regions && !rules->small_most && !rules->watched;
+    rules->plain_most = plain ? MOST_GRANULES : 0;
 }
 
 void policy_part_small(struct bfc_pool *pool, uint64_t most) {
@@ -51,6 +52,11 @@ void policy_part_small(struct bfc_pool *pool, uint64_t most) {
         return;
     pool->rules.small_most = most;
     pool->rules.has_zones = true;
+    policy_set_plain(pool);
+}
+
+void policy_watch(struct bfc_pool *pool, uint64_t allocations) {
+    pool->rules.watched = pool->rules.exact ? 0 : allocations;
     policy_set_plain(pool);
 }
 

@@ -20,11 +20,15 @@ static inline uint64_t policy_round_to(uint64_t bytes, uint64_t step) {
 
 void policy_make(struct bfc_pool *pool);
 
-/* Sets what depends on whether regions are set apart, or are for small blocks. */
+/* Sets what depends on whether regions are set apart or for small blocks, or pages watched. */
 void policy_set_plain(struct bfc_pool *pool);
 
 /* From now on blocks up to this size get regions of their own, unless free blocks are sorted. */
 void policy_part_small(struct bfc_pool *pool, uint64_t most);
+
+/* So many more allocations are watched (rules.h), unless free blocks are sorted: they take twice as
+ * long. */
+void policy_watch(struct bfc_pool *pool, uint64_t allocations);
 
 /* The block size for a request, at least `bytes`, in whole granules. */
 uint64_t policy_round(const struct bfc_pool *pool, uint64_t bytes);

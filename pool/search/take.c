@@ -115,6 +115,11 @@ search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granu
     return 0;
 }
 
+block_index take_find(struct bfc_pool *pool, uint64_t granules) {
+    const struct bins *bins = ready_for(pool, granules);
+    return with_room(pool, bins, bins_pick(bins, pool->blocks, granules), granules);
+}
+
 block_index take_find_apart(struct bfc_pool *pool, uint64_t granules) {
     block_index b =
         with_room(pool, &pool->apart, pick_block(pool, &pool->apart, granules), granules);

@@ -18,6 +18,9 @@ bool take_any(struct bfc_pool *pool, const struct request *request);
 bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
 /* Hands out part or all of a ready block. False: the host has no memory for a record. */
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request);
+/* The ready block that a request of so many granules would be handed, but for searches; or 0. Not
+ * where free blocks are sorted. */
+block_index take_find(struct bfc_pool *pool, uint64_t granules);
 /* A ready block, of regions that are set apart, with room for so many granules; or 0. */
 block_index take_find_apart(struct bfc_pool *pool, uint64_t granules);
 /* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result.

@@ -47,6 +47,8 @@ struct page_table {
     struct page_array records; /* in no order; vacant ones have no bytes */
     uint32_t *order;           /* of the records in use, by address */
     uint32_t count;            /* of them */
+    uint32_t large;            /* of them, those above... */
+    uint64_t large_above;      /* ...so many bytes; set by the owner */
     uint32_t vacant;           /* list of vacant records, by 1 more than the index; 0: none */
     struct host_array order_memory;
 };

@@ -403,6 +403,95 @@ static const char *asks_once(void) {
     return close_case(&m, held && is_sound(&m), "a small block was where it does not belong");
 }
 
+/* ---- large pages ---- */
+
+/* Of a block of so many units, which are 64 pages, much larger than a small block has. */
+#define HUGE_UNITS 960
+#define HUGE_PAGE (HUGE_UNITS / 64)
+
+static unsigned pages_from(struct machine *m, bfc_addr start, uint64_t bytes) {
+    struct seen seen = {.count = 0};
+    return (unsigned)bfc_pool_visit_pages(m->pool, start, bytes, see, &seen);
+}
+
+/* One has gone, and left its place to a small block's. */
+static bool is_remade_at(struct machine *m, bfc_addr at) {
+    return pages_from(m, at, HUGE_PAGE * UNIT) == HUGE_PAGE &&
+           pages_from(m, at, HUGE_UNITS * UNIT) == 63 + HUGE_PAGE;
+}
+
+static const char *remakes_large(void) {
+    static struct machine m;
+    open_exact(&m, HUGE_UNITS * UNIT);
+    bfc_addr huge = allocate_units(&m, HUGE_UNITS);
+    bool held = pages_from(&m, huge, HUGE_UNITS * UNIT) == 64;
+    free_at(&m, huge);
+    held = held && machine_allocate(&m, UNIT, BFC_ALLOCATE_HIT_ONLY) == BFC_OUT_OF_MEMORY;
+    held = held && m.fake.made[PAGE_CREATE] == 64 && allocate_units(&m, 1) == huge;
+    held = held && is_remade_at(&m, huge) && m.fake.taken == HUGE_UNITS * UNIT;
+    bfc_addr second = allocate_units(&m, HUGE_PAGE - 1);
+    held = held && second == huge + UNIT && is_remade_at(&m, huge);
+    free_at(&m, second);
+    free_at(&m, huge);
+    unsigned made = m.fake.made[PAGE_CREATE];
+    for (int pass = 0; pass < 3; pass++) {
+        free_at(&m, allocate_units(&m, HUGE_UNITS));
+        free_at(&m, allocate_units(&m, HUGE_PAGE));
+    }
+    held = held && made == 64 + HUGE_PAGE && m.fake.made[PAGE_CREATE] == made;
+    return close_case(&m, held, "a large page was not remade once for small blocks");
+}
+
+/* Neither what is pinned, nor for a block that is not much smaller. */
+static const char *keeps_large(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr huge = allocate_units(&m, HUGE_UNITS);
+    bfc_pool_pin(m.pool, huge, UNIT);
+    m.pinned[m.pins++] = (struct busy){huge, HUGE_PAGE * UNIT, 0};
+    free_at(&m, huge);
+    bfc_addr small = allocate_units(&m, 1);
+    bool held = small == huge && pages_from(&m, huge, HUGE_UNITS * UNIT) == 64;
+    free_at(&m, small);
+    bfc_pool_unpin(m.pool, huge, UNIT);
+    m.pins = 0;
+    held = held && allocate_units(&m, HUGE_UNITS / 4) == huge &&
+           pages_from(&m, huge, HUGE_UNITS * UNIT) == 64;
+    return close_case(&m, held, "a page was remade that was pinned, or fitted well");
+}
+
+/* What is refused costs neither the allocation nor memory, and is not asked for again. */
+static const char *remakes_in_vain(enum page_call call) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr huge = allocate_units(&m, HUGE_UNITS);
+    free_at(&m, huge);
+    m.fake.fail = true;
+    m.fake.refuse_at[call] = m.fake.made[call] + 1;
+    allocate_units(&m, 1);
+    unsigned made = m.fake.made[call];
+    allocate_units(&m, HUGE_PAGE);
+    bool held = m.fake.made[call] == made;
+    held = held && bfc_pool_trim(m.pool, UINT64_MAX) && allocate_units(&m, 1);
+    return close_case(&m, held, "a large page that could not be remade was asked for again");
+}
+
+static const char *remakes_without_unmap(void) {
+    return remakes_in_vain(PAGE_UNMAP);
+}
+
+static const char *remakes_without_create(void) {
+    return remakes_in_vain(PAGE_CREATE);
+}
+
+static const char *remakes_without_map(void) {
+    return remakes_in_vain(PAGE_MAP);
+}
+
+static const char *remakes_without_allow(void) {
+    return remakes_in_vain(PAGE_ALLOW);
+}
+
 /* ---- the tests ---- */
 
 static const struct {
@@ -426,6 +515,12 @@ static const struct {
     {"small blocks get pages of their own once pages move", parts_small},
     {"at the limit small and large blocks share pages", mixes_at_the_limit},
     {"the device is not asked for each small block", asks_once},
+    {"large pages are remade for small blocks, once", remakes_large},
+    {"large pages that are pinned, or fit, stay", keeps_large},
+    {"a large page that cannot be unmapped stays", remakes_without_unmap},
+    {"small pages that cannot be made for a large one", remakes_without_create},
+    {"small pages that cannot be mapped for a large one", remakes_without_map},
+    {"small pages that get no access for a large one", remakes_without_allow},
 };
 #define CASES ((int)(sizeof cases / sizeof *cases))
 

@@ -1,0 +1,83 @@
+/* Remaking large pages smaller. */
+#include "pool/paging/remake.h"
+
+#include "pool/blocks/paging.h"
+#include "pool/paging/donors.h"
+#include "pool/paging/grow.h"
+#include "pool/paging/perform.h"
+#include "pool/paging/plan.h"
+#include "pool/policy/page_growth.h"
+#include "pool/search/take.h"
+
+/* Pages that follow each other, by their places in the table. */
+struct span {
+    uint32_t first, end;
+};
+
+/* Does a page lie wholly in this ready block, free to go, and is it too large for the request? */
+static bool is_too_large(const struct page *page, const struct block *ready, uint64_t most) {
+    return page->bytes > most && !page->pins && page->start >= block_start(ready) &&
+           page_end(page) <= block_end(ready);
+}
+
+/* The pages to be remade of those behind the addresses that the request would be handed; false:
+ * there are none. */
+static bool find(struct bfc_pool *pool, const struct request *request, struct span *span) {
+    const struct page_table *table = &pool->paging->table;
+    uint64_t most = page_growth_most(pool, request_size(request));
+    block_index b = take_find(pool, request->granules);
+    const struct block *at = &pool->blocks[b];
+    if (!b || block_size(at) <= most)
+        return false;
+    bfc_addr end = block_start(at) + request_size(request) +
+                   (block_lead(pool, b, request->granules) << BFC_GRANULE_BITS);
+    uint32_t i = page_table_find(table, block_start(at));
+    while (i < table->count && page_table_at(table, i)->start < end &&
+           !is_too_large(page_table_at(table, i), at, most))
+        i++;
+    span->first = i;
+    while (i < table->count && page_table_at(table, i)->start < end &&
+           is_too_large(page_table_at(table, i), at, most))
+        i++;
+    span->end = i;
+    return span->first < span->end;
+}
+
+static bool take_span(struct bfc_pool *pool, struct span span) {
+    struct paging *paging = pool->paging;
+    paging->on_hand.count = 0;
+    if (!page_array_prepare(&paging->on_hand, span.end - span.first))
+        return false;
+    for (uint32_t i = span.first; i < span.end; i++)
+        page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
+    return donors_take(pool);
+}
+
+/* What is made is no more than what went, which the slack and the limit had room for. */
+static bool remake(struct bfc_pool *pool, struct span span, uint64_t page) {
+    const struct page_table *table = &pool->paging->table;
+    bfc_addr at = page_table_at(table, span.first)->start;
+    uint64_t bytes = page_end(page_table_at(table, span.end - 1)) - at;
+    struct page_plan plan;
+    return take_span(pool, span) && perform_release(pool) == bytes &&
+           plan_new(pool, at, bytes, page, &plan) == PLAN_MADE &&
+           perform_plan(pool, &plan) == BFC_OK;
+}
+
+bool remake_before(struct bfc_pool *pool, const struct request *request) {
+    struct span span;
+    bool large = pool->paging->table.large != 0;
+    policy_watch(pool, large ? pool->rules.watched - 1 : 0);
+    if (!large || !find(pool, request, &span))
+        return true;
+    if (request->flags & BFC_ALLOCATE_HIT_ONLY)
+        return false;
+    bool done = true;
+    pages_take_turn(pool);
+    while (done && find(pool, request, &span))
+        done = remake(pool, span, page_growth_size(pool, request_size(request)));
+    pthread_mutex_unlock(&pool->growth_turn);
+    if (!done)
+        policy_watch(pool, 0);
+    return true;
+}
