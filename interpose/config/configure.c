@@ -11,6 +11,14 @@ uint64_t bfc_amount_bytes(const struct bfc_amount *amount, uint64_t total) {
 /* A page moves whole: it is a small part of a small device. */
 enum { PAGES_OF_DEVICE = 512 };
 
+static void configure_pages(const struct bfc_options *options, uint64_t total,
+                            struct bfc_pool_config *config) {
+    config->page_slack = options->page_slack;
+    config->page_steps = options->page == BFC_PAGE_STEP;
+    if (!config->page_steps)
+        config->page_most = bfc_min(config->page_most, bfc_max(total / PAGES_OF_DEVICE, 1));
+}
+
 static void configure_splitting(const struct bfc_options *options, uint64_t total,
                                 struct bfc_pool_config *config) {
     config->split_ratio = options->split_ratio > 0 ? options->split_ratio : 0;
@@ -27,12 +35,11 @@ void bfc_options_configure(const struct bfc_options *options, uint64_t device_to
     config->growth_max = options->growth_max;
     config->preallocate = bfc_amount_bytes(&options->preallocate, device_total);
     config->limit = bfc_amount_bytes(&options->limit, device_total);
-    config->page_slack = options->page_slack;
-    config->page_most = bfc_min(config->page_most, bfc_max(device_total / PAGES_OF_DEVICE, 1));
     config->pending_budget = options->pending_budget;
     config->gc_threshold =
         bfc_amount_bytes(&options->gc_threshold, bfc_min(config->limit, device_total));
     config->track_idle = options->trim_idle >= 0;
     config->no_last_resorts = !(options->last_resort >> BFC_RUNG_POOL & 1);
+    configure_pages(options, device_total, config);
     configure_splitting(options, device_total, config);
 }

@@ -85,7 +85,9 @@ uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
 }
 
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
-    uint64_t most = bfc_min(pool->config.page_most, block / PAGE_PART);
+    uint64_t most = pool->config.page_most;
+    if (!pool->config.page_steps)
+        most = bfc_min(most, block / PAGE_PART);
     return bfc_max(down(pool, most), pool->paging->calls.granule);
 }
 

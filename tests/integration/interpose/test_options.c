@@ -187,6 +187,10 @@ Test(options, numbers_shares_and_none) {
     cr_expect_float_eq(options.page_slack, 0.5, 1e-9);
     cr_expect_not(set(&options, "BFC_SLACK", "none"), "none is no slack: 0 is");
     cr_expect_not(set(&options, "BFC_SLACK", "1.5"));
+    cr_expect_eq(options.page, BFC_PAGE_FIT);
+    cr_expect(set(&options, "BFC_PAGE", "step"));
+    cr_expect_eq(options.page, BFC_PAGE_STEP);
+    cr_expect_not(set(&options, "BFC_PAGE", "2M"), "a rule, no size");
     cr_expect(set(&options, "BFC_RESERVE", "0"));
     cr_expect(set(&options, "BFC_RESERVE", "0.1"));
     cr_expect_not(set(&options, "BFC_RESERVE", "none"));

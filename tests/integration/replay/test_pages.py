@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import traces  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+import hostile_traces  # noqa: E402
 import whole_pages  # noqa: E402
 
 BFCREPLAY = os.environ["BFCREPLAY"]
@@ -78,6 +79,47 @@ class Pages(unittest.TestCase):
         for name in traces.SOUPS:
             with self.subTest(name):
                 self.check(self.make(name))
+
+    def test_one_page_for_each_step(self):
+        """As little is held where lifetimes have a pattern, for about three times the calls of regions."""
+        for name in traces.KINDS:
+            with self.subTest(name):
+                path = self.make(name)
+                paged = replay(path, "--backing=pages", "--repeat=3", "--set", "BFC_PAGE=step")
+                self.check_held(paged)
+                self.assertEqual(paged["pass_calls"][2], 0)
+                self.assertLessEqual(paged["pass_calls"][0], 3 * replay(path)["device_calls"] + CALLS_MORE)
+
+    def record(self, make):
+        """What make does with a recorder, as a trace."""
+        path = os.path.join(self.folder.name, make.__name__ + ".csv")
+        recorder = traces.Recorder(make.__name__)
+        make(recorder)
+        with open(path, "w") as stream:
+            recorder.write(stream)
+        return path
+
+    def test_large_pages_are_remade(self):
+        """Blocks much smaller than those that the pages were made for lose no more than with small pages."""
+        for kind in (hostile_traces.probe, hostile_traces.large_to_middle, hostile_traces.large_among_middle):
+            with self.subTest(kind.__name__):
+                path = self.record(kind)
+                paged = replay(path, "--backing=pages")
+                self.assertLessEqual(paged["peak_reserved"], 1.05 * paged["peak_live"])
+                small = replay(path, "--backing=pages", "--page=2M")
+                self.assertLessEqual(paged["device_calls"], 1.05 * small["device_calls"])
+
+    def test_a_huge_block_in_each_period(self):
+        """Its pages are remade in the first, and the loop rests."""
+        def period(recorder):
+            recorder.free(recorder.allocate(4 * GIB))
+            for _ in range(3):
+                recorder.free(*[recorder.allocate(size * MIB) for size in range(1, 80)])
+
+        paged = replay(self.record(period), "--backing=pages", "--repeat=4")
+        self.assertGreater(paged["pass_calls"][0], 3100 + 128, "nothing was remade")
+        self.assertEqual(paged["pass_calls"][1:], [0, 0, 0])
+        self.assertLessEqual(paged["peak_reserved"], 4 * GIB + PAGE)
 
     def test_no_loss_at_a_limit(self):
         """With single pages, what is live and its last pages suffice."""
