@@ -34,6 +34,7 @@ struct rules {
     bool mixes;          /* yet either size takes what the other has, before pages are asked for */
     uint64_t watched;    /* before so many more allocations large pages are remade (remake.h). Not
                             with `exact` */
+    bool prepares;       /* `rounds`, or `watched` is not 0 */
     uint64_t plain_most; /* granules of the largest request that takes the short way; 0, none,
                             unless cuts_all is the only rule above that is set, and no region is
                             set apart */

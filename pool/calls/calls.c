@@ -19,27 +19,33 @@ static void make_awaited(struct bfc_pool *pool, block_index b) {
     pool->awaited++;
 }
 
+/* Rounds the request, and remakes the pages that it would spoil. False: it may not do that. */
+static NOINLINE bool prepare(struct bfc_pool *pool, struct request *request) {
+    if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
+        request->granules = policy_round(pool, request->bytes) >> BFC_GRANULE_BITS;
+    return !pool->rules.watched || request->granules > MOST_GRANULES ||
+           remake_before(pool, request);
+}
+
 /* The rest of an allocation that finds no ready block at once, or is not under plain rules. */
 static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
                                                                    struct request request) {
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
-    if (pool->rules.rounds && request.bytes <= LARGEST_BLOCK)
-        request.granules = policy_round(pool, request.bytes) >> BFC_GRANULE_BITS;
+    if (pool->rules.prepares && !prepare(pool, &request))
+        return BFC_OUT_OF_MEMORY; /* the caller will ask again */
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {
         pool->stats->out_of_memory +=
             !(request.flags & (BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_UNCOUNTED));
         return BFC_OUT_OF_MEMORY;
     }
-    if (!pool->rules.watched || remake_before(pool, &request)) {
-        if (take_any(pool, &request)) {
-            pool->stats->hits++;
-            return BFC_OK;
-        }
-        if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
-            return serve_miss(pool, &request);
+    if (take_any(pool, &request)) {
+        pool->stats->hits++;
+        return BFC_OK;
     }
+    if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
+        return serve_miss(pool, &request);
     pool->lookups -= pool->rules.ages; /* the caller will ask again */
     return BFC_OUT_OF_MEMORY;
 }

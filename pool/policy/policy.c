@@ -45,6 +45,7 @@ void policy_set_plain(struct bfc_pool *pool) {
     bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
     plain = plain && !pool->apart_regions && !rules->small_most && !rules->watched;
     rules->plain_most = plain ? MOST_GRANULES : 0;
+    rules->prepares = rules->rounds || rules->watched;
 }
 
 void policy_part_small(struct bfc_pool *pool, uint64_t most) {
