@@ -34,8 +34,8 @@
 #define STEP_TOP (80 * MIB)
 #define LARGE_STEP_PART 512
 #define PAGE_PART 64
-#define MUCH 8    /* times what a page for a block would have is too large a page for it */
-#define WATCHED 256 /* allocations for each page that was made */
+#define MUCH 8       /* times what a page for a block would have is too large a page for it */
+#define WATCHED 256  /* allocations for each page that was made */
 #define SMALL_PART 2 /* of the least page: what is no larger is small */
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
