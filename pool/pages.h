@@ -20,6 +20,9 @@
  * new pages; from there on it moves free ones first; where the limit or the device allows no more
  * it moves all that it can.
  *
+ * A page that was made for a large block is remade before a much smaller one lies in it: it goes
+ * back, and small ones are made in its place.
+ *
  * Everything is decided under the pool's lock and done without it. One thread at a time has the
  * pages' turn, from the decision until the calls are done; allocations that hit and frees go on
  * meanwhile. A call that fails leaves nothing behind: pages that were made go back, a page that
