@@ -35,7 +35,7 @@
 #define LARGE_STEP_PART 512
 #define PAGE_PART 64
 #define MUCH 8       /* times what a page for a block would have is too large a page for it */
-#define WATCHED 256  /* allocations for each page that was made */
+#define WATCHED 1024 /* allocations for each large page, and for each later step */
 #define SMALL_PART 2 /* of the least page: what is no larger is small */
 
 static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
@@ -95,12 +95,13 @@ uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block) {
     return bfc_min(page_growth_size(pool, block), UINT64_MAX / MUCH) * MUCH;
 }
 
-void page_growth_made(struct bfc_pool *pool, uint64_t count) {
+void page_growth_made(struct bfc_pool *pool, uint64_t page, uint64_t count) {
+    const struct page_table *table = &pool->paging->table;
     if (!count)
         return;
     pool->preallocated = true;
-    if (pool->paging->table.large)
-        policy_watch(pool, pool->rules.watched + count * WATCHED);
+    if (table->large)
+        policy_watch(pool, pool->rules.watched + (page > table->large_above ? count : 1) * WATCHED);
 }
 
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes) {

@@ -21,8 +21,8 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 /* No page larger than this should have a block of so many bytes in it. */
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 
-/* So many new pages were made. */
-void page_growth_made(struct bfc_pool *pool, uint64_t count);
+/* So many new pages of this size were made. */
+void page_growth_made(struct bfc_pool *pool, uint64_t page, uint64_t count);
 
 /* So many bytes of pages have moved to where a request needed them. */
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes);
