@@ -114,8 +114,8 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
 /*
  * Takes the pages' turn and gives it back: between the two no page is made, moved or given back, so
  * that the caller may call the driver on what bfc_pool_visit_pages shows (access for a new peer,
- * say) and no page is left out. Allocations that would need pages wait meanwhile; the caller must
- * not make one, nor trim.
+ * say) and no page is left out. Allocations that would need pages or remake some wait meanwhile;
+ * the caller must neither allocate nor trim.
  */
 void bfc_pool_hold_pages(struct bfc_pool *pool);
 void bfc_pool_let_pages(struct bfc_pool *pool);

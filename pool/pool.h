@@ -115,10 +115,10 @@ struct bfc_pool_config {
                               UINT64_MAX: never */
     double page_slack;     /* with pages: reserved beyond the most ever requested, as a part of it,
                               before free pages are moved */
-    uint64_t page_most;    /* with pages: bytes of the largest... */
-    bool page_steps;       /* ...which one that is made is, if a step of growth takes so many; else
-                              none is above a 64th of the block that it is made for */
-    bool track_idle;       /* bfc_pool_trim_idle will be called */
+    uint64_t page_most; /* with pages: bytes of the largest; and none is above a 64th of the block
+                           that it is made for... */
+    bool page_steps;    /* ...unless each step of growth is to be one page */
+    bool track_idle;    /* bfc_pool_trim_idle will be called */
     bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
     uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
     bool no_last_resorts;    /* when the device refuses, neither wait nor give regions back */
