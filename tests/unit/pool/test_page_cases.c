@@ -460,6 +460,20 @@ static const char *keeps_large(void) {
     return close_case(&m, held, "a page was remade that was pinned, or fitted well");
 }
 
+/* Beside the page that is on its way. */
+static const char *remakes_beside_a_free(void) {
+    static struct machine m;
+    open_exact(&m, UINT64_MAX);
+    bfc_addr huge = allocate_units(&m, HUGE_UNITS), beside = allocate_units(&m, 10);
+    free_at(&m, huge);
+    m.fake.meanwhile = free_meanwhile;
+    freed_during.call = PAGE_CREATE;
+    freed_during.block = beside;
+    bool held = allocate_units(&m, 1) == huge && !freed_during.block && is_remade_at(&m, huge);
+    held = held && allocate_units(&m, HUGE_UNITS + 9) == huge + UNIT;
+    return close_case(&m, held, "a block that was freed while a page was remade did not join");
+}
+
 /* What is refused costs neither the allocation nor memory, and is not asked for again. */
 static const char *remakes_in_vain(enum page_call call) {
     static struct machine m;
@@ -517,6 +531,7 @@ static const struct {
     {"the device is not asked for each small block", asks_once},
     {"large pages are remade for small blocks, once", remakes_large},
     {"large pages that are pinned, or fit, stay", keeps_large},
+    {"what is freed while a large page is remade is no harm", remakes_beside_a_free},
     {"a large page that cannot be unmapped stays", remakes_without_unmap},
     {"small pages that cannot be made for a large one", remakes_without_create},
     {"small pages that cannot be mapped for a large one", remakes_without_map},
