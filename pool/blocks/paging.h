@@ -31,6 +31,7 @@ struct paging {
     uint32_t looks;            /* a count, of bfc_pool_trim_idle */
     uint64_t created, moved, released, made_calls; /* as in struct bfc_page_stats */
     uint64_t moved_to_grow;                        /* of `moved`: not into a plan's region */
+    uint64_t step_most;                            /* bytes: what was refused last was more */
 };
 
 static inline void bare_list(struct paging *paging, struct block *blocks,

@@ -62,6 +62,7 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
     if (!pool->paging)
         return false;
     pool->paging->calls = *calls;
+    pool->paging->step_most = UINT64_MAX;
     bool opened = page_table_open(&pool->paging->table, MOST_PAGES) &&
                   page_array_open(&pool->paging->on_hand, MOST_PAGES);
     pool->paging->table.large_above = page_growth_most(pool, 0);

@@ -194,7 +194,10 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
     pool_enter(pool);
     pool->paging->moving -= plan->moving;
     pool->stats->reserve_calls += o.creates;
-    pool->stats->refusals += result == BFC_REFUSED;
+    if (result == BFC_REFUSED) {
+        pool->stats->refusals++;
+        page_growth_refused(pool, plan->making, (o.creates - 1) * plan->page);
+    }
     enum bfc_status status = note(pool, plan, &o);
     return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : status;
 }

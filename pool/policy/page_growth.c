@@ -55,18 +55,22 @@ static uint64_t ramp(const struct bfc_pool *pool) {
     return bfc_min(bfc_max(most * RAMP_FACTOR, pool->config.growth_size), RAMP_TOP);
 }
 
-uint64_t page_growth_step(const struct bfc_pool *pool) {
+static uint64_t wanted_step(const struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     if (config->growth == BFC_GROWTH_EXACT)
         return 0;
     if (config->growth == BFC_GROWTH_FIXED)
-        return up(pool, config->growth_size);
+        return config->growth_size;
     if (preallocates_pages(pool))
-        return up(pool, config->preallocate);
+        return config->preallocate;
     uint64_t reserved = pool->stats->reserved;
     uint64_t step = bfc_max(ramp(pool), bfc_min(reserved / STEP_PART, STEP_TOP));
     step = bfc_max(step, reserved / LARGE_STEP_PART);
-    return up(pool, bfc_min(step, config->growth_max));
+    return bfc_min(step, config->growth_max);
+}
+
+uint64_t page_growth_step(const struct bfc_pool *pool) {
+    return up(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
 }
 
 /* How far `reserved` may exceed the most that was ever requested. */
@@ -95,10 +99,16 @@ uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block) {
     return bfc_min(page_growth_size(pool, block), UINT64_MAX / MUCH) * MUCH;
 }
 
+void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made) {
+    pool->paging->step_most = (made ? made : bytes) / 2;
+}
+
 void page_growth_made(struct bfc_pool *pool, uint64_t page, uint64_t count) {
     const struct page_table *table = &pool->paging->table;
+    uint64_t *step_most = &pool->paging->step_most;
     if (!count)
         return;
+    *step_most = bfc_add_saturating(*step_most, count * page);
     pool->preallocated = true;
     if (table->large)
         policy_watch(pool, pool->rules.watched + (page > table->large_above ? count : 1) * WATCHED);

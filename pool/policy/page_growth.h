@@ -21,6 +21,10 @@ uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block);
 /* No page larger than this should have a block of so many bytes in it. */
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
 
+/* The device refused so many bytes, after it had made so many of them: later steps ask for less,
+ * since what was made went back for nothing. */
+void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
+
 /* So many new pages of this size were made. */
 void page_growth_made(struct bfc_pool *pool, uint64_t page, uint64_t count);
 

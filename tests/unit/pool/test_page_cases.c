@@ -10,20 +10,24 @@
 
 #define UNIT BFC_LARGE
 
-/* A pool that makes what is lacking and no more. */
-static void open_exactly(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
+static void open_growing(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
     memset(m, 0, sizeof *m);
     fake_pages_init(&m->fake, UNIT, CAPACITY);
     m->fake.calls.addresses = addresses;
     m->fake.in_use = machine_in_use;
     m->fake.user = m;
-    config.growth = BFC_GROWTH_EXACT;
     struct bfc_upstream upstream = {.context = &m->fake,
                                     .reserve = fake_pages_reserve_region,
                                     .release = fake_pages_release_region,
                                     .pages = &m->fake.calls};
     if (bfc_pool_create(&m->pool, &config, &upstream) != BFC_OK)
         abort();
+}
+
+/* A pool that makes what is lacking and no more. */
+static void open_exactly(struct machine *m, struct bfc_pool_config config, uint64_t addresses) {
+    config.growth = BFC_GROWTH_EXACT;
+    open_growing(m, config, addresses);
 }
 
 static void open_exact(struct machine *m, uint64_t limit) {
@@ -196,6 +200,21 @@ static const char *sizes_pages(void) {
     bool held = bfc_pool_visit_pages(m.pool, large, 200 * UNIT, see, &seen) == 67;
     held = held && bfc_pool_visit_pages(m.pool, small, 20 * UNIT, see, &seen) == 20;
     return close_case(&m, held, "pages are not of the size that their blocks allow");
+}
+
+/* A step that the device cannot give is not tried again for each block. */
+static const char *steps_less_when_refused(void) {
+    static struct machine m;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.growth_size = 8 * CAPACITY;
+    config.growth = BFC_GROWTH_FIXED;
+    open_growing(&m, config, 16 * CAPACITY);
+    uint64_t whole = CAPACITY / UNIT;
+    for (uint64_t i = 0; i < whole; i++)
+        allocate_units(&m, 1);
+    return close_case(&m, m.fake.made[PAGE_CREATE] <= 4 * whole,
+                      "pages were made and given back again and again");
 }
 
 /* ---- other threads ---- */
@@ -520,6 +539,7 @@ static const struct {
     {"a trim is told of once", tells_of_release},
     {"pages are shown", shows_pages},
     {"pages are small against their blocks", sizes_pages},
+    {"a step that was refused is smaller next time", steps_less_when_refused},
     {"what is freed while addresses are reserved is taken", takes_what_is_freed_at_reserve},
     {"what is freed while a page is made is no harm", takes_what_is_freed_at_create},
     {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
