@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 
+from .. import tree
 from ..running import OutOfTime
 from ..session import at_once, sources
 from ..toolkit import ROOT
@@ -29,8 +30,7 @@ def run(session):
 
 def build_ours(session):
     """Unless they are there, of the sources as they are now."""
-    with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
-        version = next((line.split("'")[1] for line in file if "version:" in line), "0")
+    version = tree.version()
     for made, build in (session.library, build_library), (session.bfcstat, build_bfcstat):
         name = os.path.basename(made)
         if session.stamps.has(name) and os.path.exists(made):

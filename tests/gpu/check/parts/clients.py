@@ -10,6 +10,7 @@ import time
 
 from .. import machine
 from ..nvml import Peak
+from ..running import CUT_OFF
 from ..session import MODES, sources
 from ..toolkit import ROOT
 
@@ -32,7 +33,6 @@ CLIENTS = {
 FRAMEWORKS = {"pytorch": "torch", "jax": "jax", "cupy": "cupy", "numba": "numba",
               "pycuda": "pycuda"}
 KEPT = ("seconds", "digest", "peak", "driver_calls", "host_waits", "natively", "result", "coverage", "summary")
-CUT_OFF = 124
 HEADERS = {"cublas": "cublas_v2.h", "nccl": "nccl.h"}
 
 
@@ -90,6 +90,7 @@ class Attempt:
 
     def __init__(self, session, part, name, command, limit):
         self.session, self.part, self.name, self.command, self.limit = session, part, name, command, limit
+        self.late = False  # a run of it is left for want of time
 
     def run(self, how, mode=None, **variables):
         """The client's figures, or None when it failed or was skipped. What was run before is not run again."""
@@ -104,7 +105,8 @@ class Attempt:
             else:
                 status, out, error = self.session.run(self.command, self.limit, **variables)
         line = last_json(out)
-        if mode and status == CUT_OFF and self.is_late_natively(variables):
+        if self.is_late_natively(variables) if mode and status == CUT_OFF else self.session.had_no_time(status, self.limit):
+            self.late = True
             return self.session.skip_for_time(self.part, name)
         if status or "digest" not in line:
             return self.complain(how, mode, status, line.get("skipped", ""), error)

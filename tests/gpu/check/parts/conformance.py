@@ -49,11 +49,18 @@ def build(session, part, folder):
     session.stamps.put(stamp)
 
 
+def rows():
+    with open(SCRIPTS + "/list", encoding="utf-8") as file:
+        return [line.split(" ", 3) for line in file if line[0].isdigit()]
+
+
+def numbers():
+    return [number for number, *_ in rows()]
+
+
 def programs(session, folder):
     """Number, route and modes of those that are to run and were built."""
-    with open(SCRIPTS + "/list", encoding="utf-8") as file:
-        rows = [line.split(" ", 3) for line in file if line[0].isdigit()]
-    for number, routes, modes, _ in rows:
+    for number, routes, modes, _ in rows():
         if not session.cases or number in session.cases:
             for route in routes.split(","):
                 if os.path.exists(f"{folder}/case{number}-{route}"):
