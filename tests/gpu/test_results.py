@@ -144,6 +144,35 @@ class Decisions(unittest.TestCase):
                          "^malloc, because of slower programs$")
 
 
+class Page(unittest.TestCase):
+    """What its reader may conclude."""
+
+    def page(self, **changes):
+        results = {"machine": {}, "runs": [], "failures": [], "surprises": [], "skipped": [], "parts": {}, "seconds": {},
+                   "decisions": [], "ended": [], "left": []}
+        return report.markdown({**results, **changes})
+
+    def test_units(self):
+        page = self.page(machine={"driver": 12090, "memory": 80 << 30, "in use before": 3 << 20, "a part of a device (MIG)": False})
+        self.assertIn("- driver: of CUDA 12.9\n- memory: 81,920 MiB\n- in use before: 3 MiB\n- a part of a device (MIG): no\n", page)
+        self.assertIn("\nWhere a figure has no unit in its name: memory is in bytes,", page)
+
+    def test_nothing_was_checked(self):
+        """No failures are no success."""
+        page = self.page(parts={"tools": {"gdb": "skipped", "driver_linked": "built"}, "smoke": {"driver, native": "ok"},
+                                "roads": {"host": "FAILED"}},
+                         ended=["build", "tools", "smoke", "stress", "roads"], left=["pages"])
+        for row in ("build | 0 | 0 | 0 | 0 |  |  | ended", "tools | 0 | 0 | 0 | 1 |  |  | **ended without a result**",
+                    "smoke | 1 | 0 | 0 | 0 |  |  | ended", "stress | 0 | 0 | 0 | 0 |  |  | **ended without a result**",
+                    "roads | 0 | 1 | 0 | 0 |  |  | ended", "pages | 0 | 0 | 0 | 0 |  |  | not finished"):
+            self.assertIn(f"\n| {row} |\n", page)
+
+    def test_what_programs_print(self):
+        """Is shown, and neither marks up the page nor commands a terminal."""
+        page = self.page(failures=["roads: host: File \"<string>\", line 1, in <module> \033[31m a|b &lt;\nnext"])
+        self.assertIn('- roads: host: File "&lt;string>", line 1, in &lt;module> ?[31m a/b &amp;lt; next\n', page)
+
+
 def faults_of(folder):
     """What keeps a folder's results from being kept."""
     with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
