@@ -110,7 +110,7 @@ def this_run(options, found):
     checked = f"library of {options.built}, SHA-256 {tree.of_library(options.built)}" if options.built else \
         f"sources {tree.fingerprint()[:12]}"
     return {"begun": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-            "bfcpreload": f"{tree.version()}, {checked}", "card": found["uuid"][:8], "cases": cases_named(options.cases)}
+            "bfcpreload": f"{tree.version()}, {checked}", "card": "simulated" if options.dry_run else found["uuid"][:8], "cases": cases_named(options.cases)}
 
 
 def check_all(options, found, work, awake, stand_in):

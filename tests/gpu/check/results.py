@@ -226,7 +226,7 @@ class Results:
                     with whole(os.path.join(place, log)) as path:
                         shutil.copyfile(self.path(log), path)
         except OSError as problem:
-            return problem
+            return OSError(problem.errno, problem.strerror, place)
         return None
 
 

@@ -60,7 +60,7 @@ def build_library(session, version):
     if error + complaints:
         return session.fail("build", "libbfcpreload.so", error + complaints)
     return session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
-                           "-Wl,--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
+                           "-Xlinker", "--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
                            "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro", "-nostartfiles")
 
 

@@ -12,7 +12,7 @@ from .. import machine
 from ..nvml import Peak
 from ..running import CUT_OFF
 from ..session import MODES, sources
-from ..toolkit import ROOT
+from ..toolkit import ROOT, rpath
 
 # `raw` makes it a client of cudaMalloc itself; None where it is one anyway. `always` makes its runs
 # deterministic, also with its own pool, which `own` turns on.
@@ -67,8 +67,8 @@ def compiled_command(session, name):
     # The toolkit's own headers come first: a package may bring those of another release.
     headers = [flag for wheel in wheels if os.path.exists(f"{wheel}/include/{HEADERS[name]}")
                for flag in ("-Xcompiler", "-idirafter," + wheel + "/include")]
-    return compiles(session, "clients", name, nvcc, *headers, "-Xlinker", library, "-Xlinker", "-rpath", "-Xlinker",
-                    os.path.dirname(library))
+    return compiles(session, "clients", name, nvcc, *headers, "-Xlinker", library,
+                    *rpath(os.path.dirname(library)))
 
 
 def compiles(session, part, name, nvcc, *flags):
