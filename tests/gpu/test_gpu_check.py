@@ -659,6 +659,17 @@ class Turns(Runs):
         with self.assertRaises(OutOfTime):
             session.run(["sleep", "100"], 60)
 
+    def test_a_case_that_no_longer_builds(self):
+        """Is not run as it was built before."""
+        session = self.session()
+        session.cases, session.stamps, session.work = ["01"], Stamps(self.folder, "tree"), self.folder
+        session.toolkit, session.driver = Toolkit(self.folder), lambda: ["none"]
+        for number in "01", "02":
+            self.write(f"conformance/case{number}-driver", "of other sources")
+        conformance.check(session, "conformance", ["driver"])
+        self.assertEqual(os.listdir(self.path("conformance")), ["case02-driver"])
+        self.assertEqual(session.results.all["parts"]["conformance"], {"build": "see surprises"})
+
     def test_cases_that_fill_the_device(self):
         """Others beside them would be out of memory."""
         filling = set()
@@ -676,6 +687,16 @@ class Turns(Runs):
         self.assertIsNone(clients.compiled_command(session, "cublas"))
         self.assertEqual(session.results.all["skipped"],
                          ["programs: thrust: missing: no nvcc", "clients: cublas: missing: no nvcc"])
+
+    def test_nvcc_that_hangs(self):
+        """It leaves time to others, and may have been late."""
+        session = self.session(budget=8)
+        self.write("nvcc", "#!/bin/sh\nsleep 100\n")
+        os.chmod(self.path("nvcc"), 0o755)
+        session.work = self.folder
+        self.assertIsNone(clients.compiles(session, "programs", "thrust", self.path("nvcc")))
+        self.assertEqual((session.results.all["skipped"], session.out_of_time), (["programs: thrust: out of time"], True))
+        self.assertGreater(session.clock.left(), SHORTEST)
 
     def test_hypre_that_is_not_built(self):
         """A line says why: no source, no nvcc, or what the command said that failed."""

@@ -122,11 +122,11 @@ def check_all(options, found, work, awake, stand_in):
     around, complaints = machine.surroundings(managed)
     session = Session(options, results, work, awake, stand_in, managed)
     todo = to_do(options, results, describe({**found, **around}, options))
-    for complaint in complaints:
-        results.complain("machine", "device", "surprises", complaint)
-        print("gpu-check: " + complaint, flush=True)
     if todo:
         results.begin(this_run(options, found), todo)
+    for complaint in complaints if todo else ():
+        results.complain("machine", f"run {len(results.all['runs'])}", "surprises", complaint)
+        print("gpu-check: " + complaint, flush=True)
     stop_with(session.runner)
     try:
         session.do(PARTS, todo)

@@ -105,7 +105,7 @@ def figure(entry, key):
     value = entry.get(key)
     if value is None:
         return ""
-    return f"{value / (1 << 20):,.0f}" if key == "peak" else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+    return f"{value / (1 << 20):,.0f}" if key == "peak" else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 def programs(results):
@@ -137,6 +137,8 @@ def markdown(results):
         lines += ["**" + unfinished(results) + "**", ""]
     if different := mixed(results):
         lines += [f"**Not all runs had the same: {', '.join(different)}. See the runs.**", ""]
+    if len(results["runs"]) > 1:
+        lines += ["The machine, as the last run found it:", ""]
     lines += [of_machine(name, value) for name, value in results["machine"].items()]
     lines += runs(results) + overview(results)
     for name in "failures", "surprises", "skipped":

@@ -33,6 +33,7 @@ CLIENTS = {
 FRAMEWORKS = {"pytorch": "torch", "jax": "jax", "cupy": "cupy", "numba": "numba",
               "pycuda": "pycuda"}
 KEPT = ("seconds", "digest", "peak", "driver_calls", "host_waits", "natively", "result", "coverage", "summary")
+COMPILING = 120  # seconds, at most
 HEADERS = {"cublas": "cublas_v2.h", "nccl": "nccl.h"}
 
 
@@ -72,9 +73,12 @@ def compiled_command(session, name):
 
 
 def compiles(session, part, name, nvcc, *flags):
-    """The command of a program of nvcc's, or None after noting why there is none."""
-    program = os.path.join(session.work, "client_" + name)
-    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program, *flags], 120)
+    """The command of a program of nvcc's, or None after noting why there is none. A compiler that hangs leaves half of
+    the part's time to others."""
+    program, limit = os.path.join(session.work, "client_" + name), min(COMPILING, session.clock.left() / 2)
+    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program, *flags], limit)
+    if status == CUT_OFF and limit < COMPILING:
+        return session.skip_for_time(part, name)
     return session.skip(part, name, "does not build: " + error) if status else [program]
 
 
