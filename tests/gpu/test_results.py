@@ -155,7 +155,7 @@ class Page(unittest.TestCase):
     def test_units(self):
         page = self.page(machine={"driver": 12090, "memory": 80 << 30, "in use before": 3 << 20, "a part of a device (MIG)": False})
         self.assertIn("- driver: of CUDA 12.9\n- memory: 81,920 MiB\n- in use before: 3 MiB\n- a part of a device (MIG): no\n", page)
-        self.assertIn("\nWhere a figure has no unit in its name: memory is in bytes,", page)
+        self.assertIn("\nWhere a figure has no unit in its name: memory, widths and pitches are in bytes,", page)
 
     def test_nothing_was_checked(self):
         """No failures are no success."""

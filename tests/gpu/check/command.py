@@ -110,12 +110,13 @@ def this_run(options, found):
     checked = f"library of {options.built}, SHA-256 {tree.of_library(options.built)}" if options.built else \
         f"sources {tree.fingerprint()[:12]}"
     return {"begun": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-            "bfcpreload": f"{tree.version()}, {checked}", "card": "simulated" if options.dry_run else found["uuid"][:8], "cases": cases_named(options.cases)}
+            "bfcpreload": f"{tree.version()}, {checked}", "cases": cases_named(options.cases),
+            "card": "simulated" if options.dry_run else found["uuid"][:8]}
 
 
 def check_all(options, found, work, awake, stand_in):
     results = Results(os.path.realpath(options.out), options.also and os.path.realpath(options.also))
-    held = hold(work, *results.folders)
+    hold(work, *results.folders)
     if stand_in:
         options.cuda = stand_in.make_toolkit(os.path.join(work, "toolkit"))
     managed = machine.find_managed(found, stand_in.management() if stand_in else "libnvidia-ml.so.1")
@@ -134,25 +135,24 @@ def check_all(options, found, work, awake, stand_in):
         session.runner.stop()
         session.runner.end_orphans()
         results.write()
-        for folder in held:
-            os.close(folder)
+        if results.problem:
+            tell(results)
+            raise results.problem
     return tell(results)
 
 
 def hold(*folders):
     """For this process alone, as long as it lives; what it starts does not hold them. Where the file system has no locks,
     nobody does."""
-    held = []
-    for folder in sorted(set(folders)):
-        held.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+    for folder in set(folders):
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
             raise InUse(f"another gpu-check is at work in {folder}: wait for its end, or name other folders with "
                         "--out, --work and --also") from problem
         except OSError:
             pass
-    return held
 
 
 def stop_with(runner=None):
@@ -175,8 +175,6 @@ def tell(results):
     print(*results.all["failures"], sep="\n")
     if results.all["left"]:
         print("gpu-check: " + report.unfinished(results.all))
-    if results.problem:
-        raise results.problem
     return 1 if results.all["failures"] else NOT_FINISHED if results.all["left"] else 0
 
 

@@ -4,8 +4,9 @@
 BUILT = ("built", "built before", "done")  # no results
 WORDS = {"FAILED": "failed", "see surprises": "surprises", "skipped": "skipped"}
 OVERVIEW = ("results", "failed", "surprises", "skipped")
-UNITS = ("Where a figure has no unit in its name: memory is in bytes, a code is one of the driver's (`CUresult` in cuda.h), a "
-         "name that ends with `us_per_iter` is in microseconds, and all else is a count, or 1 for yes and 0 for no.")
+UNITS = ("Where a figure has no unit in its name: memory, widths and pitches are in bytes, a code is one of the driver's "
+         "(`CUresult` in cuda.h), a name that ends with `us_per_iter` is in microseconds, and all else is a count, a share, or 1 "
+         "for yes and 0 for no.")
 
 
 def one_line(text):
@@ -89,8 +90,9 @@ def table(entries):
 
 def decisions(results):
     lines = ["", "## What it decides", "", "| question | rule | figures | answer |", "|---|---|---|---|"]
-    return lines + ["| " + " | ".join(one_line(decision[key]) for key in ("question", "rule", "figures", "answer")) + " |"
-                    for decision in results["decisions"]]
+    lines += ["| " + " | ".join(one_line(decision[key]) for key in ("question", "rule", "figures", "answer")) + " |"
+              for decision in results["decisions"]]
+    return lines + (["", "By figures of a simulated GPU, which decide nothing."] if results["machine"].get("dry run") else [])
 
 
 def unknowns(results):
