@@ -93,7 +93,7 @@ def probe_framework(session, name, limit):
     missing = f"No module named '{module}'" in error
     version = out.strip().splitlines()[-1:] or [""]
     session.results.machine[name] = version[0] if status == 0 else \
-        "missing" if missing else "does not start: " + error.strip()[-200:]
+        "missing" if missing else "does not start: " + (error.strip()[-200:] or f"exit status {status}")
     if name == "jax" and status == 0:
         probe_jax_flags(session, limit)
 
