@@ -2,20 +2,24 @@
 """scripts/gpu-check as a dry run over the stand-in GPU, with made-up frameworks, so that its first run on
 a real device is not the first one. usage: test_gpu_check.py GPU_CHECK BUILD INCLUDE [TEST...]"""
 
+import contextlib
+import io
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
 
 sys.dont_write_bytecode = True
-from check import hypre, report, tree  # noqa: E402
+from check import hypre, machine, report, tree  # noqa: E402
 from check.parts import Part, build, clients, conformance, programs  # noqa: E402
 from check.results import CannotResume, Results  # noqa: E402
 from check.running import SHORTEST, Clock, OutOfTime, Runner  # noqa: E402
@@ -25,6 +29,7 @@ from check.toolkit import ROOT, Toolkit  # noqa: E402
 from check.tree import Stamps  # noqa: E402
 
 GPU_CHECK = BUILD = INCLUDE = ""
+RUN = {"begun": "2027-01-15 10:00 UTC", "bfcpreload": "0.1.0, sources 012345", "card": "0a1b2c3d", "cases": "all"}
 HERE = os.path.dirname(os.path.realpath(__file__))
 FAKES = os.path.join(HERE, "fakes")
 
@@ -91,7 +96,7 @@ class Runs(unittest.TestCase):
 
     def run_it(self, *arguments, dry=True, **variables):
         return subprocess.run(self.command(*arguments, dry=dry), env=self.environment(**variables),
-                              capture_output=True, text=True, timeout=400, check=False)
+                              capture_output=True, text=True, timeout=900, check=False)
 
     def results(self):
         """And the page must be one that can be rendered."""
@@ -293,6 +298,46 @@ class WhenItGoesWrong(Runs):
             self.assertEqual([pid for pid in file.read().split() if alive(pid)], [])
 
 
+    def hangs(self, *arguments):
+        """A run whose first framework hangs, and that framework's process."""
+        self.write("hang/torch/__init__.py", "import os, time\nwith open(os.environ['FAKE_PIDS'], 'w') as file:\n"
+                   "    print(os.getpid(), file=file, flush=True)\ntime.sleep(1000)\n")
+        process = subprocess.Popen(self.command("--only", "clients", "--built", BUILD, *arguments), stdout=subprocess.PIPE,
+                                   env=self.environment(PYTHONPATH=self.path("hang")), start_new_session=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        while not os.path.exists(self.path("pids")) or not os.path.getsize(self.path("pids")):
+            self.assertIsNone(process.poll(), "it has ended")
+            time.sleep(0.05)
+        with open(self.path("pids"), encoding="utf-8") as file:
+            return process, int(file.read())
+
+    def test_killed(self):
+        """With its process group, as by a time limit. Neither its programs go on, nor is what it holds held."""
+        process, framework = self.hangs()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        while alive(framework):
+            time.sleep(0.05)
+        run = self.run_it("--resume", "--only", "smoke", "--built", BUILD)
+        self.assertIn("gpu-check: smoke left to do", run.stdout, run)
+
+    def test_two_at_once(self):
+        """The second one would write what the first one writes."""
+        self.hangs()
+        for others in ("--out", self.path("another")), ("--work", self.path("another")), \
+                ("--out", self.path("another"), "--work", self.path("a third"), "--also", self.out):
+            run = self.run_it("--only", "clients", "--built", BUILD, *others)
+            self.assertEqual(run.returncode, 1)
+            self.assertRegex(run.stderr, f"^gpu-check: another gpu-check is at work in ({self.out}|{self.path('work')}): wait")
+
+    def test_cases_that_are_none(self):
+        for cases in "1", "01,99", "one":
+            run = self.run_it("--cases", cases)
+            self.assertEqual(run.returncode, 2)
+            self.assertRegex(run.stderr, f"no such conformance case: {cases.split(',')[-1]}; known are those of")
+
+
 class Resuming(Runs):
     MACHINE = {"device": "one", "driver": 12050, "memory": 1, "libcuda": "/lib/libcuda.so.1"}
 
@@ -322,10 +367,58 @@ class Resuming(Runs):
             Results(self.out).take_over({**self.MACHINE, "device": "two"}, ["measure"])
 
     def test_damaged_results(self):
-        for text in "", "{", "[]", "{}", '{"machine": 1}':
+        whole = self.earlier().all
+        whole["runs"].append({**RUN, "parts": []})
+        damaged = ({"machine": []}, {"parts": []}, {"parts": {"smoke": "ok"}}, {"failures": {}}, {"failures": [1]}, {"left": [None]},
+                   {"seconds": {"smoke": "1"}}, {"runs": [{}]}, {"runs": [dict.fromkeys(RUN)]}, {"more": 1})
+        for text in ("", "{", "[]", "{}", "null", "5", "[" * 100000, '{"machine": 1}', json.dumps(whole)[:-20], "\0",
+                     *(json.dumps({**whole, **change}) for change in damaged)):
             self.write("out/results.json", text)
             with self.assertRaisesRegex(CannotResume, "cannot be resumed from: .*; leave out --resume"):
                 Results(self.out).take_over(self.MACHINE, ["measure"])
+
+    def test_other_sources(self):
+        """What a part that was cut off has found with them is not mixed with what it finds now."""
+        for checked, kept in (RUN["bfcpreload"], True), ("0.1.0, sources of another kind", False):
+            shutil.rmtree(self.out, ignore_errors=True)
+            results = Results(self.out)
+            results.begin(RUN, ["slow", "quick"])
+            for part in "slow", "quick":
+                results.begin_part(part, False)
+                results.note(part, "it", "ok")
+                results.end_part(part, 1, whole=part == "quick")
+            later = Results(self.out)
+            later.take_over({}, ["slow", "quick"])
+            later.begin({**RUN, "bfcpreload": checked}, ["slow"])
+            later.begin_part("slow", True)
+            self.assertEqual((later.has("slow", "it"), later.has("quick", "it")), (kept, True))
+            page = report.markdown(later.all)
+            self.assertEqual("**Not all runs had the same: bfcpreload." in page, not kept)
+            self.assertIn("| slow | 1 | 0 | 0 | 0 | 1 | 1, 2 | not finished |" if kept else
+                          "| slow | 0 | 0 | 0 | 0 |  | 2 | not finished |", page)
+            self.assertIn("| quick | 1 | 0 | 0 | 0 | 1 | 1 | ended |", page)
+
+    def test_other_cases(self):
+        """A part that ended with some of the cases has not ended with all of them."""
+        results = Results(self.out)
+        results.begin({**RUN, "cases": "01"}, ["conformance", "smoke"])
+        for part in "conformance", "smoke":
+            results.begin_part(part, False)
+            results.note(part, "case01-driver", "ok")
+            results.end_part(part, 1, whole=True)
+        for cases, left in ("01", []), ("02", ["conformance"]), ("all", ["conformance"]):
+            self.assertEqual(Results(self.out).take_over({}, ["conformance", "smoke"], cases), left)
+
+    def test_without_resume(self):
+        """What an earlier run has found is not lost, and its logs are not taken for this one's. Others' files stay."""
+        for number in 1, 2:
+            self.earlier()
+            self.write("out/conformance.log", f"run {number}")
+            self.write("out/mine.log", "")
+            self.assertEqual(Results(self.out).set_aside(), os.path.join(self.out, f"before-{number}"))
+        self.assertEqual(sorted(os.listdir(self.out)), ["before-1", "before-2", "mine.log"])
+        self.assertEqual(sorted(os.listdir(self.out + "/before-2")), ["conformance.log", "results.json", "results.md"])
+        self.assertIsNone(Results(self.out).set_aside())
 
     def test_a_whole_run(self):
         """The second run keeps the first one's conformance and adds the stress; a third has nothing to do."""
@@ -391,10 +484,14 @@ class Built(Runs):
 class Turns(Runs):
     """Parts of our own, without a device: what becomes of one that crashes or is cut off."""
 
-    def session(self, resumes=False, budget=100):
+    def session(self, resumes=False, budget=100, left=()):
         session = object.__new__(Session)
         session.results, session.clock, session.resumes = Results(self.out), Clock(budget), resumes
+        if resumes:
+            session.results.take_over({}, [])
+        session.results.begin(RUN, left)
         session.runner = Runner(session.clock, self.folder, {})
+        session.begun, session.trouble, session.find_trouble = set(), None, lambda: None
         return session
 
     def do(self, session, **parts):
@@ -404,7 +501,7 @@ class Turns(Runs):
     def test_one_that_crashes(self):
         found = self.do(self.session(), crashes=lambda session: {}["nothing"], works=lambda session: session.note("works", "it", "ok"))
         self.assertRegex(found["failures"][0], "^crashes: gpu-check itself: Traceback")
-        self.assertEqual((found["parts"]["works"], found["ended"]), ({"it": "ok"}, ["crashes", "works"]))
+        self.assertEqual((found["parts"]["works"], found["ended"]), ({"it": "ok"}, ["works"]))
 
     def test_one_that_is_cut_off_has_another_turn(self):
         """And does not do again what it has done."""
@@ -425,19 +522,133 @@ class Turns(Runs):
         self.assertGreater(limits[1], 51)  # all that is left
         self.assertEqual((found["parts"]["slow"], found["ended"]), ({"one": "ok", "two": "ok"}, ["works", "slow"]))
 
+    def test_what_a_stop_ends(self):
+        """Has not failed, in any thread."""
+        session = self.session()
+        done = []
+
+        def runs():
+            try:
+                done.append(session.run(["sleep", "100"]))
+            except OutOfTime:
+                done.append("out of time")
+
+        threads = [threading.Thread(target=runs) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while len(session.runner.running) < len(threads):
+            time.sleep(0.01)
+        session.runner.stop()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(done, ["out of time"] * 3)
+
+    def test_a_device_that_dies(self):
+        """The part is not over, the later ones are not begun, and all of it is done again when the device is back."""
+        session, begun = self.session(left=["dies", "later"]), []
+
+        def dies(session):
+            begun.append("dies")
+            session.note("dies", "one", "ok")
+            session.fail("dies", "two", "why")
+            session.find_trouble = lambda: "the device can no longer be used (cuInit answers 100)"
+
+        found = self.do(session, dies=dies, later=lambda session: begun.append("later"))
+        self.assertEqual((begun, found["ended"], found["left"]), (["dies"], [], ["dies", "later"]))
+        self.assertEqual(found["surprises"], ["dies: the machine: the device can no longer be used (cuInit answers 100)"])
+        session = self.session(resumes=True)
+        found = self.do(session, dies=lambda session: session.note("dies", "two", "ok"), later=lambda session: None)
+        self.assertEqual((found["parts"]["dies"], found["failures"], found["surprises"], found["left"]),
+                         ({"two": "ok"}, [], [], []))
+
+    def test_trouble_of_the_machine(self):
+        session = self.session()
+        del session.find_trouble
+        session.work = self.folder
+        for why, room, trouble in (None, 1 << 40, None), ("no", 1 << 40, r"the device can no longer be used \(no\)"), \
+                (None, 1 << 10, self.folder + " is full"):
+            with mock.patch.object(machine, "why_unusable", return_value=why), \
+                    mock.patch.object(shutil, "disk_usage", return_value=mock.Mock(free=room)):
+                found = session.find_trouble()
+            (self.assertRegex if trouble else self.assertEqual)(found, trouble)
+
+    def test_a_crash_is_tried_again(self):
+        """By the next run too; what it said goes when it ends well."""
+        self.do(self.session(left=["broken"]), broken=lambda session: {}["nothing"])
+        session = self.session(resumes=True)
+        found = self.do(session, broken=lambda session: session.note("broken", "it", "ok"))
+        self.assertEqual((found["failures"], found["parts"]["broken"], found["ended"]), ([], {"it": "ok"}, ["broken"]))
+
+    def test_a_full_disk(self):
+        """The files stay whole, in either folder; what they lack comes when there is room."""
+        results = Results(self.out, self.path("also"))
+        results.begin(RUN, ["smoke"])
+        old = resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, old[1]))
+            with contextlib.redirect_stderr(io.StringIO()):  # it may be a file too
+                results.begin_part("smoke", False)
+                results.note("smoke", "it", "ok")
+                results.end_part("smoke", 1, whole=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        self.assertIsInstance(results.problem, OSError)
+        self.assertEqual(self.results()["parts"], {})
+        results.write()
+        for folder in self.out, self.path("also"):
+            self.assertEqual(sorted(os.listdir(folder)), ["results.json", "results.md"])
+            with open(folder + "/results.json", encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["parts"], {"smoke": {"it": "ok"}})
+
+    def test_the_second_folder(self):
+        """Is lost without harm, and its files are never half written."""
+        results = Results(self.out, self.path("also"))
+        results.write()
+        with open(self.path("also/results.json"), encoding="utf-8") as earlier:
+            results.note("smoke", "it", "ok")
+            results.write()
+            self.assertEqual(json.load(earlier)["parts"], {})
+        shutil.rmtree(self.path("also"))
+        results.note("smoke", "another", "ok")
+        results.write()
+        self.assertEqual(len(self.results()["parts"]["smoke"]), 2)
+
+    def test_ways_of_a_program_are_of_one_run(self):
+        """Their figures are compared. What is complete is not done again."""
+        late = ["preloaded, lazy"]
+
+        def way(attempt, how, *_, **__):
+            name = f"{attempt.name}, {how}"
+            if not attempt.session.has("programs", name):
+                if how in late:
+                    raise OutOfTime
+                attempt.session.note("programs", name, {"digest": "one", "seconds": run})
+            return attempt.session.results.all["parts"]["programs"][name]
+
+        def gpt(session):
+            programs.compare(clients.Attempt(session, "programs", "gpt", [], 5), clients.Client({}))
+
+        for run, seconds in (1, {1}), (2, {2}), (3, {2}):
+            session = self.session(resumes=True, left=["programs"])
+            session.flags, session.stand_in = {}, None
+            with mock.patch.object(clients.Attempt, "run", way):
+                found = self.do(session, programs=gpt)
+            self.assertEqual({entry["seconds"] for entry in found["parts"]["programs"].values() if isinstance(entry, dict)}, seconds)
+            self.assertEqual(found["left"], ["programs"] if late else [])
+            late.clear()
+
     def test_what_is_left(self):
         """It is named, also by a run that resumes with other parts."""
         def cut_off(session):
             raise OutOfTime
 
-        session = self.session(budget=SHORTEST)
-        session.results.plan(["slow", "works"])
+        session = self.session(budget=SHORTEST, left=["slow", "works"])
         found = self.do(session, slow=cut_off, works=lambda session: None)
         self.assertEqual(found["left"], ["slow"])
         self.assertIn("\n**Not finished: slow. `--resume` does the rest of them.**\n", report.markdown(found))
         later = Results(self.out)
         later.take_over(found["machine"], ["other"])
-        later.plan(["other"])
+        later.begin(RUN, ["other"])
         self.assertEqual(later.all["left"], ["slow", "other"])
         later.end_part("slow", 1, whole=True)
         later.end_part("other", 1, whole=True)
@@ -450,6 +661,17 @@ class Turns(Runs):
         session.clock.begin_part(1, 0, 4)
         with self.assertRaises(OutOfTime):
             session.run(["sleep", "100"], 60)
+
+    def test_a_case_that_no_longer_builds(self):
+        """Is not run as it was built before."""
+        session = self.session()
+        session.cases, session.stamps, session.work = ["01"], Stamps(self.folder, "tree"), self.folder
+        session.toolkit, session.driver = Toolkit(self.folder), lambda: ["none"]
+        for number in "01", "02":
+            self.write(f"conformance/case{number}-driver", "of other sources")
+        conformance.check(session, "conformance", ["driver"])
+        self.assertEqual(os.listdir(self.path("conformance")), ["case02-driver"])
+        self.assertEqual(session.results.all["parts"]["conformance"], {"build": "see surprises"})
 
     def test_cases_that_fill_the_device(self):
         """Others beside them would be out of memory."""
@@ -469,6 +691,16 @@ class Turns(Runs):
         self.assertEqual(session.results.all["skipped"],
                          ["programs: thrust: missing: no nvcc", "clients: cublas: missing: no nvcc"])
 
+    def test_nvcc_that_hangs(self):
+        """It leaves time to others, and may have been late."""
+        session = self.session(budget=8)
+        self.write("nvcc", "#!/bin/sh\nsleep 100\n")
+        os.chmod(self.path("nvcc"), 0o755)
+        session.work = self.folder
+        self.assertIsNone(clients.compiles(session, "programs", "thrust", self.path("nvcc")))
+        self.assertEqual((session.results.all["skipped"], session.out_of_time), (["programs: thrust: out of time"], True))
+        self.assertGreater(session.clock.left(), SHORTEST)
+
     def test_hypre_that_is_not_built(self):
         """A line says why: no source, no nvcc, or what the command said that failed."""
         session = self.session()
@@ -483,6 +715,35 @@ class Turns(Runs):
         self.assertIn("programs: hypre: missing: no cmake, ninja", session.results.all["skipped"])
         with self.assertRaisesRegex(hypre.NotBuilt, "^does not build: sh ended with 3: it is broken"):
             hypre.must(session, ["sh", "-c", "echo it is broken; exit 3"])
+
+    def test_hypre_that_is_another_one(self):
+        """A damaged archive, or one that somebody else has made, is not unpacked."""
+        session = self.session()
+        session.work, session.toolkit = self.folder, mock.Mock()
+        self.write("programs/" + os.path.basename(hypre.ARCHIVE), "half of it")
+        with mock.patch.object(hypre, "ARCHIVE", self.path("programs", os.path.basename(hypre.ARCHIVE))), \
+                mock.patch.object(shutil, "which", return_value="/bin/true"), \
+                self.assertRaisesRegex(hypre.NotBuilt, "is damaged or another one: its SHA-256 is [0-9a-f]{64}, not the one in "
+                                       "tests/gpu/pinned; scripts/fetch-programs fetches it again"):
+            hypre.build(session, "90")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["out", "programs"])
+
+    def test_hypre_for_another_device(self):
+        """What was compiled for one device, or for the simulated one, is none for another."""
+        session = self.session()
+        session.stamps, session.toolkit, session.stand_in = Stamps(self.folder, "tree"), mock.Mock(), None
+        configured = []
+
+        def must(_, command):
+            configured.append([flag for flag in command if "_SM=" in flag or "_FLAGS=" in flag])
+            self.write("made/old.o", "")
+
+        with mock.patch.object(hypre, "must", must):
+            for architecture, stand_in, times in ("90", None, 1), ("90", None, 1), ("100", None, 2), ("100", "one", 3):
+                session.stand_in = stand_in
+                hypre.configure(session, self.path("source"), self.path("made"), architecture)
+                self.assertEqual(len(configured), times)
+        self.assertIn("-DHYPRE_CUDA_SM=100", configured[1])
 
     def test_hypre_unpacked(self):
         """Only unqualified names change."""

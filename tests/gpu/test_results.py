@@ -60,7 +60,7 @@ class Decisions(unittest.TestCase):
         measured["cuMemMap beside a kernel of 50 ms, times of 3 that it waited for that, 2 MiB"] = 0
         ways = {"native": 10.0, "preloaded, sync": 8.0, "preloaded, lazy": 7.0, "preloaded, ordered": 7.5,
                 "preloaded, lazy, pages": 7.1}
-        return {"failures": [], "parts": {
+        return {"failures": [], "ended": ["measure", "unknowns", "pages"], "parts": {
             "measure": measured, "pages": {"demo": "ok"},
             "programs": {f"gpt, {way}": {"seconds": seconds, "peak": 1000} for way, seconds in ways.items()},
             "unknowns": {"cuMemFree of 2 MiB that nothing used waits for the context's streams":
@@ -78,13 +78,13 @@ class Decisions(unittest.TestCase):
         self.assertEqual(self.answers(self.results()), ["lazy", "nowhere among what was measured", "it stays", "auto"])
 
     def test_nothing_measured(self):
-        self.assertEqual(self.answers({"failures": [], "parts": {}}), [decisions.NOTHING] * 4)
+        self.assertEqual(self.answers({"failures": [], "ended": [], "parts": {}}), [decisions.NOTHING] * 4)
 
     def test_all_failed(self):
         results = self.results()
         failed = {part: dict.fromkeys(entries, "FAILED") for part, entries in results["parts"].items()}
         failed["measure"]["cuMemMap beside a kernel of 50 ms, times of 3 that it waited for that, 2 MiB"] = 0
-        self.assertEqual(self.answers({"failures": ["pages: demo: why"], "parts": failed}), [decisions.NOTHING] * 4)
+        self.assertEqual(self.answers({"failures": ["pages: demo: why"], "ended": list(failed), "parts": failed}), [decisions.NOTHING] * 4)
 
     def test_mode_of_free(self):
         self.assertEqual(self.change("programs", "gpt, preloaded, lazy", seconds=7.9)[0], "ordered")
@@ -95,6 +95,33 @@ class Decisions(unittest.TestCase):
             results = self.results()
             results["failures"].append(failure)
             self.assertEqual(self.answers(results)[0], "ordered")
+
+    def test_what_did_not_run(self):
+        """Is no pass: neither unknowns that were not asked, nor pages that were skipped, nor a mode without its pair."""
+        for part, answers in {"unknowns": {0: "nothing before part `unknowns` has ended"}, "measure": {3: decisions.NOTHING},
+                              "pages": {3: decisions.NOTHING}}.items():
+            results = self.results()
+            results["ended"].remove(part)
+            self.assertEqual({number: self.answers(results)[number] for number in answers}, answers)
+        results = self.results()
+        results["parts"]["pages"] = {"demo": "skipped"}
+        self.assertEqual(self.answers(results)[3], decisions.NOTHING)
+        results["parts"]["unknowns"] = {}
+        self.assertEqual(self.answers(results)[0], "nothing before part `unknowns` has ended")
+        del results["parts"]["measure"][decisions.PAIR + "ordered, BFC_RUNTIME=off"]
+        self.assertEqual(self.answers(results)[2], decisions.NOTHING)
+
+    def test_how_much_they_rest_on(self):
+        """The programs are named, and memory that is not known of all of them is not known."""
+        results = self.results()
+        question = next(iter(results["parts"]["unknowns"]))
+        results["parts"]["unknowns"]["another"] = dict(results["parts"]["unknowns"][question], answer=decisions.NOT_ASKED)
+        self.assertIn("lazy: time 0.875 of sync's in gpt; memory 1.000; 0 failures; unsafe by 0 of 1 answers to what was "
+                      "unknown, and 1 could not be asked", decisions.decide(results)[0]["figures"])
+        results["parts"]["programs"].update({f"thrust, preloaded, {mode}": {"seconds": 1.0} for mode in decisions.MODES})
+        answer = decisions.decide(results)[0]
+        self.assertIn("in gpt, thrust; memory unknown;", answer["figures"])
+        self.assertEqual(answer["answer"], "sync")
 
     def test_where_sync_loses(self):
         self.assertEqual(self.change("programs", "gpt, preloaded, sync", seconds=11.0)[1], "sync loses at: gpt")
@@ -115,6 +142,35 @@ class Decisions(unittest.TestCase):
             self.assertRegex(self.answers(results)[3], "^malloc, because of ")
         self.assertRegex(self.change("programs", "gpt, preloaded, lazy, pages", seconds=8.0)[3],
                          "^malloc, because of slower programs$")
+
+
+class Page(unittest.TestCase):
+    """What its reader may conclude."""
+
+    def page(self, **changes):
+        results = {"machine": {}, "runs": [], "failures": [], "surprises": [], "skipped": [], "parts": {}, "seconds": {},
+                   "decisions": [], "ended": [], "left": []}
+        return report.markdown({**results, **changes})
+
+    def test_units(self):
+        page = self.page(machine={"driver": 12090, "memory": 80 << 30, "in use before": 3 << 20, "a part of a device (MIG)": False})
+        self.assertIn("- driver: of CUDA 12.9\n- memory: 81,920 MiB\n- in use before: 3 MiB\n- a part of a device (MIG): no\n", page)
+        self.assertIn("\nWhere a figure has no unit in its name: memory, widths and pitches are in bytes,", page)
+
+    def test_nothing_was_checked(self):
+        """No failures are no success."""
+        page = self.page(parts={"tools": {"gdb": "skipped", "driver_linked": "built"}, "smoke": {"driver, native": "ok"},
+                                "roads": {"host": "FAILED"}},
+                         ended=["build", "tools", "smoke", "stress", "roads"], left=["pages"])
+        for row in ("build | 0 | 0 | 0 | 0 |  |  | ended", "tools | 0 | 0 | 0 | 1 |  |  | **ended without a result**",
+                    "smoke | 1 | 0 | 0 | 0 |  |  | ended", "stress | 0 | 0 | 0 | 0 |  |  | **ended without a result**",
+                    "roads | 0 | 1 | 0 | 0 |  |  | ended", "pages | 0 | 0 | 0 | 0 |  |  | not finished"):
+            self.assertIn(f"\n| {row} |\n", page)
+
+    def test_what_programs_print(self):
+        """Is shown, and neither marks up the page nor commands a terminal."""
+        page = self.page(failures=["roads: host: File \"<string>\", line 1, in <module> \033[31m a|b &lt;\nnext"])
+        self.assertIn('- roads: host: File "&lt;string>", line 1, in &lt;module> ?[31m a/b &amp;lt; next\n', page)
 
 
 def faults_of(folder):

@@ -2,21 +2,28 @@
 
 import argparse
 import datetime
+import fcntl
 import os
 import platform
 import shutil
 import signal
 import sys
 import tempfile
+import time
 
-from . import machine, report
-from .parts import PARTS
-from .results import CannotResume, Results
+from . import machine, report, tree
+from .parts import PARTS, conformance
+from .results import ALL_CASES, CannotResume, Results
 from .session import Session
 from .stand_in import NoStandIn, StandIn
 from .toolkit import ROOT
 
-NO_GPU = 77
+NO_GPU, NOT_FINISHED = 77, 75
+STOPPED_BY = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
+
+
+class InUse(Exception):
+    pass
 
 
 def parse(description):
@@ -45,6 +52,7 @@ def parse(description):
                         "real one, with a made-up toolkit in place of --cuda")
     options = parser.parse_args()
     options.parts = chosen_parts(parser, options.only)
+    options.cases = chosen_cases(parser, options.cases)
     return options
 
 
@@ -64,54 +72,110 @@ def chosen_parts(parser, text):
     return [part for part in PARTS if part in named]
 
 
+def chosen_cases(parser, text):
+    """Their numbers; none means all."""
+    named = [number for number in text.split(",") if number]
+    unknown = [number for number in named if number not in conformance.numbers()]
+    if unknown:
+        parser.error(f"no such conformance case: {', '.join(unknown)}; known are those of tests/conformance/list, "
+                     "such as 01")
+    return sorted(set(named))
+
+
 def describe(found, options):
-    kind = {"dry run": "over the simulated GPU"} if options.dry_run else machine.nvidia_smi()
-    return dict(found, **kind, date=datetime.date.today().isoformat(), processor=platform.machine(),
-                cores=os.cpu_count(), system=platform.release(), python=platform.python_version(),
-                toolkit=options.cuda)
+    kind = {"dry run": "over the simulated GPU"} if options.dry_run else machine.nvidia_smi(found["uuid"])
+    found = {name: value for name, value in found.items() if name != "uuid"}
+    return dict(found, **kind, processor=platform.machine(), cores=os.cpu_count(), system=platform.release(),
+                python=platform.python_version(), toolkit=options.cuda)
 
 
 def to_do(options, results, description):
     """The parts to run. Every part needs what `build` makes."""
     left = options.parts
     if options.resume:
-        left = results.take_over(description, options.parts)
+        left = results.take_over(description, options.parts, cases_named(options.cases))
         print("gpu-check: " + (", ".join(left) if left else "nothing") + " left to do", flush=True)
+    elif aside := results.set_aside():
+        print(f"gpu-check: the results of an earlier run are now in {aside}", flush=True)
     results.machine.update(description)
-    todo = [part for part in PARTS if part in left or (part == "build" and left)]
-    results.plan(todo)
-    return todo
+    return [part for part in PARTS if part in left or (part == "build" and left)]
+
+
+def cases_named(cases):
+    return ",".join(cases) or ALL_CASES
+
+
+def this_run(options, found):
+    """`card` tells two of one kind apart."""
+    checked = f"library of {options.built}, SHA-256 {tree.of_library(options.built)}" if options.built else \
+        f"sources {tree.fingerprint()[:12]}"
+    return {"begun": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "bfcpreload": f"{tree.version()}, {checked}", "cases": cases_named(options.cases),
+            "card": "simulated" if options.dry_run else found["uuid"][:8]}
 
 
 def check_all(options, found, work, awake, stand_in):
     results = Results(os.path.realpath(options.out), options.also and os.path.realpath(options.also))
+    hold(work, *results.folders)
     if stand_in:
         options.cuda = stand_in.make_toolkit(os.path.join(work, "toolkit"))
     managed = machine.find_managed(found, stand_in.management() if stand_in else "libnvidia-ml.so.1")
     around, complaints = machine.surroundings(managed)
+    session = Session(options, results, work, awake, stand_in, managed)
     todo = to_do(options, results, describe({**found, **around}, options))
-    for complaint in complaints:
-        results.complain("machine", "device", "surprises", complaint)
+    if todo:
+        results.begin(this_run(options, found), todo)
+    for complaint in complaints if todo else ():
+        results.complain("machine", f"run {len(results.all['runs'])}", "surprises", complaint)
         print("gpu-check: " + complaint, flush=True)
-    session = Session(options, results, work, awake.pid, stand_in, managed)
-
-    def stop(*_):
-        session.runner.stop()
-        raise SystemExit("gpu-check: stopped by a signal; the results so far are written")
-
-    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
-        signal.signal(number, stop)
+    stop_with(session.runner)
     try:
         session.do(PARTS, todo)
     finally:
         session.runner.stop()
         session.runner.end_orphans()
         results.write()
+        if results.problem:
+            tell(results)
+            raise results.problem
+    return tell(results)
+
+
+def hold(*folders):
+    """For this process alone, as long as it lives; what it starts does not hold them. Where the file system has no locks,
+    nobody does."""
+    for folder in set(folders):
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as problem:
+            raise InUse(f"another gpu-check is at work in {folder}: wait for its end, or name other folders with "
+                        "--out, --work and --also") from problem
+        except OSError:
+            pass
+
+
+def stop_with(runner=None):
+    """A signal ends what the runner has begun, and us; a second one is too late."""
+    def stop(*_):
+        for number in STOPPED_BY:
+            signal.signal(number, signal.SIG_IGN)
+        if runner:
+            runner.stop()
+        raise SystemExit("gpu-check: stopped by a signal" + ("; the results so far are written" if runner else ""))
+
+    for number in STOPPED_BY:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, stop)
+
+
+def tell(results):
+    """The exit status, after saying what has come out."""
     print(f"{results.counts()}; {results.folder}/results.md")
     print(*results.all["failures"], sep="\n")
     if results.all["left"]:
         print("gpu-check: " + report.unfinished(results.all))
-    return bool(results.all["failures"])
+    return 1 if results.all["failures"] else NOT_FINISHED if results.all["left"] else 0
 
 
 def check_in_folder(options, found, awake, stand_in):
@@ -127,6 +191,10 @@ def check_in_folder(options, found, awake, stand_in):
 
 def main(description):
     options = parse(description)
+    options.until = time.monotonic() + options.budget
+    stop_with()
+    for stream in sys.stdout, sys.stderr:
+        stream.reconfigure(errors="backslashreplace")
     awake = stand_in = None
     try:
         if options.dry_run:
@@ -139,7 +207,7 @@ def main(description):
             print(f"gpu-check: no GPU here ({found})")
             return NO_GPU
         return check_in_folder(options, found, awake, stand_in)
-    except (OSError, CannotResume, NoStandIn) as problem:  # OSError: of --out, --also or --work
+    except (OSError, CannotResume, InUse, NoStandIn) as problem:  # OSError: of --out, --also or --work
         print(f"gpu-check: {problem}", file=sys.stderr)
         return 1
     finally:

@@ -5,6 +5,7 @@ import re
 
 MODES = ("sync", "lazy", "ordered")
 NOTHING = "not measured yet"
+NOT_ASKED = "cannot be asked here"
 FASTER = 1.03  # less is noise
 MEMORY = 1.10  # what a faster mode may take, as a multiple
 PAIR = "cudaMalloc + cudaFree, 64 KiB, "
@@ -24,6 +25,7 @@ class Found:
     def __init__(self, results):
         self.parts = results["parts"]
         self.failures = results["failures"]
+        self.ended = results["ended"]
 
     def figure(self, part, name, key=None):
         """None where there is none, or a word such as FAILED in its place."""
@@ -35,6 +37,11 @@ class Found:
     def answer(self, question):
         return self.figure("unknowns", question, "answer")
 
+    def answers(self):
+        """How many unknowns have been answered, and how many could not be asked."""
+        given = [entry["answer"] for entry in self.parts.get("unknowns", {}).values() if isinstance(entry, dict)]
+        return len(given) - given.count(NOT_ASKED), given.count(NOT_ASKED)
+
     def unsafe(self, word):
         """Questions answered otherwise than `word`, the mode, needs."""
         return [name for name, given in self.parts.get("unknowns", {}).items()
@@ -44,7 +51,7 @@ class Found:
     def failures_in(self, mode):
         """By the name of what failed, or by the line that says how it went in each mode."""
         return [line for line in self.failures
-                if mode in line.split(": ")[1] or re.search(rf"^{mode}: (?!ok)", line, re.MULTILINE)]
+                if mode in line.partition(": ")[2].partition(": ")[0] or re.search(rf"^{mode}: (?!ok)", line, re.MULTILINE)]
 
     def ratios(self, key, how, to):
         """For each program: a figure of one way of running it, of that of another. Of idle jobs, whose time is that of
@@ -72,17 +79,27 @@ def mode_of_free(found):
             "of two such modes the faster")
     figures, best, least = [], "sync", 1 / FASTER
     for mode in MODES[1:]:
-        time = mean(found.ratios("seconds", "preloaded, " + mode, "preloaded, sync"))
-        memory = mean(found.ratios("peak", "preloaded, " + mode, "preloaded, sync"))
+        time, memory, line = against_sync(found, mode)
         if time is None:
             continue
-        unsafe = found.unsafe(mode)
-        failed = found.failures_in(mode)
-        figures.append(f"{mode}: time {time:.3f} of sync's, memory {f'{memory:.3f}' if memory else 'unknown'}, "
-                       f"{len(failed)} failures, unsafe by {len(unsafe)} unknowns")
-        if time < least and (memory or MEMORY + 1) <= MEMORY and not failed and not unsafe:
+        figures.append(line)
+        if time < least and (memory or MEMORY + 1) <= MEMORY and not found.failures_in(mode) and not found.unsafe(mode):
             best, least = mode, time
-    return "the default mode of free", rule, "; ".join(figures) or "none", best if figures else NOTHING
+    answer = best if figures else NOTHING
+    if best != "sync" and not ("unknowns" in found.ended and found.answers()[0]):
+        answer = "nothing before part `unknowns` has ended"
+    return "the default mode of free", rule, "; ".join(figures) or "none", answer
+
+
+def against_sync(found, mode):
+    """The means of time and memory, or None where they are not of the same programs; and the figures in words."""
+    times, memories = (found.ratios(key, "preloaded, " + mode, "preloaded, sync") for key in ("seconds", "peak"))
+    time, memory = mean(times), mean(memories) if set(memories) == set(times) else None
+    answered, not_asked = found.answers()
+    return time, memory, time and (
+        f"{mode}: time {time:.3f} of sync's in {', '.join(times)}; memory {f'{memory:.3f}' if memory else 'unknown'}; "
+        f"{len(found.failures_in(mode))} failures; unsafe by {len(found.unsafe(mode))} of {answered} answers to what was "
+        f"unknown, and {not_asked} could not be asked")
 
 
 def sync_against_native(found):
@@ -110,8 +127,8 @@ def runtimes_short_way(found):
     ratios = {mode: slow["runtime_ns"] / fast["runtime_ns"] for mode in MODES
               if (fast := found.figure("measure", PAIR + mode))
               and (slow := found.figure("measure", f"{PAIR}{mode}, BFC_RUNTIME=off"))}
-    if not ratios:
-        return "the runtime's short way", rule, "none", NOTHING
+    if len(ratios) < len(MODES):
+        return "the runtime's short way", rule, shown(ratios), NOTHING
     return ("the runtime's short way", rule, shown(ratios),
             "it stays" if min(ratios.values()) >= 1.05 else "it does not pay: BFC_RUNTIME=off by default")
 
@@ -123,7 +140,8 @@ def backing(found):
     costs = [found.figure("measure", f"{call}, ns, 2 MiB") for call in VMM]
     calls = {name: value for name, value in found.parts.get("measure", {}).items() if WAITED in name}
     ratios = found.ratios("seconds", "preloaded, lazy, pages", "preloaded, lazy")
-    if None in costs or not calls or not found.parts.get("pages") or not ratios:
+    ran = {"measure", "pages"} <= set(found.ended) and any(value == "ok" for value in found.parts.get("pages", {}).values())
+    if None in costs or not calls or not ran or not ratios:
         return "the default backing", rule, "not all are there", NOTHING
     gib = sum(costs) * 512
     waiting = sorted({name.split(" ")[0] for name, value in calls.items() if value})

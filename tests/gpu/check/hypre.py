@@ -1,8 +1,10 @@
 """hypre's driver `ij`, built for the device from the source that scripts/fetch-programs fetches, without MPI and
 without libraries of CUDA's, so that it allocates by plain cudaMalloc."""
 
+import hashlib
 import os
 import re
+import shlex
 import shutil
 import tarfile
 
@@ -24,13 +26,15 @@ class NotBuilt(Exception):
 
 
 def build(session, architecture):
-    """The driver's path. `architecture`: the device's, as CMake knows it. What an earlier turn has compiled stays."""
+    """The driver's path. `architecture`: the device's, as CMake knows it. What an earlier turn has compiled for it stays."""
     missing = [tool for tool in ("cmake", "ninja") if not shutil.which(tool)]
     if not os.path.exists(ARCHIVE):
         raise NotBuilt(f"missing: no {os.path.relpath(ARCHIVE, ROOT)}, which scripts/fetch-programs fetches")
     if missing or not session.toolkit.nvcc():
         raise NotBuilt("missing: no " + ", ".join(missing or ["nvcc"]))
-    source, made = os.path.join(session.work, "hypre"), os.path.join(session.work, "hypre-built")
+    must_be_pinned(ARCHIVE)
+    source = os.path.join(session.work, os.path.basename(ARCHIVE).partition(".orig")[0])
+    made = os.path.join(session.work, "hypre-built")
     program = os.path.join(made, "ij")
     unpack(source)
     configure(session, source, made, architecture)
@@ -41,10 +45,24 @@ def build(session, architecture):
     return program
 
 
+def must_be_pinned(archive):
+    """What was half fetched, or is another's, is neither unpacked nor run."""
+    with open(os.path.join(ROOT, "tests/gpu/pinned"), encoding="utf-8") as file:
+        pinned = dict(line.split() for line in file if not line.startswith("#"))
+    found = hashlib.sha256()
+    with open(archive, "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    if found.hexdigest() != pinned.get(os.path.basename(archive)):
+        raise NotBuilt(f"{os.path.relpath(archive, ROOT)} is damaged or another one: its SHA-256 is {found.hexdigest()}, "
+                       "not the one in tests/gpu/pinned; scripts/fetch-programs fetches it again")
+
+
 def unpack(source):
     """Complete or not at all, with the only change that the header cannot make: names that CUDA 13 has twice."""
     if os.path.exists(source):
         return
+    shutil.rmtree(source + "-packed", ignore_errors=True)  # of one that was cut off
     with tarfile.open(ARCHIVE) as archive:
         top = archive.getnames()[0].split("/")[0]
         archive.extractall(source + "-packed")
@@ -58,15 +76,18 @@ def unpack(source):
 
 
 def configure(session, source, made, architecture):
-    if os.path.exists(made + "/build.ninja"):
-        return
-    flags = "-w -include " + os.path.join(ROOT, "tests/gpu/hypre.cuh")
+    """Once for a device, a compiler and these options; what was compiled for others goes."""
+    flags = "-w -include " + shlex.quote(os.path.join(ROOT, "tests/gpu/hypre.cuh"))
     if session.stand_in:
         flags += " -fdevice-syntax-only"  # no kernel runs there, and this takes less time
     options = {**OPTIONS, "HYPRE_CUDA_SM": architecture, "CMAKE_CUDA_FLAGS": flags,
                "CMAKE_CUDA_COMPILER": session.toolkit.nvcc()}
-    must(session, ["cmake", "-G", "Ninja", "-S", source, "-B", made,
-                   *(f"-D{name}={value}" for name, value in options.items())])
+    command = ["cmake", "-G", "Ninja", "-S", source, "-B", made, *(f"-D{name}={value}" for name, value in options.items())]
+    if session.stamps.has("hypre", repr(command)):
+        return
+    shutil.rmtree(made, ignore_errors=True)
+    must(session, command)
+    session.stamps.put("hypre", repr(command))
 
 
 def parts_of_ij(made):

@@ -9,14 +9,14 @@ import select
 import shutil
 import subprocess
 import sys
-import uuid
 
 from . import nvml
 
 # Queries the driver in a process of its own, which cannot affect others. The process lives until its
-# standard input ends, so that the driver stays initialized for the programs that follow.
+# standard input ends, so that the driver stays initialized for the programs that follow. Then it ends the process
+# groups that are still there by what it has read: the one who wrote it was killed.
 PROBE = """
-import ctypes, json, sys
+import ctypes, json, os, signal, sys, uuid
 try:
     driver = ctypes.CDLL("libcuda.so.1")
 except OSError as error:
@@ -28,6 +28,10 @@ if status or not count.value:
 def attribute(which):
     driver.cuDeviceGetAttribute(ctypes.byref(number), which, 0)
     return number.value
+context = ctypes.c_void_p()
+status = driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) if "context" in sys.argv else 0
+if status:
+    sys.exit(f"cuDevicePrimaryCtxRetain answers {status}")
 name = ctypes.create_string_buffer(256)
 driver.cuDeviceGetName(name, 256, 0)
 driver.cuDeviceTotalMem_v2(ctypes.byref(total), 0)
@@ -39,8 +43,15 @@ where = [line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in
 print(json.dumps({
     "device": name.value.decode(errors="replace"), "devices": count.value, "driver": version,
     "memory": total.value, "capability": f"{attribute(75)}.{attribute(76)}",
-    "compute mode": attribute(20), "libcuda": where[0], "uuid": raw.raw.hex()}), flush=True)
-sys.stdin.read()
+    "compute mode": attribute(20), "libcuda": where[0], "uuid": str(uuid.UUID(bytes=raw.raw))}), flush=True)
+groups = set()
+for line in sys.stdin:
+    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
 """
 
 
@@ -61,11 +72,11 @@ def find_driver():
             os.environ["LD_LIBRARY_PATH"] = f"{old}:{place}" if old else place
 
 
-def find_gpu(seconds=60):
+def find_gpu(*how, seconds=60):
     """What the driver says of its first device, and the process that keeps it awake; or why there is
-    none, and None."""
-    process = subprocess.Popen([sys.executable, "-c", PROBE], stdin=subprocess.PIPE, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    none, and None. `how`: "context" has it make one too. What ends our process group does not end that process."""
+    process = subprocess.Popen([sys.executable, "-c", PROBE, *how], stdin=subprocess.PIPE, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     if not select.select([process.stdout], [], [], seconds)[0]:
         process.kill()
         return f"the driver did not answer in {seconds} s", None
@@ -76,19 +87,29 @@ def find_gpu(seconds=60):
     return complaint[-1] if complaint else f"exit status {process.returncode}", None
 
 
+def why_unusable():
+    """Of the device, by a process that makes a context; None when it is usable."""
+    found, process = find_gpu("context", seconds=30)
+    if not process:
+        return found
+    let_sleep(process)
+    return None
+
+
 def let_sleep(process):
-    process.stdin.close()
+    with contextlib.suppress(OSError):  # it has ended
+        process.stdin.close()
     try:
         process.wait(10)
     except subprocess.TimeoutExpired:
         process.kill()
 
 
-def nvidia_smi():
-    """What nvidia-smi knows beyond that, if it is installed."""
+def nvidia_smi(uuid):
+    """What nvidia-smi knows of this device beyond that, if it is installed."""
     asked = "driver_version,persistence_mode,mig.mode.current,clocks.sm,clocks.max.sm"
     with contextlib.suppress(OSError, subprocess.TimeoutExpired, IndexError):
-        shown = subprocess.run(["nvidia-smi", "--query-gpu=" + asked, "--format=csv,noheader"],
+        shown = subprocess.run(["nvidia-smi", "--id=GPU-" + uuid, "--query-gpu=" + asked, "--format=csv,noheader"],
                                capture_output=True, text=True, timeout=30, check=False)
         if shown.returncode == 0:
             return {"nvidia-smi": f"{asked}: {shown.stdout.splitlines()[0]}"}
@@ -98,7 +119,7 @@ def nvidia_smi():
 def find_managed(found, library):
     """The device as NVIDIA's management library knows it, or None."""
     with contextlib.suppress(nvml.NotThere):
-        device = nvml.Device(str(uuid.UUID(found.pop("uuid"))), library)
+        device = nvml.Device(found["uuid"], library)
         device.used()  # which may not be permitted
         return device
     return None

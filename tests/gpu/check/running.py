@@ -14,7 +14,8 @@ import time
 SHORTEST = 3  # seconds: with less time left no command is started
 MOST_OUTPUT = 1 << 20
 
-# `status` is as in a shell: 124 cut off, 127 cannot be started, 128 + N ended by signal N.
+CUT_OFF = 124
+# `status` is as in a shell: CUT_OFF, 127 cannot be started, 128 + N ended by signal N.
 Done = collections.namedtuple("Done", "status out error seconds")
 
 
@@ -43,11 +44,12 @@ class Clock:
 
 
 class Runner:
-    """Safe to use from several threads. `keep`: the id of a child that is not to be ended."""
+    """Safe to use from several threads. `guard`: a child that is not to be ended. It reads which process groups there
+    are, `+ID` and `-ID`, and ends them when we are gone, however that came."""
 
-    def __init__(self, clock, folder, variables, keep=None):
+    def __init__(self, clock, folder, variables, guard=None):
         adopt_orphans()
-        self.keep = keep
+        self.guard = guard
         self.clock = clock
         self.folder = folder
         self.environment = {name: value for name, value in os.environ.items()
@@ -79,10 +81,10 @@ class Runner:
                 status = 128 - status if status < 0 else status
                 complaint = ""
             except subprocess.TimeoutExpired:
-                status, complaint = 124, f"\ncut off after {limit:.0f} s"
+                status, complaint = CUT_OFF, f"\ncut off after {limit:.0f} s"
             complaint += self.end(process)
-            if status == 124 and limit < own_limit:
-                raise OutOfTime  # the part's, so it is no fault of the program's
+            if self.stopped or status == CUT_OFF and limit < own_limit:
+                raise OutOfTime  # ours or the part's, so it is no fault of the program's
             seconds = time.monotonic() - begin
             return Done(status, read(out), read(error) + complaint, seconds)
 
@@ -96,7 +98,15 @@ class Runner:
                 command, env=environment, cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=error, **group)
             self.running.add(process)
+            self.tell_guard(f"+{process.pid}")
         return process
+
+    def tell_guard(self, line):
+        """Under the lock."""
+        if self.guard:
+            with contextlib.suppress(OSError):  # it is gone
+                self.guard.stdin.write(line + "\n")
+                self.guard.stdin.flush()
 
     def end(self, process):
         """Ends its process group; returns a complaint if the process does not die."""
@@ -108,13 +118,14 @@ class Runner:
             complaint = f"\nprocess {process.pid} does not die"
         with self.lock:
             self.running.discard(process)
+            self.tell_guard(f"-{process.pid}")
         return complaint
 
     def end_orphans(self):
         """To be called while no command runs. Ends processes that earlier commands left outside their
         groups, which would still hold device memory."""
         for _ in range(100):
-            orphans = [pid for pid in children() if pid != self.keep]
+            orphans = [pid for pid in children() if not self.guard or pid != self.guard.pid]
             if not orphans:
                 return
             for pid in orphans:

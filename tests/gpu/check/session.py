@@ -9,15 +9,19 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 import time
 import traceback
 
-from .results import OUT_OF_TIME
-from .running import SHORTEST, Clock, OutOfTime, Runner
+from . import machine
+from .results import CRASHED, OUT_OF_TIME
+from .running import CUT_OFF, SHORTEST, Clock, OutOfTime, Runner
 from .toolkit import ROOT, Toolkit
-from .tree import Stamps, fingerprint
+from .tree import LIBRARY, Stamps, fingerprint
 
 MODES = ("sync", "lazy", "ordered")
+ENOUGH = 10  # seconds for any program of ours
+LEAST_ROOM = 16 << 20  # bytes of a disk
 CACHES = ("CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME")
 
 
@@ -25,7 +29,7 @@ class Session:
     """Safe to use from several threads. `stand_in` is None on a real device."""
 
     def __init__(self, options, results, work, awake, stand_in=None, managed=None):
-        """`managed`: the device for the management library, or None."""
+        """`awake`: the process that keeps the device awake. `managed`: the device for the management library, or None."""
         self.results = results
         self.work = work
         self.stand_in = stand_in
@@ -34,15 +38,17 @@ class Session:
         if not self.toolkit.headers():
             raise SystemExit(f"gpu-check: there is no cuda.h in {self.toolkit.home}/include: --cuda names the folder of "
                              "CUDA's toolkit, with its headers")
-        self.stamps = Stamps(work, fingerprint(self.toolkit.home))
-        self.cases = [number for number in options.cases.split(",") if number]
-        self.clock = Clock(options.budget)
-        self.runner = Runner(self.clock, work, self.variables(), keep=awake)
+        self.stamps = Stamps(work, fingerprint(ROOT, self.toolkit.home))
+        self.cases = options.cases
+        self.clock = Clock(options.until - time.monotonic())
+        self.runner = Runner(self.clock, work, self.variables(), guard=awake)
         self.out_of_time = False  # in the part at hand
+        self.trouble = None  # of the machine
+        self.begun = set()  # the programs that were begun in this run
         self.resumes = options.resume
         self.flags = {}  # of clients: variables found not to work here, replaced
         self.built = options.built and os.path.realpath(options.built)
-        self.library = os.path.join(self.built, "interpose/libbfcpreload.so") if self.built else \
+        self.library = os.path.join(self.built, LIBRARY) if self.built else \
             os.path.join(work, "libbfcpreload.so")
         self.bfcstat = os.path.join(self.built, "tools/bfcstat") if self.built else \
             os.path.join(work, "bfcstat")
@@ -100,6 +106,11 @@ class Session:
         self.out_of_time = True
         self.skip(part, name, OUT_OF_TIME)
 
+    @staticmethod
+    def had_no_time(status, limit):
+        """Whether a program was cut off so early that this says nothing of it."""
+        return status == CUT_OFF and limit < ENOUGH
+
     # ---- compiling ----
 
     def compile(self, part, name, sources, *flags):
@@ -135,12 +146,13 @@ class Session:
         self.do_once(parts, todo, self.resumes)
         left = [name for name in todo if not self.results.has_ended(name)]
         rest = self.clock.left_of_all()
-        if left and rest > SHORTEST:
+        if left and rest > SHORTEST and not self.trouble:
             print("gpu-check: once more, with what time is left: " + ", ".join(left), flush=True)
             self.do_once({name: parts[name]._replace(most=rest) for name in left}, left, True)
         self.results.write()
 
     def do_once(self, parts, todo, resumes):
+        """Until the machine is in trouble: every check would fail, and mean nothing."""
         later = sum(parts[name].weight for name in todo)
         for name in todo:
             later -= parts[name].weight
@@ -151,6 +163,8 @@ class Session:
             else:
                 self.clock.begin_part(parts[name].weight, later, parts[name].most)
                 self.do_part(name, parts[name], resumes)
+            if self.trouble:
+                return
 
     def must_be_built(self):
         if not all(os.path.exists(path) for path in (self.library, self.bfcstat)):
@@ -161,22 +175,31 @@ class Session:
     def do_part(self, name, part, resumes):
         """`resumes`: what an earlier turn of the part has found is kept."""
         begin = time.monotonic()
-        self.out_of_time = False
-        if resumes:
-            self.results.drop_unfinished(name)
-        else:
-            self.results.drop(name)
+        self.out_of_time = crashed = False
+        self.results.begin_part(name, resumes)
         try:
             part.run(self)
         except OutOfTime:
             self.out_of_time = True
             (self.fail if name == "build" else self.skip)(name, "the rest of it", OUT_OF_TIME)
         except Exception:  # pylint: disable=broad-except
-            self.fail(name, "gpu-check itself", traceback.format_exc())
+            crashed = True
+            self.fail(name, CRASHED, traceback.format_exc())
         self.runner.end_orphans()
+        self.trouble = self.find_trouble()
+        if self.trouble:
+            self.results.spoil(name, self.trouble)
         took = time.monotonic() - begin
-        self.results.end_part(name, took, whole=not self.out_of_time)
-        print(f"{name}: {took:.1f} s", flush=True)
+        self.results.end_part(name, took, whole=not (self.out_of_time or crashed or self.trouble))
+        print(f"{name}: {took:.1f} s" + (f"; {self.trouble}, so the rest is left out" if self.trouble else ""), flush=True)
+
+    def find_trouble(self):
+        """What the machine has that no check can stand, or None."""
+        for folder in self.work, tempfile.gettempdir():
+            if shutil.disk_usage(folder).free < LEAST_ROOM:
+                return f"{folder} is full"
+        why = machine.why_unusable()
+        return why and f"the device can no longer be used ({why})"
 
 
 def sources(*patterns):

@@ -9,6 +9,11 @@ from . import machine
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 
 
+def rpath(folder):
+    """Its name may have a comma."""
+    return ["-Xlinker", "-rpath", "-Xlinker", folder]
+
+
 class Toolkit:
     def __init__(self, home):
         self.home = os.path.abspath(home)
@@ -28,7 +33,7 @@ class Toolkit:
         places += [path for package in machine.nvidia_packages()
                    for path in glob.glob(package + "/lib/libcudart.so.*")]
         library = next((path for path in places if os.path.exists(path)), places[0])
-        return [library, "-Wl,-rpath," + os.path.dirname(library)]
+        return [library, *rpath(os.path.dirname(library))]
 
     def nvcc(self):
         compiler = os.path.join(self.home, "bin", "nvcc")

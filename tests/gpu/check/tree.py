@@ -6,6 +6,7 @@ import platform
 
 from .toolkit import ROOT
 
+LIBRARY = "interpose/libbfcpreload.so"  # in a Meson build folder
 # With tests, which hold gpu-check's own flags.
 FOLDERS = ("base", "interpose", "layout", "planner", "pool", "segment", "sim", "tests", "tools")
 
@@ -15,8 +16,22 @@ def fingerprint(*more):
     made = hashlib.sha256(repr((platform.machine(), os.environ.get("CC"), *more)).encode())
     for path in [os.path.join(ROOT, "meson.build"), *(path for folder in FOLDERS for path in files(folder))]:
         with open(path, "rb") as file:
-            made.update(path.encode() + b"\0" + file.read() + b"\0")
+            made.update(os.fsencode(os.path.relpath(path, ROOT)) + b"\0" + file.read() + b"\0")
     return made.hexdigest()
+
+
+def version():
+    with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
+        return next((line.split("'")[1] for line in file if "version:" in line), "0")
+
+
+def of_library(build):
+    """What tells the library of a Meson build folder from others."""
+    try:
+        with open(os.path.join(build, LIBRARY), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()[:12]
+    except OSError:
+        return "unknown"
 
 
 def files(folder):
@@ -33,13 +48,14 @@ class Stamps:
     def path(self, name):
         return os.path.join(self.folder, name + ".built")
 
-    def has(self, name):
+    def has(self, name, made_of=None):
+        """`made_of`: what it was made of, if not of the sources."""
         try:
             with open(self.path(name), encoding="utf-8") as file:
-                return file.read() == self.tree
-        except FileNotFoundError:
+                return file.read() == (made_of or self.tree)
+        except (FileNotFoundError, ValueError):
             return False
 
-    def put(self, name):
+    def put(self, name, made_of=None):
         with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(self.tree)
+            file.write(made_of or self.tree)

@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 
+from .. import tree
 from ..running import OutOfTime
 from ..session import at_once, sources
 from ..toolkit import ROOT
@@ -29,8 +30,7 @@ def run(session):
 
 def build_ours(session):
     """Unless they are there, of the sources as they are now."""
-    with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as file:
-        version = next((line.split("'")[1] for line in file if "version:" in line), "0")
+    version = tree.version()
     for made, build in (session.library, build_library), (session.bfcstat, build_bfcstat):
         name = os.path.basename(made)
         if session.stamps.has(name) and os.path.exists(made):
@@ -60,7 +60,7 @@ def build_library(session, version):
     if error + complaints:
         return session.fail("build", "libbfcpreload.so", error + complaints)
     return session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
-                           "-Wl,--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
+                           "-Xlinker", "--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
                            "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro", "-nostartfiles")
 
 
@@ -93,7 +93,7 @@ def probe_framework(session, name, limit):
     missing = f"No module named '{module}'" in error
     version = out.strip().splitlines()[-1:] or [""]
     session.results.machine[name] = version[0] if status == 0 else \
-        "missing" if missing else "does not start: " + error.strip()[-200:]
+        "missing" if missing else "does not start: " + (error.strip()[-200:] or f"exit status {status}")
     if name == "jax" and status == 0:
         probe_jax_flags(session, limit)
 

@@ -10,8 +10,9 @@ import time
 
 from .. import machine
 from ..nvml import Peak
+from ..running import CUT_OFF
 from ..session import MODES, sources
-from ..toolkit import ROOT
+from ..toolkit import ROOT, rpath
 
 # `raw` makes it a client of cudaMalloc itself; None where it is one anyway. `always` makes its runs
 # deterministic, also with its own pool, which `own` turns on.
@@ -32,7 +33,7 @@ CLIENTS = {
 FRAMEWORKS = {"pytorch": "torch", "jax": "jax", "cupy": "cupy", "numba": "numba",
               "pycuda": "pycuda"}
 KEPT = ("seconds", "digest", "peak", "driver_calls", "host_waits", "natively", "result", "coverage", "summary")
-CUT_OFF = 124
+COMPILING = 120  # seconds, at most
 HEADERS = {"cublas": "cublas_v2.h", "nccl": "nccl.h"}
 
 
@@ -67,14 +68,17 @@ def compiled_command(session, name):
     # The toolkit's own headers come first: a package may bring those of another release.
     headers = [flag for wheel in wheels if os.path.exists(f"{wheel}/include/{HEADERS[name]}")
                for flag in ("-Xcompiler", "-idirafter," + wheel + "/include")]
-    return compiles(session, "clients", name, nvcc, *headers, "-Xlinker", library, "-Xlinker", "-rpath", "-Xlinker",
-                    os.path.dirname(library))
+    return compiles(session, "clients", name, nvcc, *headers, "-Xlinker", library,
+                    *rpath(os.path.dirname(library)))
 
 
 def compiles(session, part, name, nvcc, *flags):
-    """The command of a program of nvcc's, or None after noting why there is none."""
-    program = os.path.join(session.work, "client_" + name)
-    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program, *flags], 120)
+    """The command of a program of nvcc's, or None after noting why there is none. A compiler that hangs leaves half of
+    the part's time to others."""
+    program, limit = os.path.join(session.work, "client_" + name), min(COMPILING, session.clock.left() / 2)
+    status, _, error = session.run([nvcc, "-O2", *sources(f"tests/gpu/client_{name}.cu"), "-o", program, *flags], limit)
+    if status == CUT_OFF and limit < COMPILING:
+        return session.skip_for_time(part, name)
     return session.skip(part, name, "does not build: " + error) if status else [program]
 
 
@@ -90,6 +94,7 @@ class Attempt:
 
     def __init__(self, session, part, name, command, limit):
         self.session, self.part, self.name, self.command, self.limit = session, part, name, command, limit
+        self.late = False  # a run of it is left for want of time
 
     def run(self, how, mode=None, **variables):
         """The client's figures, or None when it failed or was skipped. What was run before is not run again."""
@@ -104,7 +109,8 @@ class Attempt:
             else:
                 status, out, error = self.session.run(self.command, self.limit, **variables)
         line = last_json(out)
-        if mode and status == CUT_OFF and self.is_late_natively(variables):
+        if self.is_late_natively(variables) if mode and status == CUT_OFF else self.session.had_no_time(status, self.limit):
+            self.late = True
             return self.session.skip_for_time(self.part, name)
         if status or "digest" not in line:
             return self.complain(how, mode, status, line.get("skipped", ""), error)

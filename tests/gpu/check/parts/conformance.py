@@ -41,6 +41,8 @@ def build(session, part, folder):
     stamp = "-".join(["conformance", *session.cases])
     if session.stamps.has(stamp):
         return
+    for number, route, _ in programs(session, folder):  # of other sources; one that does not build is not to be run
+        os.remove(path_of(folder, number, route))
     status, out, error = session.run([SCRIPTS + "/build", folder, session.toolkit.home, *session.cases], 240,
                                      LIBCUDA=session.driver()[0])
     if status:
@@ -49,15 +51,26 @@ def build(session, part, folder):
     session.stamps.put(stamp)
 
 
+def rows():
+    with open(SCRIPTS + "/list", encoding="utf-8") as file:
+        return [line.split(" ", 3) for line in file if line[0].isdigit()]
+
+
+def numbers():
+    return [number for number, *_ in rows()]
+
+
 def programs(session, folder):
     """Number, route and modes of those that are to run and were built."""
-    with open(SCRIPTS + "/list", encoding="utf-8") as file:
-        rows = [line.split(" ", 3) for line in file if line[0].isdigit()]
-    for number, routes, modes, _ in rows:
+    for number, routes, modes, _ in rows():
         if not session.cases or number in session.cases:
             for route in routes.split(","):
-                if os.path.exists(f"{folder}/case{number}-{route}"):
+                if os.path.exists(path_of(folder, number, route)):
                     yield number, route, modes
+
+
+def path_of(folder, number, route):
+    return os.path.join(folder, name_of(number, route))
 
 
 def name_of(number, route, _=None):
@@ -75,7 +88,7 @@ def case(where, number, route, modes):
     name = name_of(number, route)
     try:
         status, out, error = where.session.run(
-            [SCRIPTS + "/run", "--modes", f"{where.folder}/{name}", expected_output(number, route),
+            [SCRIPTS + "/run", "--modes", path_of(where.folder, number, route), expected_output(number, route),
              where.session.library, *modes.split(",")], 150,
             CONFORMANCE_SECONDS="30", CUDA_MODULE_LOADING="EAGER",  # not beside a kernel that waits
             **where.variables)

@@ -4,7 +4,7 @@ import os
 import sys
 
 from ..session import at_once, pooled_of, sources
-from ..toolkit import ROOT
+from ..toolkit import ROOT, rpath
 
 FOLDER = "tests/integration/roads/"
 PLUGIN = ("-shared", "-fPIC")
@@ -38,7 +38,7 @@ def programs(session):
         # Only the plug-in's own RUNPATH leads to the helper.
         "helper": ("helper/libroadhelper.so", "plugin.c", *linked),
         "runpath": ("plugin_runpath.so", "plugin.c", *PLUGIN,
-                    "-Wl,--enable-new-dtags,-rpath," + os.path.join(session.work, "helper")),
+                    "-Wl,--enable-new-dtags", *rpath(os.path.join(session.work, "helper"))),
     }
 
 

@@ -32,8 +32,9 @@ def run(session):
         session.skip("tools", "all", "the program itself does not work natively")
         return
     known = tools(session.work)
-    here = {name: tool for name in known if (tool := machine.find_tool(name, session.toolkit.home))}
-    for name in known:
+    left = [name for name in known if not session.has("tools", name)]
+    here = {name: tool for name in left if (tool := machine.find_tool(name, session.toolkit.home))}
+    for name in left:
         if name not in here:
             session.skip("tools", name, "missing")
     for number, (name, tool) in enumerate(here.items()):
@@ -44,11 +45,15 @@ def run(session):
 def beside(session, name, command, expected, limit):
     """Under compute-sanitizer the library must step aside."""
     native = session.run(command, limit)
+    if session.had_no_time(native[0], limit):
+        return session.skip_for_time("tools", name)
     if [line for line in native[1].splitlines() if line in expected] != expected:
         return session.skip("tools", name, f"does not work natively: {native}")
     aside = name == "compute-sanitizer"
     report_by = {} if aside else {"ROAD_REPORT": session.report_command()}
     found = session.preloaded(command, "sync", limit, **report_by)
+    if session.had_no_time(found[0], limit):
+        return session.skip_for_time("tools", name)
     lines = [line for line in found[1].splitlines() if line in expected]
     stepped = "stepping aside" in found[1] + found[2]
     pooled = pooled_of(found[1] + found[2])
