@@ -93,6 +93,7 @@ struct picture {
     const struct bfc_want *want;
     struct bfc_pool_stats stats;
     uint64_t cached;                    /* in the pool */
+    uint64_t lacking;                   /* bfc_want_lacks */
     struct bfc_page_stats pages;        /* of a pool with pages, whose addresses are not 0 */
     uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
     uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
@@ -129,20 +130,12 @@ static bool is_too_large(const struct picture *p) {
     return p->want->bytes > p->want->arena->device_total;
 }
 
-/* What has to be taken for it: free pages that are whole go to wherever they are wanted. */
-static uint64_t lacking(const struct picture *p) {
-    if (!p->pages.addresses)
-        return p->want->bytes;
-    return bfc_subtract_saturating(bfc_in_driver_pages(p->want->bytes), p->pages.ready);
-}
-
 static bool is_beyond_limit(const struct picture *p) {
-    uint64_t reserved = bfc_load_relaxed(&p->want->arena->on->reserved);
-    return !is_too_large(p) && bfc_add_saturating(reserved, lacking(p)) > limit_of(p);
+    return !is_too_large(p) && bfc_want_limit_lacks(p->want) > 0;
 }
 
 static bool is_left_to_others(const struct picture *p) {
-    return !is_beyond_limit(p) && p->want->arena->left_to_others && p->device_free >= lacking(p);
+    return !is_beyond_limit(p) && p->want->arena->left_to_others && p->device_free >= p->lacking;
 }
 
 /* Of this process's other contexts on the device. */
@@ -301,14 +294,14 @@ static uint64_t round_up_mib(uint64_t bytes) {
 
 /* What the device would have had for it, with so much more. */
 static bool device_would_have(const struct picture *p, uint64_t more) {
-    return lacking(p) + p->want->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
+    return p->lacking + p->want->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
 }
 
 static bool try_limit(struct bfc_message *message, const struct picture *p) {
     if (!is_beyond_limit(p) || !device_would_have(p, 0))
         return false;
     bfc_message_add(message, "a higher BFC_LIMIT: with %lluM this request would have fitted\n",
-                    (unsigned long long)round_up_mib(p->own_reserved + lacking(p)));
+                    (unsigned long long)round_up_mib(p->own_reserved + p->lacking));
     return true;
 }
 
@@ -316,7 +309,7 @@ static bool try_reserve(struct bfc_message *message, const struct picture *p) {
     if (!is_left_to_others(p))
         return false;
     bfc_message_add(message, "a lower BFC_RESERVE: with %lluM this request would have fitted\n",
-                    (unsigned long long)((p->device_free - lacking(p)) >> 20));
+                    (unsigned long long)((p->device_free - p->lacking) >> 20));
     return true;
 }
 
@@ -542,6 +535,7 @@ static void add_out_of_memory(struct bfc_message *message, const struct bfc_want
     picture.device_total = device_total;
     picture.cached = bfc_pool_cached(&picture.stats);
     bfc_pool_page_stats(want->arena->pool, &picture.pages);
+    picture.lacking = bfc_want_lacks(want);
     add_head(message, want);
     add_own(message, &picture);
     add_siblings(message, &picture);

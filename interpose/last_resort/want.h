@@ -46,6 +46,9 @@ static inline struct bfc_want bfc_want_new(const struct bfc_driver *driver, stru
  */
 bool bfc_want_again(struct bfc_want *want);
 
+/* Bytes that have to be taken for it: ready pages go to wherever they are wanted. */
+uint64_t bfc_want_lacks(const struct bfc_want *want);
+
 /* Bytes by which the device falls short of the allocation and of what is left to others; 0: of
  * none, as far as the driver tells. */
 uint64_t bfc_want_device_lacks(const struct bfc_want *want);

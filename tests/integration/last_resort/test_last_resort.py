@@ -37,6 +37,15 @@ class LastResort(JobsTest):
         self.assertEqual((pool["last_resorts"]["jobs"]["saved"], pool["out_of_memory"]), (1, 0))
         self.assertIn("saved_jobs", [e["kind"] for e in job.shown()["landmarks"]])
 
+    def test_what_free_pages_make_up_is_within_the_limit(self):
+        """80 MiB take 20 new ones, to 110 MiB in all; the device has 6, and the holder caches the rest."""
+        holder = self.holder(160)
+        holder.go_on()
+        holder.until_ready()
+        job = self.start("alloc", 30, "alloc", 60, "free", "alloc", 80,
+                         BFC_BACKING="pages", BFC_GROWTH="exact", BFC_LIMIT="120M")
+        self.assertEqual(job.results(), ["0", "0", "0"])
+
     def test_a_job_among_many_is_asked(self):
         """It began first, so the folder shows it last."""
         room = {"SIM_MEMORY": "1G"}
