@@ -24,8 +24,11 @@ enum { BLOCKS = 48, SIZES = 7 };
 static CUcontext context;
 static int failures; /* atomic by the lines: threads are joined before it is read */
 
-/* A sequence of sizes and an order of frees of its own for each loop. */
+/* A sequence of sizes and an order of frees of its own for each loop; loop 105 is loop 5 of which
+ * every third block is larger. */
 static size_t size_of(unsigned loop, unsigned i) {
+    if (loop >= 100)
+        return size_of(loop - 100, i) + (i % 3 == 0 ? 1 << 20 : 0);
     return (size_t)65536 * (1 + (i * 37 + loop * 11) % (SIZES + 4 * loop)) + 4096 * loop;
 }
 
