@@ -61,7 +61,7 @@ static uint32_t votes_near(const struct voting *voting, uint32_t lag, uint32_t s
 
 static bool is_taken(const struct lags *lags, uint32_t lag, uint32_t scatter) {
     for (uint32_t i = 0; i < lags->count; i++)
-        if (lags->list[i] <= lag + 2 * scatter && lag <= lags->list[i] + 2 * scatter)
+        if (lags->list[i] <= lag + scatter && lag <= lags->list[i] + scatter)
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 
 #include "base/mix.h"
 #include "planner/common/watch.h"
+#include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
 #define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
@@ -161,6 +162,30 @@ uint64_t period_slot_bytes(const struct period *period, const struct events *eve
     return usual > 0 ? usual : largest_bytes(period, events, slot);
 }
 
+static bool comes_in(const struct period *period, const struct events *events, uint32_t slot,
+                     uint64_t bytes, uint32_t from, uint32_t to) {
+    for (uint32_t r = from; r < to; r++)
+        if (bytes_of(period, events, r, slot) == bytes)
+            return true;
+    return false;
+}
+
+/* Whether the last repetition has the usual sizes, where there are any, and others that came in the
+ * first half as well as in the second: else it is of another loop than the first ones. */
+static bool goes_on(const struct period *period, const struct events *events) {
+    const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
+    uint32_t usual = 0, same = 0, early = 0, late = 0;
+    for (uint32_t i = 0; i < period->length; i++) {
+        const uint64_t bytes = bytes_of(period, events, last, i),
+                       usual_one = usual_bytes(period, events, i);
+        usual += usual_one > 0;
+        same += usual_one == bytes;
+        early += comes_in(period, events, i, bytes, 0, middle);
+        late += comes_in(period, events, i, bytes, middle, last);
+    }
+    return 2 * same >= usual && 2 * early >= late;
+}
+
 static bool measure_growth(struct period *period, const struct events *events) {
     uint64_t *planned = calloc(period->length, sizeof *planned);
     double sum = 0;
@@ -196,7 +221,7 @@ static bool find(struct period *period, const struct events *events, run_finder 
         describe(&result, events, run);
         result.jitter = !exact;
         good = exact || measure_growth(&result, events);
-        if (result.growth > PERIOD_MOST_GROWTH)
+        if (result.growth > PERIOD_MOST_GROWTH || (result.usual && !goes_on(&result, events)))
             result = (struct period){.growth = result.growth};
     }
     free(tokens);
@@ -213,11 +238,19 @@ bool period_find(struct period *period, const struct events *events, struct plan
 
 /* ---- of a stream that goes on ---- */
 
+static bool frees_all(const struct events *events, struct run run) {
+    uint32_t ends[LEAST_REPETITIONS + 1];
+    for (uint32_t i = 0; i <= LEAST_REPETITIONS; i++)
+        ends[i] = events->count - (LEAST_REPETITIONS - i) * run.step;
+    return is_balanced(events, ends, LEAST_REPETITIONS + 1);
+}
+
 /* Without sizes much repeats by chance, so that only counts where it is most of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
-    const bool counts = telling(events, run) && (exact || run.length >= events->count / 2);
+    const bool counts = telling(events, run) && frees_all(events, run) &&
+                        (exact || run.length >= events->count / 2);
     return counts ? run : (struct run){0, 0, 0};
 }
 
