@@ -88,6 +88,19 @@ class Learning(unittest.TestCase):
             job.play_until_followed(loop)
         self.finish(job)
 
+    def test_a_plan_is_not_taken_and_left_for_ever(self):
+        """Of a loop with the sizes of a known one, whose blocks live longer: their places are taken."""
+        job = self.job()
+        job.play_until_followed(1)
+        leaves, before = 0, job.last
+        for _ in range(1000):
+            answer = job.do("late 1 1")
+            leaves += bool(before["source"] and not answer["source"])
+            before = answer
+            time.sleep(0.001)
+        self.assertLessEqual(leaves, 11)  # each takes twice as many looks, of a play or more
+        self.finish(job)
+
     def test_a_known_loop_is_recognised(self):
         job = self.job()
         for loop in 1, 2, 1, 2:
