@@ -162,30 +162,6 @@ uint64_t period_slot_bytes(const struct period *period, const struct events *eve
     return usual > 0 ? usual : largest_bytes(period, events, slot);
 }
 
-static bool comes_in(const struct period *period, const struct events *events, uint32_t slot,
-                     uint64_t bytes, uint32_t from, uint32_t to) {
-    for (uint32_t r = from; r < to; r++)
-        if (bytes_of(period, events, r, slot) == bytes)
-            return true;
-    return false;
-}
-
-/* Whether the last repetition has the usual sizes, where there are any, and others that came in the
- * first half as well as in the second: else it is of another loop than the first ones. */
-static bool goes_on(const struct period *period, const struct events *events) {
-    const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
-    uint32_t usual = 0, same = 0, early = 0, late = 0;
-    for (uint32_t i = 0; i < period->length; i++) {
-        const uint64_t bytes = bytes_of(period, events, last, i),
-                       usual_one = usual_bytes(period, events, i);
-        usual += usual_one > 0;
-        same += usual_one == bytes;
-        early += comes_in(period, events, i, bytes, 0, middle);
-        late += comes_in(period, events, i, bytes, middle, last);
-    }
-    return 2 * same >= usual && 2 * early >= late;
-}
-
 static bool measure_growth(struct period *period, const struct events *events) {
     uint64_t *planned = calloc(period->length, sizeof *planned);
     double sum = 0;
@@ -221,7 +197,7 @@ static bool find(struct period *period, const struct events *events, run_finder 
         describe(&result, events, run);
         result.jitter = !exact;
         good = exact || measure_growth(&result, events);
-        if (result.growth > PERIOD_MOST_GROWTH || (result.usual && !goes_on(&result, events)))
+        if (result.growth > PERIOD_MOST_GROWTH)
             result = (struct period){.growth = result.growth};
     }
     free(tokens);
@@ -254,6 +230,30 @@ static struct run last_run(const struct events *events, const uint64_t *tokens, 
     return counts ? run : (struct run){0, 0, 0};
 }
 
+static bool comes_in(const struct period *period, const struct events *events, uint32_t slot,
+                     uint64_t bytes, uint32_t from, uint32_t to) {
+    for (uint32_t r = from; r < to; r++)
+        if (bytes_of(period, events, r, slot) == bytes)
+            return true;
+    return false;
+}
+
+/* Whether the last repetition has the usual sizes, where there are any, and others that came in the
+ * first half as well as in the second: else it is of another loop than the first ones. */
+static bool goes_on(const struct period *period, const struct events *events) {
+    const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
+    uint32_t usual = 0, same = 0, early = 0, late = 0;
+    for (uint32_t i = 0; i < period->length; i++) {
+        const uint64_t bytes = bytes_of(period, events, last, i),
+                       usual_one = usual_bytes(period, events, i);
+        usual += usual_one > 0;
+        same += usual_one == bytes;
+        early += comes_in(period, events, i, bytes, 0, middle);
+        late += comes_in(period, events, i, bytes, middle, last);
+    }
+    return 2 * same >= usual && 2 * early >= late;
+}
+
 /* The event of the first repetition, an allocation, before which the fewest bytes live of what the
  * stream shows. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
@@ -277,6 +277,8 @@ bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error) {
     if (!find(period, events, last_run, error))
         return false;
+    if (period->usual && !goes_on(period, events))
+        *period = (struct period){.growth = period->growth};
     if (period->length == 0)
         return true;
     const uint32_t start = quietest_event(period, events);
