@@ -10,10 +10,15 @@ PATIENCE = 120  # seconds, after which something hangs
 
 
 class Job:
+    """Each has a device of its own: another program whose device is full would ask this one for
+    idle memory."""
+
     def __init__(self, **variables):
+        self.folder = tempfile.TemporaryDirectory()
         self.log = tempfile.TemporaryFile("w+")
         environment = {**os.environ, "LD_PRELOAD": os.environ["PRELOAD"], "BFC_PLAN": "auto",
-                       "BFC_LOG": "info", **variables}
+                       "BFC_LOG": "info", "SIM_SHARE": os.path.join(self.folder.name, "device"),
+                       **variables}
         self.process = subprocess.Popen([os.environ["LOOPS"]], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log)
@@ -60,7 +65,7 @@ class Learning(unittest.TestCase):
     def job(self, **variables):
         job = Job(**variables)
         self.addCleanup(lambda: (job.process.kill(), job.process.wait(), job.process.stdout.close(),
-                                 job.process.stdin.close(), job.log.close()))
+                                 job.process.stdin.close(), job.log.close(), job.folder.cleanup()))
         return job
 
     def finish(self, job):
