@@ -11,7 +11,7 @@
 #define LEAST_PASSES 4       /* repetitions that must have been seen... */
 #define CLEAR_PASSES 8       /* ...and where less than nine tenths are alike */
 #define MOST_PASSES 12       /* that are looked at */
-#define TRIED_PASSES 3       /* of each length, to choose one */
+#define TRIED_PASSES 2       /* of the longest length, to choose one */
 #define LEAST_ALLOCATIONS 64 /* of them all */
 #define ALIKE 7              /* tenths */
 #define LENGTHS 10           /* of repetitions: one part in so many more or less, on average */
