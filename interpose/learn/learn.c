@@ -51,7 +51,8 @@ struct pupil {
     uint64_t trims;            /* of what the plan has replaced: tries that are left */
     uint64_t periods;          /* that had been gone through when the plan began */
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
-    unsigned bad_periods;      /* in a row */
+    unsigned bad_periods;      /* in a row... */
+    unsigned patience;         /* ...at so many a plan is left */
     unsigned poor_periods;     /* in a row */
     const struct bfc_lesson *follows;
     struct bfc_lessons lessons;
@@ -235,13 +236,20 @@ static bool look_ahead(struct pupil *pupil) {
 }
 
 /* Whether the plan fits no more: in one period hardly anything came as planned, or in several in a
- * row less than half of it. */
+ * row less than half of it. A loop that changes so much may be recognised again at once, and to
+ * take its plan and leave it in turn costs more than what misses: so each time it takes twice as
+ * long, until plans have fitted for as long. */
 static bool is_bad(struct pupil *pupil, uint64_t good, uint64_t bad) {
     if (bad <= good)
         pupil->bad_periods = 0;
     else
         pupil->bad_periods += bad / 3 > good ? BAD_PERIODS : 1;
-    return pupil->bad_periods >= BAD_PERIODS;
+    if (bad <= good / 2 && pupil->patience > BAD_PERIODS)
+        pupil->patience--;
+    if (pupil->bad_periods < pupil->patience)
+        return false;
+    pupil->patience *= 2;
+    return true;
 }
 
 /* Whether a third misses for so long that it is worth to look for another plan. */
@@ -376,8 +384,11 @@ static struct pupil *make_pupil(struct bfc_arena *arena) {
         free(pupil);
         return NULL;
     }
-    *pupil = (struct pupil){
-        .arena = arena, .notes = notes, .whole = true, .pause_ns = SHORTEST_PAUSE_NS};
+    *pupil = (struct pupil){.arena = arena,
+                            .notes = notes,
+                            .whole = true,
+                            .pause_ns = SHORTEST_PAUSE_NS,
+                            .patience = BAD_PERIODS};
     bfc_arena_keep(arena);
     listen(pupil);
     return pupil;

@@ -61,7 +61,7 @@ static uint32_t votes_near(const struct voting *voting, uint32_t lag, uint32_t s
 
 static bool is_taken(const struct lags *lags, uint32_t lag, uint32_t scatter) {
     for (uint32_t i = 0; i < lags->count; i++)
-        if (lags->list[i] <= lag + 2 * scatter && lag <= lags->list[i] + 2 * scatter)
+        if (lags->list[i] <= lag + scatter && lag <= lags->list[i] + scatter)
             return true;
     return false;
 }
@@ -114,6 +114,24 @@ static bool make(struct voting *voting, uint32_t n) {
     return voting->grams && voting->next && voting->table && voting->votes;
 }
 
+static bool has(const struct lags *lags, uint32_t lag) {
+    for (uint32_t i = 0; i < lags->count; i++)
+        if (lags->list[i] == lag)
+            return true;
+    return false;
+}
+
+/* Of several that are near, the exact one may be the same. */
+static void make_exact(struct lags *lags, const struct voting *voting) {
+    const struct lags near = *lags;
+    lags->count = 0;
+    for (uint32_t i = 0; i < near.count; i++) {
+        const uint32_t lag = exact_lag(voting, near.list[i]);
+        if (!has(lags, lag))
+            lags->list[lags->count++] = lag;
+    }
+}
+
 bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n) {
     struct voting voting;
     *lags = (struct lags){.count = 0};
@@ -125,8 +143,7 @@ bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n) {
     uint32_t lag = 0;
     while (good && lags->count < LAGS_MOST && (lag = best_lag(&voting, lags)))
         lags->list[lags->count++] = lag;
-    for (uint32_t i = 0; i < lags->count; i++)
-        lags->list[i] = exact_lag(&voting, lags->list[i]);
+    make_exact(lags, &voting);
     free(voting.grams);
     free(voting.next);
     free(voting.table);

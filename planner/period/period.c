@@ -4,6 +4,7 @@
 
 #include "base/mix.h"
 #include "planner/common/watch.h"
+#include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
 #define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
@@ -213,12 +214,44 @@ bool period_find(struct period *period, const struct events *events, struct plan
 
 /* ---- of a stream that goes on ---- */
 
+static bool frees_all(const struct events *events, struct run run) {
+    uint32_t ends[LEAST_REPETITIONS + 1];
+    for (uint32_t i = 0; i <= LEAST_REPETITIONS; i++)
+        ends[i] = events->count - (LEAST_REPETITIONS - i) * run.step;
+    return is_balanced(events, ends, LEAST_REPETITIONS + 1);
+}
+
 /* Without sizes much repeats by chance, so that only counts where it is most of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
-    const bool counts = telling(events, run) && (exact || run.length >= events->count / 2);
+    const bool counts = telling(events, run) && frees_all(events, run) &&
+                        (exact || run.length >= events->count / 2);
     return counts ? run : (struct run){0, 0, 0};
+}
+
+static bool comes_in(const struct period *period, const struct events *events, uint32_t slot,
+                     uint64_t bytes, uint32_t from, uint32_t to) {
+    for (uint32_t r = from; r < to; r++)
+        if (bytes_of(period, events, r, slot) == bytes)
+            return true;
+    return false;
+}
+
+/* Whether the last repetition has the usual sizes, where there are any, and others that came in the
+ * first half as well as in the second: else it is of another loop than the first ones. */
+static bool goes_on(const struct period *period, const struct events *events) {
+    const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
+    uint32_t usual = 0, same = 0, early = 0, late = 0;
+    for (uint32_t i = 0; i < period->length; i++) {
+        const uint64_t bytes = bytes_of(period, events, last, i),
+                       usual_one = usual_bytes(period, events, i);
+        usual += usual_one > 0;
+        same += usual_one == bytes;
+        early += comes_in(period, events, i, bytes, 0, middle);
+        late += comes_in(period, events, i, bytes, middle, last);
+    }
+    return 2 * same >= usual && 2 * early >= late;
 }
 
 /* The event of the first repetition, an allocation, before which the fewest bytes live of what the
@@ -244,6 +277,8 @@ bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error) {
     if (!find(period, events, last_run, error))
         return false;
+    if (period->usual && !goes_on(period, events))
+        *period = (struct period){.growth = period->growth};
     if (period->length == 0)
         return true;
     const uint32_t start = quietest_event(period, events);

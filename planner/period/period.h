@@ -43,8 +43,10 @@ uint64_t period_steps(const struct events *events);
 
 /*
  * The period of what came last: of a stream that still goes on. O(n). Where sizes vary it has to be
- * half of the stream. Its repetitions are moved to where the fewest bytes live across their ends,
- * as far as at least two are left.
+ * half of the stream, and the sizes that most repetitions have must still come. A repetition must
+ * free about as many blocks as it allocates (balance.h): else it is a part of a longer one. Its
+ * repetitions are moved to where the fewest bytes live across their ends, as far as at least two
+ * are left.
  */
 bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error);

@@ -5,16 +5,17 @@
 #include "base/mix.h"
 #include "planner/common/sort.h"
 #include "planner/period/align.h"
+#include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
 #define LEAST_PASSES 4       /* repetitions that must have been seen... */
 #define CLEAR_PASSES 8       /* ...and where less than nine tenths are alike */
 #define MOST_PASSES 12       /* that are looked at */
-#define TRIED_PASSES 3       /* of each length, to choose one */
+#define TRIED_PASSES 2       /* of the longest length, to choose one */
 #define LEAST_ALLOCATIONS 64 /* of them all */
 #define ALIKE 7              /* tenths */
+#define LENGTHS 10           /* of repetitions: one part in so many more or less, on average */
 #define LIKE 0.3             /* of two repetitions: 0.64 with 20 % changed, less where they part */
-#define CLEARLY_LIKE 0.75    /* what is less needs more repetitions to show what is usual */
 #define NEARLY 0.9           /* a shorter period may be so much worse */
 #define ROUNDS 8             /* of settling what is usual */
 #define COPIES 4 /* the first may lack frees of what came before it; three are a period */
@@ -43,33 +44,57 @@ static void align_all(struct search *search, uint32_t passes) {
     align(&search->alignment, search->tokens, n, &search->loop);
 }
 
-/* Which part of the tokens before the last `lag` ones follows those. */
-static double likeness(struct search *search, uint32_t lag) {
-    search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
-    align_all(search, TRIED_PASSES);
+/* Whether the repetitions, as they are aligned, free what they allocate. */
+static bool frees_all(const struct search *search) {
     const struct alignment *alignment = &search->alignment;
-    const double matched = (double)alignment->matched - lag;
-    return alignment->covered > lag ? matched / (alignment->covered - lag) : 0;
+    uint32_t ends[MOST_PASSES], passes = 0;
+    for (uint32_t i = 0; i < alignment->covered && passes < MOST_PASSES; i++)
+        if (alignment->places[i] != ALIGN_NOWHERE &&
+            alignment->places[i] >= passes * search->loop.count) {
+            const uint32_t last = search->n - 1 - i; /* allocation of this pass */
+            ends[MOST_PASSES - ++passes] = search->events->allocations[last].birth + 1;
+        }
+    return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/* The shortest of those that are nearly as good as the best, and how good that is; 0: none is. */
-static uint32_t best_lag(struct search *search, const struct lags *lags, double *likeness_of_it) {
+/* Which part of the tokens before the last `lag` ones follows those, as far as `reach` tokens; of
+ * the loop's that are passed over meanwhile as well. 0: it is only a part of a loop. */
+static double likeness(struct search *search, uint32_t lag, uint32_t reach) {
+    search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
+    align_all(search, (reach + lag - 1) / lag);
+    const struct alignment *alignment = &search->alignment;
+    const uint32_t passed =
+        alignment->passed > alignment->covered ? alignment->passed : alignment->covered;
+    const double matched = (double)alignment->matched - lag;
+    return passed > lag && frees_all(search) ? matched / (passed - lag) : 0;
+}
+
+/* The shortest of those that are nearly as good as the best; 0: none is. All are compared over the
+ * same tokens. */
+static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
-    uint32_t best = 0;
+    uint32_t best = 0, longest = 0;
+    for (uint32_t i = 0; i < lags->count; i++)
+        longest = lags->list[i] > longest ? lags->list[i] : longest;
     for (uint32_t i = 0; i < lags->count; i++) {
-        like[i] = likeness(search, lags->list[i]);
+        like[i] = likeness(search, lags->list[i], TRIED_PASSES * longest);
         most = like[i] > most ? like[i] : most;
     }
     for (uint32_t i = 0; i < lags->count; i++)
-        if (like[i] >= most * NEARLY && (!best || lags->list[i] < best)) {
+        if (like[i] >= most * NEARLY && (!best || lags->list[i] < best))
             best = lags->list[i];
-            *likeness_of_it = like[i];
-        }
     return best;
 }
 
 static uint32_t least_allocations(uint32_t passes, uint32_t length) {
     return passes * length - length / 8; /* the last repetitions may lack some */
+}
+
+/* A repetition has as many allocations as the loop, else it is no repetition. */
+static bool is_as_long(const struct alignment *alignment) {
+    const uint64_t covered = alignment->covered, passed = alignment->passed;
+    return LENGTHS * passed <= (LENGTHS + 1) * covered &&
+           LENGTHS * covered <= (LENGTHS + 1) * passed;
 }
 
 static bool is_alike(const struct search *search) {
@@ -79,8 +104,7 @@ static bool is_alike(const struct search *search) {
         10 * matched >= 9 * (uint64_t)alignment->covered ? LEAST_PASSES : CLEAR_PASSES;
     return alignment->passed >= least_allocations(passes, search->loop.count) &&
            matched >= LEAST_ALLOCATIONS && search->loop.count >= LAGS_LEAST &&
-           10 * matched >= (uint64_t)ALIKE * alignment->passed &&
-           10 * matched >= (uint64_t)ALIKE * alignment->covered;
+           is_as_long(alignment) && 10 * matched >= (uint64_t)ALIKE * alignment->covered;
 }
 
 /* Begins with the last repetition. False: no host memory. */
@@ -102,13 +126,11 @@ static bool find_loop(struct search *search, bool *found) {
     struct lags lags;
     if (!lags_find(&lags, search->tokens, search->n))
         return false;
-    double like = 0;
-    const uint32_t lag = best_lag(search, &lags, &like);
-    const uint32_t passes = like >= CLEARLY_LIKE ? LEAST_PASSES : CLEAR_PASSES;
+    const uint32_t lag = best_lag(search, &lags);
     search->loop = (struct token_loop){.tokens = NULL};
-    if (!lag || search->n < least_allocations(passes, lag))
+    if (!lag || search->n < least_allocations(LEAST_PASSES, lag))
         return true;
-    *found = settle(search, lag) && is_alike(search);
+    *found = settle(search, lag) && is_alike(search) && frees_all(search);
     return search->loop.tokens;
 }
 

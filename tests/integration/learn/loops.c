@@ -3,7 +3,9 @@
  * what the job publishes of its pool and its plan.
  *
  *   play LOOP TIMES    plays a loop of its own sizes so often, checking contents
- *   both LOOP TIMES    the same in two threads at a time, of which each has its own loop
+ *   late LOOP TIMES    the same, but each block is freed when its place in the loop has come again
+ *                      LATE times
+ *   both LOOP TIMES    the same as play in two threads at a time, of which each has its own loop
  *   keep BYTES         one block that stays
  *   fork               a child that ends at once
  *   renew              ends the context, and makes another
@@ -19,13 +21,16 @@
 #include "tests/integration/interpose/program.h"
 #include "tests/integration/interpose/published.h"
 
-enum { BLOCKS = 48, SIZES = 7 };
+enum { BLOCKS = 48, SIZES = 7, LATE = 5 };
 
 static CUcontext context;
 static int failures; /* atomic by the lines: threads are joined before it is read */
 
-/* A sequence of sizes and an order of frees of its own for each loop. */
+/* A sequence of sizes and an order of frees of its own for each loop; loop 105 is loop 5 of which
+ * every third block is larger. */
 static size_t size_of(unsigned loop, unsigned i) {
+    if (loop >= 100)
+        return size_of(loop - 100, i) + (i % 3 == 0 ? 1 << 20 : 0);
     return (size_t)65536 * (1 + (i * 37 + loop * 11) % (SIZES + 4 * loop)) + 4096 * loop;
 }
 
@@ -65,6 +70,18 @@ static void play_once(unsigned loop) {
 static void play(unsigned loop, unsigned times) {
     for (unsigned i = 0; i < times; i++)
         play_once(loop);
+}
+
+static void play_late(unsigned loop, unsigned times) {
+    static CUdeviceptr kept[LATE][BLOCKS];
+    static unsigned turn;
+    for (; times > 0; times--, turn++)
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            CUdeviceptr *block = &kept[turn % LATE][i];
+            if (*block)
+                CHECK(cuMemFree(*block));
+            *block = get(size_of(loop, i), i);
+        }
 }
 
 static unsigned thread_times;
@@ -121,6 +138,8 @@ int main(void) {
     while (fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "play %llu %llu", &a, &b) == 2)
             play((unsigned)a, (unsigned)b);
+        else if (sscanf(line, "late %llu %llu", &a, &b) == 2)
+            play_late((unsigned)a, (unsigned)b);
         else if (sscanf(line, "both %llu %llu", &a, &b) == 2)
             play_both((unsigned)a, (unsigned)b);
         else if (sscanf(line, "keep %llu", &a) == 1)

@@ -10,10 +10,15 @@ PATIENCE = 120  # seconds, after which something hangs
 
 
 class Job:
+    """Each has a device of its own: another program whose device is full would ask this one for
+    idle memory."""
+
     def __init__(self, **variables):
+        self.folder = tempfile.TemporaryDirectory()
         self.log = tempfile.TemporaryFile("w+")
         environment = {**os.environ, "LD_PRELOAD": os.environ["PRELOAD"], "BFC_PLAN": "auto",
-                       "BFC_LOG": "info", **variables}
+                       "BFC_LOG": "info", "SIM_SHARE": os.path.join(self.folder.name, "device"),
+                       **variables}
         self.process = subprocess.Popen([os.environ["LOOPS"]], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log)
@@ -60,7 +65,7 @@ class Learning(unittest.TestCase):
     def job(self, **variables):
         job = Job(**variables)
         self.addCleanup(lambda: (job.process.kill(), job.process.wait(), job.process.stdout.close(),
-                                 job.process.stdin.close(), job.log.close()))
+                                 job.process.stdin.close(), job.log.close(), job.folder.cleanup()))
         return job
 
     def finish(self, job):
@@ -81,6 +86,25 @@ class Learning(unittest.TestCase):
                 self.assertEqual(after["period"], 48)
                 self.assertIn("planned a loop of 48 allocations", job.lines())
                 self.finish(job)
+
+    def test_a_plan_that_fits_half_is_replaced(self):
+        job = self.job()
+        for loop in 5, 105:
+            job.play_until_followed(loop)
+        self.finish(job)
+
+    def test_a_plan_is_not_taken_and_left_for_ever(self):
+        """Of a loop with the sizes of a known one, whose blocks live longer: their places are taken."""
+        job = self.job()
+        job.play_until_followed(1)
+        leaves, before = 0, job.last
+        for _ in range(1000):
+            answer = job.do("late 1 1")
+            leaves += bool(before["source"] and not answer["source"])
+            before = answer
+            time.sleep(0.001)
+        self.assertLessEqual(leaves, 11)  # each takes twice as many looks, of a play or more
+        self.finish(job)
 
     def test_a_known_loop_is_recognised(self):
         job = self.job()

@@ -120,13 +120,14 @@ static void tell(unsigned period, unsigned changed) {
     printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"most\": %llu, "
            "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
            "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu, "
-           "\"page_calls\": %llu}\n",
+           "\"source\": %llu, \"page_calls\": %llu}\n",
            period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
            most_reserved, (unsigned long long)section->stats.reserve_calls,
            (unsigned long long)plan->followed, (unsigned long long)plan->missed,
            (unsigned long long)plan->busy, (unsigned long long)plan->resumed,
            (unsigned long long)plan->lost, (unsigned long long)plan->memory,
-           (unsigned long long)plan->bound, (unsigned long long)section->pages.calls);
+           (unsigned long long)plan->bound, (unsigned long long)plan->source,
+           (unsigned long long)section->pages.calls);
     fflush(stdout);
 }
 

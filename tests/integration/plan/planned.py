@@ -45,11 +45,15 @@ class Planned(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
+    def own_device(self):
+        """A device that no other program has: one that is full would ask this one for idle memory."""
+        return {'SIM_SHARE': self.path('device')}
+
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def run_program(self, arguments, seconds=120, **variables):
-        environment = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_STEP='1')
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_STEP='1', **self.own_device())
         for name in [name for name in environment if name.startswith('BFC_')]:
             del environment[name]
         environment.update({name: str(value) for name, value in variables.items()})

@@ -86,7 +86,7 @@ class Follow(Planned):
     def test_bfcstat_shows_it(self):
         plan = self.plan(self.arguments)
         environment = dict(os.environ, LD_PRELOAD=os.environ['PRELOAD'], SIM_STEP='1',
-                           BFC_PLAN=plan, CHANGED='5', STAY='1')
+                           BFC_PLAN=plan, CHANGED='5', STAY='1', **self.own_device())
         with subprocess.Popen(self.arguments, env=environment, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as job:
             lines = [json.loads(job.stdout.readline()) for _ in range(6)]

@@ -1,0 +1,34 @@
+#include "planner/period/balance.h"
+
+#include "base/numbers.h"
+
+/* As many blocks as half of what a repetition allocates may live more or less: where a fifth of the
+ * allocations changes the number differs too. */
+#define DIFFERENT 2
+
+struct range {
+    uint64_t least, most;
+};
+
+static void note(struct range *range, uint64_t live) {
+    range->least = bfc_min(range->least, live);
+    range->most = bfc_max(range->most, live);
+}
+
+bool is_balanced(const struct events *events, const uint32_t *ends, uint32_t count) {
+    uint64_t allocated = 0, freed = 0, since = 0;
+    struct range range = {UINT64_MAX, 0};
+    if (count < 2)
+        return true;
+    for (uint32_t e = 0, end = 0;; e++) {
+        if (e == ends[end]) {
+            since = end == 0 ? allocated : since;
+            note(&range, allocated - freed);
+            if (++end == count)
+                break;
+        }
+        freed += events->list[e].is_free;
+        allocated += !events->list[e].is_free;
+    }
+    return (range.most - range.least) * DIFFERENT * (count - 1) <= allocated - since;
+}
