@@ -21,8 +21,8 @@
 #include "interpose/plan/follower.h"
 
 enum {
-    MISS = 5,          /* the allowance is counted in fifths of a miss... */
-    CHANGE = 8,        /* ...and this is what a change adds to it */
+    MISS = 10,         /* the allowance is counted in tenths of a miss... */
+    CHANGE = 15,       /* ...and this is what a change adds to it */
     AMPLE = 32,        /* so many times what it takes: then the plan's memory is taken first */
     STRIPPED_MOST = 8, /* doublings of the periods between two tries */
 };
