@@ -206,9 +206,17 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
                                      struct bfc_block_info *block);
 
 /*
+ * Hands out the best fitting of what is ready in regions that are set apart, wherever it is, and
+ * nothing else. Counts as a hit. Returns BFC_OK, BFC_INVALID_SIZE or BFC_OUT_OF_MEMORY (nothing
+ * fits).
+ */
+enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
+                                        struct bfc_block_info *block);
+
+/*
  * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:
- * only bfc_pool_allocate_at and BFC_ALLOCATE_APART hand out of it, until bfc_pool_set_apart, or an
- * allocation that would fail, opens it to all. In the end it serves one
+ * only bfc_pool_allocate_at, bfc_pool_allocate_apart and BFC_ALLOCATE_APART hand out of it, until
+ * bfc_pool_set_apart, or an allocation that would fail, opens it to all. In the end it serves one
  * that its policy would refuse it. It is reserved and released like any region. In a pool with
  * pages it is a reservation of addresses, and has pages behind all of it: ready ones of other
  * blocks move there, what is lacking is made. Once it is open to all, or the pool is trimmed and

@@ -5,6 +5,7 @@ enum {
     REACH = 16,  /* slots that are searched on each side */
     STRAYS = 64, /* in a row, after which the place is lost */
     SIGNS = 4,   /* allocations by which the beginning of a period is known */
+    DOUBT = 8,   /* allocations after a move within which it may be taken back */
 };
 
 static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {
@@ -67,6 +68,27 @@ static bool search_near(const struct bfc_course *course, uint64_t size, struct b
     return false;
 }
 
+/* Whether the place moved just now, maybe for one that had a slot's size by chance. */
+static bool is_doubted(const struct bfc_course *course) {
+    return course->moved && course->at - course->moved_at < DOUBT;
+}
+
+/* Also where one came in this period: that may have been by chance. */
+static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
+                  struct bfc_match *match) {
+    match->next_round = false;
+    match->at = (uint32_t)at;
+    return at >= 0 && at < course->count && course->slots[at].size == size;
+}
+
+/* Where it would be had it not moved, if what came then was another instead of the one that was to
+ * come, or one more before it. */
+static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
+    int64_t at = (int64_t)course->at - course->moved;
+    return is_doubted(course) &&
+           (is_at(course, at, size, match) || is_at(course, at - 1, size, match));
+}
+
 /* The first slot of this event or a later one. */
 static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     uint32_t low = 0, high = course->count;
@@ -107,7 +129,9 @@ struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size)
     struct bfc_match other = {.known = true, .same = true, .jumped = true};
     if (!is_planned(course, size))
         return match;
-    if ((match.known && search_near(course, size, &other)) || search_anchors(course, size, &other))
+    other.returned = match.known && search_back(course, size, &other);
+    if (other.returned || (match.known && search_near(course, size, &other)) ||
+        search_anchors(course, size, &other))
         return other;
     return match;
 }
@@ -115,6 +139,7 @@ struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size)
 static void begin_round(struct bfc_course *course) {
     if (!++course->round)
         course->round = 1;
+    course->moved = 0;
 }
 
 /* While lost: the first slots of the period, in a row, lead back. */
@@ -133,12 +158,27 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     course->strays = course->begun = 0;
 }
 
+/* One that moves again before anything came as planned has moved from where it was at first. In a
+ * new period nothing is taken back. */
+static void note_move(struct bfc_course *course, const struct bfc_match *match) {
+    if (match->returned || course->lost || !is_doubted(course))
+        course->moved = 0;
+    if (!match->jumped || match->returned || course->lost)
+        return;
+    int64_t from = course->at;
+    if (course->moved && course->at == course->moved_at)
+        from -= course->moved;
+    course->moved = (int32_t)(match->at - from);
+    course->moved_at = match->at + 1;
+}
+
 void bfc_cursor_pass(struct bfc_course *course, const struct bfc_match *match, uint64_t size) {
     if (UNLIKELY(!match->known)) {
         if (course->lost)
             look_for_beginning(course, size);
         return;
     }
+    note_move(course, match);
     if (match->next_round)
         begin_round(course);
     course->lost = false;

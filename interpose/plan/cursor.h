@@ -30,9 +30,10 @@ struct bfc_course {
     uint32_t count, prefix; /* of slots; and of those before the period */
     uint32_t at;            /* the next one; `count`: none is left */
     uint32_t round;         /* from 1 on, rises with each period */
-    uint32_t misses;        /* of the period, for its user */
-    uint64_t missed;        /* of all, as well... */
-    uint64_t changed;       /* ...and what came otherwise than planned */
+    int64_t allowance;      /* for its user: what may still miss... */
+    int64_t earned;         /* ...and what the changes of this period added */
+    int32_t moved;          /* slots by which the place moved last in this period; 0: none... */
+    uint32_t moved_at;      /* ...and the slot that was to come then */
     uint32_t strays;        /* in a row that matched nothing */
     uint32_t begun; /* while lost: how many in a row came as at the beginning of the period */
     bool lost;
@@ -51,6 +52,7 @@ struct bfc_match {
     bool same;       /* it is the planned one */
     bool next_round; /* of the next period */
     bool jumped;     /* it is not the one that was to come next */
+    bool returned;   /* it is where the place would be had it not moved */
 };
 
 /* Once the slots are there: notes which sizes they have. */

@@ -21,8 +21,9 @@
 #include "interpose/plan/follower.h"
 
 enum {
-    MANY_MISSES = 8, /* this part of a period missed: its memory is open to all in the next */
-    MISSES_A_CHANGE = 2,
+    MISS = 10,         /* the allowance is counted in tenths of a miss... */
+    CHANGE = 15,       /* ...and this is what a change adds to it */
+    AMPLE = 32,        /* so many times what it takes: then the plan's memory is taken first */
     STRIPPED_MOST = 8, /* doublings of the periods between two tries */
 };
 
@@ -434,31 +435,40 @@ static enum bfc_status take_gap(const struct call *call) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* More missed than what changed accounts for. */
-static bool displaces_many(const struct bfc_course *course) {
-    return course->missed >= MISSES_A_CHANGE * course->changed;
+/* What it will probably make miss, in units of the allowance: of what begins while it lives (as
+ * long as the one in whose stead it came), the part of which a place overlaps with its own. */
+static uint64_t probable_misses(const struct call *call) {
+    const struct bfc_plan *plan = call->follower->plan;
+    const struct bfc_plan_header *header = plan->header;
+    const struct bfc_plan_event *event = &plan->events[call->course->slots[call->match.at].event];
+    uint64_t ticks = bfc_min(event->death - event->birth, header->period_ticks);
+    uint64_t births = ticks * header->period / header->period_ticks + 1;
+    return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
+}
+
+/* Whether the allowance is as many times what it will probably make miss. Only what came instead of
+ * one that a period has: how long others live is not known. */
+static bool may_displace(const struct call *call, int64_t times) {
+    const struct bfc_course *course = call->course;
+    return course->allowance > 0 && call->match.known && call->match.at >= course->prefix &&
+           course->periodic && course->slots[call->match.at].offset != BFC_NO_PLACE &&
+           course->allowance / times >= (int64_t)probable_misses(call);
 }
 
 /*
- * Whether it may be in the plan's way rather than need a region, which would stay: if it came
- * instead of what a period has, so that it lives about as long. What is displaced displaces others
- * only as long as all that missed is at most MISSES_A_CHANGE times what changed.
+ * The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
+ * beside the plan. If that would need a region, which would stay, it may be in the way of a few;
+ * and while many may miss, rather than take what is free beside the plan, so that this goes back.
  */
-static bool may_displace(const struct call *call) {
-    const struct bfc_course *course = call->course;
-    return call->match.known && call->match.at >= course->prefix &&
-           course->slots[call->match.at].offset != BFC_NO_PLACE &&
-           (!call->match.same || !displaces_many(course));
-}
-
-/* The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
- * beside the plan. */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
+    struct bfc_pool *pool = call->arena->pool;
     enum bfc_status status = take_gap(call);
-    unsigned flags = call->flags | (may_displace(call) ? BFC_ALLOCATE_APART : 0);
-    if (status != BFC_OK)
-        status = bfc_pool_allocate(call->arena->pool, call->bytes, flags, call->block);
-    return status;
+    if (status != BFC_OK && may_displace(call, AMPLE))
+        status = bfc_pool_allocate_apart(pool, call->bytes, call->block);
+    if (status == BFC_OK)
+        return status;
+    unsigned flags = call->flags | (may_displace(call, 1) ? BFC_ALLOCATE_APART : 0);
+    return bfc_pool_allocate(pool, call->bytes, flags, call->block);
 }
 
 /* What was not planned so; but for what comes before a plan of the job's own has its memory. */
@@ -473,20 +483,36 @@ static NOINLINE void note_missed(const struct call *call) {
         return;
     }
     count(&to->missed);
-    call->course->misses++;
-    call->course->missed++;
+    call->course->allowance -= MISS;
     if (call->match.known && call->match.same)
         count(&to->busy);
+}
+
+/* What was passed over comes later for a change that was counted then. */
+static bool is_change(const struct bfc_course *course, const struct bfc_match *match) {
+    return !match->jumped || match->next_round || match->at >= course->at;
 }
 
 /* The cursor moves on. */
 static NOINLINE void note_unexpected(const struct call *call) {
     struct bfc_course *course = call->course;
-    course->changed++;
+    if (is_change(course, &call->match)) {
+        course->allowance += CHANGE;
+        course->earned += CHANGE;
+    }
     if (course->at < course->count)
         note_divergence(call->arena, &course->slots[course->at], call->size);
     if (call->match.jumped)
         count(&told(call->arena)->resumed);
+}
+
+/* What was not used is kept for as long as twice the changes of a period last; and what is lacking,
+ * for a period. */
+static void limit_allowance(struct bfc_course *course) {
+    int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
+    course->allowance = course->allowance > most ? most : course->allowance;
+    course->allowance = course->allowance < least ? least : course->allowance;
+    course->earned = 0;
 }
 
 /* Rare: at the beginning of a period, and when the place in the plan was lost or found again. */
@@ -497,9 +523,8 @@ static NOINLINE void turn(const struct call *call, bool was_lost) {
         bfc_events_add_landmark(&call->arena->stats, BFC_EVENT_PLAN_LOST, 0, call->size);
     } else
         count(was_lost ? &told(call->arena)->resumed : &told(call->arena)->periods);
-    bool differs = course->misses > course->count / MANY_MISSES;
-    course->misses = 0;
-    set_apart(call->arena, call->follower, !course->lost && !differs);
+    limit_allowance(course);
+    set_apart(call->arena, call->follower, !course->lost);
 }
 
 static inline void pass(const struct call *call) {

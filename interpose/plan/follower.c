@@ -83,6 +83,13 @@ static void fill_slots(struct bfc_follower *follower, const struct bfc_arena *ar
     }
 }
 
+static uint64_t mean_size(const struct bfc_places *places) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < places->count; i++)
+        sum += places->all[i]->size;
+    return places->count ? sum / places->count : 0;
+}
+
 static int by_offset(const void *a, const void *b) {
     const struct bfc_slot *const *p = a, *const *q = b;
     return (*p)->offset < (*q)->offset ? -1 : (*p)->offset > (*q)->offset;
@@ -113,6 +120,7 @@ static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, u
         bfc_cursor_note_sizes(&follower->courses[i]);
         follower->slot_count += follower->courses[i].count;
     }
+    follower->mean = mean_size(&follower->places);
     qsort(follower->places.all, follower->places.count, sizeof *follower->places.all, by_offset);
     return follower->places.count;
 }

@@ -19,6 +19,7 @@ struct bfc_follower {
     uint64_t id;               /* atomic: of this time that it is followed, unique in the process */
     bfc_addr memory;           /* atomic: where offset 0 is; 0: there is no memory for the plan */
     uint64_t bytes;            /* of it */
+    uint64_t mean;             /* bytes of a planned block */
     unsigned asks;             /* atomic: whether a thread asks for the memory */
     uint32_t refused_round;    /* in which the memory was refused; it is asked for again later */
     uint32_t stripped;         /* atomic: how often pages of it went elsewhere... */

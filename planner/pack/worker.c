@@ -79,6 +79,8 @@ static struct valley_result pack(struct worker *worker, struct arena_state *aren
     }
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
+    if (stop && bfc_load_relaxed(stop) /* only a hint */)
+        return result; /* sorting took its time */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
     if (result.done)

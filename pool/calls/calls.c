@@ -8,6 +8,7 @@
 #include "pool/blocks/find.h"
 #include "pool/blocks/settle.h"
 #include "pool/paging/remake.h"
+#include "pool/regions/apart.h"
 #include "pool/regions/serve.h"
 #include "pool/regions/wait.h"
 #include "pool/search/place.h"
@@ -134,6 +135,21 @@ enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_
         status = take_after_poll(pool, at, &request, below, state);
     pool_leave(pool);
     return status;
+}
+
+enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
+                                        struct bfc_block_info *block) {
+    if (bytes - 1 >= LARGEST_BLOCK)
+        return BFC_INVALID_SIZE;
+    struct request request = {.bytes = bytes,
+                              .granules = round_large(granules_to_hold(bytes)),
+                              .flags = BFC_ALLOCATE_APART,
+                              .out = block};
+    pool_enter(pool);
+    bool taken = apart_spare(pool, &request);
+    pool->stats->hits += taken;
+    pool_leave(pool);
+    return taken ? BFC_OK : BFC_OUT_OF_MEMORY;
 }
 
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool) {

@@ -1,7 +1,8 @@
 /*
  * A training loop: plays a list of lifetimes (id,lower,upper,size in a CSV) again and again, by
  * allocations and frees whose contents it checks at both ends, and tells of each period what was
- * live, what the pool has reserved, and how well a plan was followed, as one line of JSON.
+ * live, what the pool has reserved, how well a plan was followed, and how long it took, as one line
+ * of JSON.
  *
  *   [CHANGED=PERCENT] [SHAPE=1] [SEED=NUMBER] [PAUSE=MS] [REST=PERIODS] [STAY=1]
  *       loop CSV SCALE PERIODS
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layout/plan.h"
@@ -41,6 +43,7 @@ static struct row rows[ROWS_MOST], extras[ROWS_MOST];
 static struct step steps[2 * ROWS_MOST];
 static unsigned count;
 static unsigned long long seed, live, most_live, most_reserved; /* the last: of the period */
+static unsigned long long wall, processor; /* ns of the period: by the clock; of this thread */
 
 static unsigned below(unsigned bound) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -77,6 +80,12 @@ static void order_steps(void) {
         steps[2 * i + 1] = (struct step){rows[i].upper, i, 0};
     }
     qsort(steps, 2 * (size_t)count, sizeof *steps, by_time);
+}
+
+static unsigned long long now(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (unsigned long long)time.tv_sec * 1000000000 + (unsigned long long)time.tv_nsec;
 }
 
 static void note_reserved(void) {
@@ -120,14 +129,15 @@ static void tell(unsigned period, unsigned changed) {
     printf("{\"period\": %u, \"changed\": %u, \"live\": %llu, \"reserved\": %llu, \"most\": %llu, "
            "\"reserve_calls\": %llu, \"followed\": %llu, \"missed\": %llu, \"busy\": %llu, "
            "\"resumed\": %llu, \"lost\": %llu, \"memory\": %llu, \"bound\": %llu, "
-           "\"source\": %llu, \"page_calls\": %llu}\n",
+           "\"source\": %llu, \"page_calls\": %llu, \"wall_ns\": %llu, "
+           "\"processor_ns\": %llu}\n",
            period, changed, most_live, (unsigned long long)section->stats.peak_reserved,
            most_reserved, (unsigned long long)section->stats.reserve_calls,
            (unsigned long long)plan->followed, (unsigned long long)plan->missed,
            (unsigned long long)plan->busy, (unsigned long long)plan->resumed,
            (unsigned long long)plan->lost, (unsigned long long)plan->memory,
            (unsigned long long)plan->bound, (unsigned long long)plan->source,
-           (unsigned long long)section->pages.calls);
+           (unsigned long long)section->pages.calls, wall, processor);
     fflush(stdout);
 }
 
@@ -151,6 +161,8 @@ static void allocate_changed(unsigned number) {
 
 static void play(unsigned period, unsigned percent) {
     unsigned changed = 0;
+    unsigned long long wall_begin = now(CLOCK_MONOTONIC);
+    unsigned long long processor_begin = now(CLOCK_THREAD_CPUTIME_ID);
     most_reserved = 0;
     for (unsigned i = 0; i < 2 * count; i++) {
         unsigned number = steps[i].row;
@@ -164,6 +176,8 @@ static void play(unsigned period, unsigned percent) {
             allocate(&rows[number], rows[number].size);
         }
     }
+    wall = now(CLOCK_MONOTONIC) - wall_begin;
+    processor = now(CLOCK_THREAD_CPUTIME_ID) - processor_begin;
     tell(period, changed);
 }
 

@@ -8,11 +8,9 @@ import unittest
 
 LIBRARY = os.environ['PRELOAD']
 
-# What missed a plan, for each allocation that changed. What a period displaces ends where that is 2
-# by the library's count, in which one that came in between may be two changes; what has been
-# displaced by then may still miss. How much that is depends on when the thread that tends plans
-# gives back what lies beside this one: up to 3.73 was seen in six periods, 9 when places were lost.
-MISSED_MOST = 5
+# What missed a plan, for each allocation that changed, over enough periods: what takes the place of
+# planned ones may do so only for what has changed by then, so a few periods may have more.
+MISSED_MOST = 2
 
 
 def write_lifetimes(path, rows=240):

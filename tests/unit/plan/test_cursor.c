@@ -70,6 +70,34 @@ Test(cursor, another_size_takes_the_place_of_the_planned_one) {
     expect(3, 2);
 }
 
+Test(cursor, a_place_that_it_moved_to_by_chance_is_left) {
+    make_plan(20, 0);
+    slots[9].size = 3 * KIB; /* nearer to where it moved */
+    expect(1, 0);
+    expect(8, 7); /* instead of the next one */
+    expect(3, 2);
+    for (unsigned i = 3; i < 9; i++)
+        expect(i + 1, i);
+}
+
+Test(cursor, a_place_that_it_moved_to_by_chance_for_one_more_is_left) {
+    make_plan(20, 0);
+    slots[9].size = 2 * KIB;
+    expect(1, 0);
+    expect(8, 7); /* before the next one */
+    expect(2, 1);
+    expect(3, 2);
+}
+
+Test(cursor, a_place_that_it_moved_to_is_kept_once_the_next_have_come) {
+    make_plan(30, 0);
+    slots[17].size = 3 * KIB;
+    expect(1, 0);
+    for (unsigned i = 7; i < 16; i++)
+        expect(i + 1, i);
+    expect(3, 17);
+}
+
 Test(cursor, one_more_is_noticed_by_the_next) {
     make_plan(10, 0);
     expect(1, 0);

@@ -164,6 +164,23 @@ Test(place, apart_others_may_take_of_it_instead_of_growing) {
     placed(6 * MIB, 2 * MIB);
 }
 
+Test(place, apart_others_may_take_of_it_first) {
+    struct bfc_block_info block;
+    open_pool();
+    struct bfc_block_info whole = placed(0, 8 * MIB);
+    cr_assert_eq(bfc_pool_allocate(pool, MIB, 0, &block), BFC_OK);
+    give(block, BFC_NO_FENCE);
+    cr_assert_eq(bfc_pool_allocate_apart(pool, MIB, &block), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(bfc_pool_allocate_apart(pool, 0, &block), BFC_INVALID_SIZE);
+    give(whole, BFC_NO_FENCE);
+    uint64_t hits = stats().hits;
+    cr_assert_eq(bfc_pool_allocate_apart(pool, MIB, &block), BFC_OK);
+    cr_assert(is_apart(block.start));
+    cr_assert_eq(stats().hits, hits + 1);
+    cr_assert_eq(bfc_pool_allocate_apart(pool, 8 * MIB, &block), BFC_OUT_OF_MEMORY);
+    cr_assert_eq(stats().regions, 2);
+}
+
 Test(place, apart_nobody_else_takes_what_is_pending) {
     struct bfc_block_info block;
     open_pool();
