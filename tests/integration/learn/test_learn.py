@@ -87,7 +87,7 @@ class Learning(unittest.TestCase):
                 self.assertIn("planned a loop of 48 allocations", job.lines())
                 self.finish(job)
 
-    def test_a_plan_that_fits_half_is_replaced(self):
+    def test_a_plan_that_fits_in_part_is_replaced(self):
         job = self.job()
         for loop in 5, 105:
             job.play_until_followed(loop)
