@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LAGS_MOST 4
+#define LAGS_MOST 8
 #define LAGS_LEAST 8 /* tokens: what repeats at less is no loop */
 
 struct lags {

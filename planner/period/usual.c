@@ -8,10 +8,13 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4       /* repetitions that must have been seen... */
-#define CLEAR_PASSES 8       /* ...and where less than nine tenths are alike */
-#define MOST_PASSES 12       /* that are looked at */
-#define TRIED_PASSES 2       /* of the longest length, to choose one */
+#define LEAST_PASSES 4 /* repetitions that must have been seen... */
+#define CLEAR_PASSES 8 /* ...and where less than nine tenths are alike */
+#define MOST_PASSES 12 /* that are looked at */
+#define SHORT 512      /* allocations; lengths up to this take little time to compare... */
+#define TRIED_LONG 4   /* ...else so many are, those with the most votes */
+#define SHORT_PASSES 3 /* of the longest length, to choose one */
+#define LONG_PASSES 2
 #define LEAST_ALLOCATIONS 64 /* of them all */
 #define ALIKE 7              /* tenths */
 #define LENGTHS 10           /* of repetitions: one part in so many more or less, on average */
@@ -69,18 +72,27 @@ static double likeness(struct search *search, uint32_t lag, uint32_t reach) {
     return passed > lag && frees_all(search) ? matched / (passed - lag) : 0;
 }
 
+static uint32_t longest_of(const struct lags *lags, uint32_t count) {
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < count; i++)
+        longest = lags->list[i] > longest ? lags->list[i] : longest;
+    return longest;
+}
+
 /* The shortest of those that are nearly as good as the best; 0: none is. All are compared over the
  * same tokens. */
 static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
-    uint32_t best = 0, longest = 0;
-    for (uint32_t i = 0; i < lags->count; i++)
-        longest = lags->list[i] > longest ? lags->list[i] : longest;
-    for (uint32_t i = 0; i < lags->count; i++) {
-        like[i] = likeness(search, lags->list[i], TRIED_PASSES * longest);
+    uint32_t count = lags->count, best = 0;
+    if (longest_of(lags, count) > SHORT && count > TRIED_LONG)
+        count = TRIED_LONG;
+    const uint32_t longest = longest_of(lags, count),
+                   passes = longest > SHORT ? LONG_PASSES : SHORT_PASSES;
+    for (uint32_t i = 0; i < count; i++) {
+        like[i] = likeness(search, lags->list[i], passes * longest);
         most = like[i] > most ? like[i] : most;
     }
-    for (uint32_t i = 0; i < lags->count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (like[i] >= most * NEARLY && (!best || lags->list[i] < best))
             best = lags->list[i];
     return best;
