@@ -47,5 +47,16 @@ class Changed(Planned):
                 with self.subTest(f'{percent} %'):
                     self.check_own_plan(lifetimes, CHANGED=percent, SHAPE=1)
 
+    def test_with_pages_it_holds_little_more_than_lives(self):
+        arguments = self.loop(self.lifetimes, scale=16, periods=40)
+        for percent in 1, 5, 20:
+            for shape in {}, {'SHAPE': 1}:
+                with self.subTest(f'{percent} % {shape}'):
+                    periods = self.lines(arguments, BFC_PLAN='auto', BFC_BACKING='pages', SIM_MEMORY='80G',
+                                         CHANGED=percent, **shape)
+                    live = periods[-1]['live']
+                    self.assertGreater(live, 1 << 30)
+                    self.assertLessEqual(max(period['most'] for period in periods), 1.05 * live)
+
 
 main()
