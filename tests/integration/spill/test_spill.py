@@ -126,9 +126,9 @@ class Spill(unittest.TestCase):
 
     def test_refusals(self):
         pin, reach = "the driver did not pin host memory", "does not reach host memory by its own address"
-        for call, why in (("cuMemHostAlloc@1", pin), ("cuMemHostAlloc@1:801", pin), ("cuMemHostAlloc@1:1", pin),
-                          ("cuMemHostGetDevicePointer_v2@1:1", reach)):
-            said = self.plays("refused", SIM_FAIL=call, BFC_LOG="info")
+        for call, code, why in (("cuMemHostAlloc", 2, pin), ("cuMemHostAlloc", 801, pin), ("cuMemHostAlloc", 1, pin),
+                                ("cuMemHostGetDevicePointer_v2", 1, reach)):
+            said = self.plays("refused", SIM_FAIL=",".join(f"{call}@{n}:{code}" for n in (1, 2, 3)), BFC_LOG="info")
             self.assertIn("out of memory", said)
             self.assertRegex(said, rf"8\.00 MiB were not spilled to host memory: .*{why}")
         said = self.plays("refused", SIM_FAIL="cuDeviceGetAttribute@1")
