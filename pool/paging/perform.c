@@ -181,7 +181,7 @@ static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
     paging->moved += plan->moving;
     paging->created += plan->making;
     enum bfc_status status = take_in(pool, 0, paging->on_hand.count);
-    page_growth_made(pool, plan->page, o->creates);
+    page_growth_made(pool, plan->making, plan->page, o->creates);
     return status;
 }
 

@@ -103,12 +103,12 @@ void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made) {
     pool->paging->step_most = (made ? made : bytes) / 2;
 }
 
-void page_growth_made(struct bfc_pool *pool, uint64_t page, uint64_t count) {
+void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count) {
     const struct page_table *table = &pool->paging->table;
     uint64_t *step_most = &pool->paging->step_most;
     if (!count)
         return;
-    *step_most = bfc_add_saturating(*step_most, count * page);
+    *step_most = bfc_add_saturating(*step_most, bytes);
     pool->preallocated = true;
     if (table->large)
         policy_watch(pool, pool->rules.watched + (page > table->large_above ? count : 1) * WATCHED);

@@ -25,8 +25,8 @@ uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block);
  * since what was made went back for nothing. */
 void page_growth_refused(struct bfc_pool *pool, uint64_t bytes, uint64_t made);
 
-/* So many new pages of this size were made. */
-void page_growth_made(struct bfc_pool *pool, uint64_t page, uint64_t count);
+/* So many bytes of new pages were made: `count`, of this size but the last one. */
+void page_growth_made(struct bfc_pool *pool, uint64_t bytes, uint64_t page, uint64_t count);
 
 /* So many bytes of pages have moved to where a request needed them. */
 void page_growth_moved(struct bfc_pool *pool, uint64_t bytes);

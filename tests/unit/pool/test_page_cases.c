@@ -217,6 +217,20 @@ static const char *steps_less_when_refused(void) {
                       "pages were made and given back again and again");
 }
 
+/* Nor is it where each step would be one page, larger than what is lacking. */
+static const char *steps_less_by_one_page(void) {
+    static struct machine m;
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.page_steps = true;
+    config.growth_size = 8 * CAPACITY;
+    config.growth = BFC_GROWTH_FIXED;
+    open_growing(&m, config, 16 * CAPACITY);
+    for (int i = 0; i < 100; i++)
+        allocate_units(&m, 1);
+    return close_case(&m, m.fake.made[PAGE_CREATE] <= 50, "refused steps were tried again");
+}
+
 /* ---- other threads ---- */
 
 /* At the first call of this kind, the block that another thread frees. */
@@ -540,6 +554,7 @@ static const struct {
     {"pages are shown", shows_pages},
     {"pages are small against their blocks", sizes_pages},
     {"a step that was refused is smaller next time", steps_less_when_refused},
+    {"a step of one page that was refused is smaller next time", steps_less_by_one_page},
     {"what is freed while addresses are reserved is taken", takes_what_is_freed_at_reserve},
     {"what is freed while a page is made is no harm", takes_what_is_freed_at_create},
     {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
