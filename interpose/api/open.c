@@ -24,13 +24,11 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
             bfc_context_ended_unseen(driver, context, id);
         bfc_open_segment(bfc_process());
         struct bfc_arena *made = bfc_arena_make(driver, context, id);
-        arena = made ? bfc_arena_publish(made, id) : NULL;
+        arena = made ? bfc_plan_publish(made, id) : NULL;
         if (arena)
             bfc_announce_to_new(arena);
-        if (arena && arena == made) { /* not another thread's, which was first */
-            bfc_plan_begin(arena);
+        if (arena && arena == made) /* not another thread's, which was first */
             bfc_learn_begin(arena);
-        }
     }
     return arena ? bfc_arena_set_last(arena) : NULL;
 }

@@ -203,8 +203,9 @@ static void log_begin(const struct bfc_arena *arena) {
         as = " as lazy (there are several contexts)";
     bfc_log(BFC_LOG_INFO,
             "device %d, context %llu: a pool begins: policy %s, growth %s, limit %s, "
-            "free %s%s",
-            (int)arena->device, arena->id, policy, growth, limit, mode, as);
+            "free %s%s%s",
+            (int)arena->device, arena->id, policy, growth, limit, mode, as,
+            arena->paging.granule ? ", backing pages" : "");
 }
 
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id) {

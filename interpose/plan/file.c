@@ -40,8 +40,8 @@ static void *read_bytes(int file, uint64_t size, char why[BFC_PLAN_WHY]) {
     }
     if (done == size)
         return bytes;
-    snprintf(why, BFC_PLAN_WHY, got < 0 ? "it cannot be read (error %d)" : "it became shorter",
-             errno);
+    snprintf(why, BFC_PLAN_WHY, got < 0 ? "it cannot be read: %s" : "it became shorter",
+             strerror(errno));
     munmap(bytes, size);
     return NULL;
 }
@@ -88,7 +88,7 @@ static void look(const char *path) {
     int file = bfc_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     bool good = file >= 0 && take(file, why);
     if (file < 0)
-        snprintf(why, sizeof why, "it cannot be opened (error %d)", errno);
+        snprintf(why, sizeof why, "it cannot be opened: %s", strerror(errno));
     else
         close(file);
     if (good)

@@ -292,20 +292,31 @@ static bool is_followed(CUdevice device) {
     return false;
 }
 
-/* Of contexts that begin at once one follows the plan. */
-static bool follow_once(struct bfc_arena *arena, const struct bfc_plan *plan) {
-    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&beginning);
-    bool good = is_followed(arena->device) || bfc_plan_follow(arena, plan, 0);
-    pthread_mutex_unlock(&beginning);
-    return good;
+static void warn_of_other_devices(CUdevice device) {
+    static bool warned;
+    if (!bfc_exchange_acquire(&warned, true))
+        bfc_log(BFC_LOG_WARN,
+                "BFC_PLAN: no allocation of the plan is on device %d, which has none then",
+                (int)device);
 }
 
-void bfc_plan_begin(struct bfc_arena *arena) {
+static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
+    if (!is_followed(arena->device) && !bfc_plan_follow(arena, plan, 0))
+        warn_of_other_devices(arena->device);
+}
+
+/* Of contexts that begin at once one follows the plan: it is seen by others before they ask. */
+struct bfc_arena *bfc_plan_publish(struct bfc_arena *made, unsigned long long id) {
+    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
     const struct bfc_plan *plan = bfc_plan_of_file();
-    if (plan && !follow_once(arena, plan))
-        bfc_log(BFC_LOG_INFO, "device %d: the plan is for other devices", (int)arena->device);
+    if (!plan)
+        return bfc_arena_publish(made, id);
+    pthread_mutex_lock(&beginning);
+    follow_first(made, plan);
+    struct bfc_arena *arena = bfc_arena_publish(made, id);
+    pthread_mutex_unlock(&beginning);
     bfc_plan_look_ahead(arena); /* the first gaps; later the thread that tends plans does it */
+    return arena;
 }
 
 /* ---- allocating ---- */
@@ -591,8 +602,10 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     uint64_t size = bfc_plan_round(bytes);
     struct bfc_course *course = find_own_course(follower, size);
     if (UNLIKELY(!course || bytes > follower->bytes)) {
-        count(&told(arena)->missed);
-        return bfc_pool_allocate(arena->pool, bytes, flags, block);
+        enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
+        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else the caller asks again */
+            count(&told(arena)->missed);
+        return status;
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
         if (flags & BFC_ALLOCATE_HIT_ONLY)

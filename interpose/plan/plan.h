@@ -60,8 +60,9 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
  * the driver. */
 bool bfc_plan_look_ahead(struct bfc_arena *arena);
 
-/* A new arena: BFC_PLAN=FILE begins here, in the first arena of each device. */
-void bfc_plan_begin(struct bfc_arena *arena);
+/* Publishes a new arena (bfc_arena_publish), the first of each device with BFC_PLAN=FILE: so no
+ * thread allocates in it before the plan is followed. */
+struct bfc_arena *bfc_plan_publish(struct bfc_arena *made, unsigned long long id);
 
 /* What the arena follows or last followed; but rather a plan of the job's own of which it is known
  * how the job came there. NULL: nothing so far. It lives as long as the arena. Thread-safe. */

@@ -2,7 +2,7 @@
  * Loops with something beside them, each checked for its contents:
  *
  *   [TURN=1] [STAY=1] scenes plain | threads | contexts | ends | fork | capture | devices | trimmed
- *                                 | left | relay | at-once
+ *                                 | left | relay | at-once | together
  *
  * plain: one loop. threads: two at once, of different sizes. contexts: one in each of two contexts
  * of a device. ends: the context ends in the middle, and another one goes on. fork: children come
@@ -10,7 +10,8 @@
  * device and one with two, which plays first with TURN. trimmed: with TURN the pool is given back
  * in the middle, and a thread that is in no plan has the address. left: with TURN more is
  * asked for than lies on either side of what is in use. relay: a thread, with TURN several one
- * after the other. at-once: a context, with TURN several that begin at the same time. With STAY it
+ * after the other. at-once: a context, with TURN several that begin at the same time. together: a
+ * thread, with TURN several that make the first allocation of one context at once. With STAY it
  * waits for its input's end. (Not arguments, since a plan is of a program with its arguments.)
  */
 #define BFCPRELOAD_WEAK
@@ -242,13 +243,14 @@ static void *begin_with_others(void *context) {
     return run_leg(context);
 }
 
-static void play_at_once(void) {
+/* Each in a context of its own, or all in this one. */
+static void play_at_once(CUcontext shared) {
     unsigned count = getenv("TURN") ? CONTEXTS : 1;
     CUcontext contexts[CONTEXTS];
     pthread_t threads[CONTEXTS];
     pthread_barrier_init(&start, NULL, count);
     for (unsigned i = 0; i < count; i++)
-        contexts[i] = new_context();
+        contexts[i] = shared ? shared : new_context();
     for (unsigned i = 0; i < count; i++)
         pthread_create(&threads[i], NULL, begin_with_others, &contexts[i]);
     for (unsigned i = 0; i < count; i++)
@@ -282,7 +284,9 @@ int main(int arguments, char **argument) {
     else if (strcmp(scene, "relay") == 0)
         play_relay(loop.context);
     else if (strcmp(scene, "at-once") == 0)
-        play_at_once();
+        play_at_once(NULL);
+    else if (strcmp(scene, "together") == 0)
+        play_at_once(loop.context);
     else
         return 2;
     puts("done");

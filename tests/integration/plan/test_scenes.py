@@ -74,6 +74,13 @@ class Scenes(Planned):
             told = self.told_at_end('at-once')
             self.assertEqual(sum(plan is not None and plan['followed'] > 0 for plan in told), 1, told)
 
+    def test_every_allocation_of_threads_that_begin_at_once_is_counted(self):
+        for _ in range(5):
+            pool = self.pools_at_end('together')[0]
+            told = pool['plan']
+            self.assertEqual(told['followed'] + told['missed'] + told['unplanned'],
+                             pool['allocations'], told)
+
     def test_out_of_memory_beside_a_planned_block_is_explained(self):
         arguments = [os.environ['SCENES'], 'left']
         plan = self.plan(arguments)
