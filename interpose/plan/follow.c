@@ -292,17 +292,17 @@ static bool is_followed(CUdevice device) {
     return false;
 }
 
-static void warn_of_other_devices(CUdevice device) {
-    static bool warned;
-    if (!bfc_exchange_acquire(&warned, true))
-        bfc_log(BFC_LOG_WARN,
-                "BFC_PLAN: no allocation of the plan is on device %d, which has none then",
-                (int)device);
+static void tell_of_other_devices(CUdevice device) {
+    static bool told;
+    if (!bfc_exchange_acquire(&told, true))
+        bfc_log(BFC_LOG_ERROR,
+                "BFC_PLAN=%.200s: it plans nothing on device %d; the job runs without a plan there",
+                bfc_process()->options.plan, (int)device);
 }
 
 static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
     if (!is_followed(arena->device) && !bfc_plan_follow(arena, plan, 0))
-        warn_of_other_devices(arena->device);
+        tell_of_other_devices(arena->device);
 }
 
 /* Of contexts that begin at once one follows the plan: it is seen by others before they ask. */

@@ -60,7 +60,7 @@ bool bfc_plans_ask(int directory, const struct bfc_segment_name *name, unsigned 
         .written = written,
         .unknown = "which gives no plan away",
         .none = "has no plan: BFC_PLAN is not set, its file was refused, or no loop was planned "
-                "so far",
+                "so far (with BFC_BACKING=pages none is while no page has to move)",
     };
     *plans = (struct bfc_plans){.list = NULL};
     return bfc_answer_fetch(directory, name, &question, timeout_ms, take_file, plans, reason, size);

@@ -9,9 +9,6 @@ import tempfile
 import threading
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "plan"))
-from sealing import on_device  # noqa: E402
-
 LIBRARY, SCENES, RUNTIME, PAGE, SIM = (
     os.environ[name] for name in ("LIBRARY", "SCENES", "RUNTIME", "PAGE", "SIM"))
 WORDS = {"N": r"\d+", "SIZE": r"(?:none|[0-9.]+ (?:[KMGT]i)?B)", "ADDRESS": "0x[0-9a-f]+",
@@ -68,14 +65,11 @@ def play_until(scene, *awaited, **variables):
 
 def play_plans():
     with tempfile.TemporaryDirectory() as folder:
-        trace, plan, foreign = (os.path.join(folder, name) for name in ("trace", "plan", "foreign"))
+        trace, plan = (os.path.join(folder, name) for name in ("trace", "plan"))
         play(SCENES, "ends", BFC_RECORD=trace)
         subprocess.run([os.environ["BFCPLAN"], "solve", trace, "-o", plan], check=True, stdout=subprocess.DEVNULL)
-        with open(plan, "rb") as good, open(foreign, "wb") as file:
-            file.write(on_device(good.read(), 5))
         yield from play(SCENES, "ends", BFC_PLAN=plan)
         yield from play(SCENES, "ends", BFC_PLAN=plan, SIM_FAIL="cuMemAlloc_v2@1:2")
-        yield from play(SCENES, "ends", BFC_PLAN=foreign)
 
 
 def play_all():

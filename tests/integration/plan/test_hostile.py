@@ -54,7 +54,7 @@ class Hostile(Planned):
         self.check_refused(fifo, 'not a regular file')
         self.check_refused('/dev/zero', 'not a regular file')
         self.check_refused(self.folder, 'not a regular file')
-        self.check_refused(self.path('absent'), 'cannot be opened')
+        self.check_refused(self.path('absent'), 'cannot be opened: No such file')
         self.check_refused(self.write(b''), 'not a plan')
         self.check_refused(self.write(b'x' * 4096), 'not a plan')
         self.check_refused(self.lifetimes, 'not a plan')
@@ -106,7 +106,7 @@ class Hostile(Planned):
         self.check_refused(self.write(seal(plan)), 'in one place')
 
     def test_of_another_device(self):
-        self.assertEqual(self.run_with(self.write(on_device(self.good, 5))), '')
+        self.check_refused(self.write(on_device(self.good, 5)), 'plans nothing on device 0')
 
     def test_sizes_and_order_of_another_loop(self):
         """It is well formed, and nothing in it fits: the contents are checked all the same."""
