@@ -41,10 +41,10 @@
 typedef uint64_t bfc_page;
 
 /*
- * What the pool asks of the device. Every function gets the upstream's `context` first, may block,
- * and is called without the pool's lock, by the one thread that has the pages' turn: none may call
- * bfc_pool_trim or any function of this header for the same pool. `bytes` and addresses are
- * multiples of `granule`.
+ * What the pool asks of the device. Every function but the last gets the upstream's `context`
+ * first, may block, and is called without the pool's lock, by the one thread that has the pages'
+ * turn: none may call bfc_pool_trim or any function of this header for the same pool. `bytes` and
+ * addresses are multiples of `granule`.
  */
 struct bfc_page_calls {
     uint64_t granule;   /* a power of two from 64 KiB on: the least that the device makes */
@@ -65,6 +65,9 @@ struct bfc_page_calls {
     /* Lets the device, and its peers, use these addresses, behind which pages were just mapped.
      * False: the pool unmaps and gives back what it mapped. */
     bool (*allow)(void *context, bfc_addr start, uint64_t bytes);
+    /* Whether pages may be remade now, which can always be left out. Called under the pool's lock,
+     * alone of all, so it must not block. NULL: they may. */
+    bool (*may_remake)(void *context);
 };
 
 /* One page and where it is. */

@@ -236,6 +236,12 @@ static bool allow(void *context, bfc_addr start, uint64_t bytes) {
     return done;
 }
 
+/* What a capture need not notice is not done while there is one. */
+static bool may_remake(void *unused) {
+    (void)unused;
+    return !bfc_captures_exist();
+}
+
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
     uint64_t granule = arena->paging.granule;
     return (struct bfc_page_calls){
@@ -249,6 +255,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .map = map,
         .unmap = unmap,
         .allow = allow,
+        .may_remake = may_remake,
     };
 }
 

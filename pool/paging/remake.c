@@ -64,11 +64,16 @@ static bool remake(struct bfc_pool *pool, struct span span, uint64_t page) {
            perform_plan(pool, &plan) == BFC_OK;
 }
 
+static bool may_remake(const struct bfc_pool *pool) {
+    const struct bfc_page_calls *calls = &pool->paging->calls;
+    return !calls->may_remake || calls->may_remake(pool->upstream.context);
+}
+
 bool remake_before(struct bfc_pool *pool, const struct request *request) {
     struct span span;
     bool large = pool->paging->table.large != 0;
     policy_watch(pool, large ? pool->rules.watched - 1 : 0);
-    if (!large || !find(pool, request, &span))
+    if (!large || !find(pool, request, &span) || !may_remake(pool))
         return true;
     if (request->flags & BFC_ALLOCATE_HIT_ONLY)
         return false;
