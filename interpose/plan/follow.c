@@ -315,7 +315,9 @@ struct bfc_arena *bfc_plan_publish(struct bfc_arena *made, unsigned long long id
     follow_first(made, plan);
     struct bfc_arena *arena = bfc_arena_publish(made, id);
     pthread_mutex_unlock(&beginning);
-    bfc_plan_look_ahead(arena); /* the first gaps; later the thread that tends plans does it */
+    /* The first gaps, if it is not another thread's; later the thread that tends plans does it. */
+    if (arena == made)
+        bfc_plan_look_ahead(arena);
     return arena;
 }
 
