@@ -31,7 +31,7 @@
 #define TRIMS 4
 #define BAD_PERIODS 4
 #define POOR_PERIODS 32u /* doubled by each lesson */
-#define POOR_WEIGHT 4    /* of one in which a third misses; 1: of one in which an eighth does */
+#define POOR_WEIGHT 4    /* of one in which a third misses; 1: of one in which a tenth does */
 #define NICENESS 10      /* with 19 a busy machine would never get to it */
 #define PAUSE_TIMES 4    /* as long as the notes took */
 
@@ -54,7 +54,7 @@ struct pupil {
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
     unsigned bad_periods;      /* in a row... */
     unsigned patience;         /* ...at so many a plan is left */
-    unsigned poor_periods;     /* in a row, by their weights */
+    unsigned poor_periods;     /* by their weights, less those that were not */
     const struct bfc_lesson *follows;
     struct bfc_lessons lessons;
     struct pupil *next;
@@ -256,7 +256,10 @@ static bool is_bad(struct pupil *pupil, uint64_t good, uint64_t bad) {
 /* Whether so many miss for so long that it is worth to look for another plan. */
 static bool is_poor(struct pupil *pupil, uint64_t good, uint64_t bad) {
     unsigned lessons = pupil->lessons.count, weight = 2 * bad > good ? POOR_WEIGHT : 1;
-    pupil->poor_periods = 7 * bad > good ? pupil->poor_periods + weight : 0;
+    if (9 * bad > good)
+        pupil->poor_periods += weight;
+    else if (pupil->poor_periods > 0)
+        pupil->poor_periods--; /* it may have been a loop within the loop */
     return lessons < BFC_MOST_LESSONS && pupil->poor_periods >= POOR_WEIGHT * POOR_PERIODS
                                                                     << lessons;
 }
