@@ -76,8 +76,9 @@ const struct bfc_option bfc_option_table[] = {
      NULL},
     {"BFC_PAGE", BFC_OPTION_CHOICE, "fit", "fit, step", 0, 0, AT(page),
      "With pages, how large new ones are. fit: at most a 64th of the allocation that they are made "
-     "for, so that most of them can move. step: one for each step of growth, which takes far fewer "
-     "driver calls, for programs whose allocations repeat.",
+     "for, but at least 2 MiB, so that most of them can move. step: one for each step of growth, "
+     "which takes far fewer driver calls, for programs whose allocations repeat; others may hold "
+     "much more.",
      NULL},
     {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
      "Sets the most bytes that this process may reserve on one device; an "

@@ -29,8 +29,7 @@ static NOINLINE bool prepare(struct bfc_pool *pool, struct request *request) {
 }
 
 /* The rest of an allocation that finds no ready block at once, or is not under plain rules. */
-static __attribute__((noinline)) enum bfc_status allocate_by_rules(struct bfc_pool *pool,
-                                                                   struct request request) {
+static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct request request) {
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
     if (pool->rules.prepares && !prepare(pool, &request))

@@ -104,8 +104,8 @@ static block_index with_room(const struct bfc_pool *pool, const struct bins *bin
 }
 
 /* A block that fits, by a search through the bin whose blocks do not all fit: not O(1). */
-static __attribute__((noinline)) block_index
-search_bins(const struct bfc_pool *pool, const struct bins *bins, uint64_t granules) {
+static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struct bins *bins,
+                                        uint64_t granules) {
     unsigned bin = bin_of(granules);
     unsigned last = granules < LARGE_GRANULES ? bin : bin_of(granules + MOST_LEAD);
     for (; bin <= last; bin++)
@@ -141,9 +141,8 @@ static inline bool fits_better(const struct block *blocks, block_index pending, 
 
 /* The better of the picked blocks does not start where a large block may: it may lack room, or have
  * a lead. */
-static __attribute__((noinline)) bool take_with_room(struct bfc_pool *pool, block_index ready,
-                                                     block_index pending,
-                                                     const struct request *request) {
+static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
+                                    const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
     pending = with_room(pool, &pool->pending, pending, request->granules);
     if (fits_better(pool->blocks, pending, ready))
