@@ -61,16 +61,19 @@ static bool number(const char *name, unsigned long long least, unsigned long lon
     return true;
 }
 
-static bool skips_kernels(void) {
-    const char *value = getenv("SIM_KERNELS");
-    if (value == NULL || *value == '\0' || strcmp(value, "refuse") == 0) {
+// Whether the second of two words was chosen, the first being the default.
+static bool chosen(const char *name, const char *first, const char *second) {
+    const char *value = getenv(name);
+    char accepted[32];
+    if (value == NULL || *value == '\0' || strcmp(value, first) == 0) {
         return false;
     }
-    if (strcmp(value, "skip") != 0) {
-        sim_complain("SIM_KERNELS", value, "refuse or skip");
-        return false;
+    if (strcmp(value, second) == 0) {
+        return true;
     }
-    return true;
+    snprintf(accepted, sizeof accepted, "%s or %s", first, second);
+    sim_complain(name, value, accepted);
+    return false;
 }
 
 void sim_options_read(void) {
@@ -110,7 +113,11 @@ void sim_options_read(void) {
     if (number("SIM_HOST_FREE_WAITS", 0, 1, false, &value)) {
         sim_options.host_free_waits = value != 0;
     }
-    sim_options.skips_kernels = skips_kernels();
+    if (number("SIM_LOW", 0, 1, false, &value)) {
+        sim_options.low = value != 0;
+    }
+    sim_options.fresh_zero = chosen("SIM_FRESH", "stale", "zero");
+    sim_options.skips_kernels = chosen("SIM_KERNELS", "refuse", "skip");
     sim_options.stats = getenv("SIM_STATS");
     sim_options.latency = getenv("SIM_LATENCY");
     sim_options.fail = getenv("SIM_FAIL");

@@ -16,6 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+static const size_t MOST_WINDOW = ((size_t)1 << 40) / SIM_PAGE;
+static const uintptr_t LOW_ADDRESS = (uintptr_t)1 << 31;
+
 struct sim_device sim_devices[SIM_MAX_DEVICES];
 
 struct sim_device *sim_device_of(CUdevice ordinal) {
@@ -32,19 +35,48 @@ struct sim_device *sim_device_at(uintptr_t address) {
     return NULL;
 }
 
+static void *reserve(void *place, size_t bytes, int flags) {
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    return mmap(place, bytes, PROT_NONE, flags, -1, 0);
+}
+
+// Where 32-bit pointers reach, behind the heap of a program that is linked to low addresses.
+static uintptr_t map_low_window(size_t bytes) {
+    void *wanted = (void *)LOW_ADDRESS;
+    void *start = reserve(wanted, bytes, MAP_FIXED_NOREPLACE);
+    if (start == wanted) {
+        return LOW_ADDRESS;
+    }
+    if (start != MAP_FAILED) { // by a kernel that does not know the flag
+        munmap(start, bytes);
+    }
+    sim_complain("SIM_LOW", "1", "possible here: the addresses are taken");
+    return 0;
+}
+
 static uintptr_t map_window(size_t bytes) {
-    char *start =
-        mmap(NULL, bytes + SIM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *start = reserve(NULL, bytes + SIM_PAGE, 0);
     if (start == MAP_FAILED) {
         return 0;
     }
     return ((uintptr_t)start + SIM_PAGE - 1) & ~(uintptr_t)(SIM_PAGE - 1);
 }
 
-// A half more addresses than memory: a real device has far more, and does not fragment by pages.
+static uintptr_t open_window(const struct sim_device *device, size_t bytes) {
+    uintptr_t low = sim_options.low && device->ordinal == 0 ? map_low_window(bytes) : 0;
+    return low != 0 ? low : map_window(bytes);
+}
+
+// So many more addresses than memory that what is free is not refused for want of a run of them, as
+// on a real device.
+static size_t pages_of_window(size_t limit) {
+    size_t pages = limit * 16 < MOST_WINDOW ? limit * 16 : MOST_WINDOW;
+    return pages > limit + limit / 2 ? pages : limit + limit / 2;
+}
+
 static bool open_windows(struct sim_device *device) {
     device->limit = sim_options.memory / SIM_PAGE;
-    device->pages = device->limit + device->limit / 2;
+    device->pages = pages_of_window(device->limit);
     size_t bytes = device->pages * SIM_PAGE;
     device->file = memfd_create("sim-device", MFD_CLOEXEC);
     device->owner = mmap(NULL, device->pages * sizeof *device->owner, PROT_READ | PROT_WRITE,
@@ -55,7 +87,7 @@ static bool open_windows(struct sim_device *device) {
     }
     device->shadow =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->file, 0);
-    device->base = map_window(bytes);
+    device->base = open_window(device, bytes);
     return device->shadow != MAP_FAILED && device->base != 0;
 }
 

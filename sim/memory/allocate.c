@@ -7,6 +7,7 @@
 
 #include "sim/base/ids.h"
 #include "sim/base/limits.h"
+#include "sim/base/options.h"
 #include "sim/device/devices.h"
 #include "sim/device/pages.h"
 #include "sim/memory/ledger.h"
@@ -77,9 +78,7 @@ static bool slab_cut(struct sim_slab *slab, size_t grains, struct sim_allocation
     return false;
 }
 
-static bool take_small(struct CUctx_st *context, struct sim_allocation *allocation) {
-    size_t grains = (allocation->size + SIM_GRAIN - 1) / SIM_GRAIN;
-    allocation->taken = grains * SIM_GRAIN;
+static bool cut(struct CUctx_st *context, size_t grains, struct sim_allocation *allocation) {
     for (struct sim_slab *slab = context->slabs; slab != NULL; slab = slab->next) {
         if (slab_cut(slab, grains, allocation)) {
             return true;
@@ -87,6 +86,17 @@ static bool take_small(struct CUctx_st *context, struct sim_allocation *allocati
     }
     struct sim_slab *slab = slab_new(context);
     return slab != NULL && slab_cut(slab, grains, allocation);
+}
+
+// Whole pages are zero in any case.
+static bool take_small(struct CUctx_st *context, struct sim_allocation *allocation) {
+    size_t grains = (allocation->size + SIM_GRAIN - 1) / SIM_GRAIN;
+    allocation->taken = grains * SIM_GRAIN;
+    bool taken = cut(context, grains, allocation);
+    if (taken && sim_options.fresh_zero) {
+        memset(sim_reach(allocation->start, allocation->taken), 0, allocation->taken);
+    }
+    return taken;
 }
 
 static void give_small(struct sim_allocation *allocation) {

@@ -320,6 +320,13 @@ static CUresult set_rows(uintptr_t to, size_t pitch, unsigned value, size_t elem
 
 SIM_PAIR(cuMemcpy, cuMemcpy_ptds, SIM_CURRENT, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
          copy_line(to, from, bytes, NULL, per_thread, SIM_WAIT))
+// Of before CUDA 3.2, with 32-bit pointers and sizes.
+SIM_CALL(cuMemcpyHtoD, SIM_CURRENT, (CUdeviceptr_v1 to, const void *from, unsigned bytes),
+         copy_line(to, (uintptr_t)from, bytes, NULL, false, SIM_WAIT))
+SIM_CALL(cuMemcpyDtoH, SIM_CURRENT, (void *to, CUdeviceptr_v1 from, unsigned bytes),
+         copy_line((uintptr_t)to, from, bytes, NULL, false, SIM_WAIT))
+SIM_CALL(cuMemcpyDtoD, SIM_CURRENT, (CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned bytes),
+         copy_line(to, from, bytes, NULL, false, SIM_WAIT))
 SIM_PAIR(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, const void *from, size_t bytes),
          copy_line(to, (uintptr_t)from, bytes, NULL, per_thread, SIM_WAIT))
@@ -406,6 +413,8 @@ SIM_PAIR(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, SIM_CURRENT,
 
 // ---- the API: sets ----
 
+SIM_CALL(cuMemsetD8, SIM_CURRENT, (CUdeviceptr_v1 to, unsigned char value, unsigned count),
+         set_rows(to, count, value, 1, count, 1, NULL, false, SIM_WAIT))
 SIM_PAIR(cuMemsetD8_v2, cuMemsetD8_v2_ptds, SIM_CURRENT,
          (CUdeviceptr to, unsigned char value, size_t count),
          set_rows(to, count, value, 1, count, 1, NULL, per_thread, SIM_WAIT))

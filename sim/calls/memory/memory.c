@@ -28,9 +28,24 @@ static CUresult allocate(CUdeviceptr *out, size_t size) {
     return result;
 }
 
-// The interface of before CUDA 3.2 has 32-bit pointers, which no allocation here fits in.
+// The interface of before CUDA 3.2 has 32-bit pointers. What they do not reach goes back at once.
+static CUresult narrow_down(CUresult result, CUdeviceptr wide, CUdeviceptr_v1 *out) {
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    struct sim_allocation *allocation = sim_allocation_at(wide);
+    if (wide + allocation->taken - 1 > UINT_MAX) {
+        sim_allocation_end(allocation);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = (CUdeviceptr_v1)wide;
+    return CUDA_SUCCESS;
+}
+
 static CUresult allocate_32(CUdeviceptr_v1 *out, unsigned size) {
-    return out == NULL || size == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    CUdeviceptr wide = 0;
+    CUresult result = out == NULL ? CUDA_ERROR_INVALID_VALUE : allocate(&wide, size);
+    return narrow_down(result, wide, out);
 }
 
 SIM_CALL(cuMemAlloc, SIM_CURRENT | SIM_UNSAFE, (CUdeviceptr_v1 * out, unsigned size),
@@ -109,14 +124,23 @@ SIM_CALL(cuMemAllocPitch_v2, SIM_CURRENT | SIM_UNSAFE,
          (CUdeviceptr * out, size_t *pitch, size_t width, size_t height, unsigned element),
          allocate_rows(out, pitch, width, height, element))
 
-// The 32-bit form never fits: no device memory lies that low.
-static CUresult allocate_rows_32(CUdeviceptr_v1 *out, unsigned *pitch) {
-    return out == NULL || pitch == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+static CUresult allocate_rows_32(CUdeviceptr_v1 *out, unsigned *pitch, unsigned width,
+                                 unsigned height, unsigned element) {
+    CUdeviceptr wide = 0;
+    size_t wide_pitch = 0;
+    bool bad = out == NULL || pitch == NULL;
+    CUresult result =
+        bad ? CUDA_ERROR_INVALID_VALUE : allocate_rows(&wide, &wide_pitch, width, height, element);
+    result = narrow_down(result, wide, out);
+    if (result == CUDA_SUCCESS) {
+        *pitch = (unsigned)wide_pitch;
+    }
+    return result;
 }
 
 SIM_CALL(cuMemAllocPitch, SIM_CURRENT | SIM_UNSAFE,
          (CUdeviceptr_v1 * out, unsigned *pitch, unsigned width, unsigned height, unsigned element),
-         ((void)width, (void)height, (void)element, allocate_rows_32(out, pitch)))
+         allocate_rows_32(out, pitch, width, height, element))
 
 static CUresult info(size_t *free_bytes, size_t *total) {
     const struct sim_device *device = sim_current()->device;
@@ -168,3 +192,20 @@ static CUresult range_of(CUdeviceptr *start, size_t *size, CUdeviceptr pointer) 
 
 SIM_CALL(cuMemGetAddressRange_v2, SIM_CURRENT,
          (CUdeviceptr * start, size_t *size, CUdeviceptr pointer), range_of(start, size, pointer))
+
+static CUresult range_of_32(CUdeviceptr_v1 *start, unsigned *size, CUdeviceptr_v1 pointer) {
+    CUdeviceptr wide_start = 0;
+    size_t wide_size = 0;
+    CUresult result = range_of(&wide_start, &wide_size, pointer);
+    if (result == CUDA_SUCCESS && start != NULL) {
+        *start = (CUdeviceptr_v1)wide_start;
+    }
+    if (result == CUDA_SUCCESS && size != NULL) {
+        *size = narrow(wide_size);
+    }
+    return result;
+}
+
+SIM_CALL(cuMemGetAddressRange, SIM_CURRENT,
+         (CUdeviceptr_v1 * start, unsigned *size, CUdeviceptr_v1 pointer),
+         range_of_32(start, size, pointer))
