@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/open.h"
+#include "base/open_file.h"
 #include "base/shared_folder.h"
 
 struct bfc_segment_name bfc_segment_name_of(uint32_t uid, uint64_t pid_namespace, int32_t pid) {

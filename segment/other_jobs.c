@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/shared_folder.h"
 #include "segment/figures.h"
-#include "segment/file.h"
 #include "segment/queue.h"
+#include "segment/segment_file.h"
 
 /* Of the shared folder, in which programs may have thousands of files: some 20 ms to read. */
 #define MOST_ENTRIES 65536

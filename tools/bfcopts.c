@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "interpose/config/settings_file.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 /* BFC_GROWTH_SIZE to --growth-size */
 static void print_flag(const char *name, char *text, size_t size) {

@@ -3,10 +3,10 @@
 
 #include "base/compiler.h"
 #include "interpose/api/bfcpreload.h"
-#include "interpose/api/open.h"
+#include "interpose/api/open_arena.h"
 #include "interpose/context/capture.h"
+#include "interpose/features/pressure/last_resort.h"
 #include "interpose/host/thread_exit.h"
-#include "interpose/last_resort/last_resort.h"
 #include "interpose/reuse/allocate.h"
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;

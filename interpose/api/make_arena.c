@@ -10,13 +10,13 @@
 #include "interpose/arena/device.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/arena/upstream.h"
-#include "interpose/backing/page_calls.h"
-#include "interpose/backing/support.h"
 #include "interpose/config/process.h"
+#include "interpose/features/pages/page_calls.h"
+#include "interpose/features/pages/support.h"
 #include "interpose/fences/fences.h"
-#include "interpose/reuse/settle.h"
+#include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
-#include "interpose/stats/segment.h"
+#include "interpose/stats/published_segment.h"
 
 /* Asks the driver all that is to be known. */
 static bool ask_driver(struct bfc_arena *arena, const struct bfc_driver *driver,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "interpose/features/who/tags.h"
 #include "interpose/host/c_library.h"
-#include "interpose/who/tags.h"
 #include "pool/structures/lock.h"
 
 #define PATH_VARIABLE "NVTX_INJECTION64_PATH"

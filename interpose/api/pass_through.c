@@ -1,9 +1,9 @@
 /* Calls past the pool that need device memory: counted. */
 #include "interpose/api/pass_through.h"
 
-#include "interpose/api/open.h"
+#include "interpose/api/open_arena.h"
 #include "interpose/config/process.h"
-#include "interpose/stats/segment.h"
+#include "interpose/stats/published_segment.h"
 
 /*
  * The segment is made here too, at the first allocation of whatever kind: a job that never comes to

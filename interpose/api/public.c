@@ -4,8 +4,8 @@
 #include "interpose/api/bfcpreload.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
+#include "interpose/features/who/tags.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/who/tags.h"
 
 unsigned bfc_interface(void) {
     return BFCPRELOAD_INTERFACE;

@@ -18,7 +18,7 @@
 #include "interpose/fences/fences.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
-#include "interpose/stats/segment.h"
+#include "interpose/stats/published_segment.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

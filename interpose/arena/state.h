@@ -33,7 +33,8 @@ struct bfc_arena {
     CUdevice device;
     struct bfc_device *on; /* the same; of host memory: what stands for the host */
     struct bfc_paging {
-        uint64_t granule; /* least bytes of a page; 0: regions, no pages (interpose/backing/) */
+        uint64_t
+            granule; /* least bytes of a page; 0: regions, no pages (interpose/features/pages/) */
         CUmemAllocationProp properties; /* of each page */
     } paging;                           /* constant once the pool was made */
     uint64_t
@@ -54,8 +55,9 @@ struct bfc_arena {
      * rule out.
      */
     uint64_t plain_most;
-    uint64_t plain_without_plan;    /* what it is when no plan is followed; constant */
-    struct bfc_follower *follower;  /* atomic: of the plan that it follows (interpose/plan/) */
+    uint64_t plain_without_plan; /* what it is when no plan is followed; constant */
+    struct bfc_follower
+        *follower; /* atomic: of the plan that it follows (interpose/features/plan/) */
     struct bfc_follower *followers; /* of all plans that it ever followed; with the arena they go */
     void (*forget_plans)(struct bfc_arena *arena); /* frees them; NULL: there are none */
     struct bfc_stats_sink stats;

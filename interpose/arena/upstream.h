@@ -9,9 +9,9 @@ enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_ad
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes);
 
 /*
- * For what grows a pool in another way (interpose/backing/). Charges its growth by so many bytes to
- * the limit, and checks with BFC_RESERVE, its context being current; on an error `why` says what
- * refused. bfc_upstream_note_refused: that growing failed so. bfc_upstream_note_error:
+ * For what grows a pool in another way (interpose/features/pages/). Charges its growth by so many
+ * bytes to the limit, and checks with BFC_RESERVE, its context being current; on an error `why`
+ * says what refused. bfc_upstream_note_refused: that growing failed so. bfc_upstream_note_error:
  * the same, of what is no lack of memory. bfc_upstream_note_device_free: that
  * what the device has left has changed.
  */

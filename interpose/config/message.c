@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interpose/config/ranks.h"
+#include "interpose/config/launcher_ranks.h"
 #include "interpose/host/quiet.h"
 #include "interpose/host/scratch.h"
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/open.h"
+#include "base/open_file.h"
 #include "interpose/host/scratch.h"
 #include "layout/trace.h"
 

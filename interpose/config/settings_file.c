@@ -12,7 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/compiler.h"
-#include "base/open.h"
+#include "base/open_file.h"
 #include "base/shared_folder.h"
 #include "interpose/host/scratch.h"
 

@@ -13,14 +13,14 @@
 #include "interpose/driver/current.h"
 #include "interpose/entry/define_hook.h"
 #include "interpose/entry/unknown.h"
-#include "interpose/ipc/imports.h"
+#include "interpose/features/share/imports.h"
 #include "interpose/pointers/export_handle.h"
 #include "interpose/pointers/pointer_attributes.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/reuse/sharing.h"
-#include "interpose/stats/segment.h"
+#include "interpose/stats/published_segment.h"
 
 BFC_HOOK(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
     return bfc_allocate(pointer, bytes);

@@ -12,7 +12,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/config/roads.h"
-#include "interpose/stacks/walk.h"
+#include "interpose/features/who/stacks/walk.h"
 
 /* cudaError_t, of which nothing more is needed. */
 enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/open.h"
+#include "base/open_file.h"
 #include "base/shared_folder.h"
 
 #define NS_PER_MS UINT64_C(1000000)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "interpose/ipc/token.h"
+#include "interpose/features/share/token.h"
 
 /* In the place of a region's start: the pages of the arena. */
 #define BFC_ALL_PAGES UINT64_C(0)

@@ -2,10 +2,10 @@
  * Showing pooled blocks to other processes and devices: IPC handles and dma-buf descriptors.
  *
  * The driver would export a block's whole region, and an importer would read the region's first
- * block. So a pooled block is exported as a token (interpose/ipc/token.h), which a preloaded
- * importer understands and no other takes for a handle. A token is good until its block is freed.
- * Pages have no handle that could be exported: their descriptors stand behind the token
- * (interpose/ipc/page_exports.h).
+ * block. So a pooled block is exported as a token (interpose/features/share/token.h), which a
+ * preloaded importer understands and no other takes for a handle. A token is good until its block
+ * is freed. Pages have no handle that could be exported: their descriptors stand behind the token
+ * (interpose/features/share/page_exports.h).
  *
  * BFC_IPC=off is for importers without the preload: from the first export on, every allocation of
  * this process is the driver's own, and so are its handles.

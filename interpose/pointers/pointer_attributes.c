@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "interpose/driver/current.h"
-#include "interpose/ipc/imports.h"
+#include "interpose/features/share/imports.h"
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"

@@ -3,7 +3,7 @@
 
 #include "interpose/arena/leaving.h"
 #include "interpose/config/process.h"
-#include "interpose/ipc/imports.h"
+#include "interpose/features/share/imports.h"
 
 static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct bfc_pointer *span) {
     struct bfc_block_info *block = &span->block;

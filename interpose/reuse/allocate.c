@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
-#include "interpose/plan/plan.h"
+#include "interpose/features/plan/followed_plan.h"
 #include "interpose/reuse/free_fence.h"
 
 /* Ordered reuse falls to the host: rare, and out of the way. */

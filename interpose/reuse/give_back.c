@@ -14,7 +14,7 @@
 #include "interpose/driver/current.h"
 #include "interpose/fences/fences.h"
 #include "interpose/reuse/free_while_capturing.h"
-#include "interpose/reuse/settle.h"
+#include "interpose/reuse/settle_arena.h"
 
 /* How long a stream is waited for that frees: it may need what this thread does next. */
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)

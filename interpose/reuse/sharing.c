@@ -1,10 +1,10 @@
 /* Who may use pooled memory beside its own context, and what is waited for before. */
 #include "interpose/reuse/sharing.h"
 
-#include "interpose/backing/access.h"
 #include "interpose/config/process.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
+#include "interpose/features/pages/access.h"
 #include "interpose/reuse/allocate.h"
 
 /* A region needs no holding: it is not given back while the block that was shown is live. */

@@ -18,7 +18,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 #include "interpose/host/background.h"
-#include "interpose/reuse/settle.h"
+#include "interpose/reuse/settle_arena.h"
 
 /* ---- giving back ---- */
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/host/thread_exit.h"
-#include "interpose/stats/segment.h"
+#include "interpose/stats/published_segment.h"
 
 /* Lanes that have an owner, one bit each. */
 static uint32_t lanes_taken;

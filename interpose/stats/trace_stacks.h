@@ -1,6 +1,6 @@
 /*
- * What a trace tells of call stacks: the tables of interpose/who, as they grow. They are handed
- * over by a function, since they stand on a higher floor. One thread, but for
+ * What a trace tells of call stacks: the tables of interpose/features/who, as they grow. They are
+ * handed over by a function, since they stand on a higher floor. One thread, but for
  * bfc_trace_stacks_from.
  */
 #ifndef BFC_INTERPOSE_TRACE_STACKS_H

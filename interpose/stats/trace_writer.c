@@ -29,7 +29,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/open.h"
+#include "base/open_file.h"
 #include "interpose/config/program.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"

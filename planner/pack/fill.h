@@ -10,7 +10,7 @@
 #ifndef BFC_PLAN_FILL_H
 #define BFC_PLAN_FILL_H
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 
 struct fill; /* a workspace */
 

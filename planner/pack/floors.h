@@ -6,7 +6,7 @@
 #ifndef BFC_PLAN_FLOORS_H
 #define BFC_PLAN_FLOORS_H
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 
 #define FLOORS_PLACED (-1) /* in the place of a floor */
 

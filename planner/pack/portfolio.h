@@ -5,7 +5,7 @@
 #ifndef BFC_PLAN_PORTFOLIO_H
 #define BFC_PLAN_PORTFOLIO_H
 
-#include "planner/pack/options.h"
+#include "planner/pack/solve_options.h"
 #include "planner/pack/worker.h"
 
 struct portfolio {

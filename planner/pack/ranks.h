@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "planner/common/sort.h"
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 
 struct traits {
     float span, width, size, crowd; /* base-2 logarithms; the span is in ticks */

@@ -15,7 +15,7 @@
 #ifndef BFC_PLAN_SEARCH_H
 #define BFC_PLAN_SEARCH_H
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 
 #define SEARCH_MOST_BOXES 3000
 

@@ -11,8 +11,8 @@
 #ifndef BFC_PLAN_SOLVE_H
 #define BFC_PLAN_SOLVE_H
 
-#include "planner/pack/options.h"
-#include "planner/problem/arena.h"
+#include "planner/pack/solve_options.h"
+#include "planner/problem/packing_arena.h"
 
 /*
  * Writes each row's offset within the arena of its space. False: no host memory, or no plan was

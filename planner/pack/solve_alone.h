@@ -5,8 +5,8 @@
 #ifndef BFC_PLAN_SOLVE_ALONE_H
 #define BFC_PLAN_SOLVE_ALONE_H
 
-#include "planner/pack/options.h"
-#include "planner/problem/arena.h"
+#include "planner/pack/solve_options.h"
+#include "planner/problem/packing_arena.h"
 
 /*
  * As solve (solve.h), whatever the number of threads. Once interrupted it makes no plan any more,

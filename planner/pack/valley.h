@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 
 #define NO_BOX UINT32_MAX
 

@@ -6,7 +6,7 @@
 #ifndef BFC_PLAN_BALANCE_H
 #define BFC_PLAN_BALANCE_H
 
-#include "planner/period/events.h"
+#include "planner/period/event_stream.h"
 
 /*
  * `ends`: the events, strictly rising, before which repetitions end; the stream's last one may end

@@ -17,7 +17,7 @@
 #define BFC_PLAN_PERIOD_H
 
 #include "planner/common/error.h"
-#include "planner/period/events.h"
+#include "planner/period/event_stream.h"
 
 #define PERIOD_LITTLE_GROWTH 1.02
 #define PERIOD_MOST_GROWTH 1.25

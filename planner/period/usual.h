@@ -9,7 +9,7 @@
 #define BFC_PLAN_USUAL_H
 
 #include "planner/common/error.h"
-#include "planner/period/events.h"
+#include "planner/period/event_stream.h"
 
 /*
  * What the stream would have been had nothing changed in its last repetitions: a few of them that

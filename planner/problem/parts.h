@@ -6,7 +6,7 @@
 #ifndef BFC_PLAN_PARTS_H
 #define BFC_PLAN_PARTS_H
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 
 /* Boxes [from, from + count) of parts.boxes, in order of birth, sections from 0 to `sections`. */
 struct part {

@@ -2,7 +2,7 @@
 #include "pool/blocks/bare.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find.h"
+#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/surgery.h"

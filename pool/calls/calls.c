@@ -5,12 +5,12 @@
  * O(1).
  */
 #include "base/compiler.h"
-#include "pool/blocks/find.h"
-#include "pool/blocks/settle.h"
+#include "pool/blocks/find_block.h"
+#include "pool/blocks/settle_blocks.h"
 #include "pool/paging/remake.h"
 #include "pool/regions/apart.h"
-#include "pool/regions/serve.h"
-#include "pool/regions/wait.h"
+#include "pool/regions/serve_miss.h"
+#include "pool/regions/wait_for_fences.h"
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
-#include "pool/blocks/settle.h"
+#include "pool/blocks/settle_blocks.h"
 #include "pool/paging/donors.h"
 
 static uint64_t bytes_ready(struct bfc_pool *pool) {

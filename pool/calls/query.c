@@ -1,7 +1,7 @@
 /* Answers about blocks and counters. */
 #include "base/numbers.h"
-#include "pool/blocks/find.h"
-#include "pool/blocks/settle.h"
+#include "pool/blocks/find_block.h"
+#include "pool/blocks/settle_blocks.h"
 
 /* Free neighbours that are counted on each side of a block. */
 #define NEIGHBOURS_MOST 64

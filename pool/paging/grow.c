@@ -3,11 +3,11 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/bare.h"
-#include "pool/blocks/find.h"
+#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/paging/donors.h"
+#include "pool/paging/page_plan.h"
 #include "pool/paging/perform.h"
-#include "pool/paging/plan.h"
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"

@@ -5,7 +5,7 @@
 #ifndef BFC_POOL_PERFORM_H
 #define BFC_POOL_PERFORM_H
 
-#include "pool/paging/plan.h"
+#include "pool/paging/page_plan.h"
 
 /*
  * Carries out a plan that was made; drops the lock meanwhile. BFC_OK: as planned.

@@ -4,8 +4,8 @@
 #include "pool/blocks/paging.h"
 #include "pool/paging/donors.h"
 #include "pool/paging/grow.h"
+#include "pool/paging/page_plan.h"
 #include "pool/paging/perform.h"
-#include "pool/paging/plan.h"
 #include "pool/policy/page_growth.h"
 #include "pool/search/take.h"
 

@@ -1,9 +1,9 @@
 /* Regions that are set apart: their free blocks are in bins of their own, or in none. */
 #include "pool/regions/apart.h"
 
-#include "pool/blocks/find.h"
+#include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
-#include "pool/blocks/settle.h"
+#include "pool/blocks/settle_blocks.h"
 #include "pool/paging/grow.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/beside.h"

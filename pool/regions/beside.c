@@ -2,7 +2,7 @@
 #include "pool/regions/beside.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find.h"
+#include "pool/blocks/find_block.h"
 
 /* By which what is wanted rises where it should have sufficed, but lay in pieces. */
 #define PIECES 8

@@ -4,7 +4,7 @@
  */
 #include "pool/regions/idle.h"
 
-#include "pool/blocks/settle.h"
+#include "pool/blocks/settle_blocks.h"
 #include "pool/paging/grow.h"
 #include "pool/regions/regions.h"
 

@@ -16,7 +16,7 @@
 
 #include "pool/regions/idle.h"
 #include "pool/regions/regions.h"
-#include "pool/regions/wait.h"
+#include "pool/regions/wait_for_fences.h"
 #include "pool/search/take.h"
 
 /*

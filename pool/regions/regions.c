@@ -7,9 +7,9 @@
 #include "pool/regions/regions.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find.h"
+#include "pool/blocks/find_block.h"
 #include "pool/blocks/region.h"
-#include "pool/blocks/settle.h"
+#include "pool/blocks/settle_blocks.h"
 #include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"

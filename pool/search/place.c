@@ -3,7 +3,7 @@
 #include "pool/search/place.h"
 
 #include "base/numbers.h"
-#include "pool/blocks/find.h"
+#include "pool/blocks/find_block.h"
 #include "pool/search/take.h"
 
 /* The live block that lies shortly before b, or 0. */

@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "pool/blocks/settle.h"
+#include "pool/blocks/settle_blocks.h"
 #include "pool/search/runs.h"
 
 /* How much better than a ready block a pending one must fit to be preferred: bins, 32 an octave.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "interpose/stacks/walk.h"
+#include "interpose/features/who/stacks/walk.h"
 
 enum { FRAMES = 16, MOST = 40, WALKS = 1000, ROUNDS = 200 };
 

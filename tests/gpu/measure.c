@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interpose/ipc/token.h"
+#include "interpose/features/share/token.h"
 #include "tests/gpu/measuring.h"
 
 enum { TIMES = 401 };

@@ -1,5 +1,5 @@
 /* bfcstat who: who holds a job's memory. */
-#include "tools/bfcstat/who/show.h"
+#include "tools/bfcstat/who/show_who.h"
 
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"

@@ -13,8 +13,8 @@
 #define BFC_TOOLS_BFCSTAT_EVENT_ORDER_H
 
 #include "tools/bfcstat/address_table.h"
+#include "tools/job/job_who.h"
 #include "tools/job/reader.h"
-#include "tools/job/who.h"
 
 /* An address, what its blocks' events come to, and whether there is a block now. */
 struct event_place {

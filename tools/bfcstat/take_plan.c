@@ -3,9 +3,9 @@
 
 #include "base/bytes.h"
 #include "tools/bfcstat/bfcstat.h"
-#include "tools/job/plan.h"
-#include "tools/plan/common/file.h"
-#include "tools/text/text.h"
+#include "tools/job/job_plan.h"
+#include "tools/plan/common/whole_file.h"
+#include "tools/text/print_text.h"
 
 /* The job makes a copy: milliseconds for hundreds of thousands of allocations. */
 #define PLAN_MS 10000

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/job/client.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 #define HISTORY 128u
 #define TRACKS 256u

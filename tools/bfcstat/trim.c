@@ -1,7 +1,7 @@
 /* bfcstat trim: asks a job to give cached memory back to the device. */
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/job/client.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 /* The job makes a driver call for each region: some seconds when there are thousands. */
 #define TRIM_MS 10000

@@ -72,10 +72,10 @@ def bfcrun(source):
 
 
 def bfcstat(sources):
-    text = read(sources, "bfcstat", "main.c")
-    rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument, NULL, \'(\w)\'', text), "bfcstat/main.c")
-    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)"\}', text), "bfcstat/main.c")
-    plain = needed(re.findall(r'PLAIN_OPTIONS "(\w+)"', text), "bfcstat/main.c")[0]
+    text = read(sources, "bfcstat", "bfcstat_main.c")
+    rows = needed(re.findall(r'\{"([a-z-]+)", (no|required)_argument, NULL, \'(\w)\'', text), "bfcstat/bfcstat_main.c")
+    commands = needed(re.findall(r'\{"(\w+)", \w+, (true|false), (?:true|false), "(\w+)"\}', text), "bfcstat/bfcstat_main.c")
+    plain = needed(re.findall(r'PLAIN_OPTIONS "(\w+)"', text), "bfcstat/bfcstat_main.c")[0]
 
     def those(letters):
         return [Option(name, None if kind == "no" else value_of(name)) for name, kind, letter in rows
@@ -93,9 +93,9 @@ def choices_in(text, name):
 
 
 def bfcplan(sources):
-    help_text = read(sources, "plan", "cli", "main.c")
+    help_text = read(sources, "plan", "cli", "bfcplan_main.c")
     commands = {}
-    for name in needed(re.findall(r'\{"(\w+)", command_\w+\}', help_text), "plan/cli/main.c"):
+    for name in needed(re.findall(r'\{"(\w+)", command_\w+\}', help_text), "plan/cli/bfcplan_main.c"):
         table = read(sources, "plan", "cli", f"command_{name}.c")
         rows = needed(re.findall(r'\{"([a-z-]+)", (?:0|\'\w\'), OPTION_(\w+)', table), name)
         options = [Option(o, None if kind == "FLAG" else choices_in(help_text, o)) for o, kind in rows]
@@ -104,9 +104,9 @@ def bfcplan(sources):
 
 
 def bfcreplay(sources):
-    text = read(sources, "replay", "main.c")
-    valued = needed(re.findall(r'\{"--([a-z-]+)", take_\w+\}', text), "replay/main.c")
-    flags = needed(re.findall(r'strcmp\(\w+(?:\[\w\])?, "--([a-z]+)"\)', text), "replay/main.c")
+    text = read(sources, "replay", "bfcreplay_main.c")
+    valued = needed(re.findall(r'\{"--([a-z-]+)", take_\w+\}', text), "replay/bfcreplay_main.c")
+    flags = needed(re.findall(r'strcmp\(\w+(?:\[\w\])?, "--([a-z]+)"\)', text), "replay/bfcreplay_main.c")
     options = [Option(name, choices_in(text, name)) for name in valued]
     return Tool("bfcreplay", FILE, options + [Option(name, None) for name in dict.fromkeys(flags)])
 

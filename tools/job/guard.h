@@ -8,7 +8,7 @@
 #ifndef BFC_TOOLS_JOB_GUARD_H
 #define BFC_TOOLS_JOB_GUARD_H
 
-#include "segment/file.h"
+#include "segment/segment_file.h"
 
 /* `base` is the mapped segment, BFC_SEGMENT_SIZE bytes. */
 typedef enum bfc_read_result bfc_segment_visit(const struct bfc_segment_look *look, char *base,

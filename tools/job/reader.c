@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
-#include "segment/file.h"
+#include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
 /* Tries to copy a section at one consistent moment without a pause; each takes about a microsecond.

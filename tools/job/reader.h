@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #include "segment/figures.h"
-#include "segment/file.h"
+#include "segment/segment_file.h"
 
 enum bfc_job_state {
     BFC_JOB_RUNNING,

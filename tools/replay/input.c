@@ -8,7 +8,7 @@
 
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/trace/trace.h"
+#include "tools/plan/trace/read_trace.h"
 
 /* As many pools as CUDA has devices at most, or a CSV has spaces. */
 #define MOST_DEVICES 64

@@ -5,7 +5,7 @@
 #ifndef BFC_REPLAY_INPUT_H
 #define BFC_REPLAY_INPUT_H
 
-#include "tools/plan/trace/events.h"
+#include "tools/plan/trace/trace_events.h"
 
 struct input_stack {
     uint32_t site; /* index; 0: the stack was not taken */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/replay/show.h"
+#include "tools/replay/show_replay.h"
 
 #define WIDTH 1200.0
 #define HEIGHT 800.0

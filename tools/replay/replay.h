@@ -3,8 +3,8 @@
 #define BFC_REPLAY_REPLAY_H
 
 #include "interpose/config/options.h"
-#include "tools/replay/device.h"
 #include "tools/replay/input.h"
+#include "tools/replay/replay_device.h"
 
 #define MOST_REPEATS 64
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 struct json_writer json_writer_init(FILE *stream) {
     return (struct json_writer){.stream = stream};

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 void text_wrap(const char *words, unsigned indent, unsigned width, FILE *stream) {
     unsigned column = 0;

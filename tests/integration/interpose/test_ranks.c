@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "interpose/config/ranks.h"
+#include "interpose/config/launcher_ranks.h"
 
 static const char *const *variables; /* name, value, name, value, ..., NULL */
 

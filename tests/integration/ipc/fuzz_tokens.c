@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/shared_folder.h"
-#include "interpose/ipc/token_table.h"
+#include "interpose/features/share/token_table.h"
 
 enum { ROWS = 40 };
 

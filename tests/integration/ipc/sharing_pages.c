@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "interpose/ipc/token.h"
+#include "interpose/features/share/token.h"
 #include "tests/integration/ipc/sharing.h"
 
 #define LARGE (40 * (size_t)MIB + 5000)

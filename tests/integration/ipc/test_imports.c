@@ -5,9 +5,9 @@
 
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
-#include "interpose/ipc/imports.h"
-#include "interpose/ipc/page_imports.h"
-#include "interpose/ipc/token_table.h"
+#include "interpose/features/share/imports.h"
+#include "interpose/features/share/page_imports.h"
+#include "interpose/features/share/token_table.h"
 #include "interpose/reuse/sharing.h"
 
 #define BASE ((CUdeviceptr)0x700000000)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "interpose/context/capture.h"
+#include "interpose/features/share/page_exports.h"
 #include "interpose/host/background.h"
-#include "interpose/ipc/page_exports.h"
 #include "tests/unit/pool/fake_pages.h"
 
 #define UNIT (UINT64_C(2) << 20)

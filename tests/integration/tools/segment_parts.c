@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "layout/segment.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 static const char *number(uint64_t value) {
     static char text[8][TEXT_FIGURE]; /* as many as one call of printf takes, and more */

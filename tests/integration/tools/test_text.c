@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/text/json_writer.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 static char text[512];
 

@@ -13,7 +13,7 @@
 
 #include "tools/bfcstat/snapshot/write_snapshot.h"
 #include "tools/bfcstat/who/lines.h"
-#include "tools/bfcstat/who/show.h"
+#include "tools/bfcstat/who/show_who.h"
 
 enum { SITES = 6, FRAMES = 12, OBJECTS = 3, REGIONS = 2, BLOCKS = 8, MARKS = 6, TEXTS = 128 };
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "interpose/who/pace.h"
+#include "interpose/features/who/pace.h"
 #include "layout/segment.h"
 
 #define KIB UINT64_C(1024)
@@ -23,7 +23,7 @@ static struct thread begin(int seed) {
     return (struct thread){.random = (uint64_t)seed * 0x9e3779b97f4a7c15 + 1};
 }
 
-/* As interpose/who/who.h does. */
+/* As interpose/features/who/samples.h does. */
 static bool allocate(struct thread *thread, uint64_t bytes) {
     unsigned bin = bfc_size_bin(bytes);
     if (--thread->left[bin] >= 0)

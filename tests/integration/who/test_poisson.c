@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "interpose/who/poisson.h"
+#include "interpose/features/who/poisson.h"
 
 enum { DRAWS = 1000000, STREAMS = 400 };
 #define INTERVAL 524288
@@ -37,7 +37,7 @@ struct estimate {
     double bytes, variance;
 };
 
-/* Allocations of one size, sampled as interpose/who/who.c does. */
+/* Allocations of one size, sampled as interpose/features/who/samples.c does. */
 static struct estimate sample(uint64_t *state, uint64_t bytes, int blocks) {
     struct estimate estimate = {0, 0};
     int64_t left = (int64_t)bfc_poisson_next(state, INTERVAL);

@@ -21,8 +21,8 @@
 #include "tools/plan/graph/schedule.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/trace/events.h"
-#include "tools/plan/trace/trace.h"
+#include "tools/plan/trace/read_trace.h"
+#include "tools/plan/trace/trace_events.h"
 
 #define NAME "fuzzed"
 

@@ -20,7 +20,7 @@
 
 #include "base/mix.h"
 #include "planner/common/random.h"
-#include "tools/plan/trace/trace.h"
+#include "tools/plan/trace/read_trace.h"
 
 static uint64_t state;
 

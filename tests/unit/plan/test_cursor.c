@@ -1,8 +1,9 @@
-/* A place in a plan, gaps in it, and whether it overlaps itself: interpose/plan without CUDA. */
+/* A place in a plan, gaps in it, and whether it overlaps itself: interpose/features/plan without
+ * CUDA. */
 #include <criterion/criterion.h>
 
-#include "interpose/plan/gaps.h"
-#include "interpose/plan/overlap.h"
+#include "interpose/features/plan/gaps.h"
+#include "interpose/features/plan/overlap.h"
 
 enum { MOST = 64, KIB = 1024 };
 

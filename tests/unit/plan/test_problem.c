@@ -1,7 +1,7 @@
 /* From rows to arenas and parts: sections, bounds, aliases, groups, cutting and laying down. */
 #include <criterion/criterion.h>
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 #include "planner/problem/parts.h"
 #include "planner/problem/staircase.h"
 #include "tests/unit/plan/helpers.h"

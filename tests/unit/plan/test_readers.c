@@ -6,7 +6,7 @@
 #include "planner/common/sort.h"
 #include "tests/unit/plan/helpers.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/trace/trace.h"
+#include "tools/plan/trace/read_trace.h"
 
 Test(number, limits) {
     uint64_t value;

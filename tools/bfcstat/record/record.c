@@ -21,8 +21,8 @@
 #include "tools/bfcstat/new_events.h"
 #include "tools/bfcstat/record/record_who.h"
 #include "tools/bfcstat/view/json_detail.h"
-#include "tools/report/calls.h"
-#include "tools/text/text.h"
+#include "tools/report/call_lines.h"
+#include "tools/text/print_text.h"
 
 #define EVENTS_BEFORE_FAILURE 256u
 #define FAILURES_A_SAMPLE 8

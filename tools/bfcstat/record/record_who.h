@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "segment/name.h"
-#include "tools/job/who.h"
+#include "tools/job/job_who.h"
 
 struct recorded_who {
     int directory;

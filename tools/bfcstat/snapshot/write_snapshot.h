@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "tools/bfcstat/snapshot/calls.h"
-#include "tools/bfcstat/who/names.h"
+#include "tools/bfcstat/snapshot/last_calls.h"
+#include "tools/bfcstat/who/frame_names.h"
 
 struct moment {
     const struct bfc_job *job;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 #define CHART_WIDTH 64
 #define ROWS_SHOWN 16u

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "segment/queue.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 const char *job_state_name(enum bfc_job_state state) {
     switch (state) {

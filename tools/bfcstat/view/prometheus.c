@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "interpose/config/options.h"
-#include "tools/text/text.h"
+#include "tools/text/print_text.h"
 
 struct family {
     const char *name, *type, *help;

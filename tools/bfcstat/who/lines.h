@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "tools/bfcstat/who/names.h"
+#include "tools/bfcstat/who/frame_names.h"
 
 /* Sites from the first one on that is not known yet, with their stacks; nothing if there is none.
  */

@@ -5,7 +5,7 @@
 #ifndef BFC_TOOLS_WHO_SUMS_H
 #define BFC_TOOLS_WHO_SUMS_H
 
-#include "tools/bfcstat/who/names.h"
+#include "tools/bfcstat/who/frame_names.h"
 
 /* Estimates; bytes as asked for. */
 struct who_sum {

@@ -9,7 +9,7 @@
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 #include "tools/plan/io/plan_file.h"
 
 struct check {

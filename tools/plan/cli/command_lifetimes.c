@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/problem/arena.h"
+#include "planner/problem/packing_arena.h"
 #include "tools/plan/cli/arguments.h"
 #include "tools/plan/cli/command.h"
 #include "tools/plan/cli/import.h"
 #include "tools/plan/cli/progress.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 #include "tools/plan/graph/graph.h"
 #include "tools/plan/graph/schedule.h"
 #include "tools/plan/io/csv.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tools/plan/cli/command.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 
 #define IMPORTER "bfcplan-import"
 #define MOST_PATH 4096

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "planner/common/watch.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 
 #define SHOW_NANOSECONDS 250000000
 #define QUIET_SECONDS 0.5    /* a run that is over sooner shows nothing */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "planner/pack/options.h"
+#include "planner/pack/solve_options.h"
 
 enum stage {
     STAGE_READ,

@@ -5,7 +5,7 @@
 #include "planner/period/fold.h"
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
-#include "tools/plan/trace/events.h"
+#include "tools/plan/trace/trace_events.h"
 
 /* Of the time that reading a trace takes, about: until it is unpacked, until its events are known,
  * the rest being for its period. */

@@ -6,7 +6,7 @@
 #define BFC_PLAN_GRAPH_H
 
 #include "planner/common/names.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 
 #define NO_NODE UINT32_MAX
 #define MOST_NODES ((uint32_t)1 << 22)

@@ -6,7 +6,7 @@
 
 #include "planner/common/number.h"
 #include "planner/common/watch.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 
 enum column { ID, LOWER, UPPER, SIZE, ALIAS, GROUP, SPACE, OFFSET, STREAM, COLUMNS };
 

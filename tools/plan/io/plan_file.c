@@ -1,7 +1,7 @@
 #include "tools/plan/io/plan_file.h"
 
 #include "planner/common/watch.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
 #define IMAGE_PERCENT 70 /* of the time, about */

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "planner/common/number.h"
 #include "planner/common/watch.h"
-#include "tools/plan/common/file.h"
+#include "tools/plan/common/whole_file.h"
 
 /* Pixels. */
 #define WIDTH 1400.0

@@ -5,7 +5,7 @@
 #define BFC_PLAN_STACKS_H
 
 #include "layout/trace.h"
-#include "tools/job/who.h"
+#include "tools/job/job_who.h"
 
 struct table {
     char *bytes;

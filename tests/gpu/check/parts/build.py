@@ -54,7 +54,7 @@ def build_library(session, version):
     """As the meson.build of interpose, pool and planner do it; the linker leaves the planner's solve.c out there."""
     thunk = f"interpose/entry/thunk_{platform.machine()}.S"
     flags = ["-fPIC", "-fvisibility=hidden", f'-DBFC_VERSION="{version}"', "-pthread"]
-    made, error = objects(session, sources("interpose/*/*.c", "segment/*.c", "base/*.c", thunk), *flags)
+    made, error = objects(session, sources("interpose/*/*.c", "interpose/features/*/*.c", "interpose/features/*/*/*.c", "segment/*.c", "base/*.c", thunk), *flags)
     planner = [path for path in sources("planner/*/*.c") if not path.endswith("/solve.c")]
     pool, complaints = objects(session, sources("pool/*/*.c") + planner, *flags, "-O3")
     if error + complaints:
@@ -76,7 +76,7 @@ def build_bfcstat(session, version):
                     "planner/common/*.c", "planner/image/*.c", "planner/model/*.c", "segment/*.c", "base/*.c",
                     "interpose/config/options.c", "interpose/config/configure.c",
                     "interpose/config/distance.c")
-    made, error = objects(session, [path for path in paths if not path.endswith(("/top.c", "/serve.c"))],
+    made, error = objects(session, [path for path in paths if not path.endswith(("/top.c", "/serve_metrics.c"))],
                           f'-DBFC_VERSION="{version}"', "-I" + session.work)
     if error:
         return session.fail("build", "bfcstat", error)

@@ -1,0 +1,328 @@
+/*
+ * Pages, over the driver.
+ *
+ * Called by the pool without its lock, by the one thread that has the pages' turn. Each call is
+ * made in the arena's context while that lives, in relaxed capture mode: on some drivers a call
+ * that makes memory would invalidate another thread's capture. The calls themselves name a device
+ * or an address, and need no context.
+ */
+#include "interpose/features/pages/page_calls.h"
+
+#include "base/atomic.h"
+#include "base/bytes.h"
+#include "base/numbers.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/device.h"
+#include "interpose/arena/region_map.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
+#include "interpose/context/capture.h"
+#include "interpose/driver/current.h"
+#include "interpose/features/pages/access.h"
+#include "interpose/features/pages/insist.h"
+#include "interpose/host/background.h"
+#include "interpose/stats/events.h"
+
+/* So many times the device's memory in addresses: no block must wait for addresses to come free,
+ * and they cost nothing. */
+enum { ADDRESSES_FACTOR = 4 };
+
+/* ---- around each call ---- */
+
+/* What is put back after the call. */
+struct visit {
+    const struct bfc_driver *driver;
+    struct bfc_arena *arena; /* entered; NULL: its context has ended */
+    bool pushed;
+    CUstreamCaptureMode mode;
+};
+
+static bool has_ended(const struct bfc_arena *arena) {
+    return bfc_load_acquire(&arena->ended);
+}
+
+static bool try_to_enter(struct visit *visit, struct bfc_arena *arena) {
+    *visit = (struct visit){.driver = bfc_driver(), .arena = arena};
+    if (bfc_background_is_stopped() || !bfc_arena_await(arena))
+        return false;
+    if (bfc_current_enter(visit->driver, arena->context, &visit->pushed) != CUDA_SUCCESS) {
+        bfc_arena_leave(arena);
+        return false;
+    }
+    visit->mode = bfc_capture_relax_now(visit->driver);
+    return true;
+}
+
+static bool enter(struct visit *visit, struct bfc_arena *arena) {
+    bool entered = try_to_enter(visit, arena);
+    if (!entered)
+        bfc_upstream_note_error(CUDA_ERROR_INVALID_CONTEXT);
+    return entered;
+}
+
+/* To give something back, which is ours to do also after the context's end. */
+static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
+    if (try_to_enter(visit, arena))
+        return true;
+    visit->arena = NULL;
+    if (bfc_background_is_stopped() || !has_ended(arena))
+        return false;
+    visit->mode = bfc_capture_relax_now(visit->driver);
+    return true;
+}
+
+static void leave(const struct visit *visit) {
+    bfc_capture_restore(visit->driver, visit->mode);
+    if (!visit->arena)
+        return;
+    bfc_current_leave(visit->driver, visit->pushed);
+    bfc_arena_leave(visit->arena);
+}
+
+static void log_failed(const struct bfc_arena *arena, const char *call, uint64_t bytes,
+                       CUresult result) {
+    static unsigned seen;
+    bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: %s of %s was refused (CUresult %d)",
+                     (int)arena->device, call, BFC_BYTES(bytes), (int)result);
+}
+
+/* What a call of virtual memory management answered. True: it was done. */
+static bool note(const struct bfc_arena *arena, const char *call, uint64_t bytes, CUresult result) {
+    bfc_add_fetch_relaxed(&arena->stats.section->pages.calls, 1);
+    if (result == CUDA_SUCCESS)
+        return true;
+    log_failed(arena, call, bytes, result);
+    return false;
+}
+
+/* ---- addresses ---- */
+
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    CUdeviceptr pointer = 0;
+    if (!enter(&visit, arena))
+        return BFC_FAILED;
+    CUresult result = visit.driver->cuMemAddressReserve(&pointer, bytes, 0, 0, 0);
+    bool done = note(arena, "cuMemAddressReserve", bytes, result);
+    if (done && !bfc_region_add(pointer, bytes, arena)) {
+        bfc_insist_free_addresses(visit.driver, pointer, bytes);
+        done = false;
+    }
+    leave(&visit);
+    if (!done)
+        return BFC_REFUSED;
+    *start = pointer;
+    bfc_add_fetch_relaxed(&arena->stats.section->pages.addresses, bytes);
+    bfc_log(BFC_LOG_DEBUG, "device %d, context %llu: addresses 0x%llx of %s were reserved",
+            (int)arena->device, arena->id, (unsigned long long)pointer, BFC_BYTES(bytes));
+    return BFC_RESERVED;
+}
+
+static void unreserve(void *context, bfc_addr start, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    bfc_region_remove(start, arena);
+    if (!enter_if_alive(&visit, arena))
+        return;
+    note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(visit.driver, start, bytes));
+    leave(&visit);
+    bfc_fetch_sub_relaxed(&arena->stats.section->pages.addresses, bytes);
+}
+
+/* ---- memory ---- */
+
+static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes,
+                               CUmemGenericAllocationHandle *handle, const char **why) {
+    const struct bfc_driver *driver = bfc_driver();
+    CUresult result = bfc_upstream_charge(arena, bytes, why);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *why = "the driver refused it";
+    result = driver->cuMemCreate(handle, bytes, &arena->paging.properties, 0);
+    bfc_add_fetch_relaxed(&arena->stats.section->pages.calls, 1);
+    if (result != CUDA_SUCCESS)
+        bfc_device_refund(arena, bytes);
+    bfc_upstream_note_device_free(driver, arena);
+    return result;
+}
+
+static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *page) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    CUmemGenericAllocationHandle handle = 0;
+    const char *why = "its context cannot be entered";
+    CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+    if (enter(&visit, arena)) {
+        result = create_charged(arena, bytes, &handle, &why);
+        leave(&visit);
+    }
+    if (result != CUDA_SUCCESS)
+        return bfc_upstream_note_refused(arena, bytes, why, result);
+    *page = handle;
+    bfc_add_fetch_relaxed(&arena->stats.section->pages.created, bytes);
+    arena->untold_pages += bytes;
+    return BFC_RESERVED;
+}
+
+/* A step of growth is one event, however many pages it is made of. */
+static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
+    if (arena->untold_pages)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start, arena->untold_pages);
+    arena->untold_pages = 0;
+}
+
+/* So is giving back. Of a step that failed only what was there before it counts. */
+static void tell_released(void *context, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    uint64_t untold = bfc_min(arena->untold_pages, bytes);
+    arena->untold_pages -= untold;
+    if (bytes > untold)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - untold);
+}
+
+static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
+                         uint64_t bytes) {
+    note(arena, "cuMemRelease", bytes, bfc_insist_release(driver, page));
+    bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
+    bfc_device_refund(arena, bytes);
+}
+
+static void release(void *context, bfc_page page, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    if (!enter_if_alive(&visit, arena))
+        return;
+    release_page(visit.driver, arena, page, bytes);
+    if (visit.arena)
+        bfc_upstream_note_device_free(visit.driver, arena);
+    leave(&visit);
+}
+
+/* ---- both together ---- */
+
+static bool map(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    if (!enter(&visit, arena))
+        return false;
+    bool done = note(arena, "cuMemMap", bytes, visit.driver->cuMemMap(start, bytes, 0, page, 0));
+    leave(&visit);
+    if (done)
+        bfc_add_fetch_relaxed(&arena->stats.section->pages.mapped, bytes);
+    return done;
+}
+
+static bool unmap(void *context, bfc_addr start, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    if (!enter_if_alive(&visit, arena))
+        return false;
+    bool done = note(arena, "cuMemUnmap", bytes, visit.driver->cuMemUnmap(start, bytes));
+    leave(&visit);
+    return done;
+}
+
+static bool allow(void *context, bfc_addr start, uint64_t bytes) {
+    struct bfc_arena *arena = context;
+    struct visit visit;
+    if (!enter(&visit, arena))
+        return false;
+    bool done =
+        note(arena, "cuMemSetAccess", bytes, bfc_access_allow(visit.driver, arena, start, bytes));
+    leave(&visit);
+    if (done)
+        tell_growth(arena, start);
+    return done;
+}
+
+/* What a capture need not notice is not done while there is one. */
+static bool may_remake(void *unused) {
+    (void)unused;
+    return !bfc_captures_exist();
+}
+
+struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
+    uint64_t granule = arena->paging.granule;
+    return (struct bfc_page_calls){
+        .granule = granule,
+        .addresses = ((arena->device_total + granule - 1) & ~(granule - 1)) * ADDRESSES_FACTOR,
+        .reserve = reserve,
+        .unreserve = unreserve,
+        .create = create,
+        .release = release,
+        .released = tell_released,
+        .map = map,
+        .unmap = unmap,
+        .allow = allow,
+        .may_remake = may_remake,
+    };
+}
+
+/* ---- the context's end ---- */
+
+/* So many are looked up at once: the host may have no memory for a list. */
+enum { AT_ONCE = 64 };
+
+struct found {
+    unsigned count;
+    struct bfc_page_info page[AT_ONCE];
+};
+
+static bool add_found(void *context, const struct bfc_page_info *page) {
+    struct found *found = context;
+    found->page[found->count++] = *page;
+    return found->count < AT_ONCE;
+}
+
+/* How many bytes went. */
+static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
+                               const struct bfc_page_info *page) {
+    if (!note(arena, "cuMemUnmap", page->bytes, bfc_insist_unmap(driver, page->start, page->bytes)))
+        return 0;
+    release_page(driver, arena, page->page, page->bytes);
+    return page->bytes;
+}
+
+static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    struct found found;
+    bfc_addr from = 0;
+    uint64_t went = 0;
+    do {
+        found.count = 0;
+        bfc_pool_visit_pages(arena->pool, from, UINT64_MAX, add_found, &found);
+        for (unsigned i = 0; i < found.count; i++) {
+            went += give_page_back(driver, arena, &found.page[i]);
+            from = found.page[i].start + found.page[i].bytes;
+        }
+    } while (found.count == AT_ONCE);
+    if (went)
+        tell_released(arena, went);
+}
+
+/* A plain region, in the place of pages that failed, went with its context: its addresses may be
+ * somebody else's by now. */
+static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
+    struct bfc_block_info first;
+    return bfc_pool_find(arena->pool, start, &first) && first.paged;
+}
+
+static void give_addresses_back(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    uint64_t start = 0, bytes = 0;
+    while (bfc_region_next(start + bytes, arena, &start, &bytes))
+        if (is_reservation(arena, start))
+            note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(driver, start, bytes));
+}
+
+/* While somebody has the pages' turn he may make pages that are not to be seen yet; whoever has it
+ * next finds that the context has ended. */
+void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    if (!arena->paging.granule)
+        return;
+    bfc_pool_hold_pages(arena->pool);
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    give_pages_back(driver, arena);
+    give_addresses_back(driver, arena);
+    bfc_capture_restore(driver, mode);
+    bfc_pool_let_pages(arena->pool);
+}

@@ -1,0 +1,101 @@
+/* Whether a pool is backed by pages, and of what kind these are. */
+#include "interpose/features/pages/support.h"
+
+#include "interpose/config/log.h"
+#include "interpose/context/capture.h"
+#include "interpose/features/pages/insist.h"
+#include "pool/pool.h"
+
+static bool has(const struct bfc_driver *driver, CUdevice_attribute attribute, CUdevice device) {
+    int value = 0;
+    return driver->cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS && value != 0;
+}
+
+/* Exportable where that is possible, since it cannot be had later; and for network cards. */
+static CUmemAllocationProp properties_on(const struct bfc_driver *driver, CUdevice device) {
+    CUmemAllocationProp properties = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+    };
+    if (has(driver, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, device))
+        properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.allocFlags.gpuDirectRDMACapable =
+        has(driver, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device);
+    return properties;
+}
+
+static bool find_granule(const struct bfc_driver *driver, struct bfc_paging *paging) {
+    size_t granule = 0;
+    if (driver->cuMemGetAllocationGranularity(&granule, &paging->properties,
+                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS)
+        return false;
+    paging->granule = granule;
+    return granule >= BFC_LARGE && (granule & (granule - 1)) == 0;
+}
+
+/* ---- trying it ---- */
+
+static CUresult try_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {
+    CUmemGenericAllocationHandle page;
+    CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
+    return result == CUDA_SUCCESS ? bfc_insist_release(driver, page) : result;
+}
+
+static CUresult try_addresses(const struct bfc_driver *driver, const struct bfc_paging *paging) {
+    CUdeviceptr start;
+    CUresult result = driver->cuMemAddressReserve(&start, paging->granule, 0, 0, 0);
+    return result == CUDA_SUCCESS ? bfc_insist_free_addresses(driver, start, paging->granule)
+                                  : result;
+}
+
+/* A lack of memory says nothing of pages. Nothing is mapped: unmapping might wait for the device.
+ */
+static bool works(CUresult (*try)(const struct bfc_driver *, const struct bfc_paging *),
+                  const struct bfc_driver *driver, const struct bfc_paging *paging) {
+    CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
+    CUresult result = try(driver, paging);
+    bfc_capture_restore(driver, mode);
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* ---- choosing ---- */
+
+/* NULL: there are pages, and the arena's paging is filled in. */
+static const char *fill_in(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    if (!driver->can_page)
+        return "the driver has no calls for it";
+    if (!has(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, arena->device))
+        return "the device does not support it";
+    arena->paging.properties = properties_on(driver, arena->device);
+    if (!driver->can_share_pages || !arena->paging.properties.requestedHandleTypes)
+        return "its memory could not be shared with other processes";
+    if (!find_granule(driver, &arena->paging))
+        return "the driver names no size for pages";
+    if (!works(try_page, driver, &arena->paging))
+        return "the driver refused to make a page";
+    if (!works(try_addresses, driver, &arena->paging))
+        return "the driver refused addresses";
+    return NULL;
+}
+
+/* Between devices without peer access a plain copy does not reach pages. */
+static bool is_alone(const struct bfc_driver *driver) {
+    int devices = 0;
+    return driver->cuDeviceGetCount && driver->cuDeviceGetCount(&devices) == CUDA_SUCCESS &&
+           devices == 1;
+}
+
+void bfc_backing_choose(const struct bfc_driver *driver, const struct bfc_options *options,
+                        struct bfc_arena *arena) {
+    static unsigned seen;
+    if (options->backing == BFC_BACKING_MALLOC)
+        return;
+    bool fits = options->backing != BFC_BACKING_AUTO || is_alone(driver);
+    const char *why = fits ? fill_in(driver, arena) : "there are several devices";
+    if (!why)
+        return;
+    arena->paging.granule = 0;
+    bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: BFC_BACKING=%s acts as malloc: %s",
+                     (int)arena->device, options->backing == BFC_BACKING_AUTO ? "auto" : "pages",
+                     why);
+}

@@ -1,0 +1,198 @@
+/* Matching what comes with what was planned. */
+#include "interpose/features/plan/cursor.h"
+
+enum {
+    REACH = 16,  /* slots that are searched on each side */
+    STRAYS = 64, /* in a row, after which the place is lost */
+    SIGNS = 4,   /* allocations by which the beginning of a period is known */
+    DOUBT = 8,   /* allocations after a move within which it may be taken back */
+};
+
+static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {
+    return size == slot->size || (course->jitter && size < slot->size && size >= slot->size / 2);
+}
+
+/* The slot `ahead` of the next one, in this period or the next; false: there is none. */
+static bool find_ahead(const struct bfc_course *course, uint32_t ahead, struct bfc_match *match) {
+    uint64_t at = (uint64_t)course->at + ahead;
+    match->next_round = at >= course->count;
+    if (match->next_round &&
+        (!course->periodic || at - course->count >= course->count - course->prefix))
+        return false;
+    match->at = (uint32_t)(match->next_round ? at - course->count + course->prefix : at);
+    return true;
+}
+
+static bool is_ahead(const struct bfc_course *course, uint32_t ahead, uint64_t size,
+                     struct bfc_match *match) {
+    return find_ahead(course, ahead, match) &&
+           (match->next_round || course->slots[match->at].matched != course->round) &&
+           course->slots[match->at].size == size;
+}
+
+static uint32_t size_bit(uint64_t size) {
+    return (uint32_t)((size >> 9) * BFC_MIX_STEP >> 32) % (64 * BFC_SIZE_WORDS);
+}
+
+void bfc_cursor_note_sizes(struct bfc_course *course) {
+    for (uint32_t i = 0; i < course->count; i++) {
+        uint32_t bit = size_bit(course->slots[i].size);
+        course->sizes[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+}
+
+/* Whether a slot may have the size; most sizes that nobody planned are known by that not to be
+ * worth a search. */
+static bool is_planned(const struct bfc_course *course, uint64_t size) {
+    uint32_t bit = size_bit(size);
+    return course->sizes[bit / 64] >> bit % 64 & 1;
+}
+
+/* One that was passed over in this period. */
+static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
+                      struct bfc_match *match) {
+    match->next_round = false;
+    match->at = course->at - behind;
+    return behind <= course->at && course->slots[match->at].matched != course->round &&
+           course->slots[match->at].size == size;
+}
+
+/* Where sizes vary many a slot could have come, so only the very size counts. No further than half
+ * a period, beyond which it would rather be the other way. */
+static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
+    uint32_t half = (course->count - course->prefix) / 2;
+    uint32_t reach = course->periodic && half < REACH ? half : REACH;
+    for (uint32_t away = 1; away <= reach; away++)
+        if (is_behind(course, away, size, match) || is_ahead(course, away, size, match))
+            return true;
+    return false;
+}
+
+/* Whether the place moved just now, maybe for one that had a slot's size by chance. */
+static bool is_doubted(const struct bfc_course *course) {
+    return course->moved && course->at - course->moved_at < DOUBT;
+}
+
+/* Also where one came in this period: that may have been by chance. */
+static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
+                  struct bfc_match *match) {
+    match->next_round = false;
+    match->at = (uint32_t)at;
+    return at >= 0 && at < course->count && course->slots[at].size == size;
+}
+
+/* Where it would be had it not moved, if what came then was another instead of the one that was to
+ * come, or one more before it. */
+static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
+    int64_t at = (int64_t)course->at - course->moved;
+    return is_doubted(course) &&
+           (is_at(course, at, size, match) || is_at(course, at - 1, size, match));
+}
+
+/* The first slot of this event or a later one. */
+static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
+    uint32_t low = 0, high = course->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (course->slots[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Only after two strays: a size that is new may be that of an anchor by chance. */
+static bool search_anchors(const struct bfc_course *course, uint64_t size,
+                           struct bfc_match *match) {
+    if (course->strays < 2 && !course->lost)
+        return false;
+    const struct bfc_plan *plan = course->plan;
+    const struct bfc_plan_anchor *anchor = bfc_plan_find_anchor(
+        plan->anchors, plan->header->anchors, bfc_plan_token(course->device, size, course->thread));
+    if (!anchor)
+        return false;
+    match->next_round = false;
+    match->at = find_slot(course, anchor->event);
+    return match->at < course->count && course->slots[match->at].event == anchor->event &&
+           course->slots[match->at].matched != course->round;
+}
+
+struct bfc_match bfc_cursor_look(const struct bfc_course *course, uint64_t size) {
+    struct bfc_match match = {.at = course->at};
+    if (LIKELY(!course->lost) && find_ahead(course, 0, &match)) {
+        match.known = true;
+        match.same = is_same(course, &course->slots[match.at], size);
+        if (LIKELY(match.same))
+            return match;
+    }
+    struct bfc_match other = {.known = true, .same = true, .jumped = true};
+    if (!is_planned(course, size))
+        return match;
+    other.returned = match.known && search_back(course, size, &other);
+    if (other.returned || (match.known && search_near(course, size, &other)) ||
+        search_anchors(course, size, &other))
+        return other;
+    return match;
+}
+
+static void begin_round(struct bfc_course *course) {
+    if (!++course->round)
+        course->round = 1;
+    course->moved = 0;
+}
+
+/* While lost: the first slots of the period, in a row, lead back. */
+static void look_for_beginning(struct bfc_course *course, uint64_t size) {
+    uint32_t length = course->count - course->prefix, signs = length < SIGNS ? length : SIGNS;
+    if (!course->periodic)
+        return;
+    const struct bfc_slot *first = &course->slots[course->prefix];
+    bool goes_on = is_same(course, &first[course->begun], size);
+    course->begun = goes_on ? course->begun + 1 : is_same(course, first, size);
+    if (course->begun < signs)
+        return;
+    begin_round(course);
+    course->at = course->prefix + course->begun;
+    course->lost = false;
+    course->strays = course->begun = 0;
+}
+
+/* One that moves again before anything came as planned has moved from where it was at first. In a
+ * new period nothing is taken back. */
+static void note_move(struct bfc_course *course, const struct bfc_match *match) {
+    if (match->returned || course->lost || !is_doubted(course))
+        course->moved = 0;
+    if (!match->jumped || match->returned || course->lost)
+        return;
+    int64_t from = course->at;
+    if (course->moved && course->at == course->moved_at)
+        from -= course->moved;
+    course->moved = (int32_t)(match->at - from);
+    course->moved_at = match->at + 1;
+}
+
+void bfc_cursor_pass(struct bfc_course *course, const struct bfc_match *match, uint64_t size) {
+    if (UNLIKELY(!match->known)) {
+        if (course->lost)
+            look_for_beginning(course, size);
+        return;
+    }
+    note_move(course, match);
+    if (match->next_round)
+        begin_round(course);
+    course->lost = false;
+    course->at = match->at + 1;
+    course->strays = match->same ? 0 : course->strays + 1;
+    if (LIKELY(match->same))
+        course->slots[match->at].matched = course->round;
+    else if (course->strays >= STRAYS)
+        course->lost = true;
+}
+
+void bfc_cursor_begin(struct bfc_course *course, uint32_t event) {
+    course->at = find_slot(course, event);
+    course->strays = course->begun = 0;
+    course->lost = false;
+    begin_round(course);
+}

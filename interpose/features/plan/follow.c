@@ -1,0 +1,638 @@
+/*
+ * Following: an arena and a plan.
+ *
+ * A follower's tables are made once, and a course is one thread's alone, so an allocation takes no
+ * lock here. What several threads write (who has a course, where the memory is, the counters) is
+ * atomic. A follower lives as long as its arena, so a thread may still be in one that was left.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/upstream.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/features/plan/follower.h"
+#include "interpose/features/plan/load_plan.h"
+#include "interpose/host/thread_exit.h"
+
+enum {
+    MISS = 10,         /* the allowance is counted in tenths of a miss... */
+    CHANGE = 15,       /* ...and this is what a change adds to it */
+    AMPLE = 32,        /* so many times what it takes: then the plan's memory is taken first */
+    STRIPPED_MOST = 8, /* doublings of the periods between two tries */
+};
+
+/* The course that the calling thread used last, of the follower that had this id. */
+static __thread struct {
+    uint64_t follower; /* 0: none */
+    struct bfc_course *course;
+    uint64_t thread;                /* unique in the process; 0: not numbered yet */
+    const struct bfc_slot *refused; /* whose place was not free just now, if not pending either */
+    bool gives_back;                /* its places, when it ends */
+} mine INITIAL_EXEC;
+
+/* ---- those of an arena ---- */
+
+/* With the arena. */
+static void forget_plans(struct bfc_arena *arena) {
+    for (struct bfc_follower *follower = arena->followers; follower;) {
+        struct bfc_follower *next = follower->next;
+        bfc_follower_drop(follower);
+        follower = next;
+    }
+}
+
+/* Two threads may add one at once. */
+static void add(struct bfc_arena *arena, struct bfc_follower *follower) {
+    bfc_store_release(&arena->forget_plans, forget_plans);
+    struct bfc_follower *first = bfc_load_acquire(&arena->followers);
+    do
+        follower->next = first;
+    while (!bfc_compare_exchange_acq_rel(&arena->followers, &first, follower));
+}
+
+static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct bfc_plan *plan) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->followers);
+    while (follower && follower->plan != plan)
+        follower = follower->next;
+    if (!follower && (follower = bfc_follower_make(arena, plan)))
+        add(arena, follower);
+    return follower;
+}
+
+/* ---- what is told of it ---- */
+
+static struct bfc_segment_plan *told(struct bfc_arena *arena) {
+    return &arena->stats.section->plan;
+}
+
+static void count(uint64_t *counter) {
+    bfc_fetch_add_relaxed(counter, 1);
+}
+
+/* What the plan is, of this device. */
+static void describe(struct bfc_arena *arena, const struct bfc_follower *follower) {
+    const struct bfc_plan *plan = follower->plan;
+    struct bfc_segment_plan *to = told(arena);
+    uint64_t all = 0, prefix = 0, bound = 0;
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        all += follower->courses[i].count;
+        prefix += follower->courses[i].prefix;
+    }
+    for (uint32_t a = 0; a < plan->header->arenas; a++)
+        bound += plan->arenas[a].device == (uint32_t)arena->device ? plan->arenas[a].bound : 0;
+    bfc_store_relaxed(&to->prefix, prefix);
+    bfc_store_relaxed(&to->period, plan->header->period ? all - prefix : 0);
+    bfc_store_relaxed(&to->bound, bound);
+    bfc_store_relaxed(&to->peak, follower->bytes);
+    bfc_store_relaxed(&to->source,
+                      plan->automatic ? (uint64_t)BFC_PLAN_OF_LOOP : (uint64_t)BFC_PLAN_OF_FILE);
+}
+
+static void note_divergence(struct bfc_arena *arena, const struct bfc_slot *expected,
+                            uint64_t came) {
+    struct bfc_segment_plan *to = told(arena);
+    bfc_store_relaxed(&to->divergence, expected->event);
+    bfc_store_relaxed(&to->expected, expected->size);
+    bfc_store_relaxed(&to->came, came);
+    bfc_store_relaxed(&to->diverged_ns, bfc_wall_clock_ns());
+}
+
+/* ---- the plan's memory ---- */
+
+static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_status status) {
+    static unsigned seen;
+    if (status == BFC_OK)
+        bfc_log(BFC_LOG_INFO, "device %d, context %llu: a plan is followed in %s",
+                (int)arena->device, arena->id, BFC_BYTES(bytes));
+    else
+        bfc_log_repeated(BFC_LOG_INFO, &seen,
+                         "device %d, context %llu: %s for a plan cannot be had: the job runs "
+                         "without it for now",
+                         (int)arena->device, arena->id, BFC_BYTES(bytes));
+}
+
+/* Whether it is time to ask again. */
+static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
+    uint32_t refused = bfc_load_relaxed(&follower->refused_round);
+    bool rests = bfc_load_relaxed(&follower->stripped) &&
+                 (int32_t)(round - bfc_load_relaxed(&follower->not_before)) < 0;
+    return !rests && (!refused || round >= 2 * refused);
+}
+
+/*
+ * Whether it is to be asked for: never while something captures, and less often each time that it
+ * is refused. For a plan of the job's own only where a period begins, when the pool has the least
+ * in use.
+ */
+static NOINLINE bool wants_memory(const struct bfc_follower *follower,
+                                  const struct bfc_course *course) {
+    bool begins = course->at == course->prefix || course->at == course->count;
+    return (begins || !follower->plan->automatic) && !bfc_captures_exist() &&
+           may_ask(follower, course->round);
+}
+
+/* Beside what the pool has; where that is refused a plan of the job's own may take the place of
+ * what is idle. */
+static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_follower *follower,
+                                  bfc_addr *start) {
+    enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
+    if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
+        return status;
+    bfc_pool_trim_beside(arena->pool, 0);
+    return bfc_pool_add_apart(arena->pool, follower->bytes, start);
+}
+
+/* What the pool needed alone, for what a plan of the job's own saves to be told. */
+static void note_before(struct bfc_arena *arena, const struct bfc_follower *follower) {
+    struct bfc_pool_stats stats;
+    if (!follower->plan->automatic || bfc_load_relaxed(&told(arena)->before))
+        return;
+    bfc_pool_read_stats(arena->pool, &stats);
+    bfc_store_relaxed(&told(arena)->before, stats.reserved);
+}
+
+static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
+                                    uint32_t round) {
+    bfc_addr start = 0;
+    if (bfc_exchange_acquire(&follower->asks, 1))
+        return;
+    if (!bfc_load_acquire(&follower->memory)) {
+        note_before(arena, follower);
+        enum bfc_status status = add_memory(arena, follower, &start);
+        log_memory(arena, follower->bytes, status);
+        if (status == BFC_OK) {
+            bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
+            bfc_store_seq_cst(&follower->memory, first);
+            /* Was the plan left meanwhile? Either leaving saw the memory, or this sees that. */
+            if (bfc_load_seq_cst(&arena->follower) != follower)
+                bfc_pool_set_apart(arena->pool, first, false);
+            bfc_store_relaxed(&told(arena)->memory, follower->bytes);
+            bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
+        } else {
+            bfc_upstream_take_error(); /* nobody's answer */
+            bfc_store_relaxed(&follower->refused_round, round);
+        }
+    }
+    bfc_store_release(&follower->asks, 0);
+}
+
+/* Not where the region went back to the device, and another one has come to its address, nor where
+ * pages of it went elsewhere. One that began unevenly lacks only a little at its end. */
+static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *follower,
+                     bfc_addr memory) {
+    struct bfc_block_info block;
+    return bfc_pool_find(arena->pool, memory, &block) && block.planned &&
+           memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
+}
+
+/* Pages that go to and fro in every period would cost more than the plan saves. */
+static void rest_after_strip(struct bfc_follower *follower) {
+    uint32_t before = bfc_load_relaxed(&follower->stripped);
+    uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
+    bfc_store_relaxed(&follower->not_before, follower->courses[0].round + (1u << times));
+    bfc_store_relaxed(&follower->stripped, times);
+}
+
+/* If it is. What pages are left there are open to all, since nothing here takes of them. */
+static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
+    struct bfc_block_info block;
+    if (is_there(arena, follower, memory) ||
+        !bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
+        return;
+    bfc_store_relaxed(&told(arena)->memory, 0);
+    if (bfc_pool_find(arena->pool, memory, &block) && block.paged) {
+        bfc_pool_set_apart(arena->pool, memory, false);
+        rest_after_strip(follower);
+    }
+}
+
+/* Others may take of the plan's memory, or not. */
+static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bool apart) {
+    bfc_addr memory = bfc_load_seq_cst(&follower->memory);
+    if (memory && is_there(arena, follower, memory))
+        bfc_pool_set_apart(arena->pool, memory, apart);
+    else if (memory)
+        note_gone(arena, follower, memory);
+}
+
+uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
+    const struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    bfc_addr memory = follower ? bfc_load_acquire(&follower->memory) : 0;
+    return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
+}
+
+bool bfc_plan_look_ahead(struct bfc_arena *arena) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    return follower && bfc_follower_look_ahead(follower);
+}
+
+/* ---- following and leaving ---- */
+
+bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
+    static uint64_t ids;
+    struct bfc_follower *follower = bfc_arena_is_host(arena) ? NULL : find_or_make(arena, plan);
+    if (!follower)
+        return false;
+    if (bfc_load_acquire(&arena->follower))
+        bfc_plan_leave(arena);
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        bfc_cursor_begin(&follower->courses[i], event);
+        bfc_store_relaxed(&follower->courses[i].owner, (uint64_t)0);
+    }
+    bfc_store_relaxed(&follower->refused_round, 0);
+    bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
+    describe(arena, follower);
+    set_apart(arena, follower, true);
+    bfc_store_relaxed(&arena->plain_most, 0);
+    bfc_store_release(&arena->follower, follower);
+    return true;
+}
+
+void bfc_plan_leave(struct bfc_arena *arena) {
+    struct bfc_follower *follower =
+        bfc_exchange_seq_cst(&arena->follower, (struct bfc_follower *)NULL);
+    if (!follower)
+        return;
+    set_apart(arena, follower, false);
+    bfc_store_relaxed(&told(arena)->source, (uint64_t)BFC_PLAN_NONE);
+    bfc_store_relaxed(&arena->plain_most, arena->plain_without_plan);
+    if (bfc_load_relaxed(&arena->fatal))
+        bfc_store_relaxed(&arena->plain_most, 0);
+}
+
+static bool is_better(const struct bfc_follower *follower, const struct bfc_follower *other) {
+    if (!other || !follower->plan->lead != !other->plan->lead)
+        return !other || follower->plan->lead;
+    return bfc_load_relaxed(&follower->id) > bfc_load_relaxed(&other->id);
+}
+
+const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena) {
+    const struct bfc_follower *best = NULL;
+    for (const struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+         follower = follower->next)
+        if (is_better(follower, best))
+            best = follower;
+    return best ? best->plan : NULL;
+}
+
+/* Whether a living context of the device follows one already. */
+static bool is_followed(CUdevice device) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next_on(device, arena)))
+        if (bfc_load_acquire(&arena->follower)) {
+            bfc_arena_drop(arena);
+            return true;
+        }
+    return false;
+}
+
+static void tell_of_other_devices(CUdevice device) {
+    static bool told;
+    if (!bfc_exchange_acquire(&told, true))
+        bfc_log(BFC_LOG_ERROR,
+                "BFC_PLAN=%.200s: it plans nothing on device %d; the job runs without a plan there",
+                bfc_process()->options.plan, (int)device);
+}
+
+static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
+    if (!is_followed(arena->device) && !bfc_plan_follow(arena, plan, 0))
+        tell_of_other_devices(arena->device);
+}
+
+/* Of contexts that begin at once one follows the plan: it is seen by others before they ask. */
+struct bfc_arena *bfc_plan_publish(struct bfc_arena *made, unsigned long long id) {
+    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+    const struct bfc_plan *plan = bfc_plan_of_file();
+    if (!plan)
+        return bfc_arena_publish(made, id);
+    pthread_mutex_lock(&beginning);
+    follow_first(made, plan);
+    struct bfc_arena *arena = bfc_arena_publish(made, id);
+    pthread_mutex_unlock(&beginning);
+    /* The first gaps, if it is not another thread's; later the thread that tends plans does it. */
+    if (arena == made)
+        bfc_plan_look_ahead(arena);
+    return arena;
+}
+
+/* ---- allocating ---- */
+
+static uint64_t own_number(void) {
+    static uint64_t numbers;
+    if (!mine.thread)
+        mine.thread = bfc_add_fetch_relaxed(&numbers, 1);
+    return mine.thread;
+}
+
+/* Whether no thread has it, and its next allocation is of this size; then it is the thread's.
+ * Another thread may take it meanwhile and move on: so a copy is looked at, which does not move. */
+static bool take(struct bfc_course *course, uint64_t size) {
+    uint64_t none = 0;
+    if (bfc_load_acquire(&course->owner))
+        return false;
+    struct bfc_course still = *course;
+    still.at = bfc_load_relaxed(&course->at);
+    return bfc_cursor_look(&still, size).same &&
+           bfc_compare_exchange_acq_rel(&course->owner, &none, own_number());
+}
+
+/* The thread's own, which it may have left for another device's; else the first that it may have.
+ * NULL: there is none. */
+static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, uint64_t size) {
+    struct bfc_course *courses = follower->courses;
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        if (bfc_load_relaxed(&courses[i].owner) == own_number())
+            return &courses[i];
+    for (uint32_t i = 0; i < follower->course_count; i++)
+        if (take(&courses[i], size))
+            return &courses[i];
+    return NULL;
+}
+
+static void give_back_places(struct bfc_follower *follower) {
+    for (uint32_t i = 0; i < follower->course_count; i++) {
+        struct bfc_course *course = &follower->courses[i];
+        if (bfc_load_relaxed(&course->owner) != own_number())
+            continue;
+        if (course->periodic)
+            bfc_cursor_begin(course, course->slots[course->prefix].event);
+        bfc_store_release(&course->owner, (uint64_t)0);
+    }
+}
+
+/* The thread ends: one that does the same may come, and begins the period anew. */
+static void end_thread(void *unused) {
+    (void)unused;
+    struct bfc_arena *arena = NULL;
+    mine.gives_back = false;
+    mine.follower = 0;
+    while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
+        for (struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+             follower = follower->next)
+            give_back_places(follower);
+}
+
+static NOINLINE struct bfc_course *take_course(struct bfc_follower *follower, uint64_t id,
+                                               uint64_t size) {
+    struct bfc_course *course = find_course_of_thread(follower, size);
+    if (course) {
+        bfc_at_thread_exit(&mine.gives_back, end_thread);
+        mine.follower = id;
+        mine.course = course;
+    }
+    return course;
+}
+
+static inline struct bfc_course *find_own_course(struct bfc_follower *follower, uint64_t size) {
+    uint64_t id = bfc_load_acquire(&follower->id);
+    return LIKELY(mine.follower == id) ? mine.course : take_course(follower, id, size);
+}
+
+struct call {
+    struct bfc_arena *arena;
+    struct bfc_follower *follower;
+    struct bfc_course *course;
+    struct bfc_match match;
+    uint64_t bytes, size; /* as asked; as the plan has it */
+    unsigned flags;
+    struct bfc_block_info *block;
+};
+
+/* At this offset of the plan's memory. */
+static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
+                                      bfc_addr below[BFC_PLACE_HINTS]) {
+    bfc_addr memory = bfc_load_acquire(&call->follower->memory);
+    if (UNLIKELY(!memory || offset > call->follower->bytes - call->size))
+        return BFC_OUT_OF_MEMORY;
+    enum bfc_status status = bfc_pool_allocate_at(call->arena->pool, memory + offset, call->bytes,
+                                                  call->flags, below, call->block);
+    if (UNLIKELY(status == BFC_UNKNOWN_POINTER))
+        note_gone(call->arena, call->follower, memory);
+    return status;
+}
+
+/* Whether the same call has tried its place already. */
+static inline bool has_refused(const struct bfc_slot *slot, unsigned flags) {
+    return mine.refused == slot && !(flags & BFC_ALLOCATE_PENDING);
+}
+
+/* The planned place of what came, or of that in whose stead it came, if it is large enough. */
+static inline enum bfc_status take_planned(const struct call *call) {
+    struct bfc_slot *slot = &call->course->slots[call->match.at];
+    if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
+                 has_refused(slot, call->flags)))
+        return BFC_OUT_OF_MEMORY;
+    return take_at(call, slot->offset, slot->below);
+}
+
+/* A place for which the plan has nothing else while the one in whose stead it came would live: the
+ * smallest. Others that are larger are mostly taken too. */
+static enum bfc_status take_gap(const struct call *call) {
+    struct bfc_follower *follower = call->follower;
+    const struct bfc_slot *slot = &call->course->slots[call->match.at];
+    uint64_t align = call->size < BFC_PLAN_LARGE ? BFC_PLAN_SMALL : BFC_PLAN_LARGE;
+    const struct bfc_gaps *gaps = call->match.known ? bfc_follower_gaps(follower, slot) : NULL;
+    for (uint32_t i = 0; gaps && i < gaps->count; i++) {
+        const struct bfc_gap *gap = &gaps->list[i];
+        uint64_t start = (gap->start + align - 1) & ~(align - 1);
+        bfc_addr below[BFC_PLACE_HINTS] = {bfc_load_relaxed(&follower->memory) + gap->before};
+        if (start + call->size <= gap->start + gap->size)
+            return take_at(call, start, below);
+    }
+    return BFC_OUT_OF_MEMORY;
+}
+
+/* What it will probably make miss, in units of the allowance: of what begins while it lives (as
+ * long as the one in whose stead it came), the part of which a place overlaps with its own. */
+static uint64_t probable_misses(const struct call *call) {
+    const struct bfc_plan *plan = call->follower->plan;
+    const struct bfc_plan_header *header = plan->header;
+    const struct bfc_plan_event *event = &plan->events[call->course->slots[call->match.at].event];
+    uint64_t ticks = bfc_min(event->death - event->birth, header->period_ticks);
+    uint64_t births = ticks * header->period / header->period_ticks + 1;
+    return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
+}
+
+/* Whether the allowance is as many times what it will probably make miss. Only what came instead of
+ * one that a period has: how long others live is not known. */
+static bool may_displace(const struct call *call, int64_t times) {
+    const struct bfc_course *course = call->course;
+    return course->allowance > 0 && call->match.known && call->match.at >= course->prefix &&
+           course->periodic && course->slots[call->match.at].offset != BFC_NO_PLACE &&
+           course->allowance / times >= (int64_t)probable_misses(call);
+}
+
+/*
+ * The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
+ * beside the plan. If that would need a region, which would stay, it may be in the way of a few;
+ * and while many may miss, rather than take what is free beside the plan, so that this goes back.
+ */
+static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
+    struct bfc_pool *pool = call->arena->pool;
+    enum bfc_status status = take_gap(call);
+    if (status != BFC_OK && may_displace(call, AMPLE))
+        status = bfc_pool_allocate_apart(pool, call->bytes, call->block);
+    if (status == BFC_OK)
+        return status;
+    unsigned flags = call->flags | (may_displace(call, 1) ? BFC_ALLOCATE_APART : 0);
+    return bfc_pool_allocate(pool, call->bytes, flags, call->block);
+}
+
+/* What was not planned so; but for what comes before a plan of the job's own has its memory. */
+static NOINLINE void note_missed(const struct call *call) {
+    struct bfc_segment_plan *to = told(call->arena);
+    if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
+        !bfc_load_relaxed(&call->follower->refused_round))
+        return;
+    const struct bfc_slot *slot = &call->course->slots[call->match.at];
+    if (call->match.known && call->match.same && slot->offset == BFC_NO_PLACE) {
+        count(&to->unplanned);
+        return;
+    }
+    count(&to->missed);
+    call->course->allowance -= MISS;
+    if (call->match.known && call->match.same)
+        count(&to->busy);
+}
+
+/* What was passed over comes later for a change that was counted then. */
+static bool is_change(const struct bfc_course *course, const struct bfc_match *match) {
+    return !match->jumped || match->next_round || match->at >= course->at;
+}
+
+/* The cursor moves on. */
+static NOINLINE void note_unexpected(const struct call *call) {
+    struct bfc_course *course = call->course;
+    if (is_change(course, &call->match)) {
+        course->allowance += CHANGE;
+        course->earned += CHANGE;
+    }
+    if (course->at < course->count)
+        note_divergence(call->arena, &course->slots[course->at], call->size);
+    if (call->match.jumped)
+        count(&told(call->arena)->resumed);
+}
+
+/* What was not used is kept for as long as twice the changes of a period last; and what is lacking,
+ * for a period. */
+static void limit_allowance(struct bfc_course *course) {
+    int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
+    course->allowance = course->allowance > most ? most : course->allowance;
+    course->allowance = course->allowance < least ? least : course->allowance;
+    course->earned = 0;
+}
+
+/* Rare: at the beginning of a period, and when the place in the plan was lost or found again. */
+static NOINLINE void turn(const struct call *call, bool was_lost) {
+    struct bfc_course *course = call->course;
+    if (course->lost) {
+        count(&told(call->arena)->lost);
+        bfc_events_add_landmark(&call->arena->stats, BFC_EVENT_PLAN_LOST, 0, call->size);
+    } else
+        count(was_lost ? &told(call->arena)->resumed : &told(call->arena)->periods);
+    limit_allowance(course);
+    set_apart(call->arena, call->follower, !course->lost);
+}
+
+static inline void pass(const struct call *call) {
+    struct bfc_course *course = call->course;
+    bool was_lost = course->lost;
+    uint32_t round = course->round;
+    if (UNLIKELY(!call->match.same || call->match.jumped) && call->match.known)
+        note_unexpected(call);
+    bfc_cursor_pass(course, &call->match, call->size);
+    if (UNLIKELY(course->round != round || course->lost != was_lost))
+        turn(call, was_lost);
+}
+
+static inline enum bfc_status allocate(struct call *call) {
+    enum bfc_status status = take_planned(call);
+    bool followed = status == BFC_OK;
+    if (UNLIKELY(!followed))
+        status = allocate_otherwise(call);
+    if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
+        return status; /* the caller asks again */
+    if (LIKELY(followed))
+        count(&told(call->arena)->followed);
+    else
+        note_missed(call);
+    pass(call);
+    return status;
+}
+
+/* What comes is what was to come, and its place is free: all else has changed nothing. `again`: the
+ * call may have tried that before. */
+static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follower, uint64_t bytes,
+                             uint64_t size, unsigned flags, bool again,
+                             struct bfc_block_info *block) {
+    struct bfc_course *course = mine.course;
+    if (UNLIKELY(mine.follower != bfc_load_relaxed(&follower->id) || course->lost ||
+                 course->at >= course->count))
+        return false;
+    struct bfc_slot *slot = &course->slots[course->at];
+    bfc_addr memory = bfc_load_relaxed(&follower->memory);
+    if (UNLIKELY(slot->size != size || slot->offset == BFC_NO_PLACE || !memory ||
+                 (again && has_refused(slot, flags))))
+        return false;
+    if (UNLIKELY(bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags, slot->below,
+                                      block) != BFC_OK)) {
+        mine.refused = slot;
+        return false;
+    }
+    slot->matched = course->round;
+    course->at++;
+    course->strays = 0;
+    count(&told(arena)->followed);
+    return true;
+}
+
+bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, false, block);
+}
+
+/* Whatever differs from that. */
+static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_follower *follower,
+                                         uint64_t bytes, unsigned flags,
+                                         struct bfc_block_info *block) {
+    uint64_t size = bfc_plan_round(bytes);
+    struct bfc_course *course = find_own_course(follower, size);
+    if (UNLIKELY(!course || bytes > follower->bytes)) {
+        enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
+        if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else the caller asks again */
+            count(&told(arena)->missed);
+        return status;
+    }
+    if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
+        if (flags & BFC_ALLOCATE_HIT_ONLY)
+            return BFC_OUT_OF_MEMORY; /* the caller asks again */
+        ask_for_memory(arena, follower, course->round);
+    }
+    struct call call = {.arena = arena,
+                        .follower = follower,
+                        .course = course,
+                        .match = bfc_cursor_look(course, size),
+                        .bytes = bytes,
+                        .size = size,
+                        .flags = flags,
+                        .block = block};
+    return allocate(&call);
+}
+
+enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
+                                  struct bfc_block_info *block) {
+    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    if (UNLIKELY(!follower)) /* it was left just now */
+        return bfc_pool_allocate(arena->pool, bytes, flags, block);
+    enum bfc_status status = BFC_OK;
+    if (!take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, true, block))
+        status = find_out(arena, follower, bytes, flags, block);
+    mine.refused = NULL;
+    return status;
+}

@@ -1,0 +1,255 @@
+#include "interpose/features/plan/learn/lessons.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "interpose/config/log.h"
+#include "planner/period/align.h"
+#include "planner/period/usual.h"
+
+/* ---- recognising ---- */
+
+/* Allocations that are compared, of which one in so many may have another size. */
+enum { COMPARED = 32, DIFFERENT = 4 };
+
+static const struct bfc_plan_event *event_of(const struct bfc_lesson *lesson, uint32_t event) {
+    return &lesson->plan.events[lesson->plan.header->prefix + event];
+}
+
+/* How many of the last allocations have the sizes of those before `event`; 0: too few. */
+static uint32_t count_same(const struct bfc_lesson *lesson, const struct events *events,
+                           uint32_t event) {
+    uint32_t period = lesson->plan.header->period, same = 0;
+    for (uint32_t i = 1; i <= COMPARED; i++) {
+        event = event ? event - 1 : period - 1;
+        same += events->allocations[events->allocations_count - i].bytes ==
+                event_of(lesson, event)->size;
+        if (i - same > COMPARED / DIFFERENT)
+            return 0;
+    }
+    return same;
+}
+
+static struct bfc_position recognise_as_planned(const struct bfc_lessons *lessons,
+                                                const struct events *events) {
+    struct bfc_position position = {.lesson = NULL};
+    uint32_t most = 0;
+    for (unsigned i = 0; i < lessons->count; i++) {
+        if (lessons->list[i] == lessons->avoided)
+            continue;
+        for (uint32_t e = 0; e < lessons->list[i]->plan.header->period && most < COMPARED; e++) {
+            uint32_t same = count_same(lessons->list[i], events, e);
+            if (same > most) {
+                most = same;
+                position = (struct bfc_position){lessons->list[i], e};
+            }
+        }
+    }
+    return position;
+}
+
+/*
+ * Where allocations are missing or come in between, the last ones are aligned with the loop, at
+ * places where the very last of them fit.
+ */
+enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 };
+
+/* A loop's sizes back from its end, twice, so that a loop that begins elsewhere is a part of them.
+ * NULL: no host memory. */
+static uint64_t *make_sizes(const struct bfc_lesson *lesson) {
+    uint32_t period = lesson->plan.header->period;
+    uint64_t *sizes = malloc(2 * (size_t)period * sizeof *sizes);
+    for (uint32_t i = 0; sizes && i < 2 * period; i++)
+        sizes[i] = event_of(lesson, period - 1 - i % period)->size;
+    return sizes;
+}
+
+static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *last) {
+    unsigned same = 0;
+    for (uint32_t i = 0; i < FIRST; i++)
+        same += sizes[i % period] == last[i];
+    return same >= FIRST_SAME;
+}
+
+/* How many of the last allocations are those of the loop before `*event`, at best. */
+static uint32_t find_best(const struct bfc_lesson *lesson, const uint64_t *last, uint32_t *event) {
+    uint32_t places[ALIGNED], most = 0, period = lesson->plan.header->period, tries = TRIED;
+    struct alignment alignment = {.places = places};
+    uint64_t *sizes = make_sizes(lesson);
+    for (uint32_t start = 0; sizes && tries > 0 && start < period; start++) {
+        const struct token_loop loop = {.tokens = sizes + start, .count = period};
+        if (!may_be_at(loop.tokens, period, last))
+            continue;
+        align(&alignment, last, ALIGNED, &loop);
+        if (alignment.matched > most) {
+            most = alignment.matched;
+            *event = start ? period - start : 0;
+        }
+        tries--;
+    }
+    free(sizes);
+    return most;
+}
+
+static struct bfc_position recognise_changed(const struct bfc_lessons *lessons,
+                                             const struct events *events) {
+    struct bfc_position position = {.lesson = NULL};
+    uint64_t last[ALIGNED];
+    uint32_t most = ALIGNED_SAME - 1, event = 0;
+    for (uint32_t i = 0; i < ALIGNED; i++)
+        last[i] = events->allocations[events->allocations_count - 1 - i].bytes;
+    for (unsigned i = 0; i < lessons->count; i++) {
+        uint32_t same =
+            lessons->list[i] == lessons->avoided ? 0 : find_best(lessons->list[i], last, &event);
+        if (same > most) {
+            most = same;
+            position = (struct bfc_position){lessons->list[i], event};
+        }
+    }
+    return position;
+}
+
+struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
+                                          const struct events *events) {
+    struct bfc_position position = {.lesson = NULL};
+    if (events->allocations_count >= COMPARED)
+        position = recognise_as_planned(lessons, events);
+    if (!position.lesson && events->allocations_count >= ALIGNED)
+        position = recognise_changed(lessons, events);
+    return position;
+}
+
+/* ---- learning ---- */
+
+/* Takes a copy, since a plan's tables need their alignment. */
+static struct bfc_lesson *make_lesson(const struct loop_result *made) {
+    char why[BFC_PLAN_WHY] = "no host memory";
+    uint64_t room = (made->plan.size + BFC_PLAN_TABLE_ALIGN - 1) & ~(BFC_PLAN_TABLE_ALIGN - 1ull);
+    struct bfc_lesson *lesson = calloc(1, sizeof *lesson);
+    void *bytes = aligned_alloc(BFC_PLAN_TABLE_ALIGN, room);
+    if (lesson && bytes) {
+        memcpy(bytes, made->plan.bytes, made->plan.size);
+        *lesson = (struct bfc_lesson){
+            .bytes = {bytes, made->plan.size}, .bound = made->bound, .peak = made->peak};
+        if (bfc_plan_read(&lesson->plan, bytes, made->plan.size, why)) {
+            lesson->plan.automatic = true;
+            return lesson;
+        }
+    }
+    bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: a plan is not followed: %s", why);
+    free(bytes);
+    free(lesson);
+    return NULL;
+}
+
+static struct bfc_lesson *plan_loop(const struct events *events, const struct period *period,
+                                    const struct loop_limits *limits) {
+    struct plan_error error;
+    struct loop_result made;
+    if (loop_plan(&made, events, period, limits, &error)) {
+        struct bfc_lesson *lesson = make_lesson(&made);
+        file_free(&made.plan);
+        return lesson;
+    }
+    bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
+            period->length, error.text);
+    return NULL;
+}
+
+/* Only for the next run: without host memory that has to do without it. */
+static void keep_lead(struct bfc_lesson *lesson, const struct events *events,
+                      const struct period *period) {
+    struct plan_lead_event *list = calloc((size_t)period->prefix + 1, sizeof *list);
+    if (!list)
+        return;
+    for (uint32_t i = 0; i < period->prefix; i++)
+        list[i] = (struct plan_lead_event){.bytes = events->allocations[i].bytes,
+                                           .thread = events->allocations[i].thread};
+    lesson->lead = (struct plan_lead){list, period->prefix};
+    lesson->plan.lead = &lesson->lead;
+}
+
+static void log_learned(const struct bfc_lesson *lesson, const struct period *period) {
+    bfc_log(BFC_LOG_INFO,
+            "BFC_PLAN=auto: planned a loop of %u allocations%s: %s, where %s are alive at a time",
+            period->length, period->jitter ? ", whose sizes vary" : "", BFC_BYTES(lesson->peak),
+            BFC_BYTES(lesson->bound));
+}
+
+/* Where some sizes change at random, few repetitions tell little of which are usual. */
+enum { TELLING_REPETITIONS = 6 };
+
+/* A stream, the loop that it goes through, and the plan of that. */
+struct found {
+    const struct events *events;
+    struct period period; /* length 0: none */
+    struct bfc_lesson *lesson;
+};
+
+static bool find_loop(struct found *found, const struct events *events, uint64_t wanted) {
+    struct plan_error error;
+    *found = (struct found){.events = events};
+    return period_find_current(&found->period, events, &error) && found->period.length > 0 &&
+           found->period.prefix_events + found->period.length_events <= wanted;
+}
+
+/* In what the stream would have been had nothing changed, which is `usual`. */
+static struct found find_usual(const struct events *events, struct events *usual,
+                               const struct loop_limits *limits) {
+    struct plan_error error;
+    struct found found = {.lesson = NULL};
+    if (!limits->same_sizes && usual_find(usual, events, &error) && usual->count > 0 &&
+        find_loop(&found, usual, UINT64_MAX))
+        found.lesson = plan_loop(usual, &found.period, limits);
+    return found;
+}
+
+/* In the stream as it is, else in that. */
+static struct found find_lesson(const struct events *events, uint64_t wanted, struct events *usual,
+                                const struct loop_limits *limits) {
+    struct found exact;
+    bool is_there = find_loop(&exact, events, wanted);
+    if (is_there && !exact.period.usual)
+        exact.lesson = plan_loop(events, &exact.period, limits);
+    const struct found other =
+        exact.lesson ? (struct found){.lesson = NULL} : find_usual(events, usual, limits);
+    if (other.lesson)
+        return other;
+    if (is_there && exact.period.usual && exact.period.repetitions >= TELLING_REPETITIONS)
+        exact.lesson = plan_loop(events, &exact.period, limits);
+    return exact;
+}
+
+static struct bfc_position add(struct bfc_lessons *lessons, const struct found *found) {
+    const struct period *period = &found->period;
+    lessons->list[lessons->count++] = found->lesson;
+    log_learned(found->lesson, period);
+    return (struct bfc_position){
+        found->lesson, (found->events->allocations_count - period->prefix) % period->length};
+}
+
+struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
+                                      uint64_t wanted, bool whole,
+                                      const struct loop_limits *limits) {
+    struct events usual = {.list = NULL};
+    struct bfc_position position = {.lesson = NULL};
+    if (lessons->count == BFC_MOST_LESSONS)
+        return position;
+    const struct found found = find_lesson(events, wanted, &usual, limits);
+    if (found.lesson && whole && found.events == events)
+        keep_lead(found.lesson, events, &found.period);
+    if (found.lesson)
+        position = add(lessons, &found);
+    events_free(&usual);
+    return position;
+}
+
+void bfc_lessons_forget(struct bfc_lessons *lessons) {
+    for (unsigned i = 0; i < lessons->count; i++) {
+        file_free(&lessons->list[i]->bytes);
+        free(lessons->list[i]->lead.list);
+        free(lessons->list[i]);
+    }
+    lessons->count = 0;
+}

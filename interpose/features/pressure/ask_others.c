@@ -1,0 +1,55 @@
+/* Asking others for memory: how much is lacking, and who may have it. */
+#include "interpose/features/pressure/ask_others.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
+#include "interpose/features/pressure/yield.h"
+#include "interpose/reuse/give_back.h"
+#include "segment/queue.h"
+
+/* Where nothing seems to be lacking the driver knows better. */
+bool bfc_ask_contexts(struct bfc_want *want) {
+    uint64_t lacking = bfc_want_device_lacks(want), over = bfc_want_limit_lacks(want);
+    uint64_t bytes = lacking || over ? bfc_max(lacking, over) : want->bytes;
+    return bfc_give_back_for_sibling(want->arena, bytes) && bfc_want_again(want);
+}
+
+/* Our other contexts may have given something back meanwhile, so what is lacking is asked again. */
+static uint64_t ask_other_jobs(const struct bfc_want *want) {
+    static unsigned seen;
+    uint64_t lacking = bfc_want_device_lacks(want);
+    uint64_t came = bfc_yield_ask(want->arena, lacking ? lacking : want->bytes);
+    bfc_log_repeated(BFC_LOG_INFO, &seen,
+                     "device %d: other jobs were asked for %s and gave back %s",
+                     (int)want->arena->device, BFC_BYTES(want->bytes), BFC_BYTES(came));
+    return came;
+}
+
+/* What one job gives back another one may take first: then once more, as long as something comes.
+ */
+#define LONGEST_NS BFC_NS_PER_SECOND
+
+/* It will wait, and others wait already: what is asked for now is theirs. */
+static bool waits_behind_others(const struct bfc_process *process, const struct bfc_want *want) {
+    return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
+           bfc_waiters_want(want->arena->stats.section).bytes;
+}
+
+/* Other processes do not help against our own limit. */
+bool bfc_ask_jobs(struct bfc_want *want) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !process->options.yield || bfc_want_limit_lacks(want) ||
+        waits_behind_others(process, want))
+        return false;
+    uint64_t until = bfc_now_ns() + LONGEST_NS;
+    while (ask_other_jobs(want)) {
+        if (bfc_want_again(want))
+            return true;
+        if (want->status != BFC_OUT_OF_MEMORY || bfc_now_ns() >= until)
+            return false;
+    }
+    return false;
+}

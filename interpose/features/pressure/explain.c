@@ -1,0 +1,568 @@
+/* Why an allocation failed, for people. */
+#include "interpose/features/pressure/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bytes.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/file_name.h"
+#include "base/numbers.h"
+#include "base/open_file.h"
+#include "base/shared_folder.h"
+#include "interpose/arena/host_memory.h"
+#include "interpose/config/message.h"
+#include "interpose/config/process.h"
+#include "interpose/features/who/libraries.h"
+#include "interpose/host/scratch.h"
+#include "pool/pages.h"
+#include "segment/figures.h"
+#include "segment/other_jobs.h"
+#include "segment/queue.h"
+
+#define MESSAGE 4096u
+#define SILENCE_NS UINT64_C(60000000000)
+#define MAP_WIDTH 64u
+#define MIB ((uint64_t)1 << 20)
+enum { JOBS_SHOWN = 4 };
+
+enum speech { SILENT, A_LINE, ALL };
+
+/* The text, after a minute without a failure; else at most a line a minute, which tells how many
+ * failed since something was last said. */
+static enum speech may_speak(unsigned *since) {
+    static uint64_t last_failure_ns, next_line_ns;
+    static unsigned silent;
+    uint64_t ns = bfc_now_ns();
+    uint64_t last = bfc_exchange_relaxed(&last_failure_ns, ns);
+    uint64_t next = bfc_load_relaxed(&next_line_ns);
+    bool is_new = !last || ns - last >= SILENCE_NS;
+    if ((!is_new && ns < next) ||
+        !bfc_compare_exchange_relaxed(&next_line_ns, &next, ns + SILENCE_NS)) {
+        bfc_fetch_add_relaxed(&silent, 1);
+        return SILENT;
+    }
+    *since = bfc_exchange_relaxed(&silent, 0) + 1;
+    return is_new ? ALL : A_LINE;
+}
+
+/* All regions one after another, in MAP_WIDTH columns. */
+struct columns {
+    uint64_t reserved, at;
+    uint64_t in_use[MAP_WIDTH], pending[MAP_WIDTH];
+};
+
+static void add_block_to_columns(void *context, const struct bfc_block_info *block) {
+    struct columns *columns = context;
+    uint64_t width = columns->reserved / MAP_WIDTH + 1, end = columns->at + block->size;
+    for (uint64_t next; columns->at < end; columns->at = next) {
+        uint64_t column = columns->at / width;
+        next = (column + 1) * width < end ? (column + 1) * width : end;
+        if (column < MAP_WIDTH && block->live)
+            columns->in_use[column] += next - columns->at;
+        else if (column < MAP_WIDTH && block->fence != BFC_NO_FENCE)
+            columns->pending[column] += next - columns->at;
+    }
+}
+
+static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t reserved) {
+    struct columns columns = {.reserved = reserved};
+    if (reserved == 0)
+        return;
+    bfc_pool_visit(pool, add_block_to_columns, &columns);
+    uint64_t width = reserved / MAP_WIDTH + 1;
+    bfc_message_add(message, "  map          ");
+    for (unsigned i = 0; i < MAP_WIDTH && i * width < reserved; i++) {
+        uint64_t whole = reserved - i * width < width ? reserved - i * width : width;
+        bfc_message_add(message, "%c",
+                        columns.in_use[i] >= whole ? '#'
+                        : columns.in_use[i]        ? '+'
+                        : columns.pending[i]       ? '~'
+                                                   : '.');
+    }
+    bfc_message_add(message, "  (# in use, + partly, ~ pending, . free)\n");
+}
+
+/* What is known when an allocation fails; sizes in bytes. */
+struct picture {
+    const struct bfc_want *want;
+    struct bfc_pool_stats stats;
+    uint64_t cached;                    /* in the pool */
+    uint64_t lacking;                   /* bfc_want_lacks */
+    struct bfc_page_stats pages;        /* of a pool with pages, whose addresses are not 0 */
+    uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
+    uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
+    uint64_t jobs_in_use, jobs_cached;  /* of other preloaded jobs of the user */
+    uint64_t spilled;                   /* host memory that the process has reserved */
+    int32_t cacher;                     /* the job that caches most, */
+    uint64_t cacher_cached;
+};
+
+/* What is spilled, in all the process. */
+static void add_host_memory(struct bfc_message *message, struct picture *p) {
+    struct bfc_arena *host = NULL;
+    struct bfc_pool_stats stats;
+    uint64_t in_use = 0, reserved = 0, limit = 0;
+    while ((host = bfc_arena_next_host(host))) {
+        bfc_pool_read_stats(host->pool, &stats);
+        in_use += stats.in_use;
+        reserved += stats.reserved;
+        limit = host->limit;
+    }
+    p->spilled = reserved;
+    if (limit)
+        bfc_message_add(
+            message,
+            "  spilled      %s of host memory in use, %s of at most %s pinned (BFC_SPILL)\n",
+            BFC_BYTES(in_use), BFC_BYTES(reserved), BFC_BYTES(limit));
+}
+
+static uint64_t limit_of(const struct picture *p) {
+    return p->want->arena->limit;
+}
+
+static bool is_too_large(const struct picture *p) {
+    return p->want->bytes > p->want->arena->device_total;
+}
+
+static bool is_beyond_limit(const struct picture *p) {
+    return !is_too_large(p) && bfc_want_limit_lacks(p->want) > 0;
+}
+
+static bool is_left_to_others(const struct picture *p) {
+    return !is_beyond_limit(p) && p->want->arena->left_to_others && p->device_free >= p->lacking;
+}
+
+/* Of this process's other contexts on the device. */
+static void add_siblings(struct bfc_message *message, struct picture *p) {
+    const struct bfc_arena *arena = p->want->arena;
+    struct bfc_arena *other = NULL;
+    struct bfc_pool_stats stats;
+    uint64_t in_use = 0, cached = 0;
+    while ((other = bfc_arena_next_on(arena->device, other)))
+        if (other != arena) {
+            bfc_pool_read_stats(other->pool, &stats);
+            in_use += stats.in_use;
+            cached += bfc_pool_cached(&stats);
+        }
+    p->own_in_use = p->stats.in_use + in_use;
+    p->own_reserved = bfc_load_relaxed(&arena->on->reserved);
+    if (in_use || cached)
+        bfc_message_add(message,
+                        "  beside it    this process in other contexts: %s in use, %s cached\n",
+                        BFC_BYTES(in_use), BFC_BYTES(cached));
+}
+
+static bool waits(const struct bfc_other_job *job) {
+    uint64_t now = bfc_kernel_now_ns();
+    for (unsigned i = 0; i < BFC_WAITERS; i++)
+        if (bfc_waiter_is_there(&job->waiters[i], now))
+            return true;
+    return false;
+}
+
+static uint64_t held_by(const struct bfc_other_job *job) {
+    return job->in_use + job->cached;
+}
+
+/* Brings those that hold most to the front, the largest first. Not qsort, which may allocate. */
+static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most) {
+    for (size_t i = 0; i < most && i < count; i++) {
+        size_t largest = i;
+        for (size_t k = i + 1; k < count; k++)
+            if (held_by(&jobs[k]) > held_by(&jobs[largest]))
+                largest = k;
+        struct bfc_other_job job = jobs[i];
+        jobs[i] = jobs[largest];
+        jobs[largest] = job;
+    }
+}
+
+/* Those that hold most; one that holds nothing, and waits for nothing, is left out. */
+static void add_jobs(struct bfc_message *message, const struct bfc_other_job *jobs, size_t count) {
+    uint64_t in_use = 0, cached = 0;
+    size_t more = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct bfc_other_job *job = &jobs[i];
+        bool waiting = waits(job);
+        if (!held_by(job) && !waiting)
+            continue;
+        if (i >= JOBS_SHOWN) {
+            in_use += job->in_use;
+            cached += job->cached;
+            more++;
+        } else {
+            bfc_message_add(message, "  beside it    process %d (%s): %s in use, %s cached%s\n",
+                            (int)job->pid, job->command, BFC_BYTES(job->in_use),
+                            BFC_BYTES(job->cached), waiting ? "; it waits for memory" : "");
+        }
+    }
+    if (more)
+        bfc_message_add(message, "  beside it    %zu more: %s in use, %s cached\n", more,
+                        BFC_BYTES(in_use), BFC_BYTES(cached));
+}
+
+static void note_jobs(struct picture *p, const struct bfc_other_job *jobs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        p->jobs_in_use += jobs[i].in_use;
+        p->jobs_cached += jobs[i].cached;
+        if (jobs[i].cached > p->cacher_cached) {
+            p->cacher = jobs[i].pid;
+            p->cacher_cached = jobs[i].cached;
+        }
+    }
+}
+
+static void add_other_jobs(struct bfc_message *message, struct picture *p) {
+    const size_t size = BFC_JOBS_MOST * sizeof(struct bfc_other_job);
+    struct bfc_other_job *jobs = bfc_scratch_begin(size);
+    if (!jobs)
+        return;
+    size_t count =
+        bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
+    bring_forward(jobs, count, JOBS_SHOWN);
+    add_jobs(message, jobs, count);
+    note_jobs(p, jobs, count);
+    bfc_scratch_end(jobs, size);
+}
+
+/* What the driver counts and no pool that we see has reserved. */
+static void add_rest(struct bfc_message *message, const struct picture *p) {
+    uint64_t ours = p->own_reserved + p->jobs_in_use + p->jobs_cached;
+    uint64_t rest = bfc_subtract_saturating(p->device_total, p->device_free + ours);
+    if (p->device_total && rest)
+        bfc_message_add(
+            message,
+            "  others       %s by the driver's count: contexts, what it rounds up, other users, "
+            "programs that are not preloaded\n",
+            BFC_BYTES(rest));
+}
+
+/* While it waited; the driver tells nothing of the device then. */
+static bool has_ended(const struct picture *p) {
+    return p->want->waited == BFC_WAIT_ENDED;
+}
+
+/* Which limit bites. */
+static void add_cause(struct bfc_message *message, const struct picture *p) {
+    const struct bfc_arena *arena = p->want->arena;
+    bfc_message_add(message, "  refused by   ");
+    if (has_ended(p))
+        bfc_message_add(message, "the end of the context or of the process\n");
+    else if (is_too_large(p))
+        bfc_message_add(message, "the size of the device: %s in all\n",
+                        BFC_BYTES(arena->device_total));
+    else if (is_beyond_limit(p))
+        bfc_message_add(message, "BFC_LIMIT: it is %s, and this process has %s of it reserved\n",
+                        BFC_BYTES(limit_of(p)), BFC_BYTES(p->own_reserved));
+    else if (is_left_to_others(p))
+        bfc_message_add(message,
+                        "BFC_RESERVE: %s are left to others, and %s are free on the device\n",
+                        BFC_BYTES(arena->left_to_others), BFC_BYTES(p->device_free));
+    else
+        bfc_message_add(message, "the device: %s in all, %s free by the driver\n",
+                        BFC_BYTES(arena->device_total), BFC_BYTES(p->device_free));
+}
+
+static void add_wait(struct bfc_message *message, const struct bfc_want *want) {
+    static const char *const ends[] = {
+        [BFC_WAIT_TIME] = "until BFC_WAIT was over",
+        [BFC_WAIT_SIGNAL] = "until a signal came",
+        [BFC_WAIT_STUCK] = "no longer, since all jobs that wait hold what the others want",
+        [BFC_WAIT_ENDED] = "until the context or the process was about to end",
+    };
+    const struct bfc_process *process = bfc_process_if_made();
+    if (want->waited != BFC_WAIT_NOT_BEGUN)
+        bfc_message_add(message, "  waited       %.1f s, %s\n", (double)want->waited_ns / 1e9,
+                        ends[want->waited]);
+    else if (process && process->options.wait > 0 && !want->arena->stats.segment)
+        bfc_message_add(message,
+                        "  waited       not at all: BFC_WAIT needs a segment in " BFC_SHARED_FOLDER
+                        ", and this process has none\n");
+}
+
+/* ---- what would have helped ---- */
+
+static uint64_t round_up_mib(uint64_t bytes) {
+    return (bytes + (1 << 20) - 1) >> 20;
+}
+
+/* What the device would have had for it, with so much more. */
+static bool device_would_have(const struct picture *p, uint64_t more) {
+    return p->lacking + p->want->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
+}
+
+static bool try_limit(struct bfc_message *message, const struct picture *p) {
+    if (!is_beyond_limit(p) || !device_would_have(p, 0))
+        return false;
+    bfc_message_add(message, "a higher BFC_LIMIT: with %lluM this request would have fitted\n",
+                    (unsigned long long)round_up_mib(p->own_reserved + p->lacking));
+    return true;
+}
+
+static bool try_reserve(struct bfc_message *message, const struct picture *p) {
+    if (!is_left_to_others(p))
+        return false;
+    bfc_message_add(message, "a lower BFC_RESERVE: with %lluM this request would have fitted\n",
+                    (unsigned long long)((p->device_free - p->lacking) >> 20));
+    return true;
+}
+
+static bool has_pages(const struct picture *p) {
+    return p->pages.addresses > 0;
+}
+
+/* Of what the device or the limit leaves. */
+static uint64_t room_to_grow(const struct picture *p) {
+    return bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
+                   bfc_subtract_saturating(limit_of(p), p->own_reserved));
+}
+
+/* What a plan placed lies where the plan had it, which may be in the middle of what is cached. */
+static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
+    if (!bfc_load_relaxed(&p->want->arena->follower) ||
+        !bfc_load_relaxed(&p->want->arena->stats.section->plan.memory) || !p->cached ||
+        bfc_add_saturating(p->cached, room_to_grow(p)) < p->want->bytes)
+        return false;
+    bfc_message_add(message,
+                    "a run without BFC_PLAN, with BFC_BACKING=pages, or with a plan of a run like "
+                    "this one: in one piece the %s cached and the %s that could be taken would "
+                    "have sufficed\n",
+                    BFC_BYTES(p->cached), BFC_BYTES(room_to_grow(p)));
+    return true;
+}
+
+#define GROWTH_ADVISED (1ULL << 30) /* of BFC_GROWTH_SIZE */
+
+/* Whether regions are already as large as advised, or their size obeys no setting. */
+static bool growth_is_settled(const struct bfc_options *options) {
+    return options->policy == BFC_POLICY_PYTORCH ||
+           (options->growth_size >= GROWTH_ADVISED && options->growth != BFC_GROWTH_EXACT);
+}
+
+/* Gaps and what could still be taken, were they one piece: as pages are. */
+static bool try_growth(struct bfc_message *message, const struct picture *p) {
+    uint64_t room = room_to_grow(p);
+    const struct bfc_process *process = bfc_process_if_made();
+    if (has_pages(p) || !process || growth_is_settled(&process->options) || !p->cached ||
+        bfc_add_saturating(p->cached, room) < p->want->bytes)
+        return false;
+    bfc_message_add(
+        message,
+        "%sBFC_GROWTH_SIZE=1G: in one piece the %s cached and the %s that could be taken would "
+        "have sufficed; larger regions keep them together\n",
+        process->options.growth == BFC_GROWTH_EXACT ? "BFC_GROWTH=double " : "",
+        BFC_BYTES(p->cached), BFC_BYTES(room));
+    return true;
+}
+
+static bool try_trim(struct bfc_message *message, const struct picture *p) {
+    if (is_beyond_limit(p) || !p->cacher_cached || !device_would_have(p, p->cacher_cached))
+        return false;
+    const struct bfc_process *process = bfc_process_if_made();
+    bool asked =
+        process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
+    bfc_message_add(
+        message, "bfcstat trim %d: what that process caches would have sufficed, but it %s\n",
+        (int)p->cacher,
+        asked ? "did not give it back (it is stopped, has BFC_YIELD=0, or caches it in pieces)"
+              : "was not asked (by BFC_YIELD or BFC_LAST_RESORT here)");
+    return true;
+}
+
+static bool try_wait(struct bfc_message *message, const struct picture *p) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (is_beyond_limit(p) || !process || process->options.wait > 0 || !p->jobs_in_use ||
+        !device_would_have(p, bfc_add_saturating(p->jobs_in_use, p->jobs_cached)))
+        return false;
+    bfc_message_add(
+        message,
+        "BFC_WAIT=SECONDS: this request would fit once the jobs beside it have freed what they "
+        "use\n");
+    return true;
+}
+
+/* What the host could still give, by the kernel's estimate; 0: it does not tell. */
+static uint64_t host_available(void) {
+    char text[512];
+    int file = bfc_open("/proc/meminfo", O_RDONLY, 0);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strstr(text, "MemAvailable:");
+    return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) << 10 : 0;
+}
+
+static bool try_spill(struct bfc_message *message, const struct picture *p) {
+    const struct bfc_process *process = bfc_process_if_made();
+    uint64_t size = (p->spilled + p->want->bytes + MIB - 1) / MIB * MIB;
+    if (!process || p->want->in_pool || process->options.spill >= size ||
+        !(process->options.last_resort >> BFC_RUNG_SPILL & 1) ||
+        !bfc_host_memory_can_be_had(p->want->driver, p->want->arena->device) ||
+        p->want->bytes > host_available())
+        return false;
+    bfc_message_add(message,
+                    "BFC_SPILL=%lluM: in host memory, which is slower, this request would have "
+                    "fitted\n",
+                    (unsigned long long)(size / MIB));
+    return true;
+}
+
+/* What might have helped, and whether it could with a request larger than the device too. */
+static const struct advice {
+    bool (*try)(struct bfc_message *message, const struct picture *p);
+    bool beyond;
+} advice[] = {
+    {try_limit, false}, {try_reserve, false}, {try_without_plan, false}, {try_growth, false},
+    {try_trim, false},  {try_wait, false},    {try_spill, true},
+};
+
+/* Each is tried on the figures first: would the request have fitted? */
+static void add_advice(struct bfc_message *message, const struct picture *p) {
+    size_t before = message->used, given = 0;
+    for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {
+        before = message->used;
+        bfc_message_add(message, given ? "  or           " : "  try          ");
+        if ((advice[i].beyond || !is_too_large(p)) && advice[i].try(message, p))
+            given++;
+        else
+            message->used = before;
+    }
+    if (!given && !is_beyond_limit(p) && p->want->bytes + p->own_in_use <= p->device_total)
+        bfc_message_add(message,
+                        "  try          fewer processes on the device: %s are in use here\n",
+                        BFC_BYTES(p->own_in_use));
+    else if (!given)
+        bfc_message_add(
+            message,
+            "  try          a smaller problem: %s are in use here, and nothing that could be "
+            "set would make room\n",
+            BFC_BYTES(p->own_in_use));
+}
+
+/* What is free in regions that took the place of pages. */
+struct free_in_regions {
+    uint64_t bytes, largest;
+};
+
+static void add_if_in_region(void *context, const struct bfc_block_info *block) {
+    struct free_in_regions *sum = context;
+    if (block->live || block->paged)
+        return;
+    sum->bytes += block->size;
+    sum->largest = bfc_max(sum->largest, block->size);
+}
+
+static void add_pages(struct bfc_message *message, const struct picture *p) {
+    struct free_in_regions regions = {0};
+    bfc_pool_visit(p->want->arena->pool, add_if_in_region, &regions);
+    uint64_t rest = bfc_subtract_saturating(p->cached, p->pages.ready + regions.bytes);
+    bfc_message_add(message,
+                    "  pages        %s cached in whole ones, for any block; %s in such as have a "
+                    "byte in use or still waited for%s\n",
+                    BFC_BYTES(p->pages.ready), BFC_BYTES(rest),
+                    p->pages.pinned ? ", or were shared" : "");
+    if (regions.bytes)
+        bfc_message_add(message,
+                        "  regions      %s cached in some that took the place of pages; largest "
+                        "free %s\n",
+                        BFC_BYTES(regions.bytes), BFC_BYTES(regions.largest));
+}
+
+/* What keeps cached memory from one block. */
+static void add_pieces(struct bfc_message *message, const struct picture *p) {
+    if (has_pages(p))
+        add_pages(message, p);
+    else
+        bfc_message_add(
+            message, "  largest free %s%s\n", BFC_BYTES(p->stats.largest_free),
+            p->cached >= p->want->bytes
+                ? ": what is cached would suffice in one piece, but fragmentation keeps it apart"
+                : "");
+}
+
+/* Of all devices: a program's libraries seldom share one device and not another. */
+static void add_holders(struct bfc_message *message) {
+    enum { TOLD = 3 };
+    struct bfc_who_library largest[TOLD];
+    size_t count = bfc_who_libraries(largest, TOLD);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = bfc_file_name(largest[i].path);
+        bfc_message_add(message, "%s%s %s", i ? ", " : "  held by      ",
+                        *name ? name : program_invocation_short_name,
+                        BFC_BYTES((uint64_t)largest[i].bytes));
+    }
+    bool exact = bfc_process()->options.stacks == BFC_STACKS_ALL;
+    if (count)
+        bfc_message_add(message, " (%sbfcstat who has the call stacks)\n",
+                        exact ? "" : "estimates; ");
+}
+
+static void add_own(struct bfc_message *message, struct picture *p) {
+    const struct bfc_pool_stats *stats = &p->stats;
+    bfc_message_add(message, "  this process %s reserved", BFC_BYTES(stats->reserved));
+    if (limit_of(p) != UINT64_MAX)
+        bfc_message_add(message, " of at most %s (BFC_LIMIT)", BFC_BYTES(limit_of(p)));
+    bfc_message_add(message, ": %s in use, %s cached (ready %s, pending %s, deferred %s)\n",
+                    BFC_BYTES(stats->in_use), BFC_BYTES(p->cached), BFC_BYTES(stats->ready),
+                    BFC_BYTES(stats->pending), BFC_BYTES(stats->deferred));
+    add_pieces(message, p);
+    add_host_memory(message, p);
+    add_holders(message);
+    add_map(message, p->want->arena->pool, stats->reserved);
+}
+
+static void add_head(struct bfc_message *message, const struct bfc_want *want) {
+    bfc_message_add(message, "bfcpreload: out of memory: %s asked for on device %d (%s)\n",
+                    BFC_BYTES(want->bytes), (int)want->arena->device,
+                    want->arena->stats.section->device_name);
+    bfc_message_add_rank(message);
+}
+
+static void add_out_of_memory(struct bfc_message *message, const struct bfc_want *want) {
+    struct picture picture = {.want = want};
+    size_t device_free = 0, device_total = 0;
+    bfc_pool_read_stats(want->arena->pool, &picture.stats);
+    if (want->driver->cuMemGetInfo_v2)
+        want->driver->cuMemGetInfo_v2(&device_free, &device_total);
+    picture.device_free = device_free;
+    picture.device_total = device_total;
+    picture.cached = bfc_pool_cached(&picture.stats);
+    bfc_pool_page_stats(want->arena->pool, &picture.pages);
+    picture.lacking = bfc_want_lacks(want);
+    add_head(message, want);
+    add_own(message, &picture);
+    add_siblings(message, &picture);
+    add_other_jobs(message, &picture);
+    add_rest(message, &picture);
+    add_cause(message, &picture);
+    add_wait(message, want);
+    if (!has_ended(&picture))
+        add_advice(message, &picture);
+}
+
+void bfc_explain_out_of_memory(const struct bfc_want *want) {
+    const struct bfc_process *process = bfc_process_if_made();
+    unsigned since = 0;
+    if (!process || process->options.log < BFC_LOG_ERROR)
+        return;
+    enum speech speech = may_speak(&since);
+    if (speech == A_LINE)
+        bfc_log(BFC_LOG_ERROR,
+                "out of memory again: %u times in the last minute or so, the last for %s on "
+                "device %d",
+                since, BFC_BYTES(want->bytes), (int)want->arena->device);
+    struct bfc_message *message = speech == ALL ? bfc_message_begin(MESSAGE) : NULL;
+    if (!message)
+        return;
+    int cancel = bfc_cancel_disable(); /* files are opened */
+    add_out_of_memory(message, want);
+    bfc_cancel_restore(cancel);
+    bfc_message_end(message);
+}

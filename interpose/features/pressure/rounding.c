@@ -1,0 +1,29 @@
+/* By how much the driver rounds up what pools take from it. */
+#include "interpose/features/pressure/rounding.h"
+
+#include "base/numbers.h"
+#include "interpose/arena/region_map.h"
+#include "segment/queue.h"
+
+/* A context's small regions share pages, and one alone has a page too. */
+static uint64_t rounded_up_in(const struct bfc_arena *arena) {
+    uint64_t start = 0, bytes = 0, sum = 0, small = 0;
+    while (!arena->paging.granule && bfc_region_next(start + bytes, arena, &start, &bytes)) {
+        sum += bfc_in_driver_pages(bytes) - bytes;
+        small += bytes <= BFC_DRIVER_PAGE / 2 ? bytes : 0;
+    }
+    return sum + (BFC_DRIVER_PAGE - small % BFC_DRIVER_PAGE) % BFC_DRIVER_PAGE;
+}
+
+uint64_t bfc_rounded_up_on(CUdevice device) {
+    struct bfc_arena *arena = NULL;
+    uint64_t sum = 0;
+    while ((arena = bfc_arena_next_on(device, arena)))
+        sum += rounded_up_in(arena);
+    return sum;
+}
+
+/* A region above 1 MiB becomes less than twice as large, and by less than a page larger. */
+uint64_t bfc_rounded_at_most(uint64_t bytes, const struct bfc_other_job *job) {
+    return bfc_add_saturating(bytes, bfc_min(bytes, job->regions * BFC_DRIVER_PAGE));
+}

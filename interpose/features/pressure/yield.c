@@ -1,0 +1,216 @@
+/*
+ * Asking other jobs (segment/other_jobs.h finds them) whose helper threads live, those that cache
+ * most on our device first, as many at once as should have enough; the next ones when enough has
+ * not come after a moment.
+ *
+ * What stands in a segment is another process's word: sizes are compared with our own constants,
+ * and all that is believed is how much to ask for.
+ */
+#include "interpose/features/pressure/yield.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/atomic.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "interpose/host/scratch.h"
+#include "segment/figures.h"
+#include "segment/name.h"
+#include "segment/other_jobs.h"
+#include "segment/request.h"
+
+#define ALL_NS ((uint64_t)90 * 1000 * 1000)
+#define EACH_NS ((uint64_t)25 * 1000 * 1000)
+#define LOOK_NS 200000
+/* And for jobs that run, but have not answered by then, since the machine is busy; those that let
+ * this time pass too are not waited for so long again for a while. */
+#define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
+#define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
+
+/* ---- one other job's segment ---- */
+
+/* Its settings, as it published them. */
+static bool yields(const struct bfc_segment_header *header) {
+    size_t length;
+    const char *value = bfc_configuration_find(header->configuration, sizeof header->configuration,
+                                               "BFC_YIELD", &length);
+    return !value || length != 1 || *value != '0';
+}
+
+static struct bfc_segment_header *open_job(int pid) {
+    struct bfc_segment_header *header = bfc_other_job_map(pid);
+    if (header && bfc_segment_may_answer(header) && yields(header))
+        return header;
+    if (header)
+        munmap(header, BFC_SEGMENT_SIZE);
+    return NULL;
+}
+
+/* What it caches on other devices than ours. */
+static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
+                                 const struct bfc_arena *arena) {
+    const struct bfc_segment_pool *pools = bfc_segment_sections_of(header);
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++)
+        if (bfc_load_acquire(&pools[i].state) == BFC_POOL_ACTIVE &&
+            pools[i].memory == BFC_MEMORY_DEVICE &&
+            memcmp(pools[i].device_uuid, arena->stats.section->device_uuid,
+                   sizeof pools[i].device_uuid) != 0)
+            bytes +=
+                bfc_load_relaxed(&pools[i].stats.ready) + bfc_load_relaxed(&pools[i].stats.pending);
+    return bytes;
+}
+
+/* ---- asking ---- */
+
+/* A job that was asked. One gives back from any of its devices: what it caches on others than ours
+ * is asked for on top. */
+struct asked {
+    struct bfc_request request;
+    int pid;
+    uint64_t elsewhere;
+    bool given_up; /* it is not waited for any longer */
+};
+
+static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
+    struct bfc_segment_header *header = open_job(pid);
+    if (!header)
+        return false;
+    asked->pid = pid;
+    asked->given_up = false;
+    asked->elsewhere = cached_elsewhere(header, arena);
+    asked->request = bfc_request_trim(header, bytes + asked->elsewhere);
+    return true;
+}
+
+/* Served, or there is nobody left who would. */
+static bool is_over(const struct asked *asked) {
+    return bfc_request_is_served(&asked->request) || !bfc_segment_may_answer(asked->request.header);
+}
+
+static uint64_t came_from(const struct asked *asked) {
+    return bfc_subtract_saturating(bfc_request_released(&asked->request), asked->elsewhere);
+}
+
+static uint64_t came_from_all(const struct asked *asked, size_t count) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += came_from(&asked[i]);
+    return bytes;
+}
+
+static bool have_answered(const struct asked *asked, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!asked[i].given_up && !is_over(&asked[i]))
+            return false;
+    return true;
+}
+
+/* Until all have answered or the time is up, or enough came. */
+static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
+                             uint64_t until) {
+    struct bfc_patience patience = bfc_patience_until(until, bfc_now_ns(), LOOK_NS);
+    while (!have_answered(asked, count) && came_from_all(asked, count) < wanted &&
+           bfc_patience_nap(&patience))
+        ;
+}
+
+/* ---- those that do not answer ---- */
+
+/* Who let a long wait pass, and until when that is remembered: a ring. */
+static struct {
+    int pid;           /* atomic */
+    uint64_t until_ns; /* atomic */
+} slow[16];
+
+static bool is_known_to_be_slow(int pid, uint64_t now) {
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++)
+        if (bfc_load_relaxed(&slow[i].pid) == pid && now < bfc_load_relaxed(&slow[i].until_ns))
+            return true;
+    return false;
+}
+
+static void remember_slow(int pid, uint64_t now) {
+    static unsigned next;
+    unsigned i = bfc_fetch_add_relaxed(&next, 1) % (sizeof slow / sizeof slow[0]);
+    bfc_store_relaxed(&slow[i].pid, pid);
+    bfc_store_relaxed(&slow[i].until_ns, now + SLOW_FOR_NS);
+}
+
+/* They answered nobody yet, but may: the machine is busy. */
+static void wait_for_busy(struct asked *asked, size_t count, uint64_t wanted, uint64_t deadline) {
+    for (size_t i = 0; i < count; i++)
+        asked[i].given_up =
+            is_known_to_be_slow(asked[i].pid, bfc_now_ns()) || bfc_pid_is_stopped(asked[i].pid);
+    wait_for_answers(asked, count, wanted, deadline);
+    for (size_t i = 0; i < count && came_from_all(asked, count) < wanted; i++)
+        if (!asked[i].given_up && !is_over(&asked[i]))
+            remember_slow(asked[i].pid, bfc_now_ns());
+}
+
+static void let_go(struct asked *asked, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!is_over(&asked[i]))
+            bfc_request_withdraw(&asked[i].request);
+        munmap(asked[i].request.header, BFC_SEGMENT_SIZE);
+    }
+}
+
+/* The one that caches most is asked first, so that few are. NULL: there is none left. */
+static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t count) {
+    struct bfc_other_job *richest = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].cached && (!richest || all[i].cached > richest->cached))
+            richest = &all[i];
+    return richest;
+}
+
+struct conversation {
+    struct bfc_other_job all[BFC_JOBS_MOST];
+    struct asked asked[BFC_JOBS_MOST];
+    size_t jobs, count; /* seen; asked */
+};
+
+/* As many as cache so much by what they publish; false: there is nobody left. */
+static bool ask_enough(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
+    size_t before = here->count;
+    struct bfc_other_job *next;
+    while (bytes && (next = take_richest(here->all, here->jobs))) {
+        uint64_t cached = next->cached;
+        next->cached = 0;
+        if (!ask_job(&here->asked[here->count], arena, next->pid, bytes))
+            continue;
+        here->count++;
+        bytes = bfc_subtract_saturating(bytes, cached);
+    }
+    return here->count > before;
+}
+
+static uint64_t ask_all(struct conversation *here, const struct bfc_arena *arena, uint64_t wanted) {
+    struct asked *asked = here->asked;
+    uint64_t came = 0, began = bfc_now_ns(), deadline = began + ALL_NS;
+    here->count = 0;
+    here->jobs = bfc_other_jobs_on(arena->stats.section->device_uuid, here->all, BFC_JOBS_MOST);
+    while (came < wanted && bfc_now_ns() < deadline && ask_enough(here, arena, wanted - came)) {
+        uint64_t until = bfc_now_ns() + EACH_NS;
+        wait_for_answers(asked, here->count, wanted, bfc_min(until, deadline));
+        came = came_from_all(asked, here->count);
+    }
+    wait_for_answers(asked, here->count, wanted, deadline);
+    wait_for_busy(asked, here->count, wanted, began + BUSY_NS);
+    came = came_from_all(asked, here->count);
+    let_go(asked, here->count);
+    return came;
+}
+
+uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted) {
+    struct conversation *here = bfc_scratch_begin(sizeof *here);
+    int cancel = bfc_cancel_disable();
+    uint64_t came = here ? ask_all(here, arena, wanted) : 0;
+    bfc_cancel_restore(cancel);
+    bfc_scratch_end(here, sizeof *here);
+    return came;
+}

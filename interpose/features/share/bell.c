@@ -1,0 +1,73 @@
+/* Bells: a futex in a shared file. */
+#include "interpose/features/share/bell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interpose/features/share/token_table.h"
+#include "interpose/host/quiet.h"
+
+static void *map_head(int file) {
+    void *head = mmap(NULL, BFC_TABLE_HEAD, PROT_READ, MAP_SHARED, file, 0);
+    return head == MAP_FAILED ? NULL : head;
+}
+
+bool bfc_bell_hang(struct bfc_bell *bell) {
+    if (!bfc_token_table_name(&bell->table))
+        return false;
+    int file = bfc_token_table_open(&bell->table, O_RDONLY);
+    if (file < 0)
+        return false;
+    bell->head = map_head(file);
+    close(file);
+    return bell->head;
+}
+
+bool bfc_bell_read(const struct bfc_bell *bell, uint32_t *word) {
+    int file = bfc_token_table_open(&bell->table, O_RDONLY);
+    if (file < 0)
+        return false;
+    ssize_t size = pread(file, word, sizeof *word, 0);
+    close(file);
+    return size == (ssize_t)sizeof *word;
+}
+
+bool bfc_bell_await(const struct bfc_bell *bell, uint32_t word) {
+    return syscall(SYS_futex, bell->head, FUTEX_WAIT, word, NULL, NULL, 0) == 0 ||
+           errno == EAGAIN || errno == EINTR;
+}
+
+/* Two who ring at once may write the same word: it is another one than before all the same. */
+static bool change_word(int file) {
+    uint32_t word;
+    struct bfc_quiet quiet;
+    bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
+    bool changed = pread(file, &word, sizeof word, 0) == (ssize_t)sizeof word;
+    word++;
+    changed = changed && pwrite(file, &word, sizeof word, 0) == (ssize_t)sizeof word;
+    bfc_quiet_end(&quiet);
+    return changed;
+}
+
+static bool wake(int file) {
+    void *head = map_head(file);
+    if (!head)
+        return false;
+    bool woken = syscall(SYS_futex, head, FUTEX_WAKE, INT_MAX, NULL, NULL, 0) >= 0;
+    munmap(head, BFC_TABLE_HEAD);
+    return woken;
+}
+
+bool bfc_bell_ring(const struct bfc_token *token) {
+    int file = bfc_token_table_open(token, O_RDWR);
+    if (file < 0)
+        return false;
+    bool rung = change_word(file) && wake(file);
+    close(file);
+    return rung;
+}

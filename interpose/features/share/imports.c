@@ -1,0 +1,502 @@
+/* Opening and closing other processes' tokens. */
+#include "interpose/features/share/imports.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/features/share/page_imports.h"
+#include "interpose/features/share/token_table.h"
+#include "interpose/reuse/sharing.h"
+
+/* Import ids stand apart from block ids: a process may have both. */
+#define IMPORT_IDS (UINT64_C(1) << 61)
+
+/* One region, or the pages of one block, mapped into one context. opens ≤ uses; both ≥ 1 while it
+ * is listed. */
+struct mapping {
+    CUipcMemHandle handle; /* pages: the block's token */
+    bool has_pages;
+    CUcontext context;
+    CUdeviceptr base;
+    uint64_t size;  /* bytes */
+    unsigned opens; /* of the driver's, to be closed again */
+    unsigned uses;  /* the sum of its imports' counts */
+    struct mapping *next;
+};
+
+struct import {
+    CUdeviceptr start;
+    uint64_t size, id;
+    uint64_t table, generation; /* which block of which exporter it is */
+    unsigned count;             /* how often it was opened, less how often closed */
+    bool sync_memops;
+    struct mapping *mapping;
+};
+
+/* Sorted by start. */
+static struct {
+    pthread_mutex_t lock;
+    struct mapping *mappings;
+    struct import *imports;
+    size_t count, room;
+    uint64_t last_id;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool any; /* atomic: whether there ever was an import */
+
+static bool imports_exist(void) {
+    return bfc_load_acquire(&any) && bfc_process_if_made();
+}
+
+/* ---- the lists, under the lock ---- */
+
+/* The first import that starts behind an address. */
+static size_t behind(CUdeviceptr address) {
+    size_t low = 0, high = all.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all.imports[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct import *import_at(CUdeviceptr start) {
+    size_t next = behind(start);
+    return next > 0 && all.imports[next - 1].start == start ? &all.imports[next - 1] : NULL;
+}
+
+static struct import *import_of_id(uint64_t id) {
+    for (size_t i = 0; i < all.count; i++)
+        if (all.imports[i].id == id)
+            return &all.imports[i];
+    return NULL;
+}
+
+static bool make_room_for_import(void) {
+    if (all.count < all.room)
+        return true;
+    size_t room = all.room ? 2 * all.room : 16;
+    struct import *grown = realloc(all.imports, room * sizeof *grown);
+    if (!grown)
+        return false;
+    all.imports = grown;
+    all.room = room;
+    return true;
+}
+
+static bool insert_import(struct import import) {
+    if (!make_room_for_import())
+        return false;
+    size_t at = behind(import.start);
+    memmove(&all.imports[at + 1], &all.imports[at], (all.count - at) * sizeof *all.imports);
+    all.imports[at] = import;
+    all.count++;
+    return true;
+}
+
+static void remove_import(struct import *import) {
+    size_t at = (size_t)(import - all.imports);
+    memmove(import, import + 1, (--all.count - at) * sizeof *import);
+}
+
+static struct mapping *find_mapping(CUcontext context, const void *handle) {
+    struct mapping *mapping = all.mappings;
+    while (mapping && (mapping->context != context ||
+                       memcmp(&mapping->handle, handle, sizeof mapping->handle) != 0))
+        mapping = mapping->next;
+    return mapping;
+}
+
+static void unlink_mapping(const struct mapping *mapping) {
+    struct mapping **link = &all.mappings;
+    while (*link != mapping)
+        link = &(*link)->next;
+    *link = mapping->next;
+}
+
+static struct mapping *mapping_around(CUdeviceptr address) {
+    struct mapping *mapping = all.mappings;
+    while (mapping && address - mapping->base >= mapping->size)
+        mapping = mapping->next;
+    return mapping;
+}
+
+static void forget_mapping(struct mapping *mapping) {
+    for (size_t i = all.count; i-- > 0;)
+        if (all.imports[i].mapping == mapping)
+            remove_import(&all.imports[i]);
+    unlink_mapping(mapping);
+    free(mapping);
+}
+
+/* The driver has given the range out anew: what was there went with its context, unseen. */
+static void forget_overlaps(CUdeviceptr base, uint64_t size) {
+    for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
+        next = mapping->next;
+        if (base - mapping->base < mapping->size || mapping->base - base < size)
+            forget_mapping(mapping);
+    }
+}
+
+/* ---- opening ---- */
+
+struct opening {
+    const struct bfc_driver *driver;
+    CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned);
+    CUcontext context;
+    unsigned flags;
+    uint64_t table, generation;
+    struct bfc_row row;
+    CUipcMemHandle region; /* as a mapping's handle */
+};
+
+static bool is_same_block(const struct import *import, const struct opening *opening) {
+    return import->table == opening->table && import->generation == opening->generation;
+}
+
+/*
+ * Under the lock: one more use of a block. A block that starts where another one did, which its
+ * exporter has freed since, takes its place; a close then serves either.
+ */
+static bool add_use(struct mapping *mapping, const struct opening *opening) {
+    CUdeviceptr start = mapping->base + opening->row.offset;
+    struct import *import = import_at(start);
+    if (!import && !insert_import((struct import){.start = start, .mapping = mapping}))
+        return false;
+    import = import_at(start);
+    if (!import->id || !is_same_block(import, opening)) {
+        import->id = IMPORT_IDS | ++all.last_id;
+        import->size = opening->row.size;
+        import->table = opening->table;
+        import->generation = opening->generation;
+        import->sync_memops = false;
+    }
+    import->count++;
+    mapping->uses++;
+    bfc_store_release(&any, true);
+    return true;
+}
+
+/* A block of a region that is mapped already, and not open itself; with pages also one that is. */
+static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
+    bool used = false;
+    pthread_mutex_lock(&all.lock);
+    struct mapping *mapping = find_mapping(opening->context, &opening->region);
+    if (mapping) {
+        CUdeviceptr start = mapping->base + opening->row.offset;
+        const struct import *open = import_at(start);
+        used = (mapping->has_pages || !open || !is_same_block(open, opening)) &&
+               add_use(mapping, opening);
+        if (used)
+            *pointer = start;
+    }
+    pthread_mutex_unlock(&all.lock);
+    return used;
+}
+
+/* Under the lock; NULL: the host has no memory. */
+static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr base,
+                                    uint64_t size) {
+    forget_overlaps(base, size);
+    struct mapping *mapping = calloc(1, sizeof *mapping);
+    if (!mapping)
+        return NULL;
+    *mapping = (struct mapping){.handle = opening->region,
+                                .has_pages = opening->row.pages != 0,
+                                .context = opening->context,
+                                .base = base,
+                                .size = size,
+                                .next = all.mappings};
+    all.mappings = mapping;
+    return mapping;
+}
+
+/* The driver has opened the region, at `base`: notes it. False: the host has no memory. */
+static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64_t size) {
+    pthread_mutex_lock(&all.lock);
+    struct mapping *mapping = find_mapping(opening->context, &opening->region);
+    if (!mapping)
+        mapping = make_mapping(opening, base, size);
+    bool noted = mapping && add_use(mapping, opening);
+    if (noted)
+        mapping->opens++;
+    else if (mapping && mapping->uses == 0)
+        forget_mapping(mapping);
+    pthread_mutex_unlock(&all.lock);
+    return noted;
+}
+
+/* The size of the driver's mapping, which must hold the block; 0: it does not. */
+static uint64_t mapped_size(const struct opening *opening, CUdeviceptr base) {
+    const struct bfc_driver *driver = opening->driver;
+    const struct bfc_row *row = &opening->row;
+    CUdeviceptr start = base;
+    size_t size = row->region_size;
+    if (driver->cuMemGetAddressRange_v2 &&
+        driver->cuMemGetAddressRange_v2(&start, &size, base) == CUDA_SUCCESS)
+        size -= base - start;
+    bool holds = row->offset < size && row->size <= size - row->offset;
+    return holds ? size : 0;
+}
+
+static CUresult note_opened(const struct opening *opening, CUdeviceptr base) {
+    uint64_t size = mapped_size(opening, base);
+    if (size == 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = bfc_share_peer_opened(opening->driver, opening->context, base);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return note_mapping(opening, base, size) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) {
+    CUdeviceptr base = 0;
+    CUresult result = opening->real(&base, opening->region, opening->flags);
+    if (result == CUDA_ERROR_ALREADY_MAPPED && use_mapping(opening, pointer))
+        return CUDA_SUCCESS; /* another thread was first */
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = note_opened(opening, base);
+    if (result != CUDA_SUCCESS)
+        opening->driver->cuIpcCloseMemHandle(base);
+    else
+        *pointer = base + opening->row.offset;
+    return result;
+}
+
+/* Another thread may have mapped the block meanwhile: its mapping stands, and `import` is not
+ * needed. False: the host has no memory. */
+static bool note_pages(const struct opening *opening, const struct bfc_page_import *import,
+                       CUdeviceptr *pointer, bool *needed) {
+    pthread_mutex_lock(&all.lock);
+    struct mapping *mapping = find_mapping(opening->context, &opening->region);
+    bool mine = !mapping;
+    if (mine)
+        mapping = make_mapping(opening, import->base, import->bytes);
+    bool noted = mapping && add_use(mapping, opening);
+    *needed = mine && noted;
+    if (noted) {
+        mapping->opens += mine;
+        *pointer = mapping->base + opening->row.offset;
+    } else if (mapping && mine) {
+        forget_mapping(mapping);
+    }
+    pthread_mutex_unlock(&all.lock);
+    return noted;
+}
+
+static CUresult map_pages(const struct bfc_token *token, const struct opening *opening,
+                          CUdeviceptr *pointer) {
+    struct bfc_page_import import;
+    bool needed;
+    CUresult result = bfc_page_import(opening->driver, token, &opening->row, &import);
+    if (result != CUDA_SUCCESS)
+        return result;
+    bool noted = note_pages(opening, &import, pointer, &needed);
+    if (!needed)
+        bfc_page_import_drop(opening->driver, &import);
+    return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* As the driver opens: not in the exporter, nor while a capture bars it, which its own call says.
+ */
+static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
+                           struct opening *opening, CUdeviceptr *pointer) {
+    memcpy(&opening->region, token, sizeof *token);
+    if (opening->flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!opening->context || bfc_token_table_is_own(token))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (bfc_capture_state(opening->driver) == BFC_CAPTURE_BARRED)
+        return opening->real(pointer, *handle, opening->flags);
+    if (use_mapping(opening, pointer))
+        return CUDA_SUCCESS;
+    return map_pages(token, opening, pointer);
+}
+
+/* One line that says what is wrong with a token, and what to do about it. */
+static void complain(const struct bfc_token *token, enum bfc_table_answer answer) {
+    static const char *const reasons[] = {
+        [BFC_TABLE_MISSING] = "that process has ended, is another user's, or has a /dev/shm of its "
+                              "own (a container's, which can be shared)",
+        [BFC_TABLE_UNSAFE] = "its table in /dev/shm is not this user's alone",
+        [BFC_TABLE_STALE] = "its memory was freed there",
+    };
+    if (answer == BFC_TABLE_DAMAGED)
+        bfc_log(BFC_LOG_ERROR, "cuIpcOpenMemHandle: a token is damaged");
+    else
+        bfc_log(BFC_LOG_ERROR, "cuIpcOpenMemHandle: a token of process %d cannot be opened: %s",
+                token->pid, reasons[answer]);
+}
+
+CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                         CUipcMemHandle handle, unsigned flags,
+                         CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned)) {
+    struct opening opening = {.driver = driver, .real = real, .flags = flags};
+    struct bfc_token token;
+    if (!bfc_token_claimed(&handle) || !pointer || !driver->cuIpcCloseMemHandle || !bfc_process())
+        return real(pointer, handle, flags);
+    memcpy(&token, &handle, sizeof token);
+    int before = errno;
+    enum bfc_table_answer answer = bfc_token_table_read(&token, &opening.row);
+    errno = before;
+    if (answer != BFC_TABLE_FOUND) {
+        complain(&token, answer);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    memcpy(&opening.region, opening.row.handle, sizeof opening.region);
+    opening.table = token.table;
+    opening.generation = token.generation;
+    CUresult result = driver->cuCtxGetCurrent ? driver->cuCtxGetCurrent(&opening.context)
+                                              : CUDA_ERROR_NOT_SUPPORTED;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (opening.row.pages)
+        return open_pages(&token, &handle, &opening, pointer);
+    if (flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS && use_mapping(&opening, pointer))
+        return CUDA_SUCCESS;
+    return map_region(&opening, pointer);
+}
+
+/* ---- closing ---- */
+
+/* What a close has taken out of the lists, to be put back should the driver refuse. */
+struct closing {
+    struct import import;   /* with a count of one */
+    struct mapping mapping; /* with one use */
+    bool closes;            /* the driver is to be asked */
+};
+
+/* Under the lock. */
+static void take_use(struct import *import, struct closing *closing) {
+    struct mapping *mapping = import->mapping;
+    closing->import = *import;
+    closing->import.count = 1;
+    closing->closes = mapping->opens == mapping->uses;
+    if (--import->count == 0)
+        remove_import(import);
+    mapping->uses--;
+    mapping->opens -= closing->closes;
+    closing->mapping = *mapping;
+    if (mapping->uses == 0) {
+        unlink_mapping(mapping);
+        free(mapping);
+    }
+}
+
+/* A pointer into a mapping of ours that no opening returned is no import to its program. */
+static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours) {
+    pthread_mutex_lock(&all.lock);
+    struct import *import = import_at(pointer);
+    if (import)
+        take_use(import, closing);
+    *ours = import || mapping_around(pointer);
+    pthread_mutex_unlock(&all.lock);
+    return import;
+}
+
+/* The driver did not close it: it is as open as before. Without host memory it stays mapped. */
+static void put_back(const struct closing *closing) {
+    const struct mapping *mapping = &closing->mapping;
+    const struct import *import = &closing->import;
+    struct opening opening = {.context = mapping->context,
+                              .region = mapping->handle,
+                              .table = import->table,
+                              .generation = import->generation};
+    opening.row.pages = mapping->has_pages;
+    opening.row.offset = import->start - mapping->base;
+    opening.row.size = import->size;
+    note_mapping(&opening, mapping->base, mapping->size);
+}
+
+/* After its last use. That a capture bars it the driver says for any address. */
+static CUresult unmap(const struct bfc_driver *driver, const struct mapping *mapping) {
+    struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
+    if (!mapping->has_pages)
+        return driver->cuIpcCloseMemHandle(mapping->base);
+    if (bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
+        return driver->cuIpcCloseMemHandle(BFC_NOWHERE);
+    return bfc_page_import_close(driver, &import, mapping->context);
+}
+
+CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    struct closing closing;
+    CUcontext context = NULL;
+    bool ours;
+    if (!imports_exist() || (driver->cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context))
+        return driver->cuIpcCloseMemHandle(pointer);
+    if (!take_import(pointer, &closing, &ours))
+        return driver->cuIpcCloseMemHandle(ours ? BFC_NOWHERE : pointer);
+    CUresult result = closing.closes ? unmap(driver, &closing.mapping) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        put_back(&closing);
+    return result;
+}
+
+/* ---- asking ---- */
+
+enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported *imported) {
+    enum bfc_import_answer answer = BFC_IMPORT_FOREIGN;
+    if (!imports_exist())
+        return answer;
+    pthread_mutex_lock(&all.lock);
+    size_t next = behind(address);
+    const struct import *import = next > 0 ? &all.imports[next - 1] : NULL;
+    if (import && address - import->start < import->size) {
+        const struct mapping *mapping = import->mapping;
+        *imported = (struct bfc_imported){import->start, import->size, import->id,
+                                          mapping->has_pages ? mapping->context : NULL};
+        answer = BFC_IMPORT_OPEN;
+    } else if (mapping_around(address)) {
+        answer = BFC_IMPORT_GONE;
+    }
+    pthread_mutex_unlock(&all.lock);
+    return answer;
+}
+
+bool bfc_import_sync_memops(uint64_t id) {
+    pthread_mutex_lock(&all.lock);
+    const struct import *import = import_of_id(id);
+    bool on = import && import->sync_memops;
+    pthread_mutex_unlock(&all.lock);
+    return on;
+}
+
+void bfc_import_set_sync_memops(uint64_t id, bool on) {
+    pthread_mutex_lock(&all.lock);
+    struct import *import = import_of_id(id);
+    if (import)
+        import->sync_memops = on;
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* Forgets one mapping of the context; false: there is none. */
+static bool forget_one(CUcontext context, struct mapping *forgotten) {
+    pthread_mutex_lock(&all.lock);
+    struct mapping *mapping = all.mappings;
+    while (mapping && mapping->context != context)
+        mapping = mapping->next;
+    if (mapping) {
+        *forgotten = *mapping;
+        forget_mapping(mapping);
+    }
+    pthread_mutex_unlock(&all.lock);
+    return mapping;
+}
+
+/* Regions have gone with the context; pages are the device's. */
+void bfc_imports_context_ended(CUcontext context) {
+    struct mapping mapping;
+    while (imports_exist() && forget_one(context, &mapping))
+        if (mapping.has_pages)
+            bfc_page_import_drop(bfc_driver(), &(struct bfc_page_import){.base = mapping.base,
+                                                                         .bytes = mapping.size});
+}

@@ -1,0 +1,153 @@
+/* Answering importers. */
+#include "interpose/features/share/page_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/open_file.h"
+#include "base/shared_folder.h"
+#include "interpose/features/share/bell.h"
+#include "interpose/features/share/page_exports.h"
+#include "interpose/host/background.h"
+
+enum {
+    CALLERS_AT_ONCE = 16,
+    PATIENCE_MS = 2000, /* with an importer between two of its requests */
+    SETTLED_SECONDS = 10,
+};
+#define REST_NS 1000000L /* between two looks: who rings without pause takes no processor */
+
+static struct {
+    pthread_mutex_t lock;
+    pid_t pid; /* whose thread it is; 0: none was started */
+    struct bfc_bell bell;
+} server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+enum { PATH_SIZE = sizeof BFC_SHARED_FOLDER + BFC_CALLER_NAME };
+
+static void print_path(char path[PATH_SIZE], const char name[BFC_CALLER_NAME]) {
+    snprintf(path, PATH_SIZE, BFC_SHARED_FOLDER "/%.*s", BFC_CALLER_NAME - 1, name);
+}
+
+/* ---- one importer ---- */
+
+/* One batch of pages. How many were sent. */
+static uint64_t answer_request(const struct bfc_local *importer,
+                               const struct bfc_page_request *request) {
+    struct bfc_page_reply reply;
+    int files[BFC_LOCAL_FILES];
+    if (!bfc_page_exports_answer(bfc_driver(), request, &reply, files))
+        return 0;
+    bool sent =
+        bfc_local_send(importer, &reply, sizeof reply, files, (unsigned)reply.count, PATIENCE_MS);
+    for (uint64_t i = 0; i < reply.count; i++)
+        close(files[i]);
+    return sent ? reply.count : 0;
+}
+
+/* Pages are asked for in their order, each once: so a conversation ends. */
+static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
+    struct bfc_page_request request;
+    int files[BFC_LOCAL_FILES];
+    unsigned count;
+    if (!bfc_local_receive(importer, &request, sizeof request, files, &count, PATIENCE_MS))
+        return 0;
+    for (unsigned i = 0; i < count; i++)
+        close(files[i]); /* nobody asked for any */
+    return request.first == first ? answer_request(importer, &request) : 0;
+}
+
+/* Nobody waits there any more: an importer that was killed. One that is about to listen is young.
+ */
+static void remove_left_over(const char *path) {
+    struct stat status;
+    if (bfc_file_status_at(AT_FDCWD, path, &status) && status.st_uid == geteuid() &&
+        S_ISSOCK(status.st_mode) && time(NULL) - status.st_ctime > SETTLED_SECONDS)
+        unlink(path);
+}
+
+static void answer_caller(const char *name) {
+    char path[PATH_SIZE];
+    struct bfc_local importer;
+    print_path(path, name);
+    if (!bfc_local_call(&importer, path)) {
+        if (errno == ECONNREFUSED)
+            remove_left_over(path);
+        return;
+    }
+    for (uint64_t done = 0, more; (more = answer_next(&importer, done)) > 0;)
+        done += more;
+    bfc_local_end(&importer);
+}
+
+/* ---- all of them ---- */
+
+/* The folder is closed before anybody is waited for. */
+static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
+    char prefix[BFC_CALLER_NAME];
+    unsigned count = 0;
+    const struct dirent *entry;
+    DIR *folder = bfc_open_folder_at(AT_FDCWD, BFC_SHARED_FOLDER);
+    bfc_page_caller_prefix(prefix, &server.bell.table);
+    while (folder && count < CALLERS_AT_ONCE && (entry = readdir(folder)))
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+            strlen(entry->d_name) < BFC_CALLER_NAME)
+            strcpy(names[count++], entry->d_name);
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+static void answer_callers(void) {
+    char names[CALLERS_AT_ONCE][BFC_CALLER_NAME];
+    unsigned count = find_callers(names);
+    for (unsigned i = 0; i < count; i++)
+        answer_caller(names[i]);
+}
+
+static void *serve(void *unused) {
+    uint32_t word;
+    (void)unused;
+    bfc_background_enter();
+    while (bfc_bell_read(&server.bell, &word)) {
+        answer_callers();
+        bfc_nap(REST_NS);
+        if (!bfc_bell_await(&server.bell, word))
+            break;
+    }
+    return NULL;
+}
+
+/* ---- its life ---- */
+
+bool bfc_page_server_start(void) {
+    int cancel = bfc_cancel_disable();
+    pthread_mutex_lock(&server.lock);
+    bool runs = server.pid == getpid();
+    if (!runs && bfc_bell_hang(&server.bell) && bfc_background_start(serve, NULL)) {
+        server.pid = getpid();
+        runs = true;
+    }
+    pthread_mutex_unlock(&server.lock);
+    bfc_cancel_restore(cancel);
+    return runs;
+}
+
+/* Those whom importers left that were killed. */
+__attribute__((destructor)) static void remove_callers(void) {
+    char names[CALLERS_AT_ONCE][BFC_CALLER_NAME], path[PATH_SIZE];
+    if (server.pid == 0 || server.pid != getpid())
+        return;
+    unsigned count = find_callers(names);
+    for (unsigned i = 0; i < count; i++) {
+        print_path(path, names[i]);
+        unlink(path);
+    }
+}

@@ -1,0 +1,265 @@
+/* The table of exported blocks. */
+#include "interpose/features/share/token_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/open_file.h"
+#include "base/shared_folder.h"
+#include "interpose/host/quiet.h"
+
+/* User id, pid namespace, pid, random number. Not a segment's prefix, which readers look for. */
+#define NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
+#define PATH_FORMAT BFC_SHARED_FOLDER "/" NAME_FORMAT
+
+static const uint32_t first_bell = 1; /* written so that the head is there to be waited at */
+
+enum { PATH_SIZE = 128, READ_ATTEMPTS = 100 };
+#define ATTEMPT_NAP_NS 20000L
+
+static struct {
+    pthread_mutex_t lock;
+    pid_t pid; /* whose table it is; 0: none was made */
+    uint64_t number, pid_namespace;
+    uint32_t rows; /* ever used */
+    uint32_t *unused;
+    uint32_t unused_count, unused_room;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void print_path(char path[PATH_SIZE], uint64_t pid_namespace, pid_t pid, uint64_t number) {
+    snprintf(path, PATH_SIZE, PATH_FORMAT, getuid(), (unsigned long long)pid_namespace, pid,
+             (unsigned long long)number);
+}
+
+static bool fill_randomly(void *bytes, size_t size) {
+    return syscall(SYS_getrandom, bytes, size, 0) == (long)size;
+}
+
+/* ---- making it ---- */
+
+/* Whether a file's name is that of a table, or of a caller's socket (page_message.h), of this
+ * user's whose exporter has ended, or was this process before an exec. */
+static bool is_left_over(const char *name, uint64_t pid_namespace) {
+    unsigned user;
+    unsigned long long space, number;
+    int pid, end = 0;
+    /* A caller's socket has another number behind that. */
+    if (sscanf(name, "bfcipc.%u.%llu.%d.%16llx%n", &user, &space, &pid, &number, &end) != 4 ||
+        (name[end] != '\0' && name[end] != '.') || user != getuid() || space != pid_namespace ||
+        pid <= 0)
+        return false;
+    return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+static void sweep(uint64_t pid_namespace) {
+    char path[PATH_SIZE + 256];
+    DIR *folder = bfc_open_folder_at(AT_FDCWD, BFC_SHARED_FOLDER);
+    const struct dirent *entry;
+    if (!folder)
+        return;
+    while ((entry = readdir(folder)))
+        if (is_left_over(entry->d_name, pid_namespace)) {
+            snprintf(path, sizeof path, BFC_SHARED_FOLDER "/%s", entry->d_name);
+            unlink(path);
+        }
+    closedir(folder);
+}
+
+static int open_own(int flags) {
+    char path[PATH_SIZE];
+    print_path(path, table.pid_namespace, table.pid, table.number);
+    return bfc_open(path, flags | O_NOFOLLOW, 0600);
+}
+
+/* A limit on the size of files comes with a signal. */
+static bool write_quietly(int file, const void *bytes, size_t size, off_t offset) {
+    struct bfc_quiet quiet;
+    bfc_quiet_begin(&quiet);
+    ssize_t written = pwrite(file, bytes, size, offset);
+    bfc_quiet_end(&quiet);
+    return written == (ssize_t)size;
+}
+
+/* A forked child that comes here has no table; its parent's lives on. */
+static bool make(void) {
+    if (table.pid == getpid())
+        return true;
+    table.pid_namespace = bfc_pid_namespace();
+    sweep(table.pid_namespace);
+    if (!fill_randomly(&table.number, sizeof table.number))
+        return false;
+    table.pid = getpid();
+    table.rows = table.unused_count = 0;
+    int file = open_own(O_RDWR | O_CREAT | O_EXCL);
+    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* whatever the program's umask is */
+                write_quietly(file, &first_bell, sizeof first_bell, 0);
+    if (file >= 0)
+        close(file);
+    if (!made)
+        table.pid = 0;
+    return made;
+}
+
+__attribute__((destructor)) static void remove_table(void) {
+    char path[PATH_SIZE];
+    if (table.pid == 0 || table.pid != getpid())
+        return;
+    print_path(path, table.pid_namespace, table.pid, table.number);
+    unlink(path);
+}
+
+/* ---- writing ---- */
+
+static bool take_slot(uint32_t *slot) {
+    if (table.unused_count > 0) {
+        *slot = table.unused[--table.unused_count];
+        return true;
+    }
+    *slot = table.rows;
+    return table.rows < BFC_MOST_ROWS && ++table.rows;
+}
+
+/* If the host has no memory the slot is lost. */
+static void give_slot(uint32_t slot) {
+    if (table.unused_count == table.unused_room) {
+        uint32_t room = table.unused_room ? 2 * table.unused_room : 64;
+        uint32_t *grown = realloc(table.unused, room * sizeof *grown);
+        if (!grown)
+            return;
+        table.unused = grown;
+        table.unused_room = room;
+    }
+    table.unused[table.unused_count++] = slot;
+}
+
+static off_t place_of(uint32_t slot) {
+    return BFC_TABLE_HEAD + (off_t)slot * (off_t)sizeof(struct bfc_row);
+}
+
+static bool write_row(uint32_t slot, const struct bfc_row *row) {
+    int file = open_own(O_RDWR);
+    if (file < 0)
+        return false;
+    bool written =
+        bfc_file_is_private(file) && write_quietly(file, row, sizeof *row, place_of(slot));
+    int error = errno;
+    close(file);
+    errno = error;
+    return written;
+}
+
+static bool publish_row(struct bfc_token *token, struct bfc_row *row) {
+    if (!make() || !fill_randomly(token->key, sizeof token->key))
+        return false;
+    if (!take_slot(&token->slot)) {
+        errno = ENOSPC;
+        return false;
+    }
+    token->pid_namespace = table.pid_namespace;
+    token->table = table.number;
+    token->pid = table.pid;
+    bfc_token_seal(token);
+    bfc_row_seal(token, row);
+    bool written = write_row(token->slot, row);
+    if (!written)
+        give_slot(token->slot);
+    return written;
+}
+
+bool bfc_token_table_publish(struct bfc_token *token, struct bfc_row *row) {
+    int cancel = bfc_cancel_disable();
+    pthread_mutex_lock(&table.lock);
+    bool published = publish_row(token, row);
+    pthread_mutex_unlock(&table.lock);
+    bfc_cancel_restore(cancel);
+    return published;
+}
+
+void bfc_token_table_retire(const struct bfc_token *token) {
+    const struct bfc_row nothing = {.size = 0};
+    int cancel = bfc_cancel_disable();
+    pthread_mutex_lock(&table.lock);
+    if (token->pid == table.pid && token->table == table.number && write_row(token->slot, &nothing))
+        give_slot(token->slot);
+    pthread_mutex_unlock(&table.lock);
+    bfc_cancel_restore(cancel);
+}
+
+bool bfc_token_table_name(struct bfc_token *token) {
+    int cancel = bfc_cancel_disable();
+    pthread_mutex_lock(&table.lock);
+    bool exists = table.pid != 0 && table.pid == getpid();
+    token->pid_namespace = table.pid_namespace;
+    token->table = table.number;
+    token->pid = table.pid;
+    pthread_mutex_unlock(&table.lock);
+    bfc_cancel_restore(cancel);
+    return exists;
+}
+
+bool bfc_token_table_is_own(const struct bfc_token *token) {
+    struct bfc_token own;
+    return bfc_token_table_name(&own) && token->table == own.table && token->pid == own.pid &&
+           token->pid_namespace == own.pid_namespace;
+}
+
+/* ---- reading ---- */
+
+int bfc_token_table_open(const struct bfc_token *token, int flags) {
+    char path[PATH_SIZE];
+    print_path(path, token->pid_namespace, token->pid, token->table);
+    int file = bfc_open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (file < 0 || bfc_file_is_private(file))
+        return file;
+    close(file);
+    errno = EPERM;
+    return -1;
+}
+
+/* A row that matches was read whole; one that does not, and changes, is being written. */
+static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
+    struct bfc_row read[2] = {0};
+    for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+        struct bfc_row *now = &read[attempt % 2];
+        ssize_t size = pread(file, now, sizeof *now, place_of(token->slot));
+        if (size != (ssize_t)sizeof *now)
+            return false;
+        if (bfc_row_matches(token, now)) {
+            *row = *now;
+            return true;
+        }
+        if (attempt > 0 && memcmp(&read[0], &read[1], sizeof *now) == 0)
+            return false;
+        bfc_nap(ATTEMPT_NAP_NS);
+    }
+    return false;
+}
+
+static enum bfc_table_answer read_table(const struct bfc_token *token, struct bfc_row *row) {
+    if (!bfc_token_intact(token))
+        return BFC_TABLE_DAMAGED;
+    int file = bfc_token_table_open(token, O_RDONLY);
+    if (file < 0)
+        return errno == ENOENT ? BFC_TABLE_MISSING : BFC_TABLE_UNSAFE;
+    enum bfc_table_answer answer = read_row(file, token, row) ? BFC_TABLE_FOUND : BFC_TABLE_STALE;
+    close(file);
+    return answer;
+}
+
+enum bfc_table_answer bfc_token_table_read(const struct bfc_token *token, struct bfc_row *row) {
+    int cancel = bfc_cancel_disable();
+    enum bfc_table_answer answer = read_table(token, row);
+    bfc_cancel_restore(cancel);
+    return answer;
+}

@@ -1,0 +1,71 @@
+/* Measuring fragmentation. */
+#include "interpose/features/watch/fragmentation.h"
+
+#include "base/atomic.h"
+#include "base/numbers.h"
+#include "interpose/arena/arena.h"
+#include "interpose/stats/published_segment.h"
+#include "pool/pages.h"
+
+/* The largest allocation of each section among the events that the ring holds. */
+struct requests {
+    uint64_t largest[BFC_SEGMENT_POOLS];
+};
+
+/* A pool's section may have been another one's before: what that one did does not count. */
+static void note_event(struct requests *requests, uint64_t what, uint64_t bytes) {
+    unsigned pool = bfc_event_pool(what);
+    if (pool >= BFC_SEGMENT_POOLS)
+        return;
+    uint64_t *largest = &requests->largest[pool];
+    if (bfc_event_kind_of(what) == BFC_EVENT_BEGIN)
+        *largest = 0;
+    else if (bfc_event_kind_of(what) == BFC_EVENT_ALLOCATE)
+        *largest = bfc_max(*largest, bytes);
+}
+
+/* Events that are being written, or are of an earlier round, are left out. */
+static void read_events(struct requests *requests, const struct bfc_segment_header *header) {
+    const struct bfc_event *ring =
+        (const struct bfc_event *)(const void *)((const char *)header + BFC_SEGMENT_EVENTS_OFFSET);
+    uint64_t end = bfc_load_relaxed(&header->next_event);
+    for (uint64_t number = end > BFC_EVENTS ? end - BFC_EVENTS : 0; number < end; number++) {
+        const struct bfc_event *event = &ring[number % BFC_EVENTS];
+        if (bfc_load_acquire(&event->stamp) != number + 1)
+            continue;
+        uint64_t what = bfc_load_relaxed(&event->what), bytes = bfc_load_relaxed(&event->bytes);
+        bfc_barrier_acquire();
+        if (bfc_load_relaxed(&event->stamp) == number + 1)
+            note_event(requests, what, bytes);
+    }
+}
+
+/* With pages, whole ready ones move together: they serve what they suffice for. */
+static uint64_t too_small_for(struct bfc_arena *arena, uint64_t request) {
+    struct bfc_page_stats pages;
+    struct bfc_pool_stats stats;
+    uint64_t too_small = bfc_pool_ready_below(arena->pool, request);
+    if (!bfc_pool_page_stats(arena->pool, &pages) || pages.ready < request)
+        return too_small;
+    bfc_pool_read_stats(arena->pool, &stats);
+    return bfc_min(too_small, bfc_subtract_saturating(stats.ready, pages.ready));
+}
+
+void bfc_fragmentation_measure(void) {
+    const struct bfc_segment_header *header = bfc_segment_published();
+    struct requests requests = {{0}};
+    struct bfc_arena *arena = NULL;
+    if (!header)
+        return;
+    read_events(&requests, header);
+    while ((arena = bfc_arena_next(arena))) {
+        struct bfc_segment_fit *fit = &arena->stats.section->fit;
+        uint64_t request = requests.largest[arena->stats.section_index % BFC_SEGMENT_POOLS];
+        if (!request)
+            request = bfc_load_relaxed(&fit->request);
+        if (!arena->stats.segment || !request)
+            continue;
+        bfc_store_relaxed(&fit->too_small, too_small_for(arena, request));
+        bfc_store_relaxed(&fit->request, request);
+    }
+}

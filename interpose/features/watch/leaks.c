@@ -1,0 +1,167 @@
+/* The list of leaks. */
+#include "interpose/features/watch/leaks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/file_name.h"
+#include "interpose/config/message.h"
+#include "interpose/features/who/frees.h"
+#include "interpose/features/who/samples.h"
+#include "interpose/features/who/take_stack.h"
+#include "interpose/host/c_library.h"
+
+enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };
+
+/* ---- frames ---- */
+
+/* The exported function that an address lies in, if its object is still there. */
+static bool find_function(const struct bfc_who_object *object, uint64_t address, Dl_info *info) {
+    int (*find)(const void *, Dl_info *);
+    *(void **)&find = bfc_c_function("dladdr");
+    return find && find((const void *)address, info) && info->dli_sname &&
+           (uint64_t)info->dli_fbase == object->start;
+}
+
+static void add_native(struct bfc_message *message, const struct bfc_who_frame *frame) {
+    Dl_info info;
+    if (frame->object == 0) {
+        bfc_message_add(message, "    0x%" PRIx64 " (no file)\n", frame->place);
+        return;
+    }
+    const struct bfc_who_object *object = &bfc_sites.objects[frame->object - 1];
+    const char *path = bfc_sites.texts + object->path;
+    const char *file = *path ? bfc_file_name(path) : program_invocation_short_name;
+    if (find_function(object, object->start + frame->place, &info))
+        bfc_message_add(message, "    %s (%s+0x%" PRIx64 ")\n", info.dli_sname, file, frame->place);
+    else
+        bfc_message_add(message, "    %s+0x%" PRIx64 "\n", file, frame->place);
+}
+
+static bool is_interpreter(const struct bfc_who_frame *frame) {
+    if (frame->object == 0)
+        return false;
+    const char *path = bfc_sites.texts + bfc_sites.objects[frame->object - 1].path;
+    const char *file = *path ? bfc_file_name(path) : program_invocation_short_name;
+    return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
+}
+
+/* Python's functions stand in place of the interpreter's. */
+static void add_stack(struct bfc_message *message, uint32_t index) {
+    const struct bfc_who_site *site = &bfc_sites.sites[index];
+    const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
+    for (uint32_t i = 0; i < site->native; i++) {
+        if (site->python && is_interpreter(&frames[i]))
+            break;
+        add_native(message, &frames[i]);
+    }
+    for (uint32_t i = 0; i < site->python; i++) {
+        const struct bfc_who_frame *frame = &frames[site->native + i];
+        bfc_message_add(message, "    %s (%s:%" PRIu64 ")\n", bfc_sites.texts + frame->object,
+                        bfc_file_name(bfc_sites.texts + frame->file), frame->place);
+    }
+    if (site->native + site->python == 0)
+        bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
+}
+
+/* ---- what is told ---- */
+
+/* The site with most bytes in use of those below `bytes`, or equal and after `last`; 0: none. */
+static uint32_t next_largest(double bytes, uint32_t last) {
+    uint32_t best = 0;
+    double most = 0;
+    for (uint32_t i = 1; i < bfc_sites.site_count; i++) {
+        double here = bfc_sites.sites[i].live_bytes;
+        bool after = here < bytes || (here == bytes && i > last);
+        if (after && here > most) {
+            best = i;
+            most = here;
+        }
+    }
+    return best;
+}
+
+static void add_leaks(struct bfc_message *message) {
+    double bytes = 0, blocks = 0;
+    unsigned sites = 0, shown = 0;
+    for (size_t i = 0; i < bfc_sites.site_count; i++) {
+        bytes += bfc_sites.sites[i].live_bytes;
+        blocks += bfc_sites.sites[i].live_blocks;
+        sites += bfc_sites.sites[i].live_samples != 0;
+    }
+    bfc_message_add(
+        message, "bfcpreload: not freed by process %d (%s): %s in %.0f block%s, from %u site%s\n",
+        (int)getpid(), program_invocation_short_name, BFC_BYTES((uint64_t)bytes), blocks,
+        blocks > 1 || blocks < 1 ? "s" : "", sites, sites == 1 ? "" : "s");
+    double last_bytes = 0x1p63;
+    for (uint32_t i = 0; shown < SHOWN_SITES && (i = next_largest(last_bytes, i)); shown++) {
+        const struct bfc_who_site *site = &bfc_sites.sites[i];
+        last_bytes = site->live_bytes;
+        bfc_message_add(message, "  %s in %.0f block%s, allocated at\n",
+                        BFC_BYTES((uint64_t)site->live_bytes), site->live_blocks,
+                        site->live_blocks > 1 ? "s" : "");
+        add_stack(message, i);
+    }
+    if (shown < sites)
+        bfc_message_add(message, "  and %u more sites\n", sites - shown);
+}
+
+static void add_history(struct bfc_message *message, const struct bfc_refused_free *free) {
+    if (free->inside) {
+        bfc_message_add(message, "  which is %" PRIu64 " bytes inside a block of %s in use%s\n",
+                        free->inside, BFC_BYTES(free->bytes),
+                        free->allocated_at ? ", allocated at" : "");
+        if (free->allocated_at)
+            add_stack(message, free->allocated_at);
+    }
+    if (free->freed_at) {
+        bfc_message_add(message, "  which was freed before at\n");
+        add_stack(message, free->freed_at);
+    }
+}
+
+static void add_refused(struct bfc_message *message) {
+    const struct bfc_refused_free *refused;
+    size_t count = bfc_who_refused_frees(&refused);
+    for (size_t i = 0; i < count; i++) {
+        bfc_message_add(message,
+                        "bfcpreload: invalid free of 0x%" PRIx64 ", %" PRIu64 " time%s, at\n",
+                        refused[i].address, refused[i].times, refused[i].times == 1 ? "" : "s");
+        add_stack(message, refused[i].site);
+        add_history(message, &refused[i]);
+    }
+}
+
+void bfc_leaks_tell(void) {
+    struct bfc_who_header header;
+    struct bfc_message *message = bfc_message_begin(MESSAGE);
+    if (!message)
+        return;
+    if (bfc_who_bring_up_to_date(&header)) {
+        pool_lock(&bfc_who_lock);
+        add_leaks(message);
+        add_refused(message);
+        pool_unlock(&bfc_who_lock);
+    } else {
+        bfc_message_add(message,
+                        "bfcpreload: not freed by process %d (%s): nothing was allocated\n",
+                        (int)getpid(), program_invocation_short_name);
+    }
+    bfc_message_end(message);
+}
+
+bool bfc_leaks_exist(void) {
+    struct bfc_who_header header;
+    bool exist = false;
+    if (!bfc_who_bring_up_to_date(&header))
+        return false;
+    pool_lock(&bfc_who_lock);
+    for (size_t i = 0; i < bfc_sites.site_count && !exist; i++)
+        exist = bfc_sites.sites[i].live_samples != 0;
+    pool_unlock(&bfc_who_lock);
+    return exist;
+}

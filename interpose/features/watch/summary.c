@@ -1,0 +1,152 @@
+/*
+ * BFC_SUMMARY: what the pools did, on standard error at the process's end. With BFC_LOG=off there
+ * is none.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/share.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/message.h"
+#include "interpose/config/process.h"
+#include "interpose/features/watch/fragmentation.h"
+#include "interpose/features/watch/leaks.h"
+#include "interpose/host/c_library.h"
+#include "interpose/stats/published_segment.h"
+#include "segment/figures.h"
+#include "segment/kinds.h"
+
+#define MESSAGE 4096u
+#define SHARE(share) bfc_share_text(share, (char[BFC_SHARE_TEXT]){0}, BFC_SHARE_TEXT)
+
+static void add_spilled(struct bfc_message *message, const struct bfc_segment_pool *section) {
+    const struct bfc_pool_stats *stats = &section->stats;
+    bfc_message_add(
+        message,
+        "  device %lld: %llu allocations spilled to host memory (BFC_SPILL=%s), most %s, now %s in "
+        "%llu blocks\n",
+        (long long)section->device, (unsigned long long)stats->allocations,
+        BFC_BYTES(section->device_total), BFC_BYTES(stats->peak_in_use), BFC_BYTES(stats->in_use),
+        (unsigned long long)stats->blocks);
+}
+
+/* Each free of the program's would have been a driver call and a wait. */
+static void add_pool(struct bfc_message *message, const struct bfc_segment_pool *section) {
+    if (section->memory == BFC_MEMORY_HOST) {
+        add_spilled(message, section);
+        return;
+    }
+    const struct bfc_pool_stats *stats = &section->stats;
+    uint64_t cached = bfc_pool_cached(stats), calls = stats->allocations + stats->frees;
+    uint64_t driver_calls = bfc_pool_driver_calls(section);
+    uint64_t waits = bfc_host_waits(section) + stats->waits;
+    bfc_message_add(message, "  device %lld: %llu allocations, %llu frees; hit rate %s\n",
+                    (long long)section->device, (unsigned long long)stats->allocations,
+                    (unsigned long long)stats->frees, SHARE(bfc_pool_hit_rate(stats)));
+    bfc_message_add(message,
+                    "    driver calls %llu instead of %llu; host waits %llu instead of %llu\n",
+                    (unsigned long long)driver_calls, (unsigned long long)calls,
+                    (unsigned long long)waits, (unsigned long long)stats->frees);
+    bfc_message_add(message, "    most in use %s (asked for %s), most reserved %s\n",
+                    BFC_BYTES(stats->peak_in_use), BFC_BYTES(stats->peak_requested),
+                    BFC_BYTES(stats->peak_reserved));
+    bfc_message_add(message, "    now %s in use, %s cached", BFC_BYTES(stats->in_use),
+                    BFC_BYTES(cached));
+    double fragmentation = bfc_pool_fragmentation(section);
+    if (fragmentation > 0)
+        bfc_message_add(message, "; %s of the ready memory in pieces too small for %s",
+                        SHARE(fragmentation), BFC_BYTES(section->fit.request));
+    bfc_message_add(message, "\n");
+    if (stats->out_of_memory || stats->retries)
+        bfc_message_add(message, "    %llu out of memory, %llu saved by last resorts\n",
+                        (unsigned long long)stats->out_of_memory,
+                        (unsigned long long)stats->retries);
+}
+
+static const char *bypass_name(unsigned kind) {
+    const char *name = bfc_bypass_kind_name((enum bfc_bypass_kind)kind);
+    return name ? name : "other";
+}
+
+static void add_coverage(struct bfc_message *message, const struct bfc_segment_header *counters) {
+    unsigned long long forwarded = 0;
+    for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
+        forwarded += counters->forwarded_allocations[i];
+    bfc_message_add(message, "  not pooled: %llu allocations forwarded", forwarded);
+    for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
+        if (counters->bypassed_calls[i])
+            bfc_message_add(message, ", %s %llu (%s)", bypass_name(i),
+                            (unsigned long long)counters->bypassed_calls[i],
+                            BFC_BYTES(counters->bypassed_bytes[i]));
+    bfc_message_add(message, "\n");
+}
+
+/* Sections in the segment, of contexts that have ended too; without a segment, living arenas'. */
+static void add_pools(struct bfc_message *message) {
+    const struct bfc_segment_header *published = bfc_segment_published();
+    struct bfc_pool_stats stats;
+    struct bfc_arena *arena = NULL;
+    bfc_fragmentation_measure();
+    while ((arena = bfc_arena_next(arena))) {
+        bfc_pool_read_stats(arena->pool, &stats); /* brings largest_free up to date */
+        if (!arena->stats.segment)
+            add_pool(message, arena->stats.section);
+    }
+    const char *base = (const char *)published + BFC_SEGMENT_POOLS_OFFSET;
+    for (unsigned i = 0; published && i < BFC_SEGMENT_POOLS; i++) {
+        const struct bfc_segment_pool *section =
+            (const struct bfc_segment_pool *)(const void *)base + i;
+        if (section->state != BFC_POOL_UNUSED)
+            add_pool(message, section);
+    }
+}
+
+/* ---- the exit status ---- */
+
+static void *c_exit; /* the C library's */
+
+/* Called in exit, it goes on where that was, with another status. */
+static void exit_again(void *status) {
+    void (*again)(int);
+    *(void **)&again = c_exit;
+    again((int)(intptr_t)status);
+}
+
+/* Destructors of other libraries are still to run. What is registered now is called after them all;
+ * then only the streams are left to be flushed. */
+static void exit_with(int status) {
+    int (*at_exit)(void (*)(void *), void *, void *);
+    c_exit = bfc_c_function("exit");
+    *(void **)&at_exit = bfc_c_function("__cxa_atexit");
+    if (c_exit && at_exit)
+        at_exit(exit_again, (void *)(intptr_t)status, NULL);
+}
+
+/* ---- at the end ---- */
+
+static void tell(const struct bfc_process *process) {
+    struct bfc_message *message = bfc_message_begin(MESSAGE);
+    if (!message)
+        return;
+    bfc_message_add(message, "bfcpreload: summary of process %d (%s)\n", (int)getpid(),
+                    program_invocation_short_name);
+    bfc_message_add_rank(message);
+    add_pools(message);
+    add_coverage(message, bfc_segment_counters());
+    bfc_message_end(message);
+    if (process->options.summary == BFC_SUMMARY_LEAKS)
+        bfc_leaks_tell();
+}
+
+__attribute__((destructor)) static void summarize(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !process->options.summary)
+        return;
+    if (process->options.log >= BFC_LOG_ERROR)
+        tell(process);
+    int status = (int)process->options.leak_exit;
+    if (status && process->options.summary == BFC_SUMMARY_LEAKS && bfc_leaks_exist())
+        exit_with(status);
+}

@@ -1,0 +1,66 @@
+/* Listing the blocks. */
+#include "interpose/features/who/blocks.h"
+
+#include "interpose/arena/arena.h"
+#include "interpose/arena/region_map.h"
+
+static enum bfc_who_state state_of(const struct bfc_block_info *block) {
+    if (block->bare)
+        return BFC_WHO_BARE;
+    if (block->live)
+        return BFC_WHO_IN_USE;
+    return block->fence == BFC_NO_FENCE ? BFC_WHO_READY : BFC_WHO_PENDING;
+}
+
+/* From `at` on. What lies below is listed already, as it was before it was merged; if all of it has
+ * been allocated since, the rest is still told of as free. */
+static struct bfc_who_block describe(const struct bfc_block_info *block, uint64_t at) {
+    uint64_t size = block->start + block->size - at;
+    if (block->live && block->start != at)
+        return (struct bfc_who_block){.start = at, .size = size, .state = BFC_WHO_READY};
+    return (struct bfc_who_block){.start = at,
+                                  .size = size,
+                                  .requested = block->requested,
+                                  .id = block->id,
+                                  .state = state_of(block)};
+}
+
+/* False: the region has gone, or there is no more room. */
+static bool list_blocks(struct bfc_blocks *list, struct bfc_arena *arena,
+                        struct bfc_who_region *region) {
+    struct bfc_block_info block;
+    uint64_t end = region->start + region->size, at = region->start;
+    region->first = list->block_count;
+    while (at < end) {
+        if (list->block_count == BFC_LISTED_BLOCKS || !bfc_pool_find(arena->pool, at, &block) ||
+            block.region_start != region->start)
+            return false;
+        list->blocks[list->block_count++] = describe(&block, at);
+        at = block.start + block.size;
+    }
+    region->paged = block.paged;
+    region->blocks = list->block_count - region->first;
+    return true;
+}
+
+static void list_arena(struct bfc_blocks *list, struct bfc_arena *arena) {
+    struct bfc_who_region region = {.pool = arena->stats.section_index};
+    while (bfc_region_next(region.start + region.size, arena, &region.start, &region.size)) {
+        bool room = list->region_count < BFC_LISTED_REGIONS;
+        if (room && list_blocks(list, arena, &region)) {
+            list->regions[list->region_count++] = region;
+            continue;
+        }
+        if (!room || list->block_count == BFC_LISTED_BLOCKS)
+            list->left_out += region.size;
+        if (room)
+            list->block_count = region.first;
+    }
+}
+
+void bfc_blocks_list(struct bfc_blocks *list) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena)))
+        if (arena->stats.segment)
+            list_arena(list, arena);
+}

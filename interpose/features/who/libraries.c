@@ -1,0 +1,79 @@
+/* Adding the sites up by library. */
+#include "interpose/features/who/libraries.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "interpose/config/options.h"
+#include "interpose/features/who/samples.h"
+#include "interpose/features/who/take_stack.h"
+
+/* More are not told apart: they count for nothing, and are not the largest of a real program. The
+ * thread's stack may be the smallest there is. */
+enum { MOST_LIBRARIES = 32 };
+
+static const char *path_of(const struct bfc_who_frame *frame) {
+    return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
+}
+
+static const char *library_of(const struct bfc_who_site *site) {
+    const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
+    uint32_t i = 0;
+    while (i < site->native && bfc_who_hands_on(path_of(&frames[i])))
+        i++;
+    return i < site->native ? path_of(&frames[i]) : "";
+}
+
+static size_t add_site(struct bfc_who_library *libraries, size_t count,
+                       const struct bfc_who_site *site) {
+    const char *path = library_of(site);
+    size_t i = 0;
+    while (i < count && strcmp(libraries[i].path, path) != 0)
+        i++;
+    if (i == count && count < MOST_LIBRARIES)
+        libraries[count++] = (struct bfc_who_library){.path = path};
+    if (i < count)
+        libraries[i].bytes += site->live_bytes;
+    return count;
+}
+
+/* Takes the largest out. */
+static struct bfc_who_library take_largest(struct bfc_who_library *libraries, size_t count) {
+    struct bfc_who_library *largest = libraries;
+    for (size_t i = 1; i < count; i++)
+        if (libraries[i].bytes > largest->bytes)
+            largest = &libraries[i];
+    struct bfc_who_library taken = *largest;
+    largest->bytes = 0;
+    return taken;
+}
+
+/* `all`: their estimates' sum, with the sites of libraries that there was no place for. */
+static size_t add_up(struct bfc_who_library *libraries, double *all) {
+    size_t count = 0;
+    *all = 0;
+    pool_lock(&bfc_who_lock);
+    for (size_t i = 0; i < bfc_sites.site_count; i++)
+        if (bfc_sites.sites[i].live_bytes > 0) {
+            count = add_site(libraries, count, &bfc_sites.sites[i]);
+            *all += bfc_sites.sites[i].live_bytes;
+        }
+    pool_unlock(&bfc_who_lock);
+    return count;
+}
+
+size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most) {
+    struct bfc_who_library libraries[MOST_LIBRARIES];
+    struct bfc_who_header header;
+    size_t told = 0;
+    double all;
+    if (!bfc_who_bring_up_to_date(&header))
+        return 0;
+    size_t count = add_up(libraries, &all);
+    double scale = header.stacks == BFC_STACKS_SAMPLE && all > 0 ? (double)header.in_use / all : 1;
+    for (size_t i = 0; i < count; i++)
+        libraries[i].bytes *= scale;
+    for (; told < most && told < count; told++)
+        largest[told] = take_largest(libraries, count);
+    return told;
+}

@@ -1,0 +1,316 @@
+/* Taking samples, and telling which of them still live. */
+#include "interpose/features/who/samples.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/process.h"
+#include "interpose/features/who/blocks.h"
+#include "interpose/features/who/pace.h"
+#include "interpose/features/who/take_stack.h"
+#include "interpose/features/who/who_file.h"
+#include "interpose/host/scratch.h"
+#include "interpose/host/thread_exit.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/trace_writer.h"
+
+/* ---- when ---- */
+
+/* For a while. */
+#define NEVER INT16_MAX
+
+__thread int16_t bfc_who_left[BFC_SIZE_BINS] INITIAL_EXEC;
+
+/* A thread's own, apart from it: what is thread-local has to fit where the loader has room for
+ * libraries that are opened late. */
+struct sampling {
+    struct bfc_pace paces[BFC_SIZE_BINS];
+    uint64_t random;
+};
+static __thread struct sampling *sampling INITIAL_EXEC; /* NULL: not begun */
+static __thread bool ends_at_exit INITIAL_EXEC;
+static __thread bool busy INITIAL_EXEC; /* with a sample */
+
+static void end_thread(void *unused) {
+    (void)unused;
+    bfc_scratch_end(sampling, sizeof *sampling);
+    sampling = NULL;
+    ends_at_exit = false;
+}
+
+static bool begin_thread(void) {
+    if (!sampling && (sampling = bfc_scratch_begin(sizeof *sampling))) {
+        sampling->random = (bfc_now_ns() ^ (uint64_t)sampling << 20) | 1;
+        bfc_at_thread_exit(&ends_at_exit, end_thread);
+    }
+    return sampling;
+}
+
+/* Of the thread's last look at the clock. */
+static uint64_t current_tick(void) {
+    return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
+}
+
+/* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
+static double weigh(int stacks, unsigned bin) {
+    if (stacks == BFC_STACKS_ALL || !begin_thread()) {
+        bfc_who_left[bin] = 0;
+        return stacks == BFC_STACKS_ALL;
+    }
+    return bfc_pace_weigh(&sampling->paces[bin], &bfc_who_left[bin], bin, current_tick(),
+                          &sampling->random);
+}
+
+/* ---- the samples ---- */
+
+struct sample {
+    uint64_t address, id; /* of the block */
+    uint64_t bytes;       /* as asked for */
+    double weight;        /* blocks that it stands for */
+    uint64_t arena;       /* its arena's sequence */
+    uint32_t site;
+};
+
+enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
+
+/* All of it under bfc_who_lock. */
+static struct sample *samples;
+static struct bfc_who_mark *recent; /* by number of the sample, modulo RECENT */
+static size_t count, hand;          /* the next one to be checked */
+static uint64_t taken, lost;
+static uint32_t state; /* atomic: enum */
+enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
+
+static bool is_live(const struct bfc_arena *arena, const struct sample *sample) {
+    struct bfc_block_info block;
+    return bfc_pool_find(arena->pool, sample->address, &block) && block.live &&
+           block.start == sample->address && block.id == sample->id;
+}
+
+/* Drops a sample; the last one takes its place. */
+static void drop(size_t i) {
+    samples[i] = samples[--count];
+}
+
+/* Some old samples of the arena, in turn. */
+static void check_some(const struct bfc_arena *arena) {
+    for (int i = 0; i < CHECKED_A_SAMPLE && count; i++) {
+        hand = hand < count ? hand : 0;
+        if (samples[hand].arena == arena->sequence && !is_live(arena, &samples[hand]))
+            drop(hand);
+        else
+            hand++;
+    }
+}
+
+/* Sets the mark in those samples whose block lives; those of ended contexts never get it. */
+#define CHECKED UINT64_C(0x8000000000000000)
+
+static void mark_live(const struct bfc_arena *arena) {
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].arena == arena->sequence && is_live(arena, &samples[i]))
+            samples[i].arena |= CHECKED;
+}
+
+static void drop_unmarked(void) {
+    for (size_t i = 0; i < count;) {
+        bool marked = samples[i].arena & CHECKED;
+        samples[i].arena &= ~CHECKED;
+        if (marked)
+            i++;
+        else
+            drop(i);
+    }
+}
+
+/* All of them. */
+static void check_all(void) {
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena)))
+        mark_live(arena);
+    while ((arena = bfc_arena_next_host(arena)))
+        mark_live(arena);
+    drop_unmarked();
+}
+
+static void add_sample(const struct sample *sample, uint64_t event) {
+    struct bfc_who_site *site = &bfc_sites.sites[sample->site];
+    recent[taken++ % RECENT] = (struct bfc_who_mark){.of = event, .site = sample->site};
+    site->samples++;
+    site->blocks += sample->weight;
+    site->bytes += sample->weight * (double)sample->bytes;
+    if (count == SAMPLES)
+        check_all();
+    if (count == SAMPLES)
+        lost++;
+    else
+        samples[count++] = *sample;
+}
+
+/* ---- one sample ---- */
+
+/* Once a process. */
+static bool begin(void) {
+    bool there = bfc_sites_begin();
+    pool_lock(&bfc_who_lock);
+    if (state == NOT_BEGUN) {
+        samples = there ? bfc_scratch_begin(SAMPLES * sizeof *samples) : NULL;
+        recent = samples ? bfc_scratch_begin(RECENT * sizeof *recent) : NULL;
+        if (recent)
+            bfc_trace_stacks_from(bfc_sites_now);
+        bfc_store_release(&state, recent ? BEGUN : UNAVAILABLE);
+    }
+    pool_unlock(&bfc_who_lock);
+    return recent;
+}
+
+static int wanted_stacks(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || bfc_load_acquire(&state) == UNAVAILABLE)
+        return BFC_STACKS_OFF;
+    if (process->options.summary == BFC_SUMMARY_LEAKS)
+        return BFC_STACKS_ALL;
+    return process->options.stats ? process->options.stacks : BFC_STACKS_OFF;
+}
+
+/* A stack is large for a small thread, so this frame is gone before the lock is taken for long. */
+static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                                 double weight) {
+    struct bfc_block_info block;
+    struct bfc_stack stack;
+    uint64_t event = bfc_events_thread.event - 1; /* the allocation's, just written */
+    bfc_who_take_stack(&stack);
+    if (!bfc_pool_find(arena->pool, pointer, &block) &&
+        (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))
+        return; /* spilled, and its context ends meanwhile */
+    uint32_t site = bfc_who_enter_at_site(&stack);
+    struct sample sample = {.address = pointer,
+                            .id = block.id,
+                            .bytes = bytes,
+                            .weight = weight,
+                            .arena = arena->sequence,
+                            .site = site};
+    check_some(arena);
+    add_sample(&sample, event);
+    pool_unlock(&bfc_who_lock);
+    bfc_trace_stack(pointer, site, weight);
+}
+
+/* Meanwhile the thread takes no other sample: Python's code may allocate. */
+static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                          unsigned bin) {
+    int stacks = wanted_stacks();
+    if (stacks == BFC_STACKS_OFF || (bfc_load_acquire(&state) != BEGUN && !begin())) {
+        bfc_who_left[bin] = NEVER;
+        return;
+    }
+    busy = true;
+    double weight = weigh(stacks, bin);
+    if (weight > 0)
+        take_sample(arena, pointer, bytes, weight);
+    busy = false;
+}
+
+NOINLINE void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                           unsigned bin) {
+    int reason = errno;
+    if (busy)
+        bfc_who_left[bin]++;
+    else
+        sample_if_due(arena, pointer, bytes, bin);
+    errno = reason;
+}
+
+/* ---- what they come to ---- */
+
+static void sum_up(void) {
+    for (size_t i = 0; i < bfc_sites.site_count; i++) {
+        struct bfc_who_site *site = &bfc_sites.sites[i];
+        site->live_samples = 0;
+        site->live_blocks = site->live_bytes = site->live_variance = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct sample *sample = &samples[i];
+        struct bfc_who_site *site = &bfc_sites.sites[sample->site];
+        double bytes = (double)sample->bytes, weight = sample->weight;
+        site->live_samples++;
+        site->live_blocks += weight;
+        site->live_bytes += weight * bytes;
+        site->live_variance += bytes * bytes * weight * (weight - 1);
+    }
+}
+
+static uint64_t requested(const struct bfc_arena *arena) {
+    struct bfc_pool_stats stats;
+    bfc_pool_read_stats(arena->pool, &stats);
+    return stats.requested;
+}
+
+static uint64_t in_use(void) {
+    struct bfc_arena *arena = NULL;
+    uint64_t sum = 0;
+    while ((arena = bfc_arena_next(arena)))
+        sum += requested(arena);
+    while ((arena = bfc_arena_next_host(arena)))
+        sum += requested(arena);
+    return sum;
+}
+
+bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
+    if (bfc_load_acquire(&state) != BEGUN)
+        return false;
+    pool_lock(&bfc_who_lock);
+    check_all();
+    sum_up();
+    *header = (struct bfc_who_header){
+        .stacks = (uint64_t)wanted_stacks(), .samples = taken, .lost = lost, .in_use = in_use()};
+    pool_unlock(&bfc_who_lock);
+    return true;
+}
+
+uint32_t bfc_who_site_of(uint64_t id) {
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].id == id)
+            return samples[i].site;
+    return 0;
+}
+
+/* Of the samples of blocks in use, and of the last ones. */
+static void copy_marks(struct bfc_blocks *blocks) {
+    uint64_t first = taken > RECENT ? taken - RECENT : 0;
+    for (size_t i = 0; i < count; i++)
+        blocks->living[blocks->living_count++] =
+            (struct bfc_who_mark){.of = samples[i].id, .site = samples[i].site};
+    for (uint64_t i = first; i < taken; i++)
+        blocks->recent[blocks->recent_count++] = recent[i % RECENT];
+}
+
+/* The tables only grow, and what is below a count never changes but for the sums, so that the file
+ * is written without the lock, as of about now. */
+static void write_now(struct bfc_who_header *header, struct bfc_blocks *blocks) {
+    pool_lock(&bfc_who_lock);
+    struct bfc_sites now = bfc_sites;
+    if (blocks)
+        copy_marks(blocks);
+    pool_unlock(&bfc_who_lock);
+    bfc_who_write_file(&now, header, blocks);
+}
+
+void bfc_who_write(bool wants_blocks) {
+    struct bfc_who_header header = {0};
+    bool sampled = bfc_who_bring_up_to_date(&header);
+    if (!wants_blocks && sampled)
+        write_now(&header, NULL);
+    if (!wants_blocks || !bfc_sites_begin())
+        return;
+    struct bfc_blocks *blocks = bfc_scratch_begin(sizeof *blocks);
+    if (!blocks)
+        return;
+    header.stacks = (uint64_t)wanted_stacks();
+    bfc_blocks_list(blocks);
+    write_now(&header, blocks);
+    bfc_scratch_end(blocks, sizeof *blocks);
+}

@@ -1,0 +1,234 @@
+/* The tables of sites, frames, objects and texts. */
+#include "interpose/features/who/sites.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "interpose/features/who/stacks/objects.h"
+#include "interpose/features/who/stacks/unwind_table.h"
+#include "interpose/host/scratch.h"
+
+enum {
+    SITES = 1 << 14,
+    SLOTS = SITES * 2,
+    FRAMES = 1 << 19,
+    OBJECTS = 1 << 12,
+    TEXTS = 1 << 21,
+    TEXT_SLOTS = 1 << 15,
+    TAGS = 1 << 12,
+};
+
+/* In one mapping: what the job writes out, and how it is found. */
+static struct tables {
+    struct bfc_who_site sites[SITES];
+    struct bfc_who_frame frames[FRAMES];
+    struct bfc_who_object objects[OBJECTS];
+    char texts[TEXTS];
+    uint64_t hashes[SITES];
+    uint32_t slots[SLOTS];           /* a site; 0: free */
+    uint32_t text_slots[TEXT_SLOTS]; /* an offset; 0: free */
+    uint32_t seen[OBJECTS];          /* by index: the last generation that had it */
+} * tables;
+
+struct bfc_sites bfc_sites;
+static uint64_t loaded, unloaded; /* as dl_iterate_phdr counts objects */
+static uint32_t generation;       /* rises when they change */
+
+struct pool_lock bfc_who_lock;
+
+/* Threads that had the lock are not in the child. */
+static void in_child(void) {
+    bfc_who_lock = (struct pool_lock){0};
+}
+
+/* Site 0 and text 0 are those of nothing. */
+static void begin(void) {
+    tables = bfc_scratch_begin(sizeof *tables);
+    if (!tables)
+        return;
+    bfc_objects_begin(in_child);
+    bfc_sites = (struct bfc_sites){.sites = tables->sites,
+                                   .frames = tables->frames,
+                                   .objects = tables->objects,
+                                   .texts = tables->texts,
+                                   .site_count = 1,
+                                   .text_bytes = 1};
+}
+
+bool bfc_sites_begin(void) {
+    static uint32_t begun; /* atomic */
+    if (UNLIKELY(!bfc_load_acquire(&begun))) {
+        pool_lock(&bfc_who_lock);
+        if (!begun)
+            begin();
+        bfc_store_release(&begun, 1);
+        pool_unlock(&bfc_who_lock);
+    }
+    return tables;
+}
+
+/* The executable's path is read once, since programs may be renamed. */
+struct bfc_trace_stacks bfc_sites_now(void) {
+    static uint32_t executable; /* a text's offset */
+    static char path[PATH_MAX];
+    pool_lock(&bfc_who_lock);
+    if (!executable && !path[0]) {
+        ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[length > 0 ? length : 0] = '\0';
+        executable = bfc_sites_text(path);
+    }
+    struct bfc_trace_stacks now = {.sites = bfc_sites.sites,
+                                   .frames = bfc_sites.frames,
+                                   .objects = bfc_sites.objects,
+                                   .texts = bfc_sites.texts,
+                                   .known = {.sites = (uint32_t)bfc_sites.site_count,
+                                             .frames = (uint32_t)bfc_sites.frame_count,
+                                             .objects = (uint32_t)bfc_sites.object_count,
+                                             .texts = (uint32_t)bfc_sites.text_bytes,
+                                             .executable = executable}};
+    pool_unlock(&bfc_who_lock);
+    return now;
+}
+
+/* ---- texts ---- */
+
+static uint64_t hash_text(const char *text) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
+/* The text's slot, or the free one where it would be. */
+static uint32_t *slot_of_text(const char *text) {
+    size_t slot = hash_text(text) % TEXT_SLOTS;
+    while (tables->text_slots[slot] && strcmp(tables->texts + tables->text_slots[slot], text) != 0)
+        slot = (slot + 1) % TEXT_SLOTS;
+    return &tables->text_slots[slot];
+}
+
+uint32_t bfc_sites_text(const char *text) {
+    static size_t kept;
+    size_t size = strlen(text) + 1;
+    uint32_t *slot = slot_of_text(text);
+    if (*slot || size == 1 || size > TEXTS - bfc_sites.text_bytes || kept > TEXT_SLOTS / 2)
+        return *slot;
+    uint32_t offset = (uint32_t)bfc_sites.text_bytes;
+    memcpy(tables->texts + offset, text, size);
+    bfc_sites.text_bytes += size;
+    *slot = offset;
+    kept++;
+    return offset;
+}
+
+uint32_t bfc_sites_tag(const char *text) {
+    static size_t kept;
+    if (kept == TAGS && *slot_of_text(text) == 0)
+        return bfc_sites_text("(other tags)");
+    kept += *slot_of_text(text) == 0;
+    return bfc_sites_text(text);
+}
+
+/* ---- objects ---- */
+
+static bool is_same(const struct bfc_who_object *one, const struct bfc_who_object *other) {
+    return one->start == other->start && one->end == other->end && one->path == other->path;
+}
+
+/* Its index in the table, where it is appended if it is new; what was unloaded keeps its own. */
+static void list_object(const struct bfc_who_object *object) {
+    size_t i = 0;
+    while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
+        i++;
+    if (i == OBJECTS)
+        return;
+    if (i == bfc_sites.object_count)
+        bfc_sites.objects[bfc_sites.object_count++] = *object;
+    tables->seen[i] = generation;
+}
+
+/* The first object tells whether there is anything new. */
+static bool have_changed(const struct dl_phdr_info *info) {
+    if (info->dlpi_adds == loaded && info->dlpi_subs == unloaded)
+        return false;
+    if (info->dlpi_subs != unloaded)
+        bfc_frame_rules_forget();
+    loaded = info->dlpi_adds;
+    unloaded = info->dlpi_subs;
+    generation++;
+    return true;
+}
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
+    bool *locked = context;
+    uint64_t end = 0;
+    (void)size;
+    if (!*locked) {
+        pool_lock(&bfc_who_lock);
+        *locked = true;
+        if (!have_changed(info))
+            return 1;
+    }
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_vaddr + part->p_memsz > end)
+            end = part->p_vaddr + part->p_memsz;
+    }
+    struct bfc_who_object object = {.start = info->dlpi_addr,
+                                    .end = info->dlpi_addr + end,
+                                    .path = bfc_sites_text(info->dlpi_name)};
+    list_object(&object);
+    return 0;
+}
+
+void bfc_sites_list_objects(void) {
+    bool locked = false;
+    bfc_objects_visit(visit_object, &locked);
+    if (locked)
+        pool_unlock(&bfc_who_lock);
+}
+
+/* ---- sites ---- */
+
+static struct bfc_who_frame frame_of(uint64_t call) {
+    for (size_t i = 0; i < bfc_sites.object_count; i++) {
+        const struct bfc_who_object *object = &bfc_sites.objects[i];
+        if (tables->seen[i] == generation && call >= object->start && call < object->end)
+            return (struct bfc_who_frame){.object = (uint32_t)i + 1, .place = call - object->start};
+    }
+    return (struct bfc_who_frame){.place = call};
+}
+
+/* The slot of the stack's site, or the free one where it would be. */
+static uint32_t *slot_of(const struct bfc_stack *stack) {
+    size_t slot = stack->hash % SLOTS;
+    while (tables->slots[slot] && tables->hashes[tables->slots[slot]] != stack->hash)
+        slot = (slot + 1) % SLOTS;
+    return &tables->slots[slot];
+}
+
+uint32_t bfc_sites_find(const struct bfc_stack *stack) {
+    return *slot_of(stack);
+}
+
+uint32_t bfc_sites_add(const struct bfc_stack *stack) {
+    uint32_t *slot = slot_of(stack);
+    size_t count = stack->native + stack->python;
+    if (*slot || count + stack->tag == 0 || bfc_sites.site_count == SITES ||
+        count > FRAMES - bfc_sites.frame_count)
+        return *slot;
+    bfc_sites.sites[bfc_sites.site_count] = (struct bfc_who_site){.first = bfc_sites.frame_count,
+                                                                  .native = (uint32_t)stack->native,
+                                                                  .python = (uint32_t)stack->python,
+                                                                  .tag = stack->tag};
+    for (size_t i = 0; i < stack->native; i++)
+        bfc_sites.frames[bfc_sites.frame_count++] = frame_of(stack->calls[i]);
+    for (size_t i = 0; i < stack->python; i++)
+        bfc_sites.frames[bfc_sites.frame_count++] = stack->frames[i];
+    tables->hashes[bfc_sites.site_count] = stack->hash;
+    *slot = (uint32_t)bfc_sites.site_count++;
+    return *slot;
+}

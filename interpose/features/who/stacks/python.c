@@ -1,0 +1,190 @@
+/* Finding CPython, none of which is linked; and frames by its public C interface. */
+#include "interpose/features/who/stacks/python.h"
+
+#include <stddef.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "interpose/features/who/stacks/objects.h"
+#include "interpose/features/who/stacks/python_layout.h"
+#include "interpose/host/c_library.h"
+
+typedef void object; /* PyObject and its like */
+
+/* What all versions from 3.9 on have: name, result, parameters. */
+#define CALLS(X)                                                                                   \
+    X(Py_IsInitialized, int, (void))                                                               \
+    X(Py_GetVersion, const char *, (void))                                                         \
+    X(PyCode_Addr2Line, int, (object *, int))                                                      \
+    X(PyGILState_GetThisThreadState, void *, (void))                                               \
+    X(PyErr_Occurred, object *, (void))                                                            \
+    X(PyErr_Clear, void, (void))                                                                   \
+    X(PyEval_GetFrame, object *, (void))                                                           \
+    X(PyFrame_GetBack, object *, (object *))                                                       \
+    X(PyFrame_GetCode, object *, (object *))                                                       \
+    X(PyFrame_GetLineNumber, int, (object *))                                                      \
+    X(PyObject_GetAttrString, object *, (object *, const char *))                                  \
+    X(PyUnicode_AsUTF8AndSize, const char *, (object *, long *))                                   \
+    X(Py_IncRef, void, (object *))                                                                 \
+    X(Py_DecRef, void, (object *))
+
+static struct python {
+#define FIELD(name, result, parameters) result(*name) parameters;
+    CALLS(FIELD)
+#undef FIELD
+    void *(*running)(void);  /* PyThreadState_GetUnchecked, under its older name before 3.13 */
+    const object *code_type; /* PyCode_Type */
+    const struct bfc_python_layout *layout; /* NULL: this version's is not known */
+    /* NULL: the version has it not. */
+    int (*is_ending)(void);
+    int (*gc_disable)(void), (*gc_enable)(void);
+} python;
+
+/* The interpreter may be loaded after CUDA: it is looked for until it is there. */
+static uint32_t state; /* atomic: whether `python` is filled */
+enum { UNKNOWN, FILLING, FOUND, GONE };
+static uint64_t looked_at;     /* atomic: objects loaded when it was last looked for */
+static uint64_t unloaded_then; /* atomic: objects unloaded when it was last seen */
+
+struct search {
+    struct link_map object;
+    uint64_t loaded, unloaded;
+    bool found;
+};
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
+    struct search *search = context;
+    (void)size;
+    search->loaded = info->dlpi_adds;
+    search->unloaded = info->dlpi_subs;
+    if (search->loaded == bfc_load_relaxed(&looked_at))
+        return 1;
+    search->found = bfc_object_of_walk(info, &search->object) &&
+                    bfc_object_exports(&search->object, "PyFrame_GetBack");
+    return search->found;
+}
+
+static void *find_either(const struct link_map *from, const char *name, const char *former) {
+    const char *version;
+    void *found = bfc_object_function(from, name, &version);
+    return found ? found : bfc_object_function(from, former, &version);
+}
+
+static bool fill(const struct link_map *from) {
+    const char *version;
+    bool all = true;
+#define FIND(name, result, parameters)                                                             \
+    *(void **)&python.name = bfc_object_function(from, #name, &version);                           \
+    all = all && python.name;
+    CALLS(FIND)
+#undef FIND
+    *(void **)&python.running =
+        find_either(from, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
+    *(void **)&python.is_ending = find_either(from, "Py_IsFinalizing", "_Py_IsFinalizing");
+    *(void **)&python.gc_disable = bfc_object_function(from, "PyGC_Disable", &version);
+    *(void **)&python.gc_enable = bfc_object_function(from, "PyGC_Enable", &version);
+    python.code_type = bfc_object_function(from, "PyCode_Type", &version);
+    all = all && python.running && python.code_type;
+    if (all)
+        python.layout = bfc_python_layout_find(python.Py_GetVersion());
+    return all;
+}
+
+static bool look_for_python(void) {
+    struct search search = {.found = false};
+    uint32_t was = UNKNOWN;
+    if (bfc_load_relaxed(&state) != UNKNOWN || !bfc_objects_visit(visit_object, &search))
+        return false;
+    bfc_store_relaxed(&looked_at, search.loaded);
+    if (!search.found || !bfc_compare_exchange_acquire(&state, &was, FILLING))
+        return false;
+    bfc_store_relaxed(&unloaded_then, search.unloaded);
+    if (!fill(&search.object))
+        return false; /* for good: a stub, or another version's */
+    bfc_store_release(&state, FOUND);
+    return true;
+}
+
+/* An embedded interpreter may have been unloaded since. */
+static int visit_again(struct dl_phdr_info *info, size_t size, void *context) {
+    struct search *search = context;
+    const char *version;
+    (void)size;
+    search->unloaded = info->dlpi_subs;
+    search->found = search->unloaded == bfc_load_relaxed(&unloaded_then) ||
+                    (bfc_object_of_walk(info, &search->object) &&
+                     bfc_object_function(&search->object, "Py_IsInitialized", &version) ==
+                         *(void **)&python.Py_IsInitialized);
+    return search->found;
+}
+
+static bool is_still_there(void) {
+    struct search search = {.found = false};
+    if (!bfc_objects_visit(visit_again, &search))
+        return false;
+    if (search.found)
+        bfc_store_relaxed(&unloaded_then, search.unloaded);
+    else
+        bfc_store_relaxed(&state, GONE); /* for good */
+    return search.found;
+}
+
+static bool has_python(void) {
+    return LIKELY(bfc_load_acquire(&state) == FOUND) ? is_still_there() : look_for_python();
+}
+
+/* Whether this thread, whose state that is, may call the interface. */
+static bool may_call(const void *thread) {
+    return python.running() == thread && !python.PyErr_Occurred();
+}
+
+/* With a reference to drop; NULL: it is no text. */
+static object *text_of(object *code, const char *name, const char **text) {
+    object *held = python.PyObject_GetAttrString(code, name);
+    *text = held ? python.PyUnicode_AsUTF8AndSize(held, NULL) : NULL;
+    return held;
+}
+
+static bool visit_frame(object *frame, bfc_python_visit *visit, void *context) {
+    object *code = python.PyFrame_GetCode(frame);
+    const char *function, *file;
+    object *held_function = text_of(code, "co_name", &function);
+    object *held_file = text_of(code, "co_filename", &file);
+    bool more =
+        function && file && visit(context, function, file, python.PyFrame_GetLineNumber(frame));
+    python.Py_DecRef(held_file);
+    python.Py_DecRef(held_function);
+    python.Py_DecRef(code);
+    return more;
+}
+
+static void walk_frames(bfc_python_visit *visit, void *context) {
+    object *frame = python.PyEval_GetFrame();
+    python.Py_IncRef(frame);
+    while (frame && visit_frame(frame, visit, context)) {
+        object *back = python.PyFrame_GetBack(frame);
+        python.Py_DecRef(frame);
+        frame = back;
+    }
+    python.Py_DecRef(frame);
+    if (python.PyErr_Occurred())
+        python.PyErr_Clear(); /* ours: there was none before */
+}
+
+static void walk_by_interface(bfc_python_visit *visit, void *context) {
+    bool collects = python.gc_disable && python.gc_enable && python.gc_disable();
+    walk_frames(visit, context);
+    if (collects)
+        python.gc_enable();
+}
+
+void bfc_walk_python(bfc_python_visit *visit, void *context) {
+    if (!has_python() || !python.Py_IsInitialized() || (python.is_ending && python.is_ending()))
+        return;
+    const void *thread = python.PyGILState_GetThisThreadState();
+    if (thread && python.layout)
+        bfc_python_layout_walk(python.layout, thread, python.code_type, python.PyCode_Addr2Line,
+                               visit, context);
+    else if (thread && may_call(thread))
+        walk_by_interface(visit, context);
+}

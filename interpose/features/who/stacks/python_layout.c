@@ -1,0 +1,100 @@
+/* Offsets in CPython's structures (Include/internal/pycore_frame.h and others of each version). */
+#include "interpose/features/who/stacks/python_layout.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NONE SIZE_MAX
+
+struct bfc_python_layout {
+    const char *version; /* what Py_GetVersion's text begins with */
+    /* In bytes from the structure's begin. */
+    size_t thread_frame;  /* the innermost frame, or the C frame that has it */
+    size_t c_frame_frame; /* NONE: there is no C frame */
+    size_t frame_code, frame_previous, frame_instruction, frame_owner;
+    size_t code_file, code_function, code_first_traceable, code_instructions;
+    size_t text_state, text_ascii; /* flags; the bytes of a text that is ASCII alone */
+};
+
+/* code_function: the qualified name. */
+static const struct bfc_python_layout layouts[] = {
+    {"3.11.", 56, 8, 32, 48, 56, 69, 112, 128, 168, 184, 32, 48},
+    {"3.12.", 56, 0, 0, 8, 56, 70, 112, 128, 176, 192, 32, 40},
+    {"3.13.", 72, NONE, 0, 8, 56, 70, 112, 128, 184, 200, 32, 40},
+    {"3.14.", 72, NONE, 0, 8, 56, 74, 112, 128, 192, 208, 32, 40},
+};
+
+const struct bfc_python_layout *bfc_python_layout_find(const char *version) {
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        if (strncmp(version, layouts[i].version, strlen(layouts[i].version)) == 0 &&
+            !strstr(version, "free-threading")) /* whose objects begin otherwise */
+            return &layouts[i];
+    return NULL;
+}
+
+static const char *at(const void *structure, size_t offset) {
+    return (const char *)structure + offset;
+}
+
+static void *pointer_at(const void *structure, size_t offset) {
+    void *pointer;
+    memcpy(&pointer, at(structure, offset), sizeof pointer);
+    return pointer;
+}
+
+/* Compact and ASCII: two bits above the three of the kind and the two of interning. */
+enum { TEXT_IS_ASCII = 3 << 5 };
+
+static const char *text_at(const struct bfc_python_layout *layout, const void *code,
+                           size_t offset) {
+    const void *text = pointer_at(code, offset);
+    uint32_t state;
+    memcpy(&state, at(text, layout->text_state), sizeof state);
+    return (state & TEXT_IS_ASCII) == TEXT_IS_ASCII ? at(text, layout->text_ascii) : "?";
+}
+
+/* Owned by the C stack, from 3.14 on by the interpreter: its own, of no function. */
+enum { OWNER_C_STACK = 3 };
+
+/* From 3.14 on the lowest bits of a frame's reference say how it is counted. */
+static void *code_of(const struct bfc_python_layout *layout, const void *frame) {
+    uintptr_t reference;
+    memcpy(&reference, at(frame, layout->frame_code), sizeof reference);
+    return (void *)(reference & ~(uintptr_t)3);
+}
+
+/* The instruction under way, in bytes from the code's begin; below 0: none, since the frame is just
+ * being made, or is of no function. */
+static int64_t offset_in(const struct bfc_python_layout *layout, const void *frame,
+                         const void *code) {
+    int32_t first;
+    memcpy(&first, at(code, layout->code_first_traceable), sizeof first);
+    int64_t offset = (const char *)pointer_at(frame, layout->frame_instruction) -
+                     at(code, layout->code_instructions);
+    bool none = *at(frame, layout->frame_owner) == OWNER_C_STACK || offset < (int64_t)first * 2;
+    return none ? -1 : offset;
+}
+
+static bool is_code(const void *object, const void *code_type) {
+    return object && pointer_at(object, sizeof(intptr_t)) == code_type; /* behind its count */
+}
+
+static const void *innermost(const struct bfc_python_layout *layout, const void *thread) {
+    const void *first = pointer_at(thread, layout->thread_frame);
+    return first && layout->c_frame_frame != NONE ? pointer_at(first, layout->c_frame_frame)
+                                                  : first;
+}
+
+void bfc_python_layout_walk(const struct bfc_python_layout *layout, const void *thread,
+                            const void *code_type, int (*line_of)(void *code, int offset),
+                            bfc_python_visit *visit, void *context) {
+    const void *frame = innermost(layout, thread);
+    for (bool more = true; frame && more; frame = pointer_at(frame, layout->frame_previous)) {
+        void *code = code_of(layout, frame);
+        int64_t offset = is_code(code, code_type) ? offset_in(layout, frame, code) : -1;
+        if (offset >= 0)
+            more = visit(context, text_at(layout, code, layout->code_function),
+                         text_at(layout, code, layout->code_file), line_of(code, (int)offset));
+    }
+}

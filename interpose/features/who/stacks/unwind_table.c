@@ -1,0 +1,520 @@
+/* Rules out of .eh_frame, and a table of those that were found. */
+#include "interpose/features/who/stacks/unwind_table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "interpose/features/who/stacks/objects.h"
+
+uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS];
+
+void bfc_frame_rules_forget(void) {
+    for (size_t i = 0; i < sizeof bfc_known_rules / sizeof bfc_known_rules[0]; i++)
+        bfc_store_relaxed(&bfc_known_rules[i], 0);
+}
+
+#ifdef __x86_64__
+
+/* DWARF's numbers of the registers. */
+enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
+
+/* ---- reading, inside what the object maps ---- */
+
+struct bytes {
+    const uint8_t *at, *end;
+    bool bad; /* beyond the end, or of a kind that is not understood: all else is void */
+};
+
+static uint64_t take(struct bytes *bytes, size_t size) {
+    uint64_t value = 0;
+    if (bytes->bad || (size_t)(bytes->end - bytes->at) < size) {
+        bytes->bad = true;
+        return 0;
+    }
+    memcpy(&value, bytes->at, size);
+    bytes->at += size;
+    return value;
+}
+
+static uint64_t take_uleb(struct bytes *bytes) {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 63 && !bytes->bad; shift += 7) {
+        uint64_t byte = take(bytes, 1);
+        value |= (byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return value;
+    }
+    bytes->bad = true;
+    return 0;
+}
+
+static int64_t take_sleb(struct bytes *bytes) {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 57 && !bytes->bad; shift += 7) {
+        uint64_t byte = take(bytes, 1);
+        value |= (byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return (int64_t)(byte & 0x40 ? value | ~UINT64_C(0) << (shift + 7) : value);
+    }
+    bytes->bad = true;
+    return 0;
+}
+
+static void skip(struct bytes *bytes, uint64_t size) {
+    if (bytes->bad || (uint64_t)(bytes->end - bytes->at) < size)
+        bytes->bad = true;
+    else
+        bytes->at += size;
+}
+
+/* ---- the object, and its index of functions ---- */
+
+/* Offsets in bytes. */
+struct rule {
+    enum bfc_frame_base base;
+    enum bfc_saved_pointer pointer;
+    int32_t base_offset, pointer_offset;
+};
+
+struct object {
+    uint64_t address; /* that is looked for */
+    const struct dl_phdr_info *info;
+    struct rule rule;
+};
+
+/* What the object maps from `address` to the end of that segment. */
+static struct bytes mapped(const struct dl_phdr_info *info, uint64_t address) {
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && (part->p_flags & PF_R) && address - start < part->p_filesz)
+            return (struct bytes){.at = (const uint8_t *)address,
+                                  .end = (const uint8_t *)(start + part->p_filesz)};
+    }
+    return (struct bytes){.bad = true};
+}
+
+static bool holds(const struct dl_phdr_info *info, uint64_t address) {
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && address - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t index_of(const struct dl_phdr_info *info) {
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+            return info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    return 0;
+}
+
+/* The only encodings that linkers write: the index's own, and those of the entries' addresses. */
+enum { SDATA4 = 0x0b, UDATA4 = 0x03, RELATIVE_TO_INDEX = 0x30, RELATIVE_TO_ITSELF = 0x10 };
+
+struct index_row {
+    int32_t code, entry; /* from the index's begin */
+};
+
+/* The entry (FDE) of the last function that begins at or below the address; 0: none. */
+static uint64_t find_entry(const struct dl_phdr_info *info, uint64_t address) {
+    uint64_t index = index_of(info);
+    struct bytes bytes = mapped(info, index);
+    uint64_t version = take(&bytes, 1), to_table = take(&bytes, 1), of_count = take(&bytes, 1);
+    uint64_t of_rows = take(&bytes, 1);
+    skip(&bytes, 4);
+    uint64_t count = take(&bytes, 4);
+    if (bytes.bad || version != 1 || to_table != (RELATIVE_TO_ITSELF | SDATA4) ||
+        of_count != UDATA4 || of_rows != (RELATIVE_TO_INDEX | SDATA4) ||
+        count > (uint64_t)(bytes.end - bytes.at) / sizeof(struct index_row))
+        return 0;
+    const struct index_row *rows = (const void *)bytes.at;
+    int64_t wanted = (int64_t)(address - index);
+    uint64_t low = 0, high = count; /* rows before `low` begin at or below it */
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (rows[middle].code <= wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? index + (uint64_t)(int64_t)rows[low - 1].entry : 0;
+}
+
+/* ---- entries ---- */
+
+struct entry {
+    struct bytes initial, own; /* instructions: of all functions of the kind, and of this one */
+    uint64_t code;             /* the function's begin */
+    uint64_t code_unit;
+    int64_t data_unit;
+    uint64_t encoding; /* of addresses */
+    bool is_signal, has_data;
+};
+
+/* An entry's bytes behind its length. */
+static struct bytes open_entry(const struct dl_phdr_info *info, uint64_t at) {
+    struct bytes bytes = mapped(info, at);
+    uint64_t length = take(&bytes, 4);
+    if (length >= 0xfffffff0 || (uint64_t)(bytes.end - bytes.at) < length)
+        bytes.bad = true;
+    else
+        bytes.end = bytes.at + length;
+    return bytes;
+}
+
+static void skip_address(struct bytes *bytes, uint64_t encoding) {
+    bool eight = (encoding & 0x0f) == 0 || (encoding & 0x07) == 4;
+    skip(bytes, eight ? 8 : 4);
+    if ((encoding & 0x07) == 1 || (encoding & 0x07) == 2) /* variable length, or 2 bytes */
+        bytes->bad = true;
+}
+
+/* "z" and what follows: each letter says what the data holds. */
+static void read_augmentation(struct bytes *bytes, const char *letters, struct entry *entry) {
+    if (letters[0] != 'z') {
+        bytes->bad |= letters[0] != '\0';
+        return;
+    }
+    entry->has_data = true;
+    uint64_t size = take_uleb(bytes);
+    struct bytes data = *bytes;
+    skip(bytes, size);
+    for (letters++; *letters && !data.bad; letters++) {
+        if (*letters == 'R')
+            entry->encoding = take(&data, 1);
+        else if (*letters == 'L')
+            skip(&data, 1);
+        else if (*letters == 'P')
+            skip_address(&data, take(&data, 1));
+        else if (*letters == 'S')
+            entry->is_signal = true;
+        else
+            data.bad = true;
+    }
+    bytes->bad |= data.bad;
+}
+
+/* What is common to many functions (CIE). */
+static bool read_common(const struct dl_phdr_info *info, uint64_t at, struct entry *entry) {
+    struct bytes bytes = open_entry(info, at);
+    uint64_t id = take(&bytes, 4), version = take(&bytes, 1);
+    const char *letters = (const char *)bytes.at;
+    while (take(&bytes, 1))
+        ;
+    entry->code_unit = take_uleb(&bytes);
+    entry->data_unit = take_sleb(&bytes);
+    uint64_t returns = version == 1 ? take(&bytes, 1) : take_uleb(&bytes);
+    if (bytes.bad || id != 0 || (version != 1 && version != 3) || returns != RETURN_ADDRESS)
+        return false;
+    read_augmentation(&bytes, letters, entry);
+    entry->initial = bytes;
+    return !bytes.bad;
+}
+
+/* False: the table does not cover the address, or not in a way that is understood. */
+static bool read_entry(const struct dl_phdr_info *info, uint64_t address, struct entry *entry) {
+    uint64_t at = find_entry(info, address);
+    struct bytes bytes = open_entry(info, at);
+    uint64_t common = (uint64_t)bytes.at;
+    common -= take(&bytes, 4);
+    *entry = (struct entry){0};
+    if (!at || bytes.bad || !read_common(info, common, entry) ||
+        entry->encoding != (RELATIVE_TO_ITSELF | SDATA4))
+        return false;
+    entry->code = (uint64_t)bytes.at;
+    entry->code += (uint64_t)(int64_t)(int32_t)take(&bytes, 4);
+    uint64_t size = take(&bytes, 4);
+    if (entry->has_data)
+        skip(&bytes, take_uleb(&bytes));
+    entry->own = bytes;
+    return !bytes.bad && address - entry->code < size;
+}
+
+/* ---- instructions ---- */
+
+struct state {
+    struct rule rule;
+    bool returns_elsewhere; /* the return address is not the word below the frame's begin */
+};
+
+struct machine {
+    struct state now, initial, kept[8];
+    unsigned depth;
+    uint64_t code;
+    const struct entry *entry;
+    uint64_t address;
+};
+
+static void set_base(struct state *state, uint64_t number, int64_t offset) {
+    bool known = number == STACK_POINTER || number == FRAME_POINTER;
+    state->rule.base = (!known                    ? BFC_BASE_NONE
+                        : number == STACK_POINTER ? BFC_BASE_STACK
+                                                  : BFC_BASE_POINTER);
+    state->rule.base_offset = (int32_t)offset;
+}
+
+static void set_saved(struct state *state, uint64_t number, int64_t offset) {
+    if (number == FRAME_POINTER) {
+        state->rule.pointer = BFC_POINTER_SAVED;
+        state->rule.pointer_offset = (int32_t)offset;
+    } else if (number == RETURN_ADDRESS) {
+        state->returns_elsewhere = offset != -8;
+    }
+}
+
+static void restore_initial(struct machine *machine, uint64_t number) {
+    if (number == FRAME_POINTER) {
+        machine->now.rule.pointer = machine->initial.rule.pointer;
+        machine->now.rule.pointer_offset = machine->initial.rule.pointer_offset;
+    } else if (number == RETURN_ADDRESS) {
+        machine->now.returns_elsewhere = machine->initial.returns_elsewhere;
+    }
+}
+
+static void set_undefined(struct state *state, uint64_t number) {
+    if (number == RETURN_ADDRESS)
+        state->rule.base = BFC_BASE_OUTERMOST;
+}
+
+/* DW_OP_breg6 OFFSET [DW_OP_deref]: what compilers write where they align the stack. */
+enum { OP_FRAME_POINTER = 0x70 + FRAME_POINTER, OP_READ = 0x06 };
+
+static bool read_expression(struct bytes *bytes, bool *reads, int64_t *offset) {
+    uint64_t size = take_uleb(bytes);
+    struct bytes inner = *bytes;
+    skip(bytes, size);
+    if (bytes->bad)
+        return false;
+    inner.end = bytes->at;
+    uint64_t operation = take(&inner, 1);
+    *offset = take_sleb(&inner);
+    *reads = !inner.bad && inner.at < inner.end && take(&inner, 1) == OP_READ;
+    return !inner.bad && operation == OP_FRAME_POINTER && inner.at == inner.end;
+}
+
+static void set_base_by_expression(struct machine *machine, struct bytes *bytes) {
+    bool reads;
+    int64_t offset = 0;
+    bool known = read_expression(bytes, &reads, &offset) && reads;
+    machine->now.rule.base = known ? BFC_BASE_INDIRECT : BFC_BASE_NONE;
+    machine->now.rule.base_offset = (int32_t)offset;
+}
+
+static void set_saved_by_expression(struct machine *machine, struct bytes *bytes) {
+    bool reads;
+    int64_t offset = 0;
+    uint64_t number = take_uleb(bytes);
+    bool known = read_expression(bytes, &reads, &offset) && !reads;
+    if (number == RETURN_ADDRESS || (number == FRAME_POINTER && !known)) {
+        machine->now.returns_elsewhere = true;
+    } else if (number == FRAME_POINTER) {
+        machine->now.rule.pointer = BFC_POINTER_THERE;
+        machine->now.rule.pointer_offset = (int32_t)offset;
+    }
+}
+
+/* DWARF 5, table 7.29; those without a case here say nothing of the three registers. */
+enum {
+    CFA_SET_LOC = 0x01,
+    CFA_ADVANCE1 = 0x02,
+    CFA_ADVANCE2 = 0x03,
+    CFA_ADVANCE4 = 0x04,
+    CFA_OFFSET_EXTENDED = 0x05,
+    CFA_RESTORE_EXTENDED = 0x06,
+    CFA_UNDEFINED = 0x07,
+    CFA_SAME_VALUE = 0x08,
+    CFA_REGISTER = 0x09,
+    CFA_REMEMBER = 0x0a,
+    CFA_RESTORE_STATE = 0x0b,
+    CFA_DEF = 0x0c,
+    CFA_DEF_REGISTER = 0x0d,
+    CFA_DEF_OFFSET = 0x0e,
+    CFA_DEF_EXPRESSION = 0x0f,
+    CFA_EXPRESSION = 0x10,
+    CFA_OFFSET_EXTENDED_SF = 0x11,
+    CFA_DEF_SF = 0x12,
+    CFA_DEF_OFFSET_SF = 0x13,
+    CFA_VAL_EXPRESSION = 0x16,
+    CFA_GNU_ARGS_SIZE = 0x2e,
+};
+
+static void keep_state(struct machine *machine, struct bytes *bytes) {
+    if (machine->depth == sizeof machine->kept / sizeof machine->kept[0])
+        bytes->bad = true;
+    else
+        machine->kept[machine->depth++] = machine->now;
+}
+
+static void take_state(struct machine *machine, struct bytes *bytes) {
+    if (machine->depth == 0)
+        bytes->bad = true;
+    else
+        machine->now = machine->kept[--machine->depth];
+}
+
+/* Instructions that define the frame's begin; false: it is another. */
+static bool run_base(struct machine *machine, uint64_t code, struct bytes *bytes) {
+    struct state *now = &machine->now;
+    int64_t unit = machine->entry->data_unit;
+    uint64_t number;
+    switch (code) {
+    case CFA_DEF:
+        number = take_uleb(bytes);
+        set_base(now, number, (int64_t)take_uleb(bytes));
+        return true;
+    case CFA_DEF_SF:
+        number = take_uleb(bytes);
+        set_base(now, number, take_sleb(bytes) * unit);
+        return true;
+    case CFA_DEF_REGISTER:
+        set_base(now, take_uleb(bytes), now->rule.base_offset);
+        return true;
+    case CFA_DEF_OFFSET:
+        now->rule.base_offset = (int32_t)take_uleb(bytes);
+        return true;
+    case CFA_DEF_OFFSET_SF:
+        now->rule.base_offset = (int32_t)(take_sleb(bytes) * unit);
+        return true;
+    case CFA_DEF_EXPRESSION:
+        set_base_by_expression(machine, bytes);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void run_register(struct machine *machine, uint64_t code, struct bytes *bytes) {
+    struct state *now = &machine->now;
+    int64_t unit = machine->entry->data_unit;
+    uint64_t number;
+    switch (code) {
+    case 0:
+        return;
+    case CFA_OFFSET_EXTENDED:
+        number = take_uleb(bytes);
+        set_saved(now, number, (int64_t)take_uleb(bytes) * unit);
+        return;
+    case CFA_OFFSET_EXTENDED_SF:
+        number = take_uleb(bytes);
+        set_saved(now, number, take_sleb(bytes) * unit);
+        return;
+    case CFA_RESTORE_EXTENDED:
+        restore_initial(machine, take_uleb(bytes));
+        return;
+    case CFA_UNDEFINED:
+        set_undefined(now, take_uleb(bytes));
+        return;
+    case CFA_SAME_VALUE:
+        if (take_uleb(bytes) == FRAME_POINTER)
+            now->rule.pointer = BFC_POINTER_KEPT;
+        return;
+    case CFA_REMEMBER:
+        keep_state(machine, bytes);
+        return;
+    case CFA_RESTORE_STATE:
+        take_state(machine, bytes);
+        return;
+    case CFA_EXPRESSION:
+        set_saved_by_expression(machine, bytes);
+        return;
+    case CFA_VAL_EXPRESSION:
+        take_uleb(bytes);
+        skip(bytes, take_uleb(bytes));
+        return;
+    case CFA_GNU_ARGS_SIZE:
+        take_uleb(bytes);
+        return;
+    default: /* CFA_REGISTER among them */
+        bytes->bad = true;
+    }
+}
+
+static uint64_t advance_of(uint64_t code, struct bytes *bytes) {
+    return code == CFA_ADVANCE1   ? take(bytes, 1)
+           : code == CFA_ADVANCE2 ? take(bytes, 2)
+                                  : take(bytes, 4);
+}
+
+/* Runs instructions until those of a later address. */
+static bool run(struct machine *machine, struct bytes bytes) {
+    while (bytes.at < bytes.end && !bytes.bad) {
+        uint64_t code = take(&bytes, 1), small = code & 0x3f;
+        uint64_t advance = 0;
+        if (code >> 6 == 1)
+            advance = small;
+        else if (code >= CFA_ADVANCE1 && code <= CFA_ADVANCE4)
+            advance = advance_of(code, &bytes);
+        else if (code >> 6 == 2)
+            set_saved(&machine->now, small, (int64_t)take_uleb(&bytes) * machine->entry->data_unit);
+        else if (code >> 6 == 3)
+            restore_initial(machine, small);
+        else if (!run_base(machine, code, &bytes))
+            run_register(machine, code, &bytes);
+        machine->code += advance * machine->entry->code_unit;
+        if (machine->code > machine->address)
+            break;
+    }
+    return !bytes.bad;
+}
+
+static struct rule rule_of(const struct entry *entry, uint64_t address) {
+    struct machine machine = {.entry = entry, .code = entry->code, .address = address};
+    const struct rule none = {.base = BFC_BASE_NONE};
+    if (entry->is_signal)
+        return (struct rule){.base = BFC_BASE_SIGNAL};
+    if (!run(&machine, entry->initial))
+        return none;
+    machine.initial = machine.now;
+    if (!run(&machine, entry->own) || machine.now.returns_elsewhere)
+        return none;
+    return machine.now.rule;
+}
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
+    struct object *object = context;
+    struct entry entry;
+    (void)size;
+    if (!holds(info, object->address))
+        return 0;
+    if (read_entry(info, object->address, &entry))
+        object->rule = rule_of(&entry, object->address);
+    return 1;
+}
+
+/* ---- what is known ---- */
+
+static bool fits(int32_t offset, int bits) {
+    int32_t limit = 1 << (bits - 1);
+    return offset % 8 == 0 && offset / 8 >= -limit && offset / 8 < limit;
+}
+
+static bfc_frame_rule pack(const struct rule *rule) {
+    if (!fits(rule->base_offset, BFC_RULE_BASE_BITS) ||
+        !fits(rule->pointer_offset, BFC_RULE_POINTER_BITS))
+        return BFC_BASE_NONE;
+    uint32_t base = (uint16_t)(rule->base_offset / 8),
+             pointer = (uint8_t)(rule->pointer_offset / 8);
+    return pointer << 21 | base << 5 | (uint32_t)rule->pointer << 3 | (uint32_t)rule->base;
+}
+
+NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
+    struct object object = {.address = address};
+    uint64_t key = bfc_rule_key(address);
+    if (!bfc_objects_visit(visit_object, &object))
+        return BFC_BASE_NONE; /* this time alone */
+    bfc_frame_rule rule = pack(&object.rule);
+    bfc_store_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS], key << BFC_RULE_BITS | rule);
+    return rule;
+}
+
+#else
+
+NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
+    (void)address;
+    return BFC_BASE_NONE;
+}
+
+#endif

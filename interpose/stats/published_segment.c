@@ -1,0 +1,265 @@
+/*
+ * The published segment: creation, sections, counters, the end.
+ *
+ * The file lies in /dev/shm, where shm_open would put it. Its pages are allocated at once, so that
+ * a full /dev/shm shows here and not as a SIGBUS in the job. No descriptor stays open: the program
+ * may close all that it does not know.
+ */
+#include "interpose/stats/published_segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/open_file.h"
+#include "base/shared_folder.h"
+#include "interpose/config/launcher_ranks.h"
+#include "interpose/host/quiet.h"
+#include "segment/other_jobs.h"
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static bool opened;
+static struct bfc_segment_header *segment; /* or NULL; set once, under `opening` */
+static char segment_path[96];
+
+/* Counters of a process without a segment go here; a forked child has lost its parent's mapping. */
+static struct bfc_segment_header unpublished;
+
+struct bfc_segment_header *bfc_segment_published(void) {
+    struct bfc_segment_header *published = bfc_load_acquire(&segment);
+    return published && bfc_process_if_made() ? published : NULL;
+}
+
+struct bfc_segment_header *bfc_segment_counters(void) {
+    struct bfc_segment_header *published = bfc_segment_published();
+    return published ? published : &unpublished;
+}
+
+/* ---- identity ---- */
+
+static uint64_t read_start_time(void) {
+    char text[1024];
+    int file = bfc_open("/proc/self/stat", O_RDONLY, 0);
+    if (file < 0)
+        return 0;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0)
+        return 0;
+    text[length] = '\0';
+    /* The name in field 2 may hold blanks and brackets: count fields after its last bracket. */
+    const char *field = strrchr(text, ')');
+    for (int i = 2; field && i < 22; i++) {
+        field = strchr(field, ' ');
+        field = field ? field + 1 : NULL;
+    }
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static void read_own_command(char *command, size_t size) {
+    int file = bfc_open("/proc/self/cmdline", O_RDONLY, 0);
+    if (file < 0)
+        return;
+    ssize_t length = read(file, command, size - 1);
+    close(file);
+    if (length < 0)
+        length = 0;
+    while (length > 0 && command[length - 1] == '\0')
+        length--;
+    command[length] = '\0';
+    for (ssize_t i = 0; i < length; i++)
+        if (command[i] == '\0')
+            command[i] = ' ';
+}
+
+static void fill_ranks(struct bfc_segment_header *header) {
+    struct bfc_ranks ranks;
+    bfc_ranks_read(&ranks, getenv);
+    memcpy(header->job, ranks.job, sizeof header->job);
+    header->rank = ranks.rank;
+    header->local_rank = ranks.local_rank;
+    header->ranks = ranks.ranks;
+}
+
+static void fill_identity(struct bfc_segment_header *header, const struct bfc_process *process) {
+    header->version = BFC_SEGMENT_VERSION;
+    header->header_size = sizeof *header;
+    header->total_size = BFC_SEGMENT_SIZE;
+    header->pool_size = sizeof(struct bfc_segment_pool);
+    header->pool_count = BFC_SEGMENT_POOLS;
+    header->pid = getpid();
+    header->uid = getuid();
+    header->pid_namespace = bfc_pid_namespace();
+    header->start_time = read_start_time();
+    header->created_ns = bfc_wall_clock_ns();
+    read_own_command(header->command, sizeof header->command);
+    snprintf(header->library, sizeof header->library, "%s", BFC_VERSION);
+    fill_ranks(header);
+    bfc_options_print(&process->options, header->configuration, sizeof header->configuration);
+    header->configuration_errors = process->configuration_errors;
+    memcpy(header->complaints, process->complaints, sizeof header->complaints);
+}
+
+/* ---- making it ---- */
+
+/* A file of this name can only be ours from before an exec, or a dead process's: pids are unique.
+ */
+static int create_segment_file(void) {
+    snprintf(segment_path, sizeof segment_path, BFC_SHARED_FOLDER BFC_SEGMENT_NAME_FORMAT, getuid(),
+             (unsigned long)bfc_pid_namespace(), getpid());
+    unlink(segment_path);
+    return bfc_open(segment_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+}
+
+/* A handler of the program's cuts it short: a program with a fast timer gets there all the same. */
+static bool allocate_pages(int file) {
+    int attempts = 100;
+    do
+        errno = posix_fallocate(file, 0, (off_t)BFC_SEGMENT_SIZE);
+    while (errno == EINTR && --attempts > 0);
+    return errno == 0;
+}
+
+static struct bfc_segment_header *map_own_segment(void) {
+    bfc_other_jobs_sweep();
+    int file = create_segment_file();
+    if (file < 0)
+        return NULL;
+    void *memory = MAP_FAILED;
+    /* The mode as it should be, whatever the program's umask is. */
+    if (fchmod(file, 0600) == 0 && allocate_pages(file))
+        memory = mmap(NULL, BFC_SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    int reason = errno;
+    close(file);
+    errno = reason;
+    if (memory != MAP_FAILED && madvise(memory, BFC_SEGMENT_SIZE, MADV_DONTFORK) != 0) {
+        munmap(memory, BFC_SEGMENT_SIZE);
+        memory = MAP_FAILED;
+    }
+    if (memory == MAP_FAILED) {
+        reason = errno;
+        unlink(segment_path);
+        errno = reason;
+        return NULL;
+    }
+    return memory;
+}
+
+/* A limit on the size of files, which is no reason to end the program, comes with a signal. */
+static struct bfc_segment_header *map_segment_quietly(void) {
+    struct bfc_quiet quiet;
+    bfc_quiet_begin(&quiet);
+    struct bfc_segment_header *made = map_own_segment();
+    bfc_quiet_end(&quiet);
+    return made;
+}
+
+/* What was counted before there was a segment. */
+static void adopt_counts(struct bfc_segment_header *published) {
+    memcpy(published->forwarded_allocations, unpublished.forwarded_allocations,
+           sizeof published->forwarded_allocations);
+    memcpy(published->forwarded_frees, unpublished.forwarded_frees,
+           sizeof published->forwarded_frees);
+    memcpy(published->bypassed_calls, unpublished.bypassed_calls, sizeof published->bypassed_calls);
+    memcpy(published->bypassed_bytes, unpublished.bypassed_bytes, sizeof published->bypassed_bytes);
+}
+
+void bfc_segment_open(const struct bfc_process *process,
+                      void (*start_helper)(const struct bfc_process *process,
+                                           struct bfc_segment_header *published)) {
+    if (bfc_load_acquire(&opened))
+        return;
+    int reason = errno, cancel = bfc_cancel_disable();
+    pthread_mutex_lock(&opening);
+    if (!opened && process->options.stats) {
+        struct bfc_segment_header *published = map_segment_quietly();
+        if (published) {
+            fill_identity(published, process);
+            adopt_counts(published);
+            bfc_store_release(&published->magic, BFC_SEGMENT_MAGIC);
+            bfc_store_release(&segment, published);
+            start_helper(process, published);
+        } else {
+            bfc_log(BFC_LOG_WARN, "no segment: %s in " BFC_SHARED_FOLDER, strerror(errno));
+        }
+    }
+    bfc_store_release(&opened, true);
+    pthread_mutex_unlock(&opening);
+    bfc_cancel_restore(cancel);
+    errno = reason;
+}
+
+/* A forked child has neither the mapping nor the right: the name is its parent's. */
+__attribute__((destructor)) static void remove_segment(void) {
+    if (bfc_process_if_made() && bfc_load_acquire(&segment))
+        unlink(segment_path);
+}
+
+/* ---- sections and counters ---- */
+
+static struct bfc_segment_pool *sections(void) {
+    struct bfc_segment_header *published = bfc_load_acquire(&segment);
+    return published ? bfc_segment_sections(published) : NULL;
+}
+
+/* Sections that an arena, ended or not, still writes to. */
+static bool taken[BFC_SEGMENT_POOLS];
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards it */
+
+unsigned bfc_segment_section_index(const struct bfc_segment_pool *section) {
+    return (unsigned)(section - sections());
+}
+
+/* The counts of a section's former pool stay in the process's totals. */
+static void retire_counts(struct bfc_segment_pool *section) {
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->pooled_allocations, section->stats.allocations);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->pooled_frees, section->stats.frees);
+}
+
+static struct bfc_segment_pool *take_section_in_state(enum bfc_pool_state state) {
+    struct bfc_segment_pool *all = sections();
+    for (unsigned i = 0; all && i < BFC_SEGMENT_POOLS; i++)
+        if (!taken[i] && all[i].state == (uint64_t)state) {
+            taken[i] = true;
+            return &all[i];
+        }
+    return NULL;
+}
+
+struct bfc_segment_pool *bfc_segment_take_section(void) {
+    pthread_mutex_lock(&taking);
+    struct bfc_segment_pool *section = take_section_in_state(BFC_POOL_UNUSED);
+    if (!section && (section = take_section_in_state(BFC_POOL_ENDED)))
+        retire_counts(section);
+    pthread_mutex_unlock(&taking);
+    return section;
+}
+
+void bfc_segment_return_section(struct bfc_segment_pool *section) {
+    pthread_mutex_lock(&taking);
+    taken[section - sections()] = false;
+    pthread_mutex_unlock(&taking);
+}
+
+void bfc_segment_count_forwarded_allocation(enum bfc_forward_reason reason) {
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->forwarded_allocations[reason], 1);
+}
+
+void bfc_segment_count_forwarded_free(enum bfc_forward_reason reason) {
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->forwarded_frees[reason], 1);
+}
+
+void bfc_segment_count_bypassed(enum bfc_bypass_kind kind, uint64_t bytes) {
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->bypassed_calls[kind], 1);
+    bfc_fetch_add_relaxed(&bfc_segment_counters()->bypassed_bytes[kind], bytes);
+}

@@ -1,0 +1,53 @@
+/*
+ * Pending blocks whose fences are complete become ready, a bounded number a call; deferred blocks
+ * get their fence.
+ */
+#include "pool/blocks/settle_blocks.h"
+
+#include "pool/blocks/surgery.h"
+
+void settle_completed(struct bfc_pool *pool, uint64_t most) {
+    while (pool->oldest_fence <= pool->completed && most--)
+        surgery_make_ready(pool, pool->oldest);
+}
+
+void settle_note_complete(struct bfc_pool *pool, bfc_fence fence) {
+    if (fence == BFC_DEFERRED_FENCE)
+        fence--; /* deferred blocks have no fence yet, so none of them can be complete */
+    if (fence > pool->completed)
+        pool->completed = fence;
+}
+
+void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence) {
+    pool_enter(pool);
+    settle_note_complete(pool, fence);
+    settle_completed(pool, FENCES_A_CALL);
+    slots_settle(pool);
+    pool_leave(pool);
+}
+
+uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool) {
+    pool_enter(pool);
+    uint64_t arrivals = pool->deferred_arrivals;
+    pool_leave(pool);
+    return arrivals;
+}
+
+void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t arrivals) {
+    if (fence == BFC_DEFERRED_FENCE)
+        return;
+    const struct block_detail *details = pool->details;
+    pool_enter(pool);
+    block_index b = pool->deferred;
+    while (b && details[b].arrivals > arrivals)
+        b = details[b].newer;
+    while (b) {
+        block_index before = details[b].newer;
+        deferred_remove(pool, b);
+        pool->stats->deferred -= block_size(&pool->blocks[b]);
+        surgery_make_free(pool, b, fence);
+        b = before;
+    }
+    slots_settle(pool);
+    pool_leave(pool);
+}

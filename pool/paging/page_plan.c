@@ -1,0 +1,250 @@
+/*
+ * Plans.
+ *
+ * The place is where the fewest pages are lacking: a ready block beside bare addresses is extended,
+ * or two are joined across them. What is lacking are new pages as far as the slack allows, and else
+ * ready ones of other blocks. If these do not fit there, since a page moves whole, they go to the
+ * widest bare range instead.
+ */
+#include "pool/paging/page_plan.h"
+
+#include "base/numbers.h"
+#include "pool/blocks/paging.h"
+#include "pool/paging/donors.h"
+#include "pool/policy/page_growth.h"
+#include "pool/policy/policy.h"
+
+/* How many bare blocks are looked at for a place beside ready ones. */
+#define MOST_LOOKS 1024
+
+/* Bare addresses that would get pages. */
+struct place {
+    bfc_addr at;
+    uint64_t lacking;    /* bytes that must get pages; whole granules of pages, at least one */
+    uint64_t space;      /* bytes that may get some, from `at` on */
+    uint64_t rest;       /* bytes that stay free then, beyond the request */
+    block_index keep[2]; /* ready neighbours that are part of it, or 0 */
+};
+
+static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t granule = pool->paging->calls.granule;
+    return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
+}
+
+/* Beside a ready block of so many bytes. At least a granule: a block that suffices as it is and yet
+ * was not taken is one that the policy does not split, or that starts badly. */
+static uint64_t lacking_beside(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
+    return bfc_max(up(pool, bfc_subtract_saturating(size, ready)), pool->paging->calls.granule);
+}
+
+static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
+    const struct block *at = &pool->blocks[b];
+    return b && block_state(at) == BLOCK_READY ? block_size(at) : 0;
+}
+
+/* Of the ready block before a bare one: what a block of this size could use at its end. */
+static uint64_t usable_before(const struct bfc_pool *pool, block_index previous,
+                              uint64_t granules) {
+    uint64_t size = ready_size(pool, previous);
+    return size ? size - (block_lead(pool, previous, granules) << BFC_GRANULE_BITS) : 0;
+}
+
+/* The places within one bare block, by what lies at its ends; lacking UINT64_MAX: there is none. */
+static struct place extend_up(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+    const struct block *at = &pool->blocks[bare];
+    uint64_t size = granules << BFC_GRANULE_BITS;
+    uint64_t before = usable_before(pool, at->previous, granules);
+    uint64_t lacking = lacking_beside(pool, before, size);
+    return (struct place){.at = block_start(at),
+                          .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
+                          .space = block_size(at),
+                          .rest = before + lacking - size,
+                          .keep = {before ? at->previous : 0}};
+}
+
+static struct place extend_down(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+    const struct block *at = &pool->blocks[bare];
+    uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
+    uint64_t lacking = lacking_beside(pool, after, size);
+    if (!after || lacking > block_size(at))
+        return (struct place){.lacking = UINT64_MAX};
+    return (struct place){.at = block_end(at) - lacking,
+                          .lacking = lacking,
+                          .space = lacking,
+                          .rest = after + lacking - size,
+                          .keep = {0, at->next}};
+}
+
+static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+    const struct block *at = &pool->blocks[bare];
+    uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
+    uint64_t before = usable_before(pool, at->previous, granules);
+    if (!before || !after || before + block_size(at) + after < size)
+        return (struct place){.lacking = UINT64_MAX};
+    return (struct place){.at = block_start(at),
+                          .lacking = block_size(at),
+                          .space = block_size(at),
+                          .rest = before + block_size(at) + after - size,
+                          .keep = {at->previous, at->next}};
+}
+
+/* Of places that lack as much, the one that the request fills best: short rests are of use to few.
+ */
+static bool is_better(const struct place *a, const struct place *b) {
+    if (a->lacking != b->lacking)
+        return a->lacking < b->lacking;
+    return a->rest < b->rest || (a->rest == b->rest && a->at < b->at);
+}
+
+/* Neither addresses that are set apart, nor those that hold what could not be unmapped. */
+static bool is_open(const struct bfc_pool *pool, block_index bare) {
+    const struct page_table *table = &pool->paging->table;
+    const struct block *at = &pool->blocks[bare];
+    if (block_is_apart(at) || !pool->paging->lost)
+        return !block_is_apart(at);
+    uint32_t first = page_table_find(table, block_start(at));
+    return first == table->count || page_table_at(table, first)->start >= block_end(at);
+}
+
+static void consider(const struct bfc_pool *pool, block_index bare, uint64_t granules,
+                     struct place *best) {
+    struct place places[] = {extend_up(pool, bare, granules), extend_down(pool, bare, granules),
+                             join(pool, bare, granules)};
+    for (unsigned i = 0; i < 3; i++)
+        if (is_better(&places[i], best))
+            *best = places[i];
+}
+
+static block_index widest(const struct bfc_pool *pool, enum block_zone zone) {
+    block_index root = pool->paging->bare_sorted;
+    block_index b = sorted_largest(root, pool->blocks, zone);
+    while (b && !is_open(pool, b))
+        b = sorted_previous(root, pool->blocks, b);
+    return b;
+}
+
+/* In the widest bare block, where a pool grows, and in those that became bare last: how many there
+ * are does not make a call long. */
+static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
+    enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
+    struct place best = {.lacking = UINT64_MAX};
+    block_index first = widest(pool, zone);
+    if (first)
+        consider(pool, first, granules, &best);
+    block_index b = pool->paging->bare;
+    for (unsigned looks = 0; b && looks < MOST_LOOKS; looks++, b = pool->details[b].older)
+        if (block_zone(&pool->blocks[b]) == zone && is_open(pool, b))
+            consider(pool, b, granules, &best);
+    return best;
+}
+
+/* At its beginning. */
+static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
+    block_index b = widest(pool, policy_zone(pool, granules << BFC_GRANULE_BITS));
+    return b ? extend_up(pool, b, granules) : (struct place){.lacking = UINT64_MAX};
+}
+
+static uint64_t room_below_limit(const struct bfc_pool *pool) {
+    uint64_t taken = pool->stats->reserved + pool->paging->moving + pool->releasing;
+    uint64_t room = bfc_subtract_saturating(pool->config.limit, taken);
+    return room & ~(pool->paging->calls.granule - 1);
+}
+
+/* The pages for this place: on hand those to be moved, in `plan` how many. False: it has not enough
+ * addresses. */
+static bool supply(struct bfc_pool *pool, const struct place *place, uint64_t room,
+                   struct page_plan *plan) {
+    *plan = (struct page_plan){.at = place->at, .missing = place->lacking};
+    if (place->lacking == UINT64_MAX)
+        return false;
+    pool->paging->on_hand.count = 0;
+    if (place->lacking > room)
+        plan->moving = donors_choose(pool, place->lacking - room, place->keep);
+    plan->making = bfc_subtract_saturating(place->lacking, plan->moving);
+    plan->missing = plan->moving + plan->making;
+    return plan->missing <= place->space;
+}
+
+/* Beyond what is lacking, where nothing has to move. */
+static void add_step(const struct bfc_pool *pool, const struct place *place, uint64_t room,
+                     struct page_plan *plan) {
+    if (plan->moving || !plan->making)
+        return;
+    uint64_t most = bfc_subtract_saturating(bfc_min(room, place->space), plan->making);
+    plan->making += bfc_min(page_growth_step(pool), most);
+}
+
+static enum plan_result addresses_for(const struct bfc_pool *pool, const struct request *request,
+                                      struct page_plan *plan) {
+    if (plan->missing == UINT64_MAX)
+        plan->missing = up(pool, request_size(request));
+    return PLAN_NEEDS_ADDRESSES;
+}
+
+/* Decides on a place, and on the pages for it: `most` new ones, if that can be. False: no place has
+ * enough addresses. */
+static bool decide(struct bfc_pool *pool, const struct request *request, uint64_t room,
+                   uint64_t most, struct place *place, struct page_plan *plan) {
+    struct place best = best_place(pool, request->granules);
+    *place = best;
+    bool enough = supply(pool, place, room, plan);
+    uint64_t making = enough ? plan->making : UINT64_MAX;
+    if (making <= most)
+        return true;
+    /* Its neighbours' pages could not move there. */
+    *place = widest_place(pool, request->granules);
+    enough = supply(pool, place, room, plan);
+    if (making == UINT64_MAX || (enough && plan->making < making))
+        return enough;
+    *place = best;
+    return supply(pool, place, room, plan);
+}
+
+static enum plan_result take_donors(struct bfc_pool *pool) {
+    bool noted =
+        page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) && donors_take(pool);
+    return noted ? PLAN_MADE : PLAN_NO_HOST_MEMORY;
+}
+
+enum plan_result plan_make(struct bfc_pool *pool, const struct request *request, bool saving,
+                           struct page_plan *plan) {
+    struct place place;
+    uint64_t limit = room_below_limit(pool);
+    uint64_t room = saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
+    if (!decide(pool, request, room, saving ? 0 : limit, &place, plan))
+        return addresses_for(pool, request, plan);
+    if (plan->making > limit)
+        return PLAN_EXCEEDS_LIMIT;
+    add_step(pool, &place, room, plan);
+    plan->page = page_growth_size(pool, request_size(request));
+    return take_donors(pool);
+}
+
+/* Of the pages on hand, the first that come to no more than this; returns what they come to. */
+static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
+    uint64_t bytes = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < on_hand->count; i++)
+        if (on_hand->all[i].bytes <= most - bytes) {
+            bytes += on_hand->all[i].bytes;
+            on_hand->all[kept++] = on_hand->all[i];
+        }
+    on_hand->count = kept;
+    return bytes;
+}
+
+enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
+                          struct page_plan *plan) {
+    donors_choose(pool, bytes, (const block_index[2]){0, 0});
+    *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
+    plan->moving = keep_within(&pool->paging->on_hand, bytes);
+    plan->making = bytes - plan->moving;
+    return plan->making > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : take_donors(pool);
+}
+
+enum plan_result plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,
+                          struct page_plan *plan) {
+    *plan = (struct page_plan){.at = at, .making = bytes, .page = page};
+    pool->paging->on_hand.count = 0;
+    return bytes > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : PLAN_MADE;
+}

@@ -1,0 +1,88 @@
+/*
+ * What an allocation does when no free block fits:
+ *
+ * 1 poll: what the device has finished meanwhile becomes ready;
+ * 2 ordered: join neighbouring ready and pending blocks;
+ * 3 pending bytes above the budget: wait, for a bounded time, for the oldest fences that suffice;
+ * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
+ * 5 with BFC_ALLOCATE_APART: take what is ready in regions that are set apart;
+ * 6 grow;
+ * 7 the device having refused: take from the regions that were set apart, which ends that; their
+ *   pages may go elsewhere then;
+ * 8 the policy's last resorts (last_resorts.c), then the same size without its rounding;
+ * 9 take from what was ever set apart, whatever the policy says.
+ *
+ * The lock is dropped around every call of the upstream.
+ */
+#include "pool/regions/serve_miss.h"
+
+#include "pool/regions/apart.h"
+#include "pool/regions/idle.h"
+#include "pool/regions/last_resorts.h"
+#include "pool/regions/regions.h"
+#include "pool/regions/wait_for_fences.h"
+#include "pool/search/take.h"
+
+/* How long step 3 waits at most, in all. */
+#define BOUNDED_WAIT_NS ((uint64_t)10 * 1000 * 1000)
+
+/* What lacks less than was added by rounding is not refused. */
+static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
+                           enum bfc_status *status) {
+    struct request least = *request;
+    least.granules = granules_to_hold(request->bytes);
+    return *status == BFC_OUT_OF_MEMORY && least.granules < request->granules &&
+           (take_any(pool, &least) || regions_grow(pool, &least, status));
+}
+
+/* The last resorts, unless they are switched off, and what they took. */
+static bool climb_all(struct bfc_pool *pool, const struct request *request, uint64_t released,
+                      enum bfc_status *status) {
+    struct bfc_pool_stats *stats = pool->stats;
+    uint64_t began = wait_clock(pool);
+    bool climbs = !pool->config.no_last_resorts;
+    bool taken = (climbs && last_resorts(pool, request, released, status)) ||
+                 take_unrounded(pool, request, status);
+    if (climbs) {
+        stats->last_resorts++;
+        stats->last_resorts_saved += taken;
+        stats->last_resort_ns += wait_clock(pool) - began;
+    }
+    stats->retries += taken && !(request->flags & BFC_ALLOCATE_AGAIN);
+    return taken;
+}
+
+/* Steps 1 to 5. */
+static bool take_without_growing(struct bfc_pool *pool, const struct request *request) {
+    const struct bfc_pool_stats *stats = pool->stats;
+    wait_poll(pool);
+    if (take_any(pool, request))
+        return true;
+    if ((request->flags & BFC_ALLOCATE_PENDING) && take_run(pool, request))
+        return true;
+    if (stats->pending > pool->config.pending_budget &&
+        wait_and_take(pool, request, BOUNDED_WAIT_NS))
+        return true;
+    if (stats->reserved > pool->config.gc_threshold)
+        idle_collect(pool);
+    return apart_spare(pool, request);
+}
+
+enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
+    struct bfc_pool_stats *stats = pool->stats;
+    if (take_without_growing(pool, request)) {
+        stats->hits++;
+        return BFC_OK;
+    }
+    enum bfc_status status;
+    uint64_t released = stats->release_calls;
+    bool taken = regions_grow(pool, request, &status);
+    if (!taken && apart_end(pool))
+        taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
+    if (!taken && status == BFC_OUT_OF_MEMORY)
+        taken = climb_all(pool, request, released, &status);
+    taken = taken || apart_take(pool, request);
+    stats->misses += taken;
+    stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);
+    return taken ? BFC_OK : status;
+}

@@ -1,0 +1,50 @@
+/* Waiting for fences: the lock is dropped around every call of the upstream. */
+#include "pool/regions/wait_for_fences.h"
+
+#include "pool/blocks/settle_blocks.h"
+#include "pool/search/runs.h"
+#include "pool/search/take.h"
+
+void wait_poll(struct bfc_pool *pool) {
+    /* The upstream may give what is deferred a fence now, and say that what was awaited is ready.
+     */
+    if (!pool->oldest && !pool->deferred && !pool->awaited)
+        return;
+    pool_leave(pool);
+    bfc_fence fence =
+        pool->upstream.poll ? pool->upstream.poll(pool->upstream.context) : UINT64_MAX;
+    pool_enter(pool);
+    settle_note_complete(pool, fence);
+}
+
+uint64_t wait_clock(const struct bfc_pool *pool) {
+    return pool->upstream.now ? pool->upstream.now(pool->upstream.context) : 0;
+}
+
+uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t timeout_ns) {
+    pool_leave(pool);
+    uint64_t began = wait_clock(pool);
+    bfc_fence complete = pool->upstream.wait(pool->upstream.context, fence, timeout_ns);
+    uint64_t spent = wait_clock(pool) - began;
+    pool_enter(pool);
+    pool->stats->waits++;
+    pool->stats->wait_ns += spent;
+    settle_note_complete(pool, complete);
+    return complete >= fence ? spent : UINT64_MAX;
+}
+
+bool wait_and_take(struct bfc_pool *pool, const struct request *request, uint64_t timeout_ns) {
+    bfc_fence fence;
+    uint64_t spent = 0;
+    while (pool->upstream.wait && spent < timeout_ns &&
+           runs_find(pool, request->granules, false, &fence)) {
+        uint64_t rest = timeout_ns == UINT64_MAX ? timeout_ns : timeout_ns - spent;
+        uint64_t took = wait_until_complete(pool, fence, rest);
+        if (take_any(pool, request))
+            return true;
+        if (took == UINT64_MAX)
+            return false;
+        spent += took;
+    }
+    return false;
+}

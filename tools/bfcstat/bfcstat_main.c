@@ -1,0 +1,417 @@
+/*
+ * bfcstat: shows the jobs that run with bfcpreload, or one of them in full; asks one for memory
+ * back; tells who holds its memory; takes its plan out; records one; makes a report of a recording,
+ * or a snapshot for other viewers.
+ *
+ * It reads the segments that the jobs publish and touches nothing else but their request words;
+ * segments that dead processes of this user left behind are removed on the way. Exit status: 0
+ * shown, 1 no such job or its segment was refused, 2 wrong usage, 3 the job has ended (its last
+ * picture was shown).
+ */
+#include "tools/bfcstat/bfcstat.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/shared_folder.h"
+#include "tools/bfcstat/identity.h"
+#include "tools/text/print_text.h"
+
+static const char usage[] =
+    "usage: bfcstat [--json | --prometheus] [--slurm-job=JOB[.STEP]] [--directory=FOLDER]\n"
+    "               [PID | SEGMENT]\n"
+    "       bfcstat top [--interval=SECONDS]\n"
+    "       bfcstat trim [--bytes=SIZE] PID\n"
+    "       bfcstat who [--diff=SECONDS|FILE] [--by=library|tag]\n"
+    "                   [--json | --collapsed | --sites=COUNT] [-o FILE] PID|FILE\n"
+    "       bfcstat plan -o FILE [--device=NUMBER] PID\n"
+    "       bfcstat record -o FILE [--interval=SECONDS] [--duration=SECONDS] [--events] PID\n"
+    "       bfcstat snapshot -o OUT.pickle|OUT.json [--duration=SECONDS] PID\n"
+    "       bfcstat report FILE|PID [--beside=FILE] -o PAGE.html\n"
+    "       bfcstat serve [--listen=ADDRESS:PORT]\n"
+    "\n"
+    "Without a PID it prints a table of the jobs that run with bfcpreload, a row for each\n"
+    "device that they use; with one, that job's devices, memory, counters, coverage and\n"
+    "configuration.\n"
+    "  top        all jobs live\n"
+    "  trim       has a job give cached memory back\n"
+    "  who        by library and by call stack, who holds its memory (docs/who.md)\n"
+    "  plan       takes out the plan that it follows (BFC_PLAN=auto), for the next run to begin\n"
+    "             with (docs/planner.md)\n"
+    "  record     samples of it to a file, until it ends or ^C\n"
+    "  snapshot   its blocks and last calls with call stacks: a memory snapshot of PyTorch's,\n"
+    "             which its viewers read, or counters for Perfetto\n"
+    "  report     a web page of a recording, or of a job as it is now with its last 4,096\n"
+    "             events; with -o - to standard output\n"
+    "  serve      answers Prometheus's requests for /metrics over HTTP\n"
+    "\n"
+    "  --json              print JSON instead (keys: docs/bfcstat.md)\n"
+    "  --prometheus        print all jobs in Prometheus's text format\n"
+    "  --slurm-job=JOB[.STEP]\n"
+    "                      only what runs in that job of Slurm's\n"
+    "  --bytes=SIZE        how much to request, with K, M, G, T (default: all that is cached)\n"
+    "  --diff=SECONDS      what changes in that time, with the rate\n"
+    "  --diff=FILE         what has changed since a moment that who -o FILE saved\n"
+    "  --by=library|tag    what the first table of who sums up by (default: library)\n"
+    "  --collapsed         a line a stack, for flame graphs\n"
+    "  --sites=COUNT       stacks to show (default: 20; 0: all)\n"
+    "  --device=NUMBER     whose plan, where a job has several\n"
+    "  --interval=SECONDS  between two samples (default: top 1, record 0.25)\n"
+    "  --duration=SECONDS  length of a recording (default: as long as the job runs); snapshot:\n"
+    "                      take in the calls of that time, at most the last 1,000,000 (default:\n"
+    "                      the last 4,096)\n"
+    "  --events            record: every allocation and free as well, not only those before an\n"
+    "                      out of memory (some 50 bytes each)\n"
+    "  --beside=FILE       report: a second recording, on the same page and scales\n"
+    "  --listen=ADDRESS:PORT\n"
+    "                      where serve listens (default 127.0.0.1:9420)\n"
+    "  --directory=FOLDER  where the segments are (default " BFC_SHARED_FOLDER ");\n"
+    "                      /proc/PID/root" BFC_SHARED_FOLDER " looks into a container\n"
+    "  --help, --version\n"
+    "\n"
+    "Segments that dead processes of this user left behind are removed.\n"
+    "docs/glossary.md defines the terms (ready, pending, deferred, region, ...).\n"
+    "Exit status: 0 shown, 1 no such job, or jobs that could not be read (other users') and no "
+    "others,\n              2 wrong usage, 3 the job has ended.\n";
+
+/* More removed or refused segments than that are only counted: anybody can make many. */
+#define SWEPT_SHOWN 4
+#define REFUSED_SHOWN 16
+
+static void report_odd_segments(const struct findings *findings) {
+    for (size_t i = 0; i < findings->refused_count && i < REFUSED_SHOWN; i++)
+        fprintf(stderr, "bfcstat: %s\n", findings->refused[i]);
+    if (findings->refused_count > REFUSED_SHOWN)
+        fprintf(stderr, "bfcstat: %zu more could not be read (--json lists all of them)\n",
+                findings->refused_count - REFUSED_SHOWN);
+    if (findings->swept_count > SWEPT_SHOWN)
+        fprintf(stderr, "bfcstat: %zu segments removed: their processes are dead\n",
+                findings->swept_count);
+    for (size_t i = 0; i < findings->swept_count && findings->swept_count <= SWEPT_SHOWN; i++)
+        fprintf(stderr, "bfcstat: %s: removed: process %d is dead\n", findings->swept[i].text,
+                findings->swept[i].pid);
+}
+
+/* False: no memory. */
+static bool identify(const struct request *request, struct findings *findings) {
+    struct identities identities = {0};
+    bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
+    if (good && request->slurm_job)
+        keep_slurm_job(request->slurm_job, findings);
+    free_identities(&identities);
+    return good;
+}
+
+static bool show_jobs(const struct request *request, const struct findings *findings) {
+    if (request->format == AS_PROMETHEUS)
+        return show_jobs_metrics(findings, METRICS_PROMETHEUS, stdout);
+    if (request->format == AS_JSON)
+        show_jobs_json(findings, stdout);
+    else
+        show_jobs_text(findings, text_width(stdout, 0), stdout);
+    return true;
+}
+
+static int list_jobs(const struct request *request, int directory) {
+    struct findings findings = {0};
+    if (!find_jobs(directory, &findings)) {
+        fprintf(stderr, "bfcstat: %s: %s\n", request->directory, strerror(errno));
+        free_findings(&findings);
+        return REFUSED;
+    }
+    bool shown = identify(request, &findings) && show_jobs(request, &findings);
+    if (!shown)
+        fputs("bfcstat: no memory\n", stderr);
+    report_odd_segments(&findings);
+    bool none = findings.job_count == 0 && (findings.refused_count > 0 || request->slurm_job);
+    free_findings(&findings);
+    return shown && !none ? SHOWN : REFUSED;
+}
+
+static int show_segment(const struct request *request, int directory,
+                        const struct bfc_segment_name *name) {
+    static struct bfc_job job;
+    char reason[512];
+    enum bfc_read_result result = read_job(directory, name, &job, reason, sizeof reason);
+    bool swept = bfc_segment_sweep(directory, name, result == BFC_READ_OK ? &job : NULL);
+    if (result == BFC_READ_OK && request->format == AS_JSON)
+        show_job_json(&job, stdout);
+    else if (result == BFC_READ_OK)
+        show_job_text(&job, stdout);
+    else
+        fprintf(stderr, "bfcstat: %s\n", reason);
+    if (swept)
+        fprintf(stderr, "bfcstat: %s: removed: process %d is dead\n", name->text, name->pid);
+    if (result != BFC_READ_OK)
+        return REFUSED;
+    return job.state == BFC_JOB_ENDED ? ENDED : SHOWN;
+}
+
+static int show_target(const struct request *request, int directory) {
+    struct bfc_segment_name name;
+    int status = find_target(directory, request->directory, request->target, &name);
+    return status == SHOWN ? show_segment(request, directory, &name) : status;
+}
+
+/* --- the command line --- */
+
+static int complain(const char *what) {
+    fprintf(stderr, "bfcstat: %s; see bfcstat --help\n", what);
+    return MISUSED;
+}
+
+/* A number of seconds of at least 0.01. */
+static bool parse_seconds(const char *text, double *seconds) {
+    char *end;
+    *seconds = strtod(text, &end);
+    return end != text && *end == '\0' && *seconds >= 0.01 && *seconds <= 1e9;
+}
+
+static bool is_number(const char *text) {
+    char *end;
+    strtod(text, &end);
+    return *end == '\0';
+}
+
+static bool parse_count(const char *text, size_t *count) {
+    char *end;
+    *count = strtoul(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0';
+}
+
+static bool parse_device(const char *text, long *device) {
+    char *end;
+    *device = strtol(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *device <= INT32_MAX;
+}
+
+static int take_option(int option, struct request *request) {
+    switch (option) {
+    case 'j':
+        request->format = AS_JSON;
+        return SHOWN;
+    case 'p':
+        request->format = AS_PROMETHEUS;
+        return SHOWN;
+    case 'd':
+        request->directory = optarg;
+        return SHOWN;
+    case 'o':
+        request->output = optarg;
+        return SHOWN;
+    case 'b':
+        return bfc_bytes_parse(optarg, UINT64_MAX, &request->bytes) && request->bytes > 0
+                   ? SHOWN
+                   : complain("--bytes takes a size above 0, with K, M, G or T behind it");
+    case 'i':
+        return parse_seconds(optarg, &request->interval)
+                   ? SHOWN
+                   : complain("--interval takes seconds, at least 0.01");
+    case 't':
+        return parse_seconds(optarg, &request->duration)
+                   ? SHOWN
+                   : complain("--duration takes seconds, at least 0.01");
+    case 'e':
+        request->events = true;
+        return SHOWN;
+    case 'B':
+        request->beside = optarg;
+        return SHOWN;
+    case 'l':
+        request->listen = optarg;
+        return SHOWN;
+    case 'S':
+        request->slurm_job = optarg;
+        return SHOWN;
+    case 'D':
+        return parse_device(optarg, &request->device)
+                   ? SHOWN
+                   : complain("--device takes a device's number, from 0");
+    case 'c':
+        request->collapsed = true;
+        return SHOWN;
+    case 's':
+        return parse_count(optarg, &request->sites) ? SHOWN
+                                                    : complain("--sites takes a number; 0: all");
+    case 'w':
+        request->before = is_number(optarg) ? NULL : optarg;
+        return request->before || parse_seconds(optarg, &request->between)
+                   ? SHOWN
+                   : complain("--diff takes seconds, at least 0.01, or a FILE of who -o");
+    case 'y':
+        request->by_tag = strcmp(optarg, "tag") == 0;
+        return request->by_tag || strcmp(optarg, "library") == 0
+                   ? SHOWN
+                   : complain("--by takes library or tag");
+    case 'h':
+        fputs(usage, stdout);
+        exit(SHOWN);
+    case 'v':
+        printf("bfcstat %s (segment layout %u)\n", BFC_VERSION, BFC_SEGMENT_VERSION);
+        exit(SHOWN);
+    default:
+        fputs("bfcstat: see bfcstat --help\n", stderr);
+        return MISUSED;
+    }
+}
+
+static const struct option options[] = {
+    {"json", no_argument, NULL, 'j'},
+    {"prometheus", no_argument, NULL, 'p'},
+    {"directory", required_argument, NULL, 'd'},
+    {"output", required_argument, NULL, 'o'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"interval", required_argument, NULL, 'i'},
+    {"duration", required_argument, NULL, 't'},
+    {"events", no_argument, NULL, 'e'},
+    {"beside", required_argument, NULL, 'B'},
+    {"listen", required_argument, NULL, 'l'},
+    {"slurm-job", required_argument, NULL, 'S'},
+    {"collapsed", no_argument, NULL, 'c'},
+    {"sites", required_argument, NULL, 's'},
+    {"diff", required_argument, NULL, 'w'},
+    {"by", required_argument, NULL, 'y'},
+    {"device", required_argument, NULL, 'D'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'v'},
+    {NULL, 0, NULL, 0},
+};
+
+/* `given` gets the letters of the options that were there; it has room for one of each. */
+static int parse_options(int count, char **arguments, struct request *request, char *given) {
+    int status = SHOWN;
+    for (int option;
+         status == SHOWN && (option = getopt_long(count, arguments, "ho:", options, NULL)) != -1;) {
+        status = take_option(option, request);
+        if (status == SHOWN && !strchr(given, option))
+            given[strlen(given)] = (char)option;
+    }
+    return status;
+}
+
+struct command {
+    const char *name;
+    int (*run)(const struct request *request, int directory);
+    bool needs_target, needs_output;
+    const char *options; /* that it takes: their letters */
+};
+
+/* Those of no command, which shows a job or all of them. */
+#define PLAIN_OPTIONS "jpdS"
+
+#ifndef BFC_TOP
+int run_top(const struct request *request, int directory) {
+    (void)request;
+    (void)directory;
+    fputs("bfcstat: built without ncurses, which top needs\n", stderr);
+    return REFUSED;
+}
+#endif
+
+#ifndef BFC_SERVE
+int run_serve(const struct request *request, int directory) {
+    (void)request;
+    (void)directory;
+    fputs("bfcstat: built without libmicrohttpd, which serve needs\n", stderr);
+    return REFUSED;
+}
+#endif
+
+static const struct command commands[] = {
+    {"top", run_top, false, false, "di"},        {"trim", run_trim, true, false, "db"},
+    {"who", run_who, true, false, "djocswy"},    {"plan", run_plan, true, true, "doD"},
+    {"record", run_record, true, true, "doite"}, {"snapshot", run_snapshot, true, true, "dot"},
+    {"report", run_report, true, true, "doB"},   {"serve", run_serve, false, false, "dl"},
+};
+
+/* The command that the first word names; NULL: it is a PID, or there is none. */
+static const struct command *find_command(const char *word) {
+    for (size_t i = 0; word && i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(commands[i].name, word) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+/* As the usage has it. */
+static const char *option_name(char letter) {
+    const struct option *option = options;
+    while (option->name && option->val != letter)
+        option++;
+    return letter == 'o' ? "o" : option->name;
+}
+
+/* Refuses an option that would be without effect. */
+static int check_options(const char *given, const struct command *command) {
+    size_t fitting = strspn(given, command ? command->options : PLAIN_OPTIONS);
+    if (!given[fitting])
+        return SHOWN;
+    const char *name = option_name(given[fitting]);
+    fprintf(stderr, "bfcstat: %s takes no %s%s; see bfcstat --help\n",
+            command ? command->name : "without a command it", name[1] ? "--" : "-", name);
+    return MISUSED;
+}
+
+static int parse_arguments(int count, char **arguments, struct request *request,
+                           const struct command **command) {
+    char given[sizeof options / sizeof options[0]] = "";
+    int status = parse_options(count, arguments, request, given);
+    if (status != SHOWN)
+        return status;
+    *command = find_command(arguments[optind]);
+    int first = optind + (*command != NULL);
+    if (count - first > 1)
+        return complain(*command ? "at most one PID, SEGMENT or FILE"
+                                 : "the first of several words is a command: top, trim, who, "
+                                   "plan, record, snapshot, report or serve");
+    request->target = first < count ? arguments[first] : NULL;
+    if (*command && (*command)->needs_target && !request->target)
+        return complain("this command needs a PID or a FILE");
+    if (*command && (*command)->needs_output && !request->output)
+        return complain("this command needs -o FILE");
+    if (request->output && strcmp(request->output, "-") == 0 &&
+        !(*command && (*command)->run == run_report))
+        return complain("only report writes to standard output: -o takes a FILE");
+    if (request->output && (request->before || request->between > 0))
+        return complain("-o saves one moment: it takes no --diff");
+    if (*command && !(*command)->needs_target && request->target)
+        return complain("this command is about all jobs: it takes no PID");
+    if (request->slurm_job && (request->target || *command))
+        return complain("--slurm-job is about the table of jobs: it takes no PID and no command");
+    if (request->format == AS_PROMETHEUS && request->target)
+        return complain("--prometheus shows all jobs: it takes no PID");
+    return check_options(given, *command);
+}
+
+static int flush(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "bfcstat: standard output: %s\n", strerror(errno));
+    return REFUSED;
+}
+
+int main(int count, char **arguments) {
+    struct request request = {.directory = BFC_SHARED_FOLDER,
+                              .bytes = UINT64_MAX,
+                              .listen = "127.0.0.1:9420",
+                              .sites = 20,
+                              .device = -1};
+    const struct command *command = NULL;
+    int status = parse_arguments(count, arguments, &request, &command);
+    if (status != SHOWN)
+        return status;
+    int directory = bfc_segment_directory_open(request.directory);
+    if (directory < 0) {
+        fprintf(stderr, "bfcstat: %s: %s\n", request.directory, strerror(errno));
+        return REFUSED;
+    }
+    if (command)
+        status = command->run(&request, directory);
+    else
+        status = request.target ? show_target(&request, directory) : list_jobs(&request, directory);
+    close(directory);
+    return flush(status);
+}

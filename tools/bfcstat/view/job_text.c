@@ -1,0 +1,463 @@
+/* bfcstat's plain text: the table of jobs, and one job in full. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/numbers.h"
+#include "tools/bfcstat/view/view.h"
+#include "tools/text/print_text.h"
+
+#define LABEL_WIDTH 15
+
+static void label(FILE *stream, const char *name) {
+    fprintf(stream, "  %-*s", LABEL_WIDTH, name);
+}
+
+/* --- the table --- */
+
+static const char *configured(const struct bfc_job *job, const char *name, char *text,
+                              size_t size) {
+    size_t length;
+    const char *value = bfc_job_configured(job, name, &length);
+    snprintf(text, size, "%.*s", value ? (int)length : 1, value ? value : "-");
+    return text;
+}
+
+/* "waits for 3.20 GiB since 12.0 s, position 2: rank 3 of 4: train.py" */
+static const char *command_of(const struct bfc_job *job, const struct bfc_waiter *waiter,
+                              char *text, size_t size) {
+    const struct bfc_segment_header *header = &job->header;
+    char waiting[WAITER_TEXT];
+    size_t used = 0;
+    if (waiter)
+        used = (size_t)snprintf(text, size, "%s: ", waiter_text(waiter, waiting, sizeof waiting));
+    if (header->rank >= 0 && header->ranks > 0)
+        used += (size_t)snprintf(text + used, size - used, "rank %" PRId32 " of %" PRId32 ": ",
+                                 header->rank, header->ranks);
+    else if (header->rank >= 0)
+        used += (size_t)snprintf(text + used, size - used, "rank %" PRId32 ": ", header->rank);
+    text_printable(header->command, text + used, size - used);
+    return text;
+}
+
+/* What a pool may take at most. */
+static const char *limit_of(const struct bfc_job *job, const struct bfc_segment_pool *pool,
+                            char *text, size_t size) {
+    return configured(job, bfc_pool_is_host(pool) ? "BFC_SPILL" : "BFC_LIMIT", text, size);
+}
+
+static int add_row(struct text_table *table, const struct bfc_job *job,
+                   const struct bfc_segment_pool *pool) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    char pid[TEXT_FIGURE], device[TEXT_FIGURE], in_use[TEXT_FIGURE], cached[TEXT_FIGURE],
+        reserved[TEXT_FIGURE], limit[TEXT_FIGURE], hit_rate[TEXT_FIGURE], waits[TEXT_FIGURE],
+        failures[TEXT_FIGURE], command[TEXT_CELL];
+    snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
+    snprintf(device, sizeof device, "%" PRId64 "%s", pool->device,
+             bfc_pool_is_host(pool) ? " host" : "");
+    const char *const cells[] = {
+        pid,
+        device,
+        bfc_bytes_text(stats->in_use, in_use, sizeof in_use),
+        bfc_bytes_text(bfc_pool_cached(stats), cached, sizeof cached),
+        bfc_bytes_text(stats->reserved, reserved, sizeof reserved),
+        limit_of(job, pool, limit, sizeof limit),
+        bfc_share_text(bfc_pool_hit_rate(stats), hit_rate, sizeof hit_rate),
+        text_count(pool->host_waits + stats->waits, waits, sizeof waits),
+        text_count(stats->out_of_memory, failures, sizeof failures),
+        command_of(job, job_waiter(job, (unsigned)(pool - job->pools)), command, sizeof command),
+    };
+    return text_table_add(table, cells);
+}
+
+static int add_row_without_pool(struct text_table *table, const struct bfc_job *job) {
+    char pid[TEXT_FIGURE], limit[TEXT_FIGURE], command[TEXT_CELL];
+    snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
+    const char *const cells[] = {pid, "-",
+                                 "-", "-",
+                                 "-", configured(job, "BFC_LIMIT", limit, sizeof limit),
+                                 "-", "-",
+                                 "-", command_of(job, NULL, command, sizeof command)};
+    return text_table_add(table, cells);
+}
+
+static int add_job(struct text_table *table, const struct bfc_job *job) {
+    int failed = 0, rows = 0;
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS && !failed; i++) {
+        if (job->pools[i].state != BFC_POOL_ACTIVE)
+            continue;
+        failed = add_row(table, job, &job->pools[i]);
+        rows++;
+    }
+    return rows ? failed : add_row_without_pool(table, job);
+}
+
+void show_jobs_text(const struct findings *findings, size_t width, FILE *stream) {
+    static const char *const heads[] = {"PID",   "DEVICE",   "IN USE", "CACHED", "RESERVED",
+                                        "LIMIT", "HIT RATE", "WAITS",  "OOM",    "COMMAND"};
+    struct text_table table = {.columns = sizeof heads / sizeof heads[0], .right = 0x1FF};
+    if (findings->job_count == 0) {
+        fputs(findings->refused_count ? "no jobs that could be read\n" : "no jobs\n", stream);
+        return;
+    }
+    int failed = text_table_add(&table, heads);
+    for (size_t i = 0; i < findings->job_count && !failed; i++)
+        failed = add_job(&table, &findings->jobs[i]);
+    if (failed)
+        fputs("bfcstat: no memory for the whole table\n", stderr);
+    text_table_print(&table, stream, width);
+    text_table_free(&table);
+}
+
+/* --- one job --- */
+
+static void show_times(const struct bfc_segment_header *header, enum bfc_job_state state,
+                       FILE *stream) {
+    uint64_t now_ns = bfc_wall_clock_ns();
+    time_t created = (time_t)(header->created_ns / 1000000000u);
+    char stamp[64] = "?", age[TEXT_FIGURE] = "";
+    struct tm parts;
+    if (localtime_r(&created, &parts))
+        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &parts);
+    if (state == BFC_JOB_RUNNING && now_ns > header->created_ns)
+        text_duration(now_ns - header->created_ns, age, sizeof age);
+    label(stream, "state");
+    fprintf(stream, "%s, first CUDA allocation %s%s%s%s\n", job_state_name(state), stamp,
+            *age ? " (" : "", age, *age ? " ago)" : "");
+}
+
+static void show_rank(const struct bfc_segment_header *header, FILE *stream) {
+    char job[128];
+    if (header->rank < 0)
+        return;
+    label(stream, "rank");
+    fprintf(stream, "%" PRId32, header->rank);
+    if (header->ranks > 0)
+        fprintf(stream, " of %" PRId32, header->ranks);
+    if (header->local_rank >= 0)
+        fprintf(stream, ", %" PRId32 " on this machine", header->local_rank);
+    if (header->job[0])
+        fprintf(stream, ", job %s", text_printable(header->job, job, sizeof job));
+    fputc('\n', stream);
+}
+
+static void show_identity(const struct bfc_job *job, FILE *stream) {
+    const struct bfc_segment_header *header = &job->header;
+    char command[512], library[64];
+    struct passwd *user = getpwuid(header->uid);
+    fprintf(stream, "%" PRId32 "  %s\n", header->pid,
+            text_printable(header->command, command, sizeof command));
+    show_times(header, job->state, stream);
+    label(stream, "user");
+    fprintf(stream, "%s (%" PRIu32 "), bfcpreload %s\n", user ? user->pw_name : "?", header->uid,
+            text_printable(header->library, library, sizeof library));
+    show_rank(header, stream);
+}
+
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void show_amount(FILE *stream, const char *name, uint64_t bytes) {
+    char figure[TEXT_FIGURE];
+    label(stream, name);
+    fprintf(stream, "%10s", bfc_bytes_text(bytes, figure, sizeof figure));
+}
+
+static void show_peak(FILE *stream, uint64_t bytes) {
+    char figure[TEXT_FIGURE];
+    fprintf(stream, "   (most %s)", bfc_bytes_text(bytes, figure, sizeof figure));
+}
+
+static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream) {
+    double share = bfc_pool_fragmentation(pool);
+    char figure[TEXT_FIGURE];
+    label(stream, "fragmentation");
+    fprintf(stream, "%10s", bfc_share_text(share, figure, sizeof figure));
+    if (share < 0)
+        fputs("   the job has not measured it yet", stream);
+    else if (pool->stats.in_use == 0)
+        fputs("   nothing is in use", stream);
+    else if (pool->stats.ready == 0)
+        fputs("   nothing is ready", stream);
+    else
+        fprintf(stream, "   of the ready bytes cannot serve %s, the largest request lately",
+                bfc_bytes_text(pool->fit.request, figure, sizeof figure));
+    fprintf(stream, "; largest free %s\n",
+            bfc_bytes_text(pool->stats.largest_free, figure, sizeof figure));
+}
+
+static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    show_amount(stream, "in use", stats->in_use);
+    show_peak(stream, stats->peak_in_use);
+    fprintf(stream, " in %s block%s\n", text_count(stats->blocks, a, sizeof a),
+            plural(stats->blocks));
+    show_amount(stream, "requested", stats->requested);
+    show_peak(stream, stats->peak_requested);
+    fputc('\n', stream);
+    show_amount(stream, "cached", bfc_pool_cached(stats));
+    fprintf(stream, "   ready %s, pending %s, deferred %s\n",
+            bfc_bytes_text(stats->ready, a, sizeof a), bfc_bytes_text(stats->pending, b, sizeof b),
+            bfc_bytes_text(stats->deferred, c, sizeof c));
+    show_amount(stream, "reserved", stats->reserved);
+    show_peak(stream, stats->peak_reserved);
+    fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
+            plural(stats->regions));
+    show_fragmentation(pool, stream);
+}
+
+static void show_page_state(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_pages *pages = &pool->pages;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (!pages->looked_ns)
+        return;
+    uint64_t backed = bfc_pages_backed(pages), ready = bfc_min(pages->ready, backed);
+    label(stream, "");
+    fprintf(stream, "%13sready to move %s, behind blocks %s", "",
+            bfc_bytes_text(ready, a, sizeof a), bfc_bytes_text(backed - ready, b, sizeof b));
+    if (pages->pinned)
+        fprintf(stream, ", shown to others %s", bfc_bytes_text(pages->pinned, a, sizeof a));
+    fputc('\n', stream);
+}
+
+static void show_pages(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_pages *pages = &pool->pages;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (!pages->calls)
+        return;
+    show_amount(stream, "pages", bfc_pages_backed(pages));
+    fprintf(stream, "   behind %s of addresses; %s driver calls so far; moved %s\n",
+            bfc_bytes_text(pages->addresses, a, sizeof a),
+            text_count(pages->calls, (char[TEXT_FIGURE]){0}, TEXT_FIGURE),
+            bfc_bytes_text(bfc_pages_moved(pages), b, sizeof b));
+    show_page_state(pool, stream);
+}
+
+static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (!plan->came)
+        return;
+    label(stream, "");
+    fprintf(stream, "%13slast difference: %s came, where allocation %" PRIu64 " was to be %s\n", "",
+            bfc_bytes_text(plan->came, a, sizeof a), plan->divergence,
+            bfc_bytes_text(plan->expected, b, sizeof b));
+}
+
+/* What the pool alone needed for the same loop, and needs now with what is beside the plan. */
+static void show_saved(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_plan *plan = &pool->plan;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    if (plan->source != BFC_PLAN_OF_LOOP || !plan->memory || !plan->before)
+        return;
+    label(stream, "");
+    fprintf(stream, "%13sreserved %s before its first plan, %s now\n", "",
+            bfc_bytes_text(plan->before, a, sizeof a),
+            bfc_bytes_text(pool->stats.reserved, b, sizeof b));
+}
+
+static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_segment_plan *plan = &pool->plan;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+    if (!plan->peak)
+        return;
+    show_amount(stream, "plan", plan->memory);
+    fprintf(stream, "   %s%s (bound %s), ", plan->source ? "of " : "left; it was of ",
+            plan->source == BFC_PLAN_OF_LOOP ? "this job" : "a file",
+            bfc_bytes_text(plan->bound, a, sizeof a));
+    if (plan->period)
+        fprintf(stream, "period %s allocations\n", text_count(plan->period, b, sizeof b));
+    else
+        fprintf(stream, "no period: %s allocations once\n", text_count(plan->prefix, b, sizeof b));
+    label(stream, "");
+    fprintf(stream, "%13sfollowed %s, missed %s", "", text_count(plan->followed, a, sizeof a),
+            text_count(plan->missed, b, sizeof b));
+    if (plan->unplanned)
+        fprintf(stream, ", without a place %s", text_count(plan->unplanned, c, sizeof c));
+    if (plan->lost)
+        fprintf(stream, ", lost %s times", text_count(plan->lost, c, sizeof c));
+    fputc('\n', stream);
+    show_saved(pool, stream);
+    show_divergence(plan, stream);
+}
+
+static void show_device_free(const struct bfc_segment_pool *pool, FILE *stream) {
+    if (pool->device_free_ns == 0)
+        return;
+    show_amount(stream, "free by driver", pool->device_free);
+    fputs("   when the job last asked\n", stream);
+}
+
+static void show_count(FILE *stream, const char *name, uint64_t count) {
+    char figure[TEXT_FIGURE];
+    label(stream, name);
+    fprintf(stream, "%10s", text_count(count, figure, sizeof figure));
+}
+
+static void show_waits(const struct bfc_segment_pool *pool, FILE *stream) {
+    char figure[TEXT_FIGURE];
+    show_count(stream, "host waits", pool->host_waits);
+    fprintf(stream, "   for frees, %s in all\n",
+            text_duration(pool->host_wait_ns, figure, sizeof figure));
+    if (pool->stats.waits == 0)
+        return;
+    show_count(stream, "fence waits", pool->stats.waits);
+    fprintf(stream, "   by the pool, %s in all\n",
+            text_duration(pool->stats.wait_ns, figure, sizeof figure));
+}
+
+static void show_driver(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    show_count(stream, "driver calls", bfc_pool_driver_calls(pool));
+    fprintf(stream, "   %s to reserve (%s refused)", text_count(stats->reserve_calls, a, sizeof a),
+            text_count(stats->refusals, b, sizeof b));
+    fprintf(stream, ", %s to release\n", text_count(stats->release_calls, a, sizeof a));
+}
+
+/* Each that was tried. */
+static void show_last_resorts(const struct bfc_segment_pool *pool, FILE *stream) {
+    static const char *const names[BFC_RUNGS] = {
+        [BFC_RUNG_POOL] = "this pool gave",  [BFC_RUNG_CONTEXTS] = "contexts gave",
+        [BFC_RUNG_JOBS] = "other jobs gave", [BFC_RUNG_WAIT] = "waited",
+        [BFC_RUNG_SPILL] = "spilled",
+    };
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    for (unsigned i = 0; i < BFC_RUNGS; i++) {
+        struct bfc_rung_counts counts = bfc_pool_rung(pool, (enum bfc_rung)i);
+        if (!counts.climbed || !names[i])
+            continue;
+        show_count(stream, names[i], counts.saved);
+        fprintf(stream, "   of %s times that it was tried, %s in all\n",
+                text_count(counts.climbed, a, sizeof a), text_duration(counts.ns, b, sizeof b));
+    }
+}
+
+static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
+    const struct bfc_pool_stats *stats = &pool->stats;
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    show_count(stream, "allocations", stats->allocations);
+    fputc('\n', stream);
+    show_count(stream, "frees", stats->frees);
+    fputc('\n', stream);
+    label(stream, "hit rate");
+    fprintf(stream, "%10s", bfc_share_text(bfc_pool_hit_rate(stats), a, sizeof a));
+    fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
+            text_count(stats->misses, b, sizeof b));
+    show_waits(pool, stream);
+    show_driver(pool, stream);
+    show_count(stream, "out of memory", stats->out_of_memory);
+    fprintf(stream, "   and %s saved by last resorts\n", text_count(stats->retries, a, sizeof a));
+    show_last_resorts(pool, stream);
+    if (stats->invalid_frees) {
+        show_count(stream, "invalid frees", stats->invalid_frees);
+        fputs("   double or interior\n", stream);
+    }
+}
+
+static void show_pool(const struct bfc_job *job, unsigned index, FILE *stream) {
+    const struct bfc_segment_pool *pool = &job->pools[index];
+    char name[128], total[TEXT_FIGURE];
+    fprintf(stream, "\ndevice %" PRId64 "  %s, %s%s, context %" PRIu64 "%s\n", pool->device,
+            text_printable(pool->device_name, name, sizeof name),
+            bfc_pool_is_host(pool) ? "spilled to host memory (BFC_SPILL), at most " : "",
+            bfc_bytes_text(pool->device_total, total, sizeof total), pool->context_id,
+            pool->state == BFC_POOL_ENDED ? " (has ended)" : "");
+    if (job->torn >> index & 1)
+        fputs("  (these figures are not all of one moment: the job was writing them)\n", stream);
+    if (job_waiter(job, index)) {
+        char waiting[WAITER_TEXT];
+        fprintf(stream, "  it %s\n", waiter_text(job_waiter(job, index), waiting, sizeof waiting));
+    }
+    show_memory(pool, stream);
+    show_pages(pool, stream);
+    show_plan(pool, stream);
+    show_device_free(pool, stream);
+    show_calls(pool, stream);
+}
+
+/* "reason 9" if this program is older than the job's library. */
+static const char *kind_name(const char *known, const char *what, unsigned number, char *text,
+                             size_t size) {
+    if (known)
+        snprintf(text, size, "%s", known);
+    else
+        snprintf(text, size, "%s %u", what, number);
+    for (char *c = text; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    return text;
+}
+
+static void show_forwarded(const struct bfc_segment_header *header, FILE *stream) {
+    char name[64], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    for (unsigned i = 0; i < BFC_FORWARD_REASONS; i++)
+        if (header->forwarded_allocations[i] || header->forwarded_frees[i])
+            fprintf(stream, "  forwarded, %-15s %s allocations, %s frees\n",
+                    kind_name(bfc_forward_reason_name((enum bfc_forward_reason)i), "reason", i,
+                              name, sizeof name),
+                    text_count(header->forwarded_allocations[i], a, sizeof a),
+                    text_count(header->forwarded_frees[i], b, sizeof b));
+}
+
+static void show_bypassed(const struct bfc_segment_header *header, FILE *stream) {
+    char name[64], a[TEXT_FIGURE], b[TEXT_FIGURE];
+    for (unsigned i = 0; i < BFC_BYPASS_KINDS; i++)
+        if (header->bypassed_calls[i])
+            fprintf(stream, "  bypassed, %-16s %s call%s, %s\n",
+                    kind_name(bfc_bypass_kind_name((enum bfc_bypass_kind)i), "kind", i, name,
+                              sizeof name),
+                    text_count(header->bypassed_calls[i], a, sizeof a),
+                    header->bypassed_calls[i] == 1 ? "" : "s",
+                    bfc_bytes_text(header->bypassed_bytes[i], b, sizeof b));
+}
+
+static void show_coverage(const struct bfc_job *job, FILE *stream) {
+    const struct bfc_segment_header *header = &job->header;
+    struct bfc_pooled_calls pooled = bfc_job_pooled(job);
+    char a[TEXT_FIGURE], b[TEXT_FIGURE];
+    fputs("\ncoverage\n", stream);
+    fprintf(stream, "  %-26s %s allocations, %s frees\n", "pooled",
+            text_count(pooled.allocations, a, sizeof a), text_count(pooled.frees, b, sizeof b));
+    show_forwarded(header, stream);
+    show_bypassed(header, stream);
+    if (coverage_advice(job))
+        fprintf(stream, "  %s\n", coverage_advice(job));
+}
+
+static void show_lines(const char *lines, FILE *stream) {
+    for (const char *line = lines; *line;) {
+        char raw[512], shown[512];
+        size_t length = strcspn(line, "\n");
+        snprintf(raw, sizeof raw, "%.*s", (int)length, line);
+        fprintf(stream, "  %s\n", text_printable(raw, shown, sizeof shown));
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void show_configuration(const struct bfc_segment_header *header, FILE *stream) {
+    fprintf(stream, "\nconfiguration in force");
+    if (header->configuration_errors)
+        fprintf(stream, " (%" PRIu32 " malformed or unknown)", header->configuration_errors);
+    fputc('\n', stream);
+    show_lines(header->complaints, stream);
+    show_lines(header->configuration, stream);
+}
+
+void show_job_text(const struct bfc_job *job, FILE *stream) {
+    unsigned pools = 0;
+    show_identity(job, stream);
+    for (unsigned i = 0; i < BFC_SEGMENT_POOLS; i++) {
+        if (job->pools[i].state == BFC_POOL_UNUSED)
+            continue;
+        show_pool(job, i, stream);
+        pools++;
+    }
+    if (pools == 0)
+        fputs("\nno pool: no allocation has been served from one yet\n", stream);
+    show_charts_text(job, stream);
+    show_coverage(job, stream);
+    show_configuration(&job->header, stream);
+}

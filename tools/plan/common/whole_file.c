@@ -1,0 +1,154 @@
+#include "tools/plan/common/whole_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+
+static const char *unfinished; /* atomic: the open writer's temporary file */
+
+void file_drop_unfinished(void) {
+    const char *path = bfc_load_acquire(&unfinished);
+    if (path)
+        unlink(path);
+}
+
+static void free_temporary(struct file_writer *writer) {
+    bfc_store_release(&unfinished, (const char *)NULL);
+    free(writer->temporary);
+    writer->temporary = NULL;
+}
+
+static bool grow(struct file_text *text, size_t *room) {
+    const size_t more = *room < 65536 ? 65536 : *room * 2;
+    char *bytes = realloc(text->bytes, more + 1);
+    if (!bytes)
+        return false;
+    text->bytes = bytes;
+    *room = more;
+    return true;
+}
+
+static bool read_all(struct file_text *text, FILE *stream, size_t room) {
+    for (;;) {
+        if (text->size == room && !grow(text, &room))
+            return false;
+        const size_t got = fread(text->bytes + text->size, 1, room - text->size, stream);
+        text->size += got;
+        if (got == 0)
+            break;
+    }
+    text->bytes[text->size] = '\0';
+    return true;
+}
+
+bool file_read(struct file_text *text, const char *path, struct plan_error *error) {
+    struct file_text result = {NULL, 0};
+    const bool standard = strcmp(path, "-") == 0;
+    struct stat about;
+    FILE *stream = standard ? stdin : fopen(path, "rbe");
+    if (!stream)
+        return plan_fail(error, "%s: cannot be read: %s", path, strerror(errno));
+    errno = 0;
+    size_t room = 0;
+    if (fstat(fileno(stream), &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+        room = (size_t)about.st_size + 1;
+        result.bytes = malloc(room + 1);
+        if (!result.bytes)
+            room = 0;
+    }
+    const bool whole = read_all(&result, stream, room);
+    const bool failed = ferror(stream) != 0;
+    const int reason = errno;
+    if (!standard)
+        fclose(stream);
+    if (whole && !failed) {
+        *text = result;
+        return true;
+    }
+    free(result.bytes);
+    return failed ? plan_fail(error, "%s: cannot be read: %s", path, strerror(reason))
+                  : plan_fail(error, "%s: does not fit into the host's memory", path);
+}
+
+/* Devices and pipes cannot be replaced by a rename. */
+static bool replaceable(const char *path) {
+    struct stat about;
+    return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
+}
+
+static FILE *open_temporary(struct file_writer *writer) {
+    if (asprintf(&writer->temporary, "%s.XXXXXX", writer->path) < 0) {
+        writer->temporary = NULL;
+        return NULL;
+    }
+    const int descriptor = mkostemp(writer->temporary, 02000000 /* O_CLOEXEC */);
+    if (descriptor < 0)
+        return NULL;
+    bfc_store_release(&unfinished, (const char *)writer->temporary);
+    const mode_t mask = umask(0);
+    umask(mask);
+    (void)!fchmod(descriptor, 0666 & ~mask);
+    return fdopen(descriptor, "wb");
+}
+
+bool file_open(struct file_writer *writer, const char *path, struct plan_error *error) {
+    *writer = (struct file_writer){NULL, path, NULL};
+    if (strcmp(path, "-") == 0)
+        return plan_fail(error, "-: it stands for standard input alone: name a file to write (./- "
+                                "for one of that name)");
+    writer->stream = replaceable(path) ? open_temporary(writer) : fopen(path, "wbe");
+    if (!writer->stream) {
+        const int reason = errno;
+        free_temporary(writer);
+        return plan_fail(error, "%s: cannot be written: %s", path, strerror(reason));
+    }
+    return true;
+}
+
+void file_abandon(struct file_writer *writer) {
+    if (writer->stream)
+        fclose(writer->stream);
+    if (writer->temporary)
+        unlink(writer->temporary);
+    free_temporary(writer);
+    *writer = (struct file_writer){NULL, NULL, NULL};
+}
+
+/* What is opened to be written straight, as a pipe, is opened once. */
+bool file_check_output(const char *path, struct plan_error *error) {
+    struct file_writer writer;
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return plan_fail(error, "%s: cannot be written: %s", path, strerror(EISDIR));
+    if (!replaceable(path))
+        return true;
+    if (!file_open(&writer, path, error))
+        return false;
+    file_abandon(&writer);
+    return true;
+}
+
+bool file_close(struct file_writer *writer, struct plan_error *error) {
+    const char *path = writer->path;
+    bool good = ferror(writer->stream) == 0;
+    errno = 0;
+    good = fflush(writer->stream) == 0 && good;
+    int reason = errno;
+    good = fclose(writer->stream) == 0 && good;
+    writer->stream = NULL;
+    if (good && writer->temporary && rename(writer->temporary, path) != 0) {
+        reason = errno;
+        good = false;
+    }
+    if (good) {
+        free_temporary(writer);
+        return true;
+    }
+    file_abandon(writer);
+    return plan_fail(error, "%s: cannot be written: %s", path,
+                     reason != 0 ? strerror(reason) : "only a part was written");
+}

@@ -1,0 +1,408 @@
+/* bfcreplay: replays a trace through the real pool, without a GPU. See docs/tuning.md. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "planner/common/number.h"
+#include "tools/replay/show_replay.h"
+
+static const char help[] =
+    "usage: bfcreplay TRACE [OPTION…]\n"
+    "\n"
+    "Replays a trace that BFC_RECORD made, or a CSV of lifetimes (id,lower,upper,size; half-open;\n"
+    "at equal times frees come first), through the real pool. No GPU is needed. '-' is standard\n"
+    "input.\n"
+    "\n"
+    "  --policy bfc|tf|pytorch                   default bfc\n"
+    "  --growth double|fixed|exact|preallocate   default double\n"
+    "  --free sync|lazy|ordered                  default sync\n"
+    "  --set BFC_NAME=VALUE                      any setting, as in the environment; repeatable; a "
+    "line\n"
+    "                   says so of one that a replay does not depend on\n"
+    "  --compare        every policy with every growth, in one table, and the best\n"
+    "  --json           one line of JSON for each policy and growth\n"
+    "  --events OUT.csv every region and block: op,id,region,address,bytes; op is reserve, "
+    "release\n"
+    "                   (a region), allocate, free, fail (a block; bytes as asked for)\n"
+    "  --plot OUT.svg   regions and blocks over time and address\n"
+    "  --report OUT.html  one web page, offline: every block at its address and in its time, the "
+    "peak\n"
+    "                   and who held it, each out of memory with why and the calls before it; '-' "
+    "is\n"
+    "                   standard output, in place of the figures\n"
+    "  --beside TRACE   another one, replayed with the same settings, on the same page\n"
+    "  --snapshot OUT.pickle\n"
+    "                   PyTorch's memory snapshot, which its viewers read\n"
+    "  --chrome-trace OUT.json\n"
+    "                   live and reserved bytes as counters, for Perfetto and chrome://tracing\n"
+    "  --memory SIZE    what the device has; K, M, G, T are binary (default: no end, and "
+    "fractions\n"
+    "                   are of 80G)\n"
+    "  --lag N          lazy, ordered: work on freed memory is complete N calls later (default "
+    "100)\n"
+    "  --device-us N    what a call of the device is taken to cost (default 100; calls for\n"
+    "                   pages have costs of their own)\n"
+    "  --backing malloc|pages|auto\n"
+    "                   whole regions, or pages behind addresses (default malloc; auto: pages if "
+    "the\n"
+    "                   trace has one device); figures alone: without a page, picture or events\n"
+    "  --slack N        pages: reserved beyond the most ever requested, as a part of it, before\n"
+    "                   free pages are moved (default 0.03)\n"
+    "  --page SIZE      pages: the largest; smaller ones move more easily and cost more calls\n"
+    "                   (default as in a job: a 512th of the device's memory, or with\n"
+    "                   BFC_PAGE=step 1 GiB)\n"
+    "  --repeat N       passes through the trace, up to 64; figures are of all (default 1), but\n"
+    "                   the time of a pair is of the last\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0 success, also when allocations failed (the figures say how many); 1 bad "
+    "input;\n"
+    "2 wrong usage.\n";
+
+enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
+
+struct arguments {
+    const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
+    const char *of_pages; /* an option that was given and is for pages alone; NULL: none */
+    bool compare, json, policy_given, growth_given;
+    struct settings settings;
+};
+
+static int misuse(const char *format, ...) PRINTF_LIKE(1, 2);
+
+static int misuse(const char *format, ...) {
+    va_list list;
+    fputs("bfcreplay: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputs(" (see bfcreplay --help)\n", stderr);
+    return USAGE;
+}
+
+/* ---- options ---- */
+
+static int set_named(struct arguments *a, const char *flag, const char *name, const char *value) {
+    const struct bfc_option *option = bfc_option_find(name);
+    char accepted[256];
+    if (!option)
+        return misuse("%s: no variable %s", flag, name);
+    if (bfc_option_set(&a->settings.options, option, value))
+        return GOOD;
+    bfc_option_describe(option, accepted, sizeof accepted);
+    return misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
+}
+
+/* The settings that change nothing in a replay: it has one pool for each device, and no job around
+ * it. */
+static bool is_ignored(const char *name) {
+    static const char *const ignored[] = {
+        "BFC_DISABLE",   "BFC_IPC",      "BFC_SPILL",   "BFC_TRIM_IDLE", "BFC_YIELD",
+        "BFC_WAIT",      "BFC_DEEPBIND", "BFC_RUNTIME", "BFC_RECORD",    "BFC_PLAN",
+        "BFC_STATS",     "BFC_STACKS",   "BFC_TAGS",    "BFC_LOG",       "BFC_SUMMARY",
+        "BFC_LEAK_EXIT", "BFC_STRICT",   "BFC_ONLY",    "BFC_NOT"};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (strcmp(name, ignored[i]) == 0)
+            return true;
+    return false;
+}
+
+static int take_set(struct arguments *a, const char *value) {
+    char name[64];
+    size_t length = strcspn(value, "=");
+    if (value[length] != '=' || length >= sizeof name)
+        return misuse("--set '%s': expected BFC_NAME=VALUE", value);
+    memcpy(name, value, length);
+    name[length] = '\0';
+    a->policy_given |= strcmp(name, "BFC_POLICY") == 0;
+    a->growth_given |= strcmp(name, "BFC_GROWTH") == 0;
+    int status = set_named(a, "--set", name, value + length + 1);
+    if (status == GOOD && is_ignored(bfc_option_find(name)->name))
+        fprintf(stderr, "bfcreplay: --set %s: a replay does not depend on it\n", name);
+    return status;
+}
+
+static int take_policy(struct arguments *a, const char *value) {
+    a->policy_given = true;
+    return set_named(a, "--policy", "BFC_POLICY", value);
+}
+
+static int take_growth(struct arguments *a, const char *value) {
+    a->growth_given = true;
+    return set_named(a, "--growth", "BFC_GROWTH", value);
+}
+
+static int take_free(struct arguments *a, const char *value) {
+    return set_named(a, "--free", "BFC_FREE", value);
+}
+
+static int take_events(struct arguments *a, const char *value) {
+    a->events = value;
+    return GOOD;
+}
+
+static int take_plot(struct arguments *a, const char *value) {
+    a->plot = value;
+    return GOOD;
+}
+
+static int take_report(struct arguments *a, const char *value) {
+    a->report = value;
+    return GOOD;
+}
+
+static int take_beside(struct arguments *a, const char *value) {
+    a->beside = value;
+    return GOOD;
+}
+
+static int take_snapshot(struct arguments *a, const char *value) {
+    a->snapshot = value;
+    return GOOD;
+}
+
+static int take_chrome_trace(struct arguments *a, const char *value) {
+    a->chrome_trace = value;
+    return GOOD;
+}
+
+static int take_memory(struct arguments *a, const char *value) {
+    if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.memory) && a->settings.memory > 0)
+        return GOOD;
+    return misuse("--memory '%s' is not a size above 0 in bytes or with K, M, G, T", value);
+}
+
+static int take_lag(struct arguments *a, const char *value) {
+    uint64_t lag;
+    if (!plan_parse_u64(value, strlen(value), 1000000000, &lag))
+        return misuse("--lag '%s' is not a whole number from 0 to 1000000000", value);
+    a->settings.lag = (uint32_t)lag;
+    return GOOD;
+}
+
+static int take_device_us(struct arguments *a, const char *value) {
+    if (plan_parse_seconds(value, &a->settings.device_us))
+        return GOOD;
+    return misuse("--device-us '%s' is not a number from 0 to 1000000000", value);
+}
+
+static int take_backing(struct arguments *a, const char *value) {
+    return set_named(a, "--backing", "BFC_BACKING", value);
+}
+
+static int take_slack(struct arguments *a, const char *value) {
+    a->of_pages = "slack";
+    return set_named(a, "--slack", "BFC_SLACK", value);
+}
+
+static int take_page(struct arguments *a, const char *value) {
+    a->of_pages = "page";
+    if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.page_most) &&
+        a->settings.page_most > 0)
+        return GOOD;
+    return misuse("--page '%s' is not a size above 0 in bytes or with K, M, G, T", value);
+}
+
+static int take_repeat(struct arguments *a, const char *value) {
+    uint64_t repeats;
+    if (!plan_parse_u64(value, strlen(value), MOST_REPEATS, &repeats) || !repeats)
+        return misuse("--repeat '%s' is not a whole number from 1 to %d", value, MOST_REPEATS);
+    a->settings.repeats = (uint32_t)repeats;
+    return GOOD;
+}
+
+static const struct valued {
+    const char *name;
+    int (*take)(struct arguments *a, const char *value);
+} valued[] = {{"--policy", take_policy},
+              {"--growth", take_growth},
+              {"--free", take_free},
+              {"--set", take_set},
+              {"--events", take_events},
+              {"--plot", take_plot},
+              {"--memory", take_memory},
+              {"--lag", take_lag},
+              {"--device-us", take_device_us},
+              {"--backing", take_backing},
+              {"--slack", take_slack},
+              {"--page", take_page},
+              {"--repeat", take_repeat},
+              {"--report", take_report},
+              {"--beside", take_beside},
+              {"--snapshot", take_snapshot},
+              {"--chrome-trace", take_chrome_trace}};
+
+static const struct valued *find_valued(const char *argument, const char **value) {
+    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
+        size_t length = strlen(valued[i].name);
+        if (strncmp(argument, valued[i].name, length) != 0 ||
+            (argument[length] && argument[length] != '='))
+            continue;
+        *value = argument[length] ? argument + length + 1 : NULL;
+        return &valued[i];
+    }
+    return NULL;
+}
+
+static int take_operand(struct arguments *a, const char *argument) {
+    if (a->trace)
+        return misuse("'%s' is one too many: one TRACE is taken", argument);
+    a->trace = argument;
+    return GOOD;
+}
+
+static int take_argument(struct arguments *a, char **argv, int *i) {
+    const char *argument = argv[*i], *value;
+    const struct valued *option = find_valued(argument, &value);
+    if (strcmp(argument, "--compare") == 0 || strcmp(argument, "--json") == 0) {
+        *(argument[2] == 'c' ? &a->compare : &a->json) = true;
+        return GOOD;
+    }
+    if (argument[0] != '-' || argument[1] == '\0')
+        return take_operand(a, argument);
+    if (!option)
+        return misuse("unknown option '%s'", argument);
+    if (!value && !argv[*i + 1])
+        return misuse("%s needs a value", option->name);
+    return option->take(a, value ? value : argv[++*i]);
+}
+
+/* The option that wants all that happened; NULL: none. */
+static const char *wants_log(const struct arguments *a) {
+    return a->events         ? "events"
+           : a->plot         ? "plot"
+           : a->report       ? "report"
+           : a->snapshot     ? "snapshot"
+           : a->chrome_trace ? "chrome-trace"
+                             : NULL;
+}
+
+static int check(const struct arguments *a) {
+    if (!a->trace)
+        return misuse("no TRACE");
+    const char *wanted = wants_log(a);
+    if (a->beside && !a->report)
+        return misuse("--beside is for a page: --report OUT.html is missing");
+    if (a->compare && wanted)
+        return misuse("--%s is of one policy and growth: not with --compare", wanted);
+    bool regions = a->settings.options.backing == BFC_BACKING_MALLOC;
+    if ((!regions || a->settings.repeats > 1) && wanted)
+        return misuse("--%s is of one pass over regions: not with --backing=pages or --repeat",
+                      wanted);
+    if (regions && a->of_pages)
+        return misuse("--%s is for pages: not without --backing=pages", a->of_pages);
+    return GOOD;
+}
+
+/* ---- the work ---- */
+
+static int fail(const struct plan_error *error) {
+    fprintf(stderr, "bfcreplay: %s\n", error->text);
+    return FAILED;
+}
+
+static int compare(const struct arguments *a, const struct input *input) {
+    static struct shown shown[POLICIES * GROWTHS];
+    struct plan_error error;
+    unsigned count = 0;
+    for (int i = 0; i < POLICIES * GROWTHS; i++) {
+        struct settings settings = a->settings;
+        int policy = i / GROWTHS, growth = i % GROWTHS;
+        if ((a->policy_given && policy != settings.options.policy) ||
+            (a->growth_given && growth != settings.options.growth))
+            continue;
+        settings.options.policy = policy;
+        settings.options.growth = growth;
+        shown[count].settings = settings;
+        if (!replay(input, &settings, NULL, &shown[count].result, &error))
+            return fail(&error);
+        count++;
+    }
+    for (unsigned i = 0; a->json && i < count; i++)
+        show_json(&shown[i], stdout);
+    if (!a->json)
+        show_table(shown, count, stdout);
+    return GOOD;
+}
+
+/* The page of one, or of two: the other is read and replayed for it. */
+static bool report(const struct arguments *a, const struct input *input, const struct log *log,
+                   struct plan_error *error) {
+    struct replayed replayed[2] = {{a->trace, input, log}};
+    struct input other;
+    struct log other_log = {0};
+    struct result result;
+    if (!a->beside)
+        return show_report(replayed, 1, &a->settings, a->report, error);
+    if (!input_read(&other, a->beside, error))
+        return false;
+    replayed[1] = (struct replayed){a->beside, &other, &other_log};
+    bool good = replay(&other, &a->settings, &other_log, &result, error) &&
+                show_report(replayed, 2, &a->settings, a->report, error);
+    log_free(&other_log);
+    input_free(&other);
+    return good;
+}
+
+static int run_one(const struct arguments *a, const struct input *input) {
+    struct shown shown = {.settings = a->settings};
+    struct log log = {0};
+    struct plan_error error;
+    const struct replay_paths paths = {a->trace, a->report, a->snapshot, a->chrome_trace};
+    bool good = replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
+                (!a->events || show_events(input, &log, a->events, &error)) &&
+                (!a->plot || show_plot(input, &log, a->plot, &error)) &&
+                (!a->report || report(a, input, &log, &error)) &&
+                (!a->snapshot || show_snapshot(input, &a->settings, &log, &paths, &error)) &&
+                (!a->chrome_trace || show_chrome_trace(input, &log, &paths, &error));
+    log_free(&log);
+    if (!good)
+        return fail(&error);
+    if (!a->report || strcmp(a->report, "-") != 0)
+        (a->json ? show_json : show_text)(&shown, stdout);
+    return GOOD;
+}
+
+static int work(const struct arguments *a) {
+    struct input input;
+    struct plan_error error;
+    if (!input_read(&input, a->trace, &error))
+        return fail(&error);
+    if (input.cut_off)
+        fprintf(stderr, "bfcreplay: %s: the tail is missing; what there is is replayed\n",
+                a->trace);
+    if (input.events.unknown_frees)
+        fprintf(stderr, "bfcreplay: %s: %u frees of unknown allocations are left out\n", a->trace,
+                input.events.unknown_frees);
+    int status = (a->compare ? compare : run_one)(a, &input);
+    input_free(&input);
+    if (status == GOOD && (fflush(stdout) != 0 || ferror(stdout))) {
+        fputs("bfcreplay: standard output cannot be written\n", stderr);
+        return FAILED;
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct arguments a = {
+        .settings = {
+            .memory = UINT64_MAX, .lag = 100, .device_us = 100, .time_it = true, .repeats = 1}};
+    bfc_options_init(&a.settings.options);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(help, stdout);
+            return GOOD;
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            printf("bfcreplay %s (trace layout %d)\n", BFC_VERSION, BFC_TRACE_VERSION);
+            return GOOD;
+        }
+        int status = take_argument(&a, argv, &i);
+        if (status != GOOD)
+            return status;
+    }
+    int status = check(&a);
+    return status == GOOD ? work(&a) : status;
+}

@@ -1,0 +1,190 @@
+/* Tables, JSON and the events file. */
+#include "tools/replay/show_replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const policies[] = {"bfc", "tf", "pytorch"};
+static const char *const growths[] = {"double", "fixed", "exact", "preallocate"};
+static const char *const modes[] = {"sync", "lazy", "ordered"};
+
+static double modelled_ms(const struct shown *shown) {
+    return shown->result.device_us / 1000;
+}
+
+static void put_passes(const struct shown *shown, FILE *stream) {
+    fprintf(stream, ", \"pass_calls\": [");
+    for (uint32_t i = 0; i < shown->settings.repeats; i++)
+        fprintf(stream, "%s%" PRIu64, i ? ", " : "", shown->result.pass_calls[i]);
+    fputs("]", stream);
+}
+
+void show_json(const struct shown *shown, FILE *stream) {
+    const struct bfc_options *options = &shown->settings.options;
+    const struct result *r = &shown->result;
+    fprintf(stream,
+            "{\"policy\": \"%s\", \"growth\": \"%s\", \"free\": \"%s\", \"pairs\": %" PRIu64
+            ", \"peak_live\": %" PRIu64 ", \"peak_reserved\": %" PRIu64
+            ", \"waste\": %.6f, \"device_calls\": %" PRIu64
+            ", \"device_ms\": %.3f, \"ns_per_pair\": %.1f, \"failed\": %" PRIu64
+            ", \"retries\": %" PRIu64 ", \"waits\": %" PRIu64 ", \"backing\": \"%s\""
+            ", \"moved\": %" PRIu64 ", \"pass_bytes\": %" PRIu64 ", \"spilled_blocks\": %" PRIu64
+            ", \"peak_spilled\": %" PRIu64,
+            policies[options->policy], growths[options->growth], modes[options->free_mode],
+            r->pairs, r->peak_live, r->peak_reserved, r->waste, r->device_calls, modelled_ms(shown),
+            r->ns_per_pair, r->failed, r->retries, r->waits, r->paged ? "pages" : "malloc",
+            r->moved, r->pass_bytes, r->spilled.blocks, r->spilled.peak);
+    put_passes(shown, stream);
+    fputs("}\n", stream);
+}
+
+static const char *mib(uint64_t bytes, char text[32]) {
+    snprintf(text, 32, "%.1f MiB", (double)bytes / 1048576);
+    return text;
+}
+
+/* What differs between passes, and what only pages have. */
+static void put_pages(const struct shown *shown, FILE *stream) {
+    const struct result *r = &shown->result;
+    char text[32];
+    if (shown->settings.repeats > 1) {
+        fputs("  calls by pass  ", stream);
+        for (uint32_t i = 0; i < shown->settings.repeats; i++)
+            fprintf(stream, " %" PRIu64, r->pass_calls[i]);
+        fputs("\n", stream);
+    }
+    if (r->paged)
+        fprintf(stream, "  pages moved     %14s  in all\n", mib(r->moved, text));
+}
+
+/* Not what the pool would make of it, but what was recorded. */
+static void put_spilled(const struct spilled *spilled, FILE *stream) {
+    char text[32];
+    if (spilled->blocks)
+        fprintf(stream,
+                "  spilled         %14s  at most, %" PRIu64
+                " blocks of host memory (BFC_SPILL) when it was recorded\n",
+                mib(spilled->peak, text), spilled->blocks);
+}
+
+void show_text(const struct shown *shown, FILE *stream) {
+    const struct bfc_options *options = &shown->settings.options;
+    const struct result *r = &shown->result;
+    char text[32];
+    fprintf(stream, "policy %s, growth %s, free %s%s\n", policies[options->policy],
+            growths[options->growth], modes[options->free_mode], r->paged ? ", backing pages" : "");
+    fprintf(stream, "  most live       %14s  %" PRIu64 " bytes\n", mib(r->peak_live, text),
+            r->peak_live);
+    put_spilled(&r->spilled, stream);
+    fprintf(stream, "  most reserved   %14s  %" PRIu64 " bytes, %.1f %% of it waste\n",
+            mib(r->peak_reserved, text), r->peak_reserved, r->waste * 100);
+    fprintf(stream, "  device calls    %14" PRIu64 "  %.1f ms", r->device_calls,
+            modelled_ms(shown));
+    if (!r->paged)
+        fprintf(stream, " at %g us each", shown->settings.device_us);
+    fprintf(stream, "; without a pool %" PRIu64 "\n", r->pairs + r->frees);
+    put_pages(shown, stream);
+    fprintf(stream, "  pairs           %14" PRIu64 "  %.0f ns each\n", r->pairs, r->ns_per_pair);
+    fprintf(stream,
+            "  failed          %14" PRIu64 "  after retries %" PRIu64 ", waits %" PRIu64 "\n",
+            r->failed, r->retries, r->waits);
+}
+
+static bool is_better(const struct result *a, const struct result *b) {
+    if (a->failed != b->failed)
+        return a->failed < b->failed;
+    if (a->peak_reserved != b->peak_reserved)
+        return a->peak_reserved < b->peak_reserved;
+    return a->device_calls < b->device_calls;
+}
+
+unsigned show_best(const struct shown *shown, unsigned count) {
+    unsigned best = 0;
+    for (unsigned i = 1; i < count; i++)
+        if (is_better(&shown[i].result, &shown[best].result))
+            best = i;
+    return best;
+}
+
+static void put_settings(const struct shown *shown, FILE *stream) {
+    const struct bfc_options *options = &shown->settings.options;
+    fprintf(stream, "BFC_POLICY=%s BFC_GROWTH=%s%s", policies[options->policy],
+            growths[options->growth], shown->result.paged ? " BFC_BACKING=pages" : "");
+}
+
+/* A setting with which allocations fail is none to recommend. */
+static void show_advice(const struct shown *best, FILE *stream) {
+    const struct result *r = &best->result;
+    if (r->pairs + r->failed == 0) {
+        fputs("none to recommend: there is no allocation\n", stream);
+        return;
+    }
+    if (r->failed == 0) {
+        fputs("best: ", stream);
+        put_settings(best, stream);
+        fputs(" (none failed, then least reserved, then fewest device calls)\n", stream);
+        return;
+    }
+    fputs("none to recommend: with each of them allocations fail, with ", stream);
+    put_settings(best, stream);
+    fprintf(stream,
+            " the fewest (%" PRIu64 " of %" PRIu64 "); it needs a larger --memory or limit\n",
+            r->failed, r->pairs + r->failed);
+}
+
+void show_table(const struct shown *shown, unsigned count, FILE *stream) {
+    char live[32], reserved[32];
+    fprintf(stream, "%-8s %-12s %16s %16s %7s %8s %10s %8s %7s\n", "policy", "growth", "most live",
+            "most reserved", "waste", "device", "device ms", "ns/pair", "failed");
+    for (unsigned i = 0; i < count; i++) {
+        const struct bfc_options *options = &shown[i].settings.options;
+        const struct result *r = &shown[i].result;
+        fprintf(stream, "%-8s %-12s %16s %16s %6.1f%% %8" PRIu64 " %10.1f %8.0f %7" PRIu64 "\n",
+                policies[options->policy], growths[options->growth], mib(r->peak_live, live),
+                mib(r->peak_reserved, reserved), r->waste * 100, r->device_calls,
+                modelled_ms(&shown[i]), r->ns_per_pair, r->failed);
+    }
+    show_advice(&shown[show_best(shown, count)], stream);
+}
+
+/* ---- the events file ---- */
+
+/* As RFC 4180 wants it: in quotes when it holds what separates. */
+static void put_name(struct name name, FILE *stream) {
+    if (!memchr(name.text, ',', name.length) && !memchr(name.text, '"', name.length)) {
+        fwrite(name.text, 1, name.length, stream);
+        return;
+    }
+    fputc('"', stream);
+    for (size_t i = 0; i < name.length; i++) {
+        if (name.text[i] == '"')
+            fputc('"', stream);
+        fputc(name.text[i], stream);
+    }
+    fputc('"', stream);
+}
+
+static void put_entry(const struct input *input, const struct log_entry *entry, FILE *stream) {
+    static const char *const ops[] = {"reserve", "release", "allocate", "free", "fail"};
+    char text[INPUT_NAME];
+    fprintf(stream, "%s,", ops[entry->op]);
+    if (entry->op != LOG_RESERVE && entry->op != LOG_RELEASE)
+        put_name(input_name(input, entry->allocation, text), stream);
+    if (entry->op == LOG_FAIL)
+        fprintf(stream, ",,,%" PRIu64 "\n", entry->bytes);
+    else
+        fprintf(stream, ",%u,%" PRIu64 ",%" PRIu64 "\n", entry->region, entry->address,
+                entry->bytes);
+}
+
+bool show_events(const struct input *input, const struct log *log, const char *path,
+                 struct plan_error *error) {
+    struct file_writer writer;
+    if (!file_open(&writer, path, error))
+        return false;
+    fputs("op,id,region,address,bytes\n", writer.stream);
+    for (size_t i = 0; i < log->count; i++)
+        put_entry(input, &log->list[i], writer.stream);
+    return file_close(&writer, error);
+}
