@@ -4,7 +4,7 @@
  * One segment a process, made at the first CUDA allocation that is seen, mode 0600, in POSIX shared
  * memory under the name that BFC_SEGMENT_NAME_FORMAT gives. The job alone writes, except for the
  * request words; a reader must treat each value as untrusted: the header's sizes and counts are
- * compared with the constants below before anything else is read. docs/segment.md is the
+ * compared with the constants below before anything else is read. docs/internals/segment.md is the
  * specification in words.
  *
  *   offset 0                       struct bfc_segment_header

@@ -11,7 +11,7 @@
  * While a capture is under way nothing may be recorded. A thread that may free nevertheless waits
  * as the driver's own free does: in sync at each free, else when much has been deferred;
  * blocks freed meanwhile stay deferred until then or until the last capture has ended.
- * docs/safety.md holds the argument; tests/formal/model checks it.
+ * docs/internals/safety.md holds the argument; tests/formal/model checks it.
  */
 #ifndef BFC_INTERPOSE_FREE_MODES_H
 #define BFC_INTERPOSE_FREE_MODES_H

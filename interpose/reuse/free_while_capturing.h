@@ -4,7 +4,7 @@
  *
  * A thread that may free nevertheless waits as the driver's own free does: in mode sync at each
  * free, else when the deferred blocks are many bytes. Otherwise they get their fence when the last
- * capture has ended. docs/safety.md holds the argument. Thread-safe.
+ * capture has ended. docs/internals/safety.md holds the argument. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_FREE_WHILE_CAPTURING_H
 #define BFC_INTERPOSE_FREE_WHILE_CAPTURING_H

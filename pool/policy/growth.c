@@ -3,8 +3,8 @@
  *
  * `bfc`'s growth `double`: the step doubles with each region up to RAMP_TOP, and then stays a small
  * part of what is reserved already, so that little is reserved in vain (figures in
- * docs/pool-experiments.md). A request above the step gets a region of its own size, because a
- * larger one might take what a later large request needs.
+ * docs/notes/pool-experiments.md). A request above the step gets a region of its own size, because
+ * a larger one might take what a later large request needs.
  */
 #include "pool/policy/growth.h"
 

@@ -20,7 +20,7 @@
  * allocations as take much less time than the last pages took to be made: once a pool does not grow
  * any more, it holds no more either.
  *
- * Figures in docs/pages.md.
+ * Figures in docs/internals/pages.md.
  */
 #include "pool/policy/page_growth.h"
 

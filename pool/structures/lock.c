@@ -10,7 +10,8 @@
 /*
  * Passing the lock to another core is expensive because the pool's records move to that core's
  * cache. So a thread that has the lock should keep it for several calls, and waiting threads sleep
- * longer the longer they wait. The numbers were chosen by measurement (docs/pool-experiments.md).
+ * longer the longer they wait. The numbers were chosen by measurement
+ * (docs/notes/pool-experiments.md).
  */
 #define MOST_PAUSES 256 /* in a row; in all twice that, some ten microseconds */
 #define FIRST_NAP_NS 100000

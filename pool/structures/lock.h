@@ -4,8 +4,8 @@
  * It is held for list surgery only, some tens of nanoseconds, so a thread that finds it taken backs
  * off, longer each time, and soon sleeps for a moment instead of being woken. Unlocking need not
  * check for sleepers, and a thread that allocates in a tight loop keeps the lock and the records in
- * its cache for a while instead of passing both to and fro (docs/pool-experiments.md). It is not
- * fair. A thread's crash while holding it is not detected.
+ * its cache for a while instead of passing both to and fro (docs/notes/pool-experiments.md). It is
+ * not fair. A thread's crash while holding it is not detected.
  */
 #ifndef BFC_POOL_LOCK_H
 #define BFC_POOL_LOCK_H

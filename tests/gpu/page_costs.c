@@ -1,7 +1,7 @@
-// Measures on a real driver what pages cost (docs/pages.md): each call of virtual memory management
-// by the size of the page, alone, beside a kernel that runs meanwhile and does not use the page,
-// and from another thread than the one that launched it; and whether unmapping waits for a kernel
-// that does use it. Each section runs in a process of its own: the last one may fault.
+// Measures on a real driver what pages cost (docs/internals/pages.md): each call of virtual memory
+// management by the size of the page, alone, beside a kernel that runs meanwhile and does not use
+// the page, and from another thread than the one that launched it; and whether unmapping waits for
+// a kernel that does use it. Each section runs in a process of its own: the last one may fault.
 //
 // usage: page_costs KERNELS_PTX SECTION | page_costs --list
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // Asks a real driver what the safety of reuse rests on and no documentation says, or says only in
-// part (docs/safety.md): one experiment for each question, with a plain answer.
+// part (docs/internals/safety.md): one experiment for each question, with a plain answer.
 //
 // Nothing is decided by how long a call took: a kernel of 200 ms runs, and what counts is whether
 // it was over when something else was. Each question is asked in a process of its own, since the

@@ -148,11 +148,11 @@ def check_update(root, bfcopts):
 
 
 def check_segment(root, parts):
-    """docs/segment.md has the header's sizes."""
-    page = read(root, "docs/segment.md").splitlines()
+    """docs/internals/segment.md has the header's sizes."""
+    page = read(root, "docs/internals/segment.md").splitlines()
     for line in run(parts).stdout.splitlines():
         if not any(line in there for there in page):
-            yield f"docs/segment.md does not hold: {line}"
+            yield f"docs/internals/segment.md does not hold: {line}"
 
 
 def check_help(root, bfcopts):
@@ -166,9 +166,9 @@ def check_help(root, bfcopts):
 
 
 def check_cases(root):
-    """docs/conformance.md has the cases that tests/conformance/list has, by the same routes."""
+    """docs/internals/conformance.md has the cases that tests/conformance/list has, by the same routes."""
     shown = {}
-    for line in read(root, "docs/conformance.md").split("\n"):
+    for line in read(root, "docs/internals/conformance.md").split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 7 and cells[0].isdigit():
             modes = "sync,lazy,ordered" if cells[4] == "all" else cells[4].replace(" ", "")
@@ -181,7 +181,7 @@ def check_cases(root):
     for number in sorted({*range(1, 49), *listed, *shown}):
         if number not in listed or listed[number] != shown.get(number):
             yield (f"case {number}: listed as {listed.get(number)}, "
-                   f"in docs/conformance.md as {shown.get(number)}")
+                   f"in docs/internals/conformance.md as {shown.get(number)}")
 
 
 def named_paths(page, text):
@@ -208,6 +208,78 @@ def check_paths(root):
             known = {path, path + ".c", here + path, here + path + ".c"} & there
             if path.split("/")[0] in tops and not known:
                 yield f"{page}:{number}: there is no {path}"
+
+
+def anchors(text):
+    """The anchors of a page's headings, as GitHub makes them."""
+    seen = {}
+    for heading in re.findall(r"^#+ +(.*?) *$", without_code(text), re.MULTILINE):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w -]", "", plain).replace(" ", "-")
+        count = seen[anchor] = seen.get(anchor, -1) + 1
+        yield anchor if count == 0 else f"{anchor}-{count}"
+
+
+def without_code(text):
+    """The page with its blocks and spans of code blank, so that nothing in them counts as a link or heading."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def linked_pages(root, name, text):
+    """(page, anchor) of each link of a page, and of each page of docs/ that any other file names."""
+    if name.endswith(".md"):
+        for link, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", without_code(text)):
+            yield os.path.normpath(os.path.join(os.path.dirname(name), link)) if link else name, anchor
+    elif name != "tests/lint/lint.py":
+        yield from re.findall(r"(?<![\w/-])(docs/[\w./-]*\.md)(?:#([\w-]+))?", text)
+
+
+def check_links(root):
+    """Links within the documents lead to a file and a heading, and pages that sources name exist."""
+    pages = {}
+    for name in sources(root):
+        for page, anchor in linked_pages(root, name, read(root, name)):
+            if not os.path.exists(os.path.join(root, page)):
+                yield f"{name}: there is no {page}"
+            elif anchor and page.endswith(".md"):
+                if page not in pages:
+                    pages[page] = set(anchors(read(root, page)))
+                if anchor not in pages[page]:
+                    yield f"{name}: {page} has no heading for #{anchor}"
+
+
+ROOM_TREES = ("base", "interpose", "layout", "planner", "pool", "segment", "tools")
+
+
+def rooms_of(root):
+    """Every folder below ROOM_TREES with sources of its own."""
+    endings = (".c", ".h", ".S", ".py", ".js", "bfcplan-import")
+    return {os.path.dirname(name) for name in sources(root)
+            if name.split("/")[0] in ROOM_TREES and name.endswith(endings)}
+
+
+def check_rooms(root):
+    """The tables of rooms in HACKING have every folder with sources, and none that is not there."""
+    page = "docs/internals/HACKING.md"
+    rows = re.findall(r"^\| *((?:`[\w./-]+/`(?:, )?)+) *\|", read(root, page), re.MULTILINE)
+    shown = [room.rstrip("/") for row in rows for room in re.findall(r"`([^`]+)`", row)
+             if room.split("/")[0] in ROOM_TREES]
+    for room in sorted({room for room in shown if shown.count(room) > 1}):
+        yield f"{page} has {room} twice"
+    for room in sorted(set(shown) ^ rooms_of(root)):
+        yield f"{page} lacks {room}" if room not in shown else f"{page} has {room}, which is no folder with sources"
+
+
+MOST_WORDS = 40000
+
+
+def check_length(root):
+    """README and docs/ together stay short enough to be read."""
+    pages = ["README.md", *(n for n in sources(root) if n.startswith("docs/") and n.endswith(".md"))]
+    words = sum(len(read(root, page).split()) for page in pages)
+    if words > MOST_WORDS:
+        yield f"README.md and docs/ have {words} words, at most {MOST_WORDS} are wanted: cut or link"
 
 
 def is_script(root, name, interpreter):

@@ -41,7 +41,7 @@ static const char usage[] =
     "  trim       has a job give cached memory back\n"
     "  who        by library and by call stack, who holds its memory (docs/who.md)\n"
     "  plan       takes out the plan that it follows (BFC_PLAN=auto), for the next run to begin\n"
-    "             with (docs/planner.md)\n"
+    "             with (docs/plan.md)\n"
     "  record     samples of it to a file, until it ends or ^C\n"
     "  snapshot   its blocks and last calls with call stacks: a memory snapshot of PyTorch's,\n"
     "             which its viewers read, or counters for Perfetto\n"

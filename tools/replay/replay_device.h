@@ -39,7 +39,7 @@ struct device_region {
 };
 
 /* The calls of the device where addresses and memory are apart; what they are taken to cost is
- * assumed (docs/pages.md). */
+ * assumed (docs/internals/pages.md). */
 enum device_op { OP_RESERVE, OP_CREATE, OP_MAP, OP_ALLOW, OP_UNMAP, OP_RELEASE, DEVICE_OPS };
 
 struct device {

@@ -34,8 +34,8 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
 /*
  * What is handed over is freed and allocated again, which costs far more than a hit: so in each
  * turn this process first works on with it for a while, however short its blocks live, and for
- * another block, however long that does; but not without end. docs/out-of-memory.md has what was
- * measured.
+ * another block, however long that does; but not without end. docs/internals/out-of-memory.md has
+ * what was measured.
  */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)

@@ -1,7 +1,7 @@
 /*
  * The ladder: what is tried, rung by rung, for an allocation that its pool could not serve, before
- * the program is told that there is no memory (docs/out-of-memory.md). The pool's own last resorts,
- * the first rung, are behind it by then (pool/regions/last_resorts.c).
+ * the program is told that there is no memory (docs/internals/out-of-memory.md). The pool's own
+ * last resorts, the first rung, are behind it by then (pool/regions/last_resorts.c).
  *
  * Thread-safe; no lock is held.
  */

@@ -1,5 +1,5 @@
 /*
- * A model of how a freed block finds its next owner, for spin. docs/safety.md tells the argument.
+ * A model of how a freed block finds its next owner, for spin. docs/internals/safety.md tells the argument.
  *
  * Two contexts, OWNER and PEER, with two streams each; a pool of two neighbouring cells in OWNER;
  * two threads that run every program there is out of: submit a kernel, submit one that ends only

@@ -11,7 +11,7 @@ MEMORY = 1.10  # what a faster mode may take, as a multiple
 PAIR = "cudaMalloc + cudaFree, 64 KiB, "
 VMM = ("cuMemCreate", "cuMemMap", "cuMemSetAccess")
 WAITED = "times of 3 that it waited for that"
-MOST_FOR_A_GIB = 160e6  # ns: ten times what docs/pages.md supposes
+MOST_FOR_A_GIB = 160e6  # ns: ten times what docs/internals/pages.md supposes
 
 
 def decide(results):

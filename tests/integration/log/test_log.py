@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each message that docs/log.md lists for info and debug comes about, and no other one does."""
+"""Each message that docs/internals/log.md lists for info and debug comes about, and no other one does."""
 
 import os
 import re

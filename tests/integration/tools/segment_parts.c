@@ -1,4 +1,4 @@
-/* Prints the lines of docs/segment.md that hold sizes, from the header, for the lint test
+/* Prints the lines of docs/internals/segment.md that hold sizes, from the header, for the lint test
  * `segment`. */
 #include <stdio.h>
 

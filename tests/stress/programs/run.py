@@ -56,7 +56,7 @@ def settings_of(seed, options):
     without = [options.without] if options.without else []
     # Before it spills, an allocation waits as before an out of memory; and what is a free's barrier
     # where the device refuses 2 MiB is a free of host memory, which here does not wait
-    # (docs/safety.md, limits and captures).
+    # (docs/internals/safety.md, limits and captures).
     if options.spilled:
         without += ["hold", "barrier"]
     if without:

@@ -1,4 +1,4 @@
-/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/planner.md.
+/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/plan.md.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const char help[] =
     "  --help, --version\n"
     "\n"
     "Exit status: 0 success; 1 bad input or an invalid plan; 2 wrong usage; 3 no plan within the\n"
-    "capacity. The formats are in docs/planner.md.\n";
+    "capacity. The formats are in docs/plan.md.\n";
 
 static const struct command {
     const char *name;

@@ -1,6 +1,6 @@
 /*
  * A dataflow graph: nodes that read and write tensors. The JSON format is described in
- * docs/planner.md.
+ * docs/plan.md.
  */
 #ifndef BFC_PLAN_GRAPH_H
 #define BFC_PLAN_GRAPH_H

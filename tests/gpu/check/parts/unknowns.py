@@ -1,4 +1,4 @@
-"""What the safety of reuse rests on and documentation leaves open (docs/safety.md): each asked by one experiment."""
+"""What the safety of reuse rests on and documentation leaves open (docs/internals/safety.md): each asked by one experiment."""
 
 from ..decisions import NOT_ASKED
 from ..session import sources
