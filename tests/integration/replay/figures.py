@@ -34,7 +34,7 @@ class Tools:
 
     def __init__(self, root, bfcreplay, bfcplan):
         self.root = root
-        self.paths = {"bfcreplay": bfcreplay, "bfcplan": bfcplan}
+        self.paths = {"bfcreplay": os.path.abspath(bfcreplay), "bfcplan": os.path.abspath(bfcplan)}
         self.written = {}
         self.folder = tempfile.TemporaryDirectory()
 
