@@ -29,6 +29,14 @@ bool sim_context_known(CUcontext handle) {
     return context != NULL;
 }
 
+struct CUctx_st *sim_context_of_life(unsigned long long id) {
+    struct CUctx_st *context = sim_context_next(NULL);
+    while (context != NULL && (!context->alive || context->id != id)) {
+        context = sim_context_next(context);
+    }
+    return context;
+}
+
 CUresult sim_context_error(const struct CUctx_st *context) {
     if (context == NULL || !context->alive) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;

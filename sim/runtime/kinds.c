@@ -45,8 +45,8 @@ RT_CALL(cudaMalloc3D, (struct cudaPitchedPtr * out, struct cudaExtent extent),
 
 // ---- arrays ----
 
-static bool format_of(const struct cudaChannelFormatDesc *shape, CUarray_format *format,
-                      unsigned *channels) {
+bool rt_format(const struct cudaChannelFormatDesc *shape, CUarray_format *format,
+               unsigned *channels) {
     *channels = (shape->x > 0 ? 1u : 0u) + (shape->y > 0 ? 1u : 0u) + (shape->z > 0 ? 1u : 0u) +
                 (shape->w > 0 ? 1u : 0u);
     switch ((int)shape->f) {
@@ -72,7 +72,7 @@ static cudaError_t allocate_array(cudaArray_t *out, const struct cudaChannelForm
                                   struct cudaExtent extent, unsigned flags) {
     CUDA_ARRAY3D_DESCRIPTOR full = {
         .Width = extent.width, .Height = extent.height, .Depth = extent.depth, .Flags = flags};
-    if (out == NULL || shape == NULL || !format_of(shape, &full.Format, &full.NumChannels)) {
+    if (out == NULL || shape == NULL || !rt_format(shape, &full.Format, &full.NumChannels)) {
         return cudaErrorInvalidValue;
     }
     return rt_code(rt_driver.cuArray3DCreate((CUarray *)(void *)out, &full));
@@ -157,6 +157,63 @@ static cudaError_t copy_3d_async(const struct cudaMemcpy3DParms *p, cudaStream_t
 RT_PAIR(cudaMemcpy3D, cudaMemcpy3D_ptds, (const struct cudaMemcpy3DParms *p), copy_3d(p, pt))
 RT_PAIR(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz,
         (const struct cudaMemcpy3DParms *p, cudaStream_t stream), copy_3d_async(p, stream, pt))
+
+// Rows between memory and an array; positions and widths are in bytes.
+static CUDA_MEMCPY3D rows_to(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                             size_t width, size_t height) {
+    return (CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .dstArray = (CUarray)(void *)to,
+                           .dstXInBytes = x,
+                           .dstY = y,
+                           .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = address(from),
+                           .srcPitch = pitch,
+                           .WidthInBytes = width,
+                           .Height = height,
+                           .Depth = 1};
+}
+
+static CUDA_MEMCPY3D rows_from(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                               size_t width, size_t height) {
+    return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .srcArray = (CUarray)(uintptr_t)from,
+                           .srcXInBytes = x,
+                           .srcY = y,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = address(to),
+                           .dstPitch = pitch,
+                           .WidthInBytes = width,
+                           .Height = height,
+                           .Depth = 1};
+}
+
+static cudaError_t copy_rows(CUDA_MEMCPY3D what, enum cudaMemcpyKind kind, int pt) {
+    return kind > cudaMemcpyDefault ? cudaErrorInvalidMemcpyDirection
+                                    : rt_code(rt_driver.cuMemcpy3D[pt](&what));
+}
+
+static cudaError_t copy_rows_async(CUDA_MEMCPY3D what, enum cudaMemcpyKind kind,
+                                   cudaStream_t stream, int pt) {
+    return kind > cudaMemcpyDefault ? cudaErrorInvalidMemcpyDirection
+                                    : rt_code(rt_driver.cuMemcpy3DAsync[pt](&what, stream));
+}
+
+RT_PAIR(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds,
+        (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+         size_t height, enum cudaMemcpyKind kind),
+        copy_rows(rows_to(to, x, y, from, pitch, width, height), kind, pt))
+RT_PAIR(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz,
+        (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+         size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
+        copy_rows_async(rows_to(to, x, y, from, pitch, width, height), kind, stream, pt))
+RT_PAIR(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds,
+        (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+         size_t height, enum cudaMemcpyKind kind),
+        copy_rows(rows_from(to, pitch, from, x, y, width, height), kind, pt))
+RT_PAIR(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz,
+        (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+         size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
+        copy_rows_async(rows_from(to, pitch, from, x, y, width, height), kind, stream, pt))
 
 // ---- managed ----
 

@@ -59,8 +59,7 @@ RT_CALL(cudaHostGetFlags, (unsigned *flags, void *memory),
 
 // ---- copies ----
 
-static cudaError_t copy(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
-                        int pt) {
+cudaError_t rt_copy(void *to, const void *from, size_t count, enum cudaMemcpyKind kind, int pt) {
     switch (kind) {
     case cudaMemcpyHostToDevice:
         return rt_code(rt_driver.cuMemcpyHtoD[pt](address(to), from, count));
@@ -75,8 +74,8 @@ static cudaError_t copy(void *to, const void *from, size_t count, enum cudaMemcp
     return cudaErrorInvalidMemcpyDirection;
 }
 
-static cudaError_t copy_async(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
-                              cudaStream_t stream, int pt) {
+cudaError_t rt_copy_async(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
+                          cudaStream_t stream, int pt) {
     switch (kind) {
     case cudaMemcpyHostToDevice:
         return rt_code(rt_driver.cuMemcpyHtoDAsync[pt](address(to), from, count, stream));
@@ -93,10 +92,10 @@ static cudaError_t copy_async(void *to, const void *from, size_t count, enum cud
 
 RT_PAIR(cudaMemcpy, cudaMemcpy_ptds,
         (void *to, const void *from, size_t count, enum cudaMemcpyKind kind),
-        copy(to, from, count, kind, pt))
+        rt_copy(to, from, count, kind, pt))
 RT_PAIR(cudaMemcpyAsync, cudaMemcpyAsync_ptsz,
         (void *to, const void *from, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream),
-        copy_async(to, from, count, kind, stream, pt))
+        rt_copy_async(to, from, count, kind, stream, pt))
 
 static CUDA_MEMCPY2D rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                           size_t width, size_t height) {
@@ -145,6 +144,43 @@ RT_PAIR(cudaMemset2DAsync, cudaMemset2DAsync_ptsz,
         (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
         rt_code(rt_driver.cuMemsetD2D8Async[pt](address(to), pitch, (unsigned char)value, width,
                                                 height, stream)))
+
+// Slices without a gap between them are set as the rows of one.
+static cudaError_t set_slices(struct cudaPitchedPtr to, unsigned char value,
+                              struct cudaExtent extent, int pt) {
+    bool together = extent.height == to.ysize;
+    size_t rows = together ? extent.height * extent.depth : extent.height;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t z = 0; z < (together ? 1 : extent.depth) && result == CUDA_SUCCESS; z++) {
+        result = rt_driver.cuMemsetD2D8[pt](address(to.ptr) + z * to.pitch * to.ysize, to.pitch,
+                                            value, extent.width, rows);
+    }
+    return rt_code(result);
+}
+
+static cudaError_t set_slices_async(struct cudaPitchedPtr to, unsigned char value,
+                                    struct cudaExtent extent, cudaStream_t stream, int pt) {
+    bool together = extent.height == to.ysize;
+    size_t rows = together ? extent.height * extent.depth : extent.height;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t z = 0; z < (together ? 1 : extent.depth) && result == CUDA_SUCCESS; z++) {
+        result = rt_driver.cuMemsetD2D8Async[pt](address(to.ptr) + z * to.pitch * to.ysize,
+                                                 to.pitch, value, extent.width, rows, stream);
+    }
+    return rt_code(result);
+}
+
+static bool is_empty(struct cudaExtent extent) {
+    return extent.width == 0 || extent.height == 0 || extent.depth == 0;
+}
+
+RT_PAIR(cudaMemset3D, cudaMemset3D_ptds,
+        (struct cudaPitchedPtr to, int value, struct cudaExtent extent),
+        is_empty(extent) ? cudaSuccess : set_slices(to, (unsigned char)value, extent, pt))
+RT_PAIR(cudaMemset3DAsync, cudaMemset3DAsync_ptsz,
+        (struct cudaPitchedPtr to, int value, struct cudaExtent extent, cudaStream_t stream),
+        is_empty(extent) ? cudaSuccess
+                         : set_slices_async(to, (unsigned char)value, extent, stream, pt))
 
 // ---- pointers ----
 

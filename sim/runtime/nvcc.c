@@ -24,7 +24,16 @@ struct kernel {
     CUkernel kernel; // NULL: not asked for yet
 };
 
+struct variable {
+    struct variable *next;
+    const void *host;
+    const char *name;
+    size_t size;
+    struct image *image;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct variable *variables;
 static struct kernel *kernels; // open addressing, at most half full
 static size_t count, room;     // room: a power of two
 
@@ -96,8 +105,15 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
                        size_t size, int constant, int global) {
-    (void)handle, (void)host, (void)device, (void)name, (void)external, (void)size, (void)constant,
-        (void)global;
+    struct variable *variable = malloc(sizeof *variable);
+    (void)device, (void)external, (void)constant, (void)global;
+    if (variable == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    *variable = (struct variable){variables, host, name, size, (struct image *)handle};
+    variables = variable;
+    pthread_mutex_unlock(&lock);
 }
 
 // ---- what the driver knows of it ----
@@ -149,6 +165,33 @@ RT_PLAIN(cudaGetKernel, (cudaKernel_t * out, const void *host),
          out == NULL ? cudaErrorInvalidValue : get_kernel(out, host))
 RT_PLAIN(cudaGetFuncBySymbol, (cudaFunction_t * out, const void *host),
          out == NULL ? cudaErrorInvalidValue : get_kernel((cudaKernel_t *)(void *)out, host))
+
+static CUresult find_variable(const struct variable *variable, CUdeviceptr *start) {
+    struct image *image = variable->image;
+    CUresult result = image->library == NULL ? load(image) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS
+               ? rt_driver.cuLibraryGetGlobal(start, NULL, image->library, variable->name)
+               : result;
+}
+
+cudaError_t rt_variable(const void *host, CUdeviceptr *start, size_t *size) {
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    pthread_mutex_lock(&lock);
+    const struct variable *variable = variables;
+    while (variable != NULL && (variable->host != host || variable->image->bytes == NULL)) {
+        variable = variable->next;
+    }
+    if (variable != NULL) {
+        *size = variable->size;
+        result = find_variable(variable, start);
+    }
+    pthread_mutex_unlock(&lock);
+    return result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : rt_code(result);
+}
+
+RT_CALL(cudaLibraryGetGlobal, (void **out, size_t *size, cudaLibrary_t library, const char *name),
+        rt_code(rt_driver.cuLibraryGetGlobal((CUdeviceptr *)(void *)out, size, (CUlibrary)library,
+                                             name)))
 
 // ---- launches ----
 

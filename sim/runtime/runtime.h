@@ -98,6 +98,9 @@
     DRIVER(cuLibraryLoadData, 12000, cuLibraryLoadData)                                            \
     DRIVER(cuLibraryUnload, 12000, cuLibraryUnload)                                                \
     DRIVER(cuLibraryGetKernel, 12000, cuLibraryGetKernel)                                          \
+    DRIVER(cuLibraryGetGlobal, 12000, cuLibraryGetGlobal)                                          \
+    DRIVER(cuTexObjectCreate, 5000, cuTexObjectCreate)                                             \
+    DRIVER(cuTexObjectDestroy, 5000, cuTexObjectDestroy)                                           \
     DRIVER(cuGraphGetRootNodes, 10000, cuGraphGetRootNodes)                                        \
     DRIVER(cuGraphNodeGetType, 10000, cuGraphNodeGetType)                                          \
     DRIVER(cuGraphDestroyNode, 10000, cuGraphDestroyNode)                                          \
@@ -190,6 +193,14 @@ cudaError_t rt_end(cudaError_t result);
 int rt_device(void);
 // The driver's function behind a kernel's host stub, or behind a handle that the driver gave.
 cudaError_t rt_kernel(const void *host, CUfunction *out);
+// The driver's variable behind the host's address of one.
+cudaError_t rt_variable(const void *host, CUdeviceptr *start, size_t *size);
+bool rt_format(const struct cudaChannelFormatDesc *shape, CUarray_format *format,
+               unsigned *channels);
+// `pt` is the slot.
+cudaError_t rt_copy(void *to, const void *from, size_t count, enum cudaMemcpyKind kind, int pt);
+cudaError_t rt_copy_async(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
+                          cudaStream_t stream, int pt);
 CUcontext rt_primary(int device, CUresult *result);
 void rt_choose_device(int device);
 

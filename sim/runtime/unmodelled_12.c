@@ -11,7 +11,6 @@ int rt_unmodelled(const char *name); // in refuse.c
 // clang-format off
 RT_UNMODELLED(cudaEventElapsedTime_v2)
 RT_UNMODELLED(cudaGetDeviceProperties)
-RT_UNMODELLED(cudaGetDeviceProperties_v2)
 RT_UNMODELLED(cudaGraphAddDependencies_v2)
 RT_UNMODELLED(cudaGraphAddNode_v2)
 RT_UNMODELLED(cudaGraphGetEdges_v2)

@@ -1,4 +1,5 @@
 // The runtime, shared and static: what cudaMalloc and its kin answer, errors, devices, threads.
+#include "sim/runtime/nvcc.h"
 #include "sim/tests/check.h"
 
 #include "kernels_ptx.h"
@@ -138,6 +139,69 @@ static void kernels_and_graphs(void) {
     cudaGetLastError();
 }
 
+// Of four rows in each slice only the first two, and all.
+static void sets_of_slices(struct cudaPitchedPtr memory) {
+    char *start = memory.ptr, back[3] = "";
+    DO(cudaMemset3D(memory, 'a', (struct cudaExtent){100, 4, 3}));
+    DO(cudaMemset3DAsync(memory, 'b', (struct cudaExtent){99, 2, 3}, NULL));
+    DO(cudaMemcpy(back, start + 9 * memory.pitch + 98, 2, cudaMemcpyDefault)); // the last slice's
+    CHECK(strcmp(back, "ba") == 0);
+    DO(cudaMemcpy(back, start + 10 * memory.pitch + 98, 2, cudaMemcpyDefault));
+    CHECK(strcmp(back, "aa") == 0);
+}
+
+static void textures(cudaArray_t array, struct cudaChannelFormatDesc floats) {
+    struct cudaTextureDesc how = {.readMode = cudaReadModeElementType};
+    struct cudaResourceDesc what = {.resType = cudaResourceTypeArray, .res.array.array = array};
+    cudaTextureObject_t first = 0, second = 0;
+    void *memory = NULL;
+    DO(cudaCreateTextureObject(&first, &what, &how, NULL));
+    DO(cudaMalloc(&memory, 4096));
+    what = (struct cudaResourceDesc){.resType = cudaResourceTypeLinear,
+                                     .res.linear = {memory, floats, 4096}};
+    DO(cudaCreateTextureObject(&second, &what, &how, NULL));
+    CHECK(first != second);
+    DO(cudaDestroyTextureObject(first));
+    DO(cudaDestroyTextureObject(second));
+    ANSWERS(cudaErrorInvalidValue, cudaDestroyTextureObject(second));
+    what.res.linear.devPtr = (char *)memory + 16; // not aligned as the device says
+    ANSWERS(cudaErrorInvalidValue, cudaCreateTextureObject(&second, &what, &how, NULL));
+    cudaGetLastError();
+    DO(cudaFree(memory));
+}
+
+// As nvcc's code does it: an address of the host stands for the variable.
+static void symbols(void) {
+    static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                              ".visible .global .align 4 .b8 table[64];\n";
+    static char shadow[64], unknown;
+    char back[8] = "";
+    void *start = NULL;
+    size_t size = 0;
+    cudaStream_t stream = NULL;
+    void **handle = __cudaRegisterFatBinary((void *)(uintptr_t)ptx);
+    __cudaRegisterVar(handle, shadow, shadow, "table", 0, sizeof shadow, 0, 0);
+    __cudaRegisterFatBinaryEnd(handle);
+    DO(cudaMemcpyToSymbol(shadow, "abcdefg", 8, 56, cudaMemcpyHostToDevice));
+    DO(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    DO(cudaMemcpyToSymbolAsync(shadow, "xy", 2, 57, cudaMemcpyHostToDevice, stream));
+    DO(cudaMemcpyFromSymbolAsync(back, shadow, 8, 56, cudaMemcpyDeviceToHost, stream));
+    DO(cudaStreamSynchronize(stream));
+    CHECK(strcmp(back, "axydefg") == 0);
+    DO(cudaGetSymbolSize(&size, shadow));
+    DO(cudaGetSymbolAddress(&start, shadow));
+    DO(cudaMemcpy(back, (char *)start + 56, 8, cudaMemcpyDefault));
+    CHECK(size == sizeof shadow && strcmp(back, "axydefg") == 0);
+    ANSWERS(cudaErrorInvalidValue, cudaMemcpyToSymbol(shadow, back, 8, 57, cudaMemcpyHostToDevice));
+    ANSWERS(cudaErrorInvalidSymbol,
+            cudaMemcpyToSymbol(&unknown, back, 1, 0, cudaMemcpyHostToDevice));
+    cudaGetLastError();
+    DO(cudaDeviceReset()); // the next life has a table of its own
+    DO(cudaMemcpyFromSymbol(back, shadow, 8, 56, cudaMemcpyDeviceToHost));
+    CHECK(back[0] == 0);
+    __cudaUnregisterFatBinary(handle);
+}
+
 static void other_memories(void) {
     struct cudaPitchedPtr pitched;
     cudaArray_t array = NULL;
@@ -147,6 +211,7 @@ static void other_memories(void) {
     int can = 0;
     DO(cudaMalloc3D(&pitched, (struct cudaExtent){100, 4, 3}));
     CHECK(pitched.pitch >= 100 && pitched.ysize == 4);
+    sets_of_slices(pitched);
     DO(cudaFree(pitched.ptr));
     DO(cudaMallocArray(&array, &floats, 3, 2, 0));
     struct cudaMemcpy3DParms to = {.srcPtr = {in, 12, 3, 2},
@@ -160,6 +225,15 @@ static void other_memories(void) {
     DO(cudaMemcpy3D(&to));
     DO(cudaMemcpy3D(&from));
     CHECK(memcmp(in, out, sizeof in) == 0);
+    float row[3] = {7, 8, 9};
+    cudaStream_t stream = NULL;
+    DO(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    DO(cudaMemcpy2DToArrayAsync(array, 4, 1, row, 12, 8, 1, cudaMemcpyHostToDevice, stream));
+    DO(cudaStreamSynchronize(stream));
+    DO(cudaMemcpy2DFromArray(out, 12, array, 0, 0, 12, 2, cudaMemcpyDeviceToHost));
+    CHECK(out[2] == 3 && out[3] == 4 && out[4] == 7 && out[5] == 8);
+    DO(cudaStreamDestroy(stream));
+    textures(array, floats);
     DO(cudaFreeArray(array));
     DO(cudaMallocManaged((void **)&managed, 10, cudaMemAttachGlobal));
     DO(cudaMemset(managed, 3, 10));
@@ -179,5 +253,6 @@ int main(void) {
     entry_points();
     kernels_and_graphs();
     other_memories();
+    symbols();
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "sim/calls/kernels/image_file.h"
 #include "sim/calls/kernels/ptx.h"
 #include "sim/device/context.h"
+#include "sim/device/contexts.h"
 #include "sim/device/devices.h"
 #include "sim/device/thread.h"
 #include "sim/memory/allocate.h"
@@ -72,13 +73,18 @@ SIM_CALL(cuModuleLoadDataEx, SIM_CURRENT | SIM_UNSAFE,
 SIM_CALL(cuModuleLoadFatBinary, SIM_CURRENT | SIM_UNSAFE, (CUmodule * module, const void *image),
          load(module, image))
 
-static void end(struct CUmod_st *module, bool free_variables) {
-    for (struct sim_variable *v = module->image.variables; v != NULL && free_variables;
-         v = v->next) {
-        struct sim_allocation *memory = v->address != 0 ? sim_allocation_at(v->address) : NULL;
-        if (memory != NULL) {
-            sim_allocation_end(memory);
+// That of contexts which have ended has gone with them.
+static void free_variables_of(struct sim_image *image) {
+    for (struct sim_variable *v = image->variables; v != NULL; v = v->next) {
+        if (v->address != 0 && sim_context_of_life(v->life) != NULL) {
+            sim_allocation_end(sim_allocation_at(v->address));
         }
+    }
+}
+
+static void end(struct CUmod_st *module, bool free_variables) {
+    if (free_variables) {
+        free_variables_of(&module->image);
     }
     sim_image_drop(&module->image);
     sim_handle_remove(module);
@@ -127,26 +133,18 @@ static CUresult function_of(CUfunction *out, CUmodule module, const char *name) 
 SIM_CALL(cuModuleGetFunction, SIM_CURRENT, (CUfunction * out, CUmodule module, const char *name),
          function_of(out, module, name))
 
-static CUresult variable_of(CUdeviceptr *address, size_t *size, CUmodule module, const char *name) {
-    if (!sim_handle_is(module, SIM_MODULE)) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    struct sim_variable *v = module->image.variables;
-    while (v != NULL && name != NULL && strcmp(v->name, name) != 0) {
-        v = v->next;
-    }
-    if (v == NULL || name == NULL) {
-        return name == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
-    }
-    if (v->address == 0) {
-        struct sim_allocation *memory = NULL;
-        CUresult result = sim_allocate(module->context, v->size, SIM_VARIABLE, &memory);
-        if (result != CUDA_SUCCESS) {
-            return result;
-        }
+static CUresult place(struct sim_variable *v, struct CUctx_st *context) {
+    struct sim_allocation *memory = NULL;
+    CUresult result = sim_allocate(context, v->size, SIM_VARIABLE, &memory);
+    if (result == CUDA_SUCCESS) {
         memset(sim_reach(memory->start, memory->taken), 0, memory->size);
         v->address = memory->start;
+        v->life = context->id;
     }
+    return result;
+}
+
+static CUresult tell(const struct sim_variable *v, CUdeviceptr *address, size_t *size) {
     if (address != NULL) {
         *address = v->address;
     }
@@ -154,6 +152,34 @@ static CUresult variable_of(CUdeviceptr *address, size_t *size, CUmodule module,
         *size = v->size;
     }
     return CUDA_SUCCESS;
+}
+
+static bool lives_in(const struct sim_variable *v, const struct CUctx_st *context) {
+    return v->address != 0 && v->life == context->id;
+}
+
+// A variable has a place in each context in which it was asked for.
+static CUresult variable_in(struct CUctx_st *context, struct sim_image *image, const char *name,
+                            CUdeviceptr *address, size_t *size) {
+    struct sim_variable *first = name == NULL ? NULL : sim_image_variable(image, name, NULL);
+    struct sim_variable *v = first;
+    if (first == NULL) {
+        return name == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+    }
+    while (v != NULL && v->address != 0 && !lives_in(v, context)) {
+        v = sim_image_variable(image, name, v);
+    }
+    if (v == NULL && (v = sim_image_add_variable(image, name, first->size)) == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult result = v->address == 0 ? place(v, context) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? tell(v, address, size) : result;
+}
+
+static CUresult variable_of(CUdeviceptr *address, size_t *size, CUmodule module, const char *name) {
+    return sim_handle_is(module, SIM_MODULE)
+               ? variable_in(module->context, &module->image, name, address, size)
+               : CUDA_ERROR_INVALID_HANDLE;
 }
 
 SIM_CALL(cuModuleGetGlobal_v2, SIM_CURRENT,
@@ -221,6 +247,7 @@ static CUresult unload_library(CUlibrary handle) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     sim_devices_finish();
+    free_variables_of(&handle->image);
     sim_image_drop(&handle->image);
     sim_handle_remove(handle);
     free(handle);
@@ -242,6 +269,17 @@ static CUresult kernel_of(CUkernel *out, CUlibrary library, const char *name) {
 
 SIM_CALL(cuLibraryGetKernel, SIM_READY, (CUkernel * out, CUlibrary library, const char *name),
          kernel_of(out, library, name))
+
+static CUresult variable_of_library(CUdeviceptr *address, size_t *size, CUlibrary library,
+                                    const char *name) {
+    return sim_handle_is(library, SIM_LIBRARY)
+               ? variable_in(sim_current(), &library->image, name, address, size)
+               : CUDA_ERROR_INVALID_HANDLE;
+}
+
+SIM_CALL(cuLibraryGetGlobal, SIM_CURRENT,
+         (CUdeviceptr * address, size_t *size, CUlibrary library, const char *name),
+         variable_of_library(address, size, library, name))
 
 static CUresult function_of_kernel(CUfunction *out, CUkernel kernel) {
     if (out == NULL || !sim_handle_is(kernel, SIM_FUNCTION)) {

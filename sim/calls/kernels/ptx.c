@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Of the variables of an image that is not read.
+enum { OPAQUE_SIZE = 1 << 20 };
+
 struct text {
     const char *at;
 };
@@ -128,6 +131,22 @@ static bool read_entry(struct text *text, struct sim_image *image) {
     return length > 0;
 }
 
+static struct sim_variable *add_variable(struct sim_image *image, const char *name, size_t length,
+                                         size_t size) {
+    struct sim_variable *variable = calloc(1, sizeof *variable);
+    char *copy = strndup(name, length);
+    if (variable == NULL || copy == NULL) {
+        free(variable);
+        free(copy);
+        return NULL;
+    }
+    variable->name = copy;
+    variable->size = size;
+    variable->next = image->variables;
+    image->variables = variable;
+    return variable;
+}
+
 static bool read_variable(struct text *text, struct sim_image *image) {
     const char *word = NULL;
     size_t length = 0, type = 0;
@@ -135,14 +154,9 @@ static bool read_variable(struct text *text, struct sim_image *image) {
         if (type_size(word, length) != 0) {
             type = type_size(word, length);
         } else if (type != 0 && (isalpha((unsigned char)*word) || *word == '_')) {
-            struct sim_variable *variable = calloc(1, sizeof *variable);
-            if (variable == NULL) {
+            if (add_variable(image, word, length, type * elements(text)) == NULL) {
                 return false;
             }
-            variable->name = strndup(word, length);
-            variable->size = type * elements(text);
-            variable->next = image->variables;
-            image->variables = variable;
             type = 0;
         }
     }
@@ -158,7 +172,7 @@ static bool read_image(const char *ptx, struct sim_image *image) {
         versioned = versioned || is(word, length, ".version");
         if (is(word, length, ".entry")) {
             good = read_entry(&text, image);
-        } else if (is(word, length, ".global")) {
+        } else if (is(word, length, ".global") || is(word, length, ".const")) {
             good = read_variable(&text, image);
         } else if (is(word, length, "{")) {
             skip_braces(&text);
@@ -223,4 +237,20 @@ struct CUfunc_st *sim_image_function(struct sim_image *image, const char *name) 
         }
     }
     return function;
+}
+
+struct sim_variable *sim_image_add_variable(struct sim_image *image, const char *name,
+                                            size_t size) {
+    return add_variable(image, name, strlen(name), size);
+}
+
+struct sim_variable *sim_image_variable(struct sim_image *image, const char *name,
+                                        struct sim_variable *after) {
+    struct sim_variable *variable = after == NULL ? image->variables : after->next;
+    while (variable != NULL && strcmp(variable->name, name) != 0) {
+        variable = variable->next;
+    }
+    return variable != NULL || after != NULL || !image->opaque
+               ? variable
+               : sim_image_add_variable(image, name, OPAQUE_SIZE);
 }

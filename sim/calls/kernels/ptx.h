@@ -21,7 +21,8 @@ struct sim_variable {
     struct sim_variable *next;
     char *name;
     size_t size;
-    CUdeviceptr address; // 0 until asked for
+    CUdeviceptr address;     // 0 until asked for
+    unsigned long long life; // of the context where that is; a library's has a record for each
 };
 
 struct sim_image {
@@ -33,6 +34,10 @@ struct sim_image {
 
 CUresult sim_image_load(const void *bytes, struct sim_image *image);
 void sim_image_drop(struct sim_image *image);
+struct sim_variable *sim_image_variable(struct sim_image *image, const char *name,
+                                        struct sim_variable *after); // of that name, or NULL
+struct sim_variable *sim_image_add_variable(struct sim_image *image, const char *name,
+                                            size_t size);                        // NULL: no memory
 struct CUfunc_st *sim_image_function(struct sim_image *image, const char *name); // or NULL
 
 #endif
