@@ -249,6 +249,21 @@ def check_links(root):
                     yield f"{name}: {page} has no heading for #{anchor}"
 
 
+HACKING = "docs/internals/HACKING.md"
+
+
+def check_hacking(root):
+    """Files that HACKING names without their folder exist, and so do the functions that it names."""
+    page = read(root, HACKING)
+    names = {os.path.basename(name) for name in sources(root)}
+    for name in sorted(set(re.findall(r"`([\w.-]+\.(?:c|h|js|py|list|inc))`", page)) - names):
+        yield f"{HACKING} names {name}, and there is no such file"
+    code = "".join(read(root, name) for name in c_sources(root) if not name.startswith("tests/"))
+    for name in sorted(set(re.findall(r"`(\w+)\(\)`", page))):
+        if not re.search(rf"\b{name}\(", code):
+            yield f"{HACKING} names {name}(), and there is no such function"
+
+
 ROOM_TREES = ("base", "interpose", "layout", "planner", "pool", "segment", "tools")
 
 
@@ -261,7 +276,7 @@ def rooms_of(root):
 
 def check_rooms(root):
     """The tables of rooms in HACKING have every folder with sources, and none that is not there."""
-    page = "docs/internals/HACKING.md"
+    page = HACKING
     rows = re.findall(r"^\| *((?:`[\w./-]+/`(?:, )?)+) *\|", read(root, page), re.MULTILINE)
     shown = [room.rstrip("/") for row in rows for room in re.findall(r"`([^`]+)`", row)
              if room.split("/")[0] in ROOM_TREES]
