@@ -349,6 +349,9 @@ static void mapped_addresses_tell(CUdeviceptr start, CUdeviceptr base) {
     CHECK(found == start && size == PAGE);
     DO(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, start));
     CHECK(context == NULL);
+    ANSWERS(CUDA_ERROR_NOT_SUPPORTED,
+            cuPointerSetAttribute(&(unsigned){1}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, start));
+    CHECK(told(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, start) == 0);
     CHECK(told(CU_POINTER_ATTRIBUTE_MAPPED, start + 5) == 1);
     CHECK(told(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, start + 5) == base);
     CHECK(told(CU_POINTER_ATTRIBUTE_RANGE_SIZE, start + 5) == 4 * PAGE);

@@ -167,7 +167,8 @@ static bool must_wait(const struct copy *copy, enum sim_wait wanted) {
     bool to_device = on_device(copy->to.start);
     bool from_device = copy->element == 0 && on_device(copy->from.start);
     if (wanted == SIM_WAIT &&
-        (synchronizes(copy->to.start) || (copy->element == 0 && synchronizes(copy->from.start)))) {
+        ((sim_current()->flags & CU_CTX_SYNC_MEMOPS) != 0 || synchronizes(copy->to.start) ||
+         (copy->element == 0 && synchronizes(copy->from.start)))) {
         return true;
     }
     if (copy->element != 0) {

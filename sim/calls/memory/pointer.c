@@ -123,6 +123,17 @@ static CUresult tell_identity(const struct target *t, CUpointer_attribute which,
 
 static const CUmemoryPool no_pool = NULL;
 
+// "ptr must be a pointer to memory obtained from cuMemAlloc()"; asking sets SYNC_MEMOPS.
+static CUresult tell_tokens(const struct target *t, void *out) {
+    if (t->allocation == NULL || t->allocation->kind != SIM_PLAIN) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    t->allocation->sync_memops = true;
+    *(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS *)out =
+        (CUDA_POINTER_ATTRIBUTE_P2P_TOKENS){.p2pToken = t->allocation->buffer_id};
+    return CUDA_SUCCESS;
+}
+
 static CUresult tell_memory(const struct target *t, CUpointer_attribute which, void *out) {
     switch ((int)which) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -132,6 +143,8 @@ static CUresult tell_memory(const struct target *t, CUpointer_attribute which, v
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         return put_flag(out,
                         t->allocation != NULL ? t->allocation->sync_memops : t->host->sync_memops);
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+        return tell_tokens(t, out);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         return put_flag(out, t->host != NULL && t->host->managed);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -198,6 +211,8 @@ static size_t width_of(CUpointer_attribute which) {
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         return sizeof(unsigned);
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+        return sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS);
     default:
         return sizeof(void *);
     }
@@ -237,6 +252,10 @@ static CUresult set_attribute(const void *value, CUpointer_attribute which, CUde
     if (value == NULL || (allocation == NULL && !managed) ||
         which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    // Seen by others (libfabric#12853, ucx#9895), and not documented.
+    if (allocation != NULL && allocation->kind == SIM_VIRTUAL) {
+        return CUDA_ERROR_NOT_SUPPORTED;
     }
     *(managed ? &range->sync_memops : &allocation->sync_memops) = *(const unsigned *)value != 0;
     return CUDA_SUCCESS;
