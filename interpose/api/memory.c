@@ -292,8 +292,6 @@ static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresu
         bfc_events_add_free(&arena->stats, pointer, start);
         return result;
     }
-    if (attributed)
-        bfc_exports_kept(arena, attributed);
     if (result == CUDA_ERROR_INVALID_VALUE)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
     return result;

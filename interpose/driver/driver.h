@@ -15,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "interpose/driver/calls_retried_when_full.h"
+#include "interpose/driver/synchronous_calls.h"
 
 typedef unsigned long long bfc_cuda_flags;
 
@@ -155,6 +156,10 @@ struct bfc_driver {
 #undef FIELD
 #define FIELD(name, place, parameters, arguments) CUresult(*name) parameters;
     BFC_INCIDENTAL_CALLS(FIELD)
+#undef FIELD
+#define FIELD(name, parameters, arguments, to, from)                                               \
+    CUresult(*name) parameters, (*name##_ptds)parameters;
+    BFC_SYNCHRONOUS_CALLS(FIELD)
 #undef FIELD
     bool can_pool;        /* it has every call that pooling needs */
     bool can_page;        /* it has every call of virtual memory management (CUDA 10.2) */

@@ -433,6 +433,11 @@ BFC_BYPASS_CALLS(DECLARE)
 #define DECLARE(name, place, parameters, arguments) BFC_HOOK_DECLARED(name, parameters);
 BFC_INCIDENTAL_CALLS(DECLARE)
 #undef DECLARE
+#define DECLARE(name, parameters, arguments, to, from)                                             \
+    BFC_HOOK_DECLARED(name, parameters);                                                           \
+    BFC_HOOK_DECLARED(name##_ptds, parameters);
+BFC_SYNCHRONOUS_CALLS(DECLARE)
+#undef DECLARE
 
 static const struct bfc_hook hooks[] = {
 #define ROW(name, arguments)                                                                       \
@@ -446,6 +451,12 @@ static const struct bfc_hook hooks[] = {
 #define ROW(name, place, parameters, arguments)                                                    \
     {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},
             BFC_INCIDENTAL_CALLS(ROW)
+#undef ROW
+#define ROW(name, parameters, arguments, to, from)                                                 \
+    {#name, __extension__(void *) hook_##name, offsetof(struct bfc_driver, name)},                 \
+        {#name "_ptds", __extension__(void *) hook_##name##_ptds,                                  \
+         offsetof(struct bfc_driver, name##_ptds)},
+                BFC_SYNCHRONOUS_CALLS(ROW)
 #undef ROW
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
@@ -490,6 +501,10 @@ static const struct bfc_hook *find_variant(const char *symbol, bfc_cuda_flags fl
     if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
         snprintf(twin, sizeof twin, "%.56s_ptsz", symbol);
         hook = bfc_hook_of_symbol(twin);
+        if (!hook) {
+            snprintf(twin, sizeof twin, "%.56s_ptds", symbol);
+            hook = bfc_hook_of_symbol(twin);
+        }
     }
     return hook ? hook : bfc_hook_of_symbol(symbol);
 }

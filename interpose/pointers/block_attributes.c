@@ -97,45 +97,13 @@ bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attribu
     return link;
 }
 
-bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, uint64_t region,
-                                          bool on) {
+bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on) {
     pthread_mutex_lock(&lock);
     struct entry *entry = find_or_add_entry(id, owner);
-    if (entry) {
+    if (entry)
         entry->attributes.sync_memops = on;
-        entry->attributes.region = region;
-    }
     pthread_mutex_unlock(&lock);
     return entry;
-}
-
-static bool is_set_in(const struct bfc_block_attributes *attributes, const void *owner,
-                      uint64_t region) {
-    return attributes->sync_memops && !attributes->freeing && attributes->owner == owner &&
-           attributes->region == region;
-}
-
-bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region) {
-    bool set = false;
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < chain_count && !set; i++)
-        for (const struct entry *entry = chains[i]; entry && !set; entry = entry->next)
-            set = is_set_in(&entry->attributes, owner, region);
-    pthread_mutex_unlock(&lock);
-    return set;
-}
-
-bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing,
-                                      struct bfc_block_attributes *attributes) {
-    pthread_mutex_lock(&lock);
-    struct entry **link = find_entry(id);
-    bool set = link && (*link)->attributes.sync_memops;
-    if (set) {
-        (*link)->attributes.freeing = freeing;
-        *attributes = (*link)->attributes;
-    }
-    pthread_mutex_unlock(&lock);
-    return set;
 }
 
 bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token) {

@@ -15,15 +15,10 @@
 #include "base/atomic.h"
 #include "interpose/features/share/token.h"
 
-/* In the place of a region's start: the pages of the arena. */
-#define BFC_ALL_PAGES UINT64_C(0)
-
 struct bfc_block_attributes {
     uint64_t id;       /* of the block */
     const void *owner; /* its arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-    bool freeing;      /* but is about to free it */
-    uint64_t region;   /* of the block, if sync_memops: where it starts, or BFC_ALL_PAGES */
     bool exported;     /* it has a token */
     struct bfc_token token;
 };
@@ -39,15 +34,7 @@ static inline bool bfc_block_attributes_exist(void) {
 bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attributes);
 
 /* Stores what the program set. False: the host has no memory. */
-bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, uint64_t region, bool on);
-
-/* Whether it is set for any block of the region, but for those that are about to be freed. */
-bool bfc_block_attributes_sync_memops_in(const void *owner, uint64_t region);
-
-/* Stores that the program is about to free a block for which it is set, or that the block stays;
- * returns the block's attributes. False: it is not set. */
-bool bfc_block_attributes_set_freeing(uint64_t id, bool freeing,
-                                      struct bfc_block_attributes *attributes);
+bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on);
 
 /* Stores a token, unless the block has one: then returns that one in `token`. False: the host has
  * no memory. */

@@ -218,14 +218,7 @@ uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {
     if (!bfc_block_attributes_exist() || !bfc_pool_find(arena->pool, start, &block) ||
         !block.live || block.start != start)
         return 0;
-    if (!bfc_block_attributes_find(block.id, &attributes))
-        return 0;
-    bfc_sync_memops_goes(arena, block.id);
-    return block.id;
-}
-
-void bfc_exports_kept(struct bfc_arena *arena, uint64_t id) {
-    bfc_sync_memops_stays(arena, id);
+    return bfc_block_attributes_find(block.id, &attributes) ? block.id : 0;
 }
 
 static void retire(const struct bfc_block_attributes *attributes) {

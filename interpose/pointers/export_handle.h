@@ -39,11 +39,9 @@ static inline bool bfc_exports_need_own(void) {
     return bfc_load_relaxed(&bfc_has_exported_native);
 }
 
-/* Before a free of the block at `start`: its id if its attributes must go then; 0: it has none. */
+/* Before a free of the block at `start`: its id if its attributes must go with it; 0: it has none.
+ */
 uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start);
-
-/* The free of the block of that id failed. */
-void bfc_exports_kept(struct bfc_arena *arena, uint64_t id);
 
 /* The block of that id was freed, or all of an arena's were, with its context. */
 void bfc_exports_freed(uint64_t id);

@@ -20,12 +20,4 @@ CUresult bfc_pointer_attributes(const struct bfc_driver *driver, unsigned count,
 CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *value,
                                    CUpointer_attribute attribute, CUdeviceptr pointer);
 
-/*
- * A block with attributes is about to be freed: unless others of its region have SYNC_MEMOPS set
- * too, the region loses it. If the free fails, bfc_sync_memops_stays puts it back.
- */
-struct bfc_arena;
-void bfc_sync_memops_goes(struct bfc_arena *arena, uint64_t id);
-void bfc_sync_memops_stays(struct bfc_arena *arena, uint64_t id);
-
 #endif

@@ -15,11 +15,11 @@ Test(notes, there_are_none_at_first) {
 Test(notes, what_is_noted_is_found_and_taken_once) {
     struct bfc_block_attributes attributes;
     struct bfc_token token = {.generation = 7};
-    cr_assert(bfc_block_attributes_set_sync_memops(7, &first, 0, true));
+    cr_assert(bfc_block_attributes_set_sync_memops(7, &first, true));
     cr_assert(bfc_block_attributes_set_token(7, &first, &token));
     cr_assert(bfc_block_attributes_find(7, &attributes));
     cr_assert(attributes.sync_memops && attributes.exported && attributes.owner == &first);
-    cr_assert(bfc_block_attributes_set_sync_memops(7, &first, 0, false));
+    cr_assert(bfc_block_attributes_set_sync_memops(7, &first, false));
     cr_assert(bfc_block_attributes_take(7, &attributes));
     cr_assert(!attributes.sync_memops && attributes.exported && attributes.token.generation == 7);
     cr_assert_not(bfc_block_attributes_take(7, &attributes));
@@ -37,7 +37,7 @@ Test(notes, many_are_kept_apart) {
     enum { MANY = 5000 };
     struct bfc_block_attributes attributes;
     for (uint64_t id = 1; id <= MANY; id++)
-        cr_assert(bfc_block_attributes_set_sync_memops(id, id % 3 ? &first : &second, 0, id % 2));
+        cr_assert(bfc_block_attributes_set_sync_memops(id, id % 3 ? &first : &second, id % 2));
     for (uint64_t id = 1; id <= MANY; id++) {
         cr_assert(bfc_block_attributes_find(id, &attributes));
         cr_assert_eq(attributes.sync_memops, id % 2);

@@ -82,7 +82,9 @@ class Tables:
         self.rows = ROW.findall(read(os.path.join(interpose, "driver", "calls.inc")))
         driver = read(os.path.join(interpose, "driver", "driver.h"))
         driver = driver[:driver.index("#define BFC_USED_CALLS")]
-        self.hooked = set(HOOK.findall(driver + read(os.path.join(interpose, "driver", "calls_retried_when_full.h"))))
+        synchronous = HOOK.findall(read(os.path.join(interpose, "driver", "synchronous_calls.h")))
+        self.hooked = set(HOOK.findall(driver + read(os.path.join(interpose, "driver", "calls_retried_when_full.h")))) \
+            | {name + ending for name in synchronous for ending in ("", "_ptds")}
         self.considered = [word for line in read(considered).splitlines() if not line.startswith("#") for word in line.split()]
 
     def contradictions(self):

@@ -1,0 +1,73 @@
+/* SYNC_MEMOPS, which the library keeps in the driver's place. */
+#include "interpose/pointers/sync_memops.h"
+
+#include "interpose/features/share/imports.h"
+#include "interpose/pointers/block_attributes.h"
+
+bool bfc_sync_memops_used;
+
+bool bfc_sync_memops_is_set(const struct bfc_pointer *span) {
+    struct bfc_block_attributes attributes;
+    if (span->kind == BFC_POINTER_IMPORTED)
+        return bfc_import_sync_memops(span->id);
+    return span->kind == BFC_POINTER_POOLED && bfc_block_attributes_find(span->id, &attributes) &&
+           attributes.sync_memops;
+}
+
+/* False: the host has no memory. To forget what was never noted needs none. */
+static bool note_state(const struct bfc_pointer *span, bool on) {
+    bool noted = true;
+    if (span->kind == BFC_POINTER_IMPORTED)
+        bfc_import_set_sync_memops(span->id, on);
+    else if (on || bfc_sync_memops_is_set(span))
+        noted = bfc_block_attributes_set_sync_memops(span->id, span->arena, on);
+    if (on && noted)
+        bfc_store_relaxed(&bfc_sync_memops_used, true);
+    return noted;
+}
+
+static CUresult clear_drivers_own(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    return driver->cuPointerSetAttribute(&(unsigned){0}, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointer);
+}
+
+static bool has_pages(const struct bfc_pointer *span) {
+    return span->kind == BFC_POINTER_IMPORTED ? span->of_pages != NULL : span->block.paged;
+}
+
+/* The driver's own is off already; its answer tells whether the program may set anything now. */
+static CUresult ask_driver(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                           CUdeviceptr pointer) {
+    if (bfc_pointer_is_spilled(span)) /* all synchronous copies and sets of host memory wait [D] */
+        return CUDA_SUCCESS;
+    CUresult result = clear_drivers_own(driver, pointer);
+    return has_pages(span) && result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_SUCCESS : result;
+}
+
+CUresult bfc_sync_memops_set(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                             CUdeviceptr pointer, bool on) {
+    CUresult result = ask_driver(driver, span, pointer);
+    if (result == CUDA_SUCCESS && !note_state(span, on))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    return result;
+}
+
+void bfc_sync_memops_narrow(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                            CUdeviceptr pointer) {
+    if (note_state(span, true) && driver->cuPointerSetAttribute)
+        clear_drivers_own(driver, pointer);
+}
+
+static bool must_wait_for(CUdeviceptr pointer) {
+    struct bfc_pointer span;
+    if (!pointer)
+        return false;
+    bfc_pointer_lookup(pointer, &span);
+    return bfc_sync_memops_is_set(&span);
+}
+
+CUresult bfc_sync_memops_wait(const struct bfc_driver *driver, CUdeviceptr to, CUdeviceptr from,
+                              bool per_thread) {
+    if (!driver->cuStreamSynchronize || (!must_wait_for(to) && !must_wait_for(from)))
+        return CUDA_SUCCESS;
+    return driver->cuStreamSynchronize(per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+}
