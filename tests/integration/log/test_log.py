@@ -18,10 +18,13 @@ NUMBER = r"(?: \(number \d+ of this kind\))?"
 
 def rows():
     with open(PAGE, encoding="utf-8") as page:
+        level = None
         for line in page:
-            row = re.match(r"\| (info|debug) \| (\*?) *\| `([^`]*)` \|", line)
-            if row:
-                yield row.groups()
+            heading = re.match(r"## (.*)", line)
+            level = heading[1] if heading else level
+            row = re.match(r"- `([^`]*)`( \*)?: ", line)
+            if row and level in ("info", "debug"):
+                yield level, bool(row[2]), row[1]
 
 
 def pattern(repeated, message):

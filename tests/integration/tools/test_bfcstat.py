@@ -145,7 +145,7 @@ class Bfcstat(unittest.TestCase):
     def test_every_documented_key_is_there_and_every_key_is_documented(self):
         page = os.path.join(os.environ["SOURCE_ROOT"], "docs", "bfcstat.md")
         with open(page, encoding="utf-8") as file:
-            cells = re.findall(r"^\| ((?:`[a-z0-9_]+`(?:, )?)+) \|", file.read(), re.MULTILINE)
+            cells = re.findall(r"^- ((?:`[a-z0-9_]+`(?:, )?)+): ", file.read(), re.MULTILINE)
         documented = {key for cell in cells for key in re.findall(r"`([a-z0-9_]+)`", cell)}
         job = self.start()
         found = set()
