@@ -10,6 +10,7 @@
 #include "sim/base/options.h"
 #include "sim/base/random.h"
 #include "sim/border/border.h"
+#include "sim/graph/memory.h"
 #include "sim/graph/nodes.h"
 #include "sim/order/capture.h"
 #include "sim/order/event.h"
@@ -59,10 +60,38 @@ static void drop_all(struct sim_work *work) {
 
 static const struct sim_work_type run_type = {.run = run_all, .drop = drop_all};
 
+// What a launch holds of the memory that its graph allocates: the graph may be destroyed meanwhile.
+struct hold {
+    struct sim_work work;
+    struct sim_graph_memory *memory;
+};
+
+static CUresult run_hold(struct sim_work *work) {
+    (void)work;
+    return CUDA_SUCCESS;
+}
+
+static void drop_hold(struct sim_work *work) {
+    sim_graph_memory_release(((struct hold *)work)->memory);
+    free(work);
+}
+
+static const struct sim_work_type hold_type = {.run = run_hold, .drop = drop_hold};
+
+static struct sim_work *hold_new(struct sim_graph_memory *memory) {
+    struct hold *hold = calloc(1, sizeof *hold);
+    if (hold == NULL) {
+        return NULL;
+    }
+    hold->work.type = &hold_type;
+    hold->memory = sim_graph_memory_hold(memory);
+    return &hold->work;
+}
+
 static size_t pieces_in(const struct CUgraph_st *graph) {
     size_t count = 0;
     for (const struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next) {
-        count += n->child != NULL ? pieces_in(n->child) : n->work != NULL;
+        count += n->child != NULL ? pieces_in(n->child) : n->work != NULL || n->memory != NULL;
     }
     return count;
 }
@@ -104,8 +133,9 @@ static bool add_pieces(struct run *run, struct CUgraph_st *graph, uint64_t seed)
         if (node->child != NULL && !add_pieces(run, node->child, sim_mix(seed))) {
             return false;
         }
-        if (node->work != NULL) {
-            struct sim_work *piece = node->work->type->clone(node->work);
+        if (node->work != NULL || node->memory != NULL) {
+            struct sim_work *piece =
+                node->work != NULL ? node->work->type->clone(node->work) : hold_new(node->memory);
             if (piece == NULL) {
                 return false;
             }

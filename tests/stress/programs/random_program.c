@@ -19,20 +19,47 @@
  * usage: random_program SEED [STEPS [small]]
  * RANDOM_WITHOUT=copy,hold,open,most,async,barrier leaves scenes out.
  */
+#include "tests/stress/programs/importer.h"
+#include "tests/stress/programs/monitor.h"
+#include "tests/stress/programs/past.h"
 #include "tests/stress/programs/worker.h"
 
 enum { MOST_THREADS = 4 };
 
 static uint64_t seed;
 static unsigned steps = 240, round_steps = 40, thread_count;
-static bool share;     /* threads have one context, and pass blocks */
-static bool has_far;   /* there is another device to use */
-static bool has_peers; /* and the two can reach each other's memory */
-static bool is_tight;  /* devices have little memory */
-static bool crosses;   /* blocks are freed in streams of the other device, too */
+static bool share;        /* threads have one context, and pass blocks */
+static bool has_far;      /* there is another device to use */
+static bool has_peers;    /* and the two can reach each other's memory */
+static bool is_tight;     /* devices have little memory */
+static bool crosses;      /* blocks are freed in streams of the other device, too */
+static bool is_watched;   /* by a thread beside */
+static bool has_importer; /* thread 0 */
+static struct importer importer;
 static pthread_barrier_t barrier;
 static struct worker workers[MOST_THREADS];
 static struct block mailbox[MOST_THREADS];
+
+/* ---- what others have of a block ---- */
+
+static void drop_graph(struct block *block) {
+    if (block->graph)
+        MUST(cuGraphExecDestroy(block->graph));
+    block->graph = NULL;
+}
+
+/* The importer may still have the block open, but not look at it. */
+static void forget_import(const struct worker *worker, const struct block *block) {
+    for (int i = 0; i < SLOTS && worker->index == 0; i++)
+        if (importer.opened[i] == block->start)
+            importer.opened[i] = NULL;
+}
+
+/* Takes a block that is freed or lost off the thread's list. */
+static void remove_block(struct worker *worker, struct block *block) {
+    forget_import(worker, block);
+    *block = worker->blocks[--worker->count];
+}
 
 /* ---- blocks ---- */
 
@@ -92,10 +119,10 @@ static void give_in_stream(struct worker *worker, struct block *block, int strea
     CUstream last = use(worker, block, stream);
     worker->operations++;
     MUST(release_async(block->start, last));
-    *block = worker->blocks[--worker->count];
+    remove_block(worker, block);
 }
 
-static void end_block(struct worker *worker, struct block *block) {
+static void free_block(struct worker *worker, struct block *block) {
     if (below(worker, 4) == 0 && has_scene("async")) {
         bool stays = below(worker, 2) && (crosses || side_of(block->stream) == block->side);
         give_in_stream(worker, block, stays ? block->stream : draw_stream(worker, block->side));
@@ -105,7 +132,14 @@ static void end_block(struct worker *worker, struct block *block) {
     if (has_far)
         enter(worker, (int)below(worker, 2)); /* frees go by pointer */
     give(worker, block->start, block->side);
-    *block = worker->blocks[--worker->count];
+    remove_block(worker, block);
+}
+
+/* A graph may outlive the memory that it works on. */
+static void end_block(struct worker *worker, struct block *block) {
+    struct block gone = *block;
+    free_block(worker, block);
+    drop_graph(&gone);
 }
 
 /*
@@ -121,10 +155,12 @@ static void hold(struct worker *worker) {
     close_gate(worker, held);
     for (unsigned i = below(worker, 4); i > 0; i--) {
         struct block *block = any(worker);
-        if (block && block->stream == other && block->side == 0 && has_scene("async"))
+        if (block && block->stream == other && block->side == 0 && has_scene("async")) {
+            drop_graph(block);
             give_in_stream(worker, block, other);
-        else
+        } else {
             make_block_in(worker, other);
+        }
     }
     open_gate(worker);
 }
@@ -136,9 +172,10 @@ static void renew(struct worker *worker) {
     for (unsigned i = below(worker, worker->count + 1); i > 0; i--) {
         struct block *block = any(worker);
         bring_home(worker, block);
+        drop_graph(block);
         gone[count++] = *block;
         give(worker, block->start, block->side);
-        *block = worker->blocks[--worker->count];
+        remove_block(worker, block);
     }
     for (unsigned i = 0; i < count; i++) {
         struct block *block = &worker->blocks[worker->count++];
@@ -171,7 +208,9 @@ static CUgraph finish_capture(CUstream captured) {
 static void replace_block(struct worker *worker, struct block *block, struct block *fresh) {
     struct block *victim = any(worker);
     if (victim != block && side_of(victim->stream) == victim->side) {
+        drop_graph(victim);
         give(worker, victim->start, victim->side);
+        forget_import(worker, victim);
         *victim = *fresh;
     } else {
         worker->blocks[worker->count++] = *fresh;
@@ -200,6 +239,95 @@ static void capture(struct worker *worker, struct block *block) {
         MUST(cuGraphLaunch(ready, captured));
     MUST(cuGraphExecDestroy(ready));
     MUST(cuGraphDestroy(graph));
+}
+
+/* The graph as a part of another one, once or twice. */
+static CUgraph nest_graph(struct worker *worker, CUgraph inner) {
+    CUgraph outer;
+    CUgraphNode first, second;
+    MUST(cuGraphCreate(&outer, 0));
+    MUST(cuGraphAddChildGraphNode(&first, outer, NULL, 0, inner));
+    if (below(worker, 2))
+        MUST(cuGraphAddChildGraphNode(&second, outer, &first, 1, inner));
+    MUST(cuGraphDestroy(inner));
+    return outer;
+}
+
+/* Work on the block becomes a graph that stays with it. */
+static void keep_graph(struct worker *worker, struct block *block) {
+    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
+    MUST(begin_capture(captured, draw_mode(worker)));
+    add_words(worker, block, block->stream);
+    CUgraph graph = finish_capture(captured);
+    if (below(worker, 2))
+        graph = nest_graph(worker, graph);
+    MUST(cuGraphInstantiateWithFlags(&block->graph, graph, 0));
+    if (below(worker, 2))
+        MUST(cuGraphUpload(block->graph, captured));
+    MUST(cuGraphDestroy(graph));
+}
+
+static void use_graph(struct worker *worker, struct block *block) {
+    if (block->side != 0 || !has_scene("graph"))
+        return;
+    if (!block->graph)
+        keep_graph(worker, block);
+    CUstream stream = use(worker, block, (int)below(worker, STREAMS));
+    worker->operations++;
+    MUST(cuGraphLaunch(block->graph, stream));
+}
+
+static void copy_here(struct worker *worker, const struct block *to, const struct block *from) {
+    unsigned long long target = address(to->start), source = address(from->start),
+                       bytes = to->bytes;
+    if (below(worker, 2)) {
+        run(worker, to->stream, COPY, (void *[]){&target, &source, &bytes});
+        return;
+    }
+    worker->operations++;
+    MUST(cuMemcpyDtoDAsync(target, source, bytes, worker->streams[to->stream]));
+}
+
+/* There and back, with work on what is there. */
+static void work_elsewhere(struct worker *worker, struct block *block, void *start) {
+    struct block there = {start, block->bytes, block->stream, block->side, NULL};
+    copy_here(worker, &there, block);
+    add_words(worker, &there, block->stream);
+    copy_here(worker, block, &there);
+}
+
+/* A graph with memory of its own, which it frees itself or the program does after it. */
+static void use_graph_memory(struct worker *worker, struct block *block) {
+    CUgraphExec ready;
+    void *inner = NULL;
+    if (block->side != 0 || !has_scene("graph"))
+        return;
+    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
+    bool frees = below(worker, 2);
+    MUST(begin_capture(captured, draw_mode(worker)));
+    MUST(allocate_async(&inner, block->bytes, captured));
+    work_elsewhere(worker, block, inner);
+    if (frees)
+        MUST(release_async(inner, captured));
+    CUgraph graph = finish_capture(captured);
+    MUST(cuGraphInstantiateWithFlags(&ready, graph, 0));
+    for (unsigned i = frees ? 1 + below(worker, 2) : 1; i > 0; i--)
+        MUST(cuGraphLaunch(ready, captured));
+    if (!frees)
+        MUST(release_async(inner, captured));
+    MUST(cuGraphExecDestroy(ready));
+    MUST(cuGraphDestroy(graph));
+}
+
+/* Another library's memory takes part. */
+static void visit_library(struct worker *worker, struct block *block) {
+    if (!has_scene("past") || side_of(block->stream) != block->side)
+        return;
+    CUstream stream = use(worker, block, block->stream);
+    enum past_kind kind = (enum past_kind)below(worker, PAST_KINDS);
+    struct past past = take_past(kind, block->bytes, stream);
+    work_elsewhere(worker, block, pointer_to(past.start));
+    give_past(&past, stream);
 }
 
 static void set_mode(CUstreamCaptureMode mode) {
@@ -277,6 +405,69 @@ static void change_open(struct worker *worker, struct block *block) {
         end_open(worker);
 }
 
+/* ---- an importer ---- */
+
+static void import_block(struct worker *worker, struct block *block, unsigned slot) {
+    struct request request = {.asked = OPEN, .slot = slot, .bytes = block->bytes};
+    MUST(cuStreamSynchronize(worker->streams[block->stream]));
+    enter(worker, block->side);
+    MUST(cuIpcGetMemHandle(&request.handle, address(block->start)));
+    MUST(ask_importer(&importer, &request).code);
+    importer.opened[slot] = block->start;
+    importer.is_open[slot] = true;
+    importer.handles[slot] = request.handle;
+}
+
+static void close_import(unsigned slot) {
+    MUST(ask_importer(&importer, &(struct request){.asked = CLOSE, .slot = slot}).code);
+    importer.is_open[slot] = false;
+}
+
+/* What an importer sees of a block, and what it does to it, before anything else is done to it. */
+static void use_import(struct worker *worker, struct block *block, unsigned slot) {
+    struct request request = {.slot = slot, .value = below(worker, UINT32_MAX)};
+    request.asked = below(worker, 2) ? ADD_TO : READ;
+    MUST(cuStreamSynchronize(worker->streams[block->stream]));
+    worker->operations++;
+    digest(worker, ask_importer(&importer, &request).digest);
+}
+
+static void renew_importer(struct worker *worker) {
+    end_importer(&importer, below(worker, 2));
+    start_importer(&importer);
+}
+
+static struct block *block_at(struct worker *worker, const void *start) {
+    for (unsigned i = 0; start && i < worker->count; i++)
+        if (worker->blocks[i].start == start)
+            return &worker->blocks[i];
+    return NULL;
+}
+
+/* Opens what nobody can see any more: that fails. A real driver leaves it undefined. */
+static void import_freed(unsigned slot) {
+    struct request request = {.asked = OPEN, .slot = slot, .handle = importer.handles[slot]};
+    if (is_simulated())
+        ANSWERS(CUDA_ERROR_INVALID_HANDLE, ask_importer(&importer, &request).code);
+}
+
+static void change_import(struct worker *worker, struct block *block) {
+    unsigned slot = below(worker, SLOTS), kind = below(worker, 16);
+    if (worker->index || !has_importer || block->side != 0)
+        return;
+    struct block *shared = block_at(worker, importer.opened[slot]);
+    if (kind == 0)
+        renew_importer(worker);
+    else if (!importer.is_open[slot])
+        import_block(worker, block, slot);
+    else if (kind < 4)
+        close_import(slot);
+    else if (shared)
+        use_import(worker, shared, slot);
+    else if (kind < 8)
+        close_import(slot), import_freed(slot);
+}
+
 /* ---- streams and contexts ---- */
 
 static int own_device(const struct worker *worker) {
@@ -288,6 +479,8 @@ static void open_contexts(struct worker *worker, unsigned mask) {
     if (mask & 2) {
         use_device(1 - own_device(worker));
         MUST(cuCtxGetCurrent(&worker->sides[1].context));
+        if (share)
+            watch(1, worker->sides[1].context);
     }
     if (!(mask & 1))
         return;
@@ -295,6 +488,7 @@ static void open_contexts(struct worker *worker, unsigned mask) {
     if (!share)
         MUST(CREATE_CONTEXT(&worker->own, own_device(worker)));
     MUST(cuCtxGetCurrent(&worker->sides[0].context));
+    watch(share ? 0 : 2 + worker->index, worker->sides[0].context);
 }
 
 static void open_worker(struct worker *worker) {
@@ -304,6 +498,7 @@ static void open_worker(struct worker *worker) {
              : has_global    ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
                              : CU_STREAM_CAPTURE_MODE_GLOBAL);
     worker->bytes = malloc(4 * (size_t)MOST_WORDS);
+    open_hostile_stack(&worker->stack);
     open_contexts(worker, has_far ? 3 : 1);
     for (int side = 0; side <= has_far; side++)
         open_side(worker, side);
@@ -350,23 +545,68 @@ static void free_lost(struct worker *worker, unsigned mask) {
         if (!(mask >> block->side & 1))
             continue;
         ANSWERS(CUDA_ERROR_INVALID_VALUE, release(block->start));
-        *block = worker->blocks[--worker->count];
+        remove_block(worker, block);
     }
 }
 
-/* The contexts of the sides in `mask` end with blocks in them; new ones take their place. */
-static void lose_contexts(struct worker *worker, unsigned mask) {
-    finish_work(worker);
-    pthread_barrier_wait(&barrier);
+/* Ends a primary context as a runtime may, which calls the driver past its names. */
+static bool end_unseen(int device) {
+    CUresult (*release_unseen)(CUdevice);
+    void (*(*private_call)(const char *))(void) = NULL;
+    unsigned flags;
+    int is_active = 1;
+    *(void **)&private_call = dlsym(RTLD_DEFAULT, "sim_private_call");
+    if (!private_call)
+        return false;
+    release_unseen = (CUresult(*)(CUdevice))private_call("cuDevicePrimaryCtxRelease");
+    while (is_active) {
+        MUST(release_unseen(device));
+        MUST(cuDevicePrimaryCtxGetState(device, &flags, &is_active));
+    }
+    return true;
+}
+
+static void end_primary(int device, bool is_unseen) {
+    watch((unsigned)device, NULL);
+    if (!is_unseen || !end_unseen(device))
+        MUST(cuDevicePrimaryCtxReset(device));
+}
+
+/* PyCUDA still ends its contexts by this. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static CUresult detach(CUcontext context) {
+    return cuCtxDetach(context);
+}
+#pragma GCC diagnostic pop
+
+static void end_own(struct worker *worker, bool is_unseen) {
+    watch(2 + worker->index, NULL);
+    enter(worker, 0);
+    MUST(is_unseen ? detach(worker->own) : cuCtxDestroy(worker->own));
+}
+
+static void end_contexts(struct worker *worker, unsigned mask, bool is_unseen) {
     if (!share)
-        MUST(cuCtxDestroy(worker->own));
+        end_own(worker, is_unseen);
     for (int device = 0; share && worker->index == 0 && device < 2; device++)
         if (mask >> device & 1)
-            MUST(cuDevicePrimaryCtxReset(device));
+            end_primary(device, is_unseen);
+}
+
+/* The contexts of the sides in `mask` end with blocks in them; new ones take their place. */
+static void lose_contexts(struct worker *worker, unsigned mask, bool is_unseen) {
+    finish_work(worker);
+    for (unsigned i = 0; i < worker->count; i++)
+        drop_graph(&worker->blocks[i]);
+    begin_loss();
+    pthread_barrier_wait(&barrier);
+    end_contexts(worker, mask, is_unseen && has_scene("unseen"));
     pthread_barrier_wait(&barrier);
     open_contexts(worker, mask);
     worker->peers_on = false;
     free_lost(worker, mask);
+    end_loss();
     pthread_barrier_wait(&barrier);
     for (int side = 0; side < 2; side++)
         if (mask >> side & 1)
@@ -383,8 +623,10 @@ static size_t most_of(int device) {
 
 /* Fills the two ends, and looks at them. */
 static void try_ends(struct worker *worker, void *start, size_t bytes, int stream) {
-    struct block ends[] = {{start, 4096, stream, side_of(stream)},
-                           {(char *)start + bytes - 4096, 4096, stream, side_of(stream)}};
+    char *last = (char *)start + bytes - 4096;
+    struct block ends[] = {
+        {.start = start, .bytes = 4096, .stream = stream, .side = side_of(stream)},
+        {.start = last, .bytes = 4096, .stream = stream, .side = side_of(stream)}};
     for (int i = 0; i < 2; i++) {
         write_all(worker, &ends[i], stream);
         read_block(worker, &ends[i]);
@@ -393,6 +635,7 @@ static void try_ends(struct worker *worker, void *start, size_t bytes, int strea
 
 static void take_most(struct worker *worker, unsigned kind, int stream) {
     size_t bytes = most_of(side_of(stream) ? 1 - own_device(worker) : own_device(worker));
+    enum past_kind past_kind = (enum past_kind)below(worker, PAST_KINDS);
     CUstream handle = worker->streams[stream];
     enter(worker, side_of(stream));
     void *start = take(worker, bytes);
@@ -408,9 +651,10 @@ static void take_most(struct worker *worker, unsigned kind, int stream) {
         open_gate(worker);
     } else if (kind == 1) {
         give(worker, start, side_of(stream));
-        MUST(allocate_async(&start, bytes, handle));
-        try_ends(worker, start, bytes, stream);
-        MUST(release_async(start, handle));
+        enter(worker, side_of(stream));
+        struct past past = take_past(past_kind, bytes, handle);
+        try_ends(worker, pointer_to(past.start), bytes, stream);
+        give_past(&past, handle);
         MUST(cuStreamSynchronize(handle));
         return;
     }
@@ -448,11 +692,12 @@ static void pass_block(struct worker *worker) {
     struct block *given = share ? any(worker) : NULL;
     mailbox[worker->index] = (struct block){0};
     if (given) {
+        drop_graph(given);
         MUST(cuStreamSynchronize(worker->streams[given->stream]));
         use(worker, given, given->side ? FAR : given->stream % STREAMS);
         write_all(worker, given, given->stream);
         mailbox[worker->index] = *given;
-        *given = worker->blocks[--worker->count];
+        remove_block(worker, given);
     }
     pthread_barrier_wait(&barrier);
     struct worker *giver = &workers[(worker->index + 1) % thread_count];
@@ -477,7 +722,7 @@ static void meet(struct worker *worker, unsigned round) {
     unsigned kind = (unsigned)(draw(&state) % 8);
     unsigned mask = share && has_far ? 1 + (unsigned)(draw(&state) % 3) : 1;
     if (kind == 0)
-        lose_contexts(worker, mask);
+        lose_contexts(worker, mask, draw(&state) % 2);
     else if (kind < 3 && has_peers)
         change_peers(worker);
     else if (kind < 6)
@@ -487,7 +732,8 @@ static void meet(struct worker *worker, unsigned round) {
 }
 
 static void work_on(struct worker *worker, struct block *block, struct block *other) {
-    unsigned kind = below(worker, 54);
+    unsigned kind = below(worker, 60);
+    __atomic_store_n(&last_seen, address(block->start), __ATOMIC_RELAXED);
     if (kind < 10) {
         use(worker, block, draw_user(worker, block));
         write_all(worker, block, block->stream);
@@ -513,6 +759,14 @@ static void work_on(struct worker *worker, struct block *block, struct block *ot
         raise_flag(worker);
     else if (kind < 52)
         renew(worker);
+    else if (kind < 54)
+        use_graph(worker, block);
+    else if (kind < 55)
+        use_graph_memory(worker, block);
+    else if (kind < 56)
+        visit_library(worker, block);
+    else if (kind < 58)
+        change_import(worker, block);
     else
         MUST(cuStreamSynchronize(worker->streams[block->stream]));
 }
@@ -548,7 +802,8 @@ static void *work(void *argument) {
     finish_work(worker);
     pthread_barrier_wait(&barrier);
     if (worker->own)
-        MUST(cuCtxDestroy(worker->own));
+        end_own(worker, false);
+    close_hostile_stack(&worker->stack);
     free(worker->bytes);
     return NULL;
 }
@@ -569,9 +824,15 @@ static void draw_program(void) {
     has_peers = has_far && are_peers();
     has_global = draw(&state) % 2;
     crosses = draw(&state) % 2;
+    is_watched = draw(&state) % 3 == 0 && has_scene("monitor");
+    has_importer = draw(&state) % 4 == 0 && has_scene("import");
     has_barrier = !mode || strcmp(mode, "sync") == 0;
-    without = getenv("RANDOM_WITHOUT");
-    are_refused = getenv("RANDOM_REFUSED") != NULL;
+}
+
+/* The other process: it has what the first thread of a program has, and no blocks of its own. */
+static int import_for_another(void) {
+    struct worker worker = {.bytes = malloc(4 * (size_t)MOST_WORDS)};
+    return serve(&worker);
 }
 
 int main(int count, char **arguments) {
@@ -581,6 +842,10 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: random_program SEED [STEPS [small]]\n");
         return 2;
     }
+    without = getenv("RANDOM_WITHOUT");
+    are_refused = getenv("RANDOM_REFUSED") != NULL;
+    if (strcmp(arguments[1], "import") == 0)
+        return import_for_another();
     seed = strtoull(arguments[1], NULL, 10);
     if (count > 2)
         steps = (unsigned)strtoul(arguments[2], NULL, 10);
@@ -590,6 +855,10 @@ int main(int count, char **arguments) {
     use_device(0);
     is_tight = most_of(0) < ((size_t)1 << 29);
     pthread_barrier_init(&barrier, NULL, thread_count);
+    if (has_importer)
+        start_importer(&importer);
+    if (is_watched)
+        start_monitor(&seed);
     for (unsigned i = 0; i < thread_count; i++) {
         workers[i] = (struct worker){.index = i, .state = seed * 1000 + i, .digest = 1469598103u};
         pthread_create(&threads[i], NULL, work, &workers[i]);
@@ -599,6 +868,8 @@ int main(int count, char **arguments) {
         printf("thread %u: %016llx\n", i, (unsigned long long)workers[i].digest);
         operations += workers[i].operations;
     }
+    if (is_watched)
+        end_monitor();
     printf("operations: %llu\n", (unsigned long long)operations);
     return 0;
 }

@@ -16,6 +16,7 @@ static bool again_(int code, int wanted, const char *call, int line, unsigned *t
 #define MUST(call) ANSWERS(0, call)
 
 #include "tests/conformance/gpu.h"
+#include "tests/stress/programs/hostile.h"
 
 /* Streams of the usual context, one that captures only, and one of the other device. */
 enum { STREAMS = 3, CAPTURER = STREAMS, FAR, ALL_STREAMS, BLOCKS = 12, MOST_TRIES = 300 };
@@ -24,9 +25,10 @@ enum flag { RAISED, GATE, FLAGS };
 
 struct block {
     void *start;
-    size_t bytes; /* a multiple of 4 */
-    int stream;   /* that used it last */
-    int side;     /* whose memory it is */
+    size_t bytes;      /* a multiple of 4 */
+    int stream;        /* that used it last */
+    int side;          /* whose memory it is */
+    CUgraphExec graph; /* work on it that is launched now and then; NULL: none */
 };
 
 struct side {
@@ -53,6 +55,7 @@ struct worker {
     struct block blocks[BLOCKS];
     unsigned count;
     char *bytes; /* room for the largest block */
+    struct hostile_stack stack;
 };
 
 static const char *without; /* scenes that are left out, to look behind a known defect */
@@ -79,6 +82,11 @@ static void wrong(const char *what) {
 
 static bool has_scene(const char *name) {
     return !without || !strstr(without, name);
+}
+
+/* Some of what a real driver leaves undefined is certain with the stand-in. */
+static bool is_simulated(void) {
+    return dlsym(RTLD_DEFAULT, "sim_call_count") != NULL;
 }
 
 /* ---- chance ---- */
@@ -218,18 +226,43 @@ static void read_block(struct worker *worker, struct block *block) {
     digest_bytes(worker, worker->bytes, block->bytes);
 }
 
+/* A call for memory that is made on some stack. */
+struct memory_call {
+    void *start;
+    size_t bytes; /* 0: a free */
+    int code;
+};
+
+static void make_call(void *argument) {
+    struct memory_call *call = argument;
+    call->code = call->bytes ? allocate(&call->start, call->bytes) : release(call->start);
+}
+
+static int call_from(struct worker *worker, enum stack kind, struct memory_call *call) {
+    call_on(kind, &worker->stack, make_call, call);
+    return call->code;
+}
+
+static enum stack draw_stack(struct worker *worker) {
+    unsigned kind = below(worker, 4 * STACK_KINDS);
+    return kind < STACK_KINDS && has_scene("stacks") ? (enum stack)kind : USUAL;
+}
+
 static void *take(struct worker *worker, size_t bytes) {
-    void *start = NULL;
+    enum stack kind = draw_stack(worker);
+    struct memory_call call = {.bytes = bytes};
     worker->operations++;
-    MUST(allocate(&start, bytes));
-    return start;
+    MUST(call_from(worker, kind, &call));
+    return call.start;
 }
 
 /* A free waits for all earlier work of its context, so the flag that the last of it raised is up.
  */
 static void give(struct worker *worker, void *start, int side) {
+    enum stack kind = draw_stack(worker);
+    struct memory_call call = {.start = start};
     worker->operations++;
-    MUST(release(start));
+    MUST(call_from(worker, kind, &call));
     if (has_barrier && side == 0 && has_scene("barrier") &&
         __atomic_load_n(&worker->flags[RAISED], __ATOMIC_ACQUIRE) != worker->values[RAISED])
         wrong("a free did not wait for work before it");
