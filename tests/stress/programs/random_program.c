@@ -256,7 +256,8 @@ static CUgraph nest_graph(struct worker *worker, CUgraph inner) {
 /* Work on the block becomes a graph that stays with it. */
 static void keep_graph(struct worker *worker, struct block *block) {
     CUstream captured = use(worker, block, (int)below(worker, STREAMS));
-    MUST(begin_capture(captured, draw_mode(worker)));
+    CUstreamCaptureMode mode = draw_mode(worker);
+    MUST(begin_capture(captured, mode));
     add_words(worker, block, block->stream);
     CUgraph graph = finish_capture(captured);
     if (below(worker, 2))
@@ -304,7 +305,8 @@ static void use_graph_memory(struct worker *worker, struct block *block) {
         return;
     CUstream captured = use(worker, block, (int)below(worker, STREAMS));
     bool frees = below(worker, 2);
-    MUST(begin_capture(captured, draw_mode(worker)));
+    CUstreamCaptureMode mode = draw_mode(worker);
+    MUST(begin_capture(captured, mode));
     MUST(allocate_async(&inner, block->bytes, captured));
     work_elsewhere(worker, block, inner);
     if (frees)

@@ -205,7 +205,7 @@ static void copy_words(struct worker *worker, const struct block *to, const stru
     unsigned long long target = address(to->start), source = address(from->start);
     bool reached =
         worker->peers_on || (to->side == side_of(stream) && from->side == side_of(stream));
-    unsigned kind = below(worker, 3);
+    unsigned kind = reached || has_scene("plain") ? below(worker, 3) : 1;
     if (kind == 0 && reached) {
         run(worker, stream, COPY, (void *[]){&target, &source, &bytes});
         return;
@@ -219,7 +219,9 @@ static void copy_words(struct worker *worker, const struct block *to, const stru
 }
 
 static void read_block(struct worker *worker, struct block *block) {
-    CUstream stream = use(worker, block, block->stream);
+    bool reached = worker->peers_on || side_of(block->stream) == block->side;
+    int at_home = block->side ? FAR : 0;
+    CUstream stream = use(worker, block, reached || has_scene("plain") ? block->stream : at_home);
     worker->operations++;
     MUST(cuMemcpyDtoHAsync(worker->bytes, address(block->start), block->bytes, stream));
     MUST(cuStreamSynchronize(stream));

@@ -16,7 +16,7 @@ def run(session):
         return None
     seconds = min(float(os.environ.get("BFC_STRESS_SECONDS", 30)), session.clock.left() / 2)
     status, out, error = session.run(
-        [sys.executable, os.path.join(ROOT, "tests/stress/programs/run.py"), "--seconds",
+        [sys.executable, os.path.join(ROOT, "tests/stress/programs/run.py"), "--usual", "--seconds",
          f"{seconds:.0f}", session.library, program],
         seconds + 60,  # what was begun in time is ended, also on a busy machine
         CUDA_MODULE_LOADING="EAGER", SIM_SHARE=None)  # each program has a simulated device of another size
