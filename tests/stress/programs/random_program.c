@@ -3,10 +3,13 @@
  * allocate, fill, add, copy, capture, pass blocks to each other and free them with work under way.
  * Many have two sides, the thread's usual context and one on another device: blocks of one side are
  * used from the other's stream (with peer access on, also by kernels), and contexts are lost with
- * blocks in them. Captures stay open, going on or invalidated, while all that goes on; kernels wait
- * for the host; now and then one context takes most of the device. It prints one digest a thread of
- * all the bytes that it read, and how many operations it made: allocations, frees and pieces of
- * work.
+ * blocks in them, by calls that everybody sees and by others. Captures stay open, going on or
+ * invalidated, while all that goes on; graphs stay, are parts of others and have memory of their
+ * own; kernels wait for the host; now and then one context takes most of the device, and then
+ * another library does. Calls are made on stacks that cannot be walked. Some programs have a thread
+ * beside that asks after memory, some another process that opens the first thread's blocks, and
+ * ends before or after it. It prints one digest a thread of all the bytes that it read, and how
+ * many operations it made: allocations, frees and pieces of work.
  *
  * What a seed computes does not depend on timing: a block is used in the order of the program's
  * text, since work in another stream first waits for the block's last use; nothing is read that was
@@ -17,309 +20,25 @@
  * SIM_FAIL=random): what was refused is asked for again.
  *
  * usage: random_program SEED [STEPS [small]]
- * RANDOM_WITHOUT=copy,hold,open,most,async,barrier leaves scenes out.
+ * RANDOM_WITHOUT=copy,plain,hold,open,most,async,barrier,stacks,unseen,monitor,import,graph,past
+ * leaves scenes out.
  */
-#include "tests/stress/programs/importer.h"
+#include "tests/stress/programs/captures.h"
 #include "tests/stress/programs/monitor.h"
-#include "tests/stress/programs/past.h"
-#include "tests/stress/programs/worker.h"
 
 enum { MOST_THREADS = 4 };
 
 static uint64_t seed;
 static unsigned steps = 240, round_steps = 40, thread_count;
 static bool share;        /* threads have one context, and pass blocks */
-static bool has_far;      /* there is another device to use */
 static bool has_peers;    /* and the two can reach each other's memory */
-static bool is_tight;     /* devices have little memory */
-static bool crosses;      /* blocks are freed in streams of the other device, too */
 static bool is_watched;   /* by a thread beside */
 static bool has_importer; /* thread 0 */
-static struct importer importer;
 static pthread_barrier_t barrier;
 static struct worker workers[MOST_THREADS];
 static struct block mailbox[MOST_THREADS];
 
-/* ---- what others have of a block ---- */
-
-static void drop_graph(struct block *block) {
-    if (block->graph)
-        MUST(cuGraphExecDestroy(block->graph));
-    block->graph = NULL;
-}
-
-/* The importer may still have the block open, but not look at it. */
-static void forget_import(const struct worker *worker, const struct block *block) {
-    for (int i = 0; i < SLOTS && worker->index == 0; i++)
-        if (importer.opened[i] == block->start)
-            importer.opened[i] = NULL;
-}
-
-/* Takes a block that is freed or lost off the thread's list. */
-static void remove_block(struct worker *worker, struct block *block) {
-    forget_import(worker, block);
-    *block = worker->blocks[--worker->count];
-}
-
-/* ---- blocks ---- */
-
-/* A stream whose kernels reach the block. */
-static int draw_user(struct worker *worker, const struct block *block) {
-    bool other = has_far && worker->peers_on && below(worker, 3) == 0;
-    return draw_stream(worker, block->side ^ other);
-}
-
-static int draw_any_stream(struct worker *worker) {
-    return draw_stream(worker, has_far && below(worker, 2));
-}
-
-/* A block whose first use is in the stream of its own side. */
-static void make_block_in(struct worker *worker, int stream) {
-    if (worker->count == BLOCKS)
-        return;
-    struct block *block = &worker->blocks[worker->count++];
-    *block = (struct block){.bytes = draw_size(worker), .stream = stream, .side = side_of(stream)};
-    enter(worker, block->side);
-    block->start = take(worker, block->bytes);
-    write_all(worker, block, stream);
-}
-
-/* A block whose first use is a copy from another one, in a stream of either side. */
-static void make_copy(struct worker *worker, struct block *from) {
-    if (worker->count == BLOCKS)
-        return;
-    struct block *block = &worker->blocks[worker->count++];
-    int stream = draw_any_stream(worker);
-    *block =
-        (struct block){.bytes = from->bytes, .stream = stream, .side = has_far && below(worker, 2)};
-    enter(worker, block->side);
-    block->start = take(worker, block->bytes);
-    use(worker, from, stream);
-    copy_words(worker, block, from, stream);
-}
-
-static void make_block(struct worker *worker) {
-    struct block *from = any(worker);
-    if (from && below(worker, 4) == 0 && has_scene("copy"))
-        make_copy(worker, from);
-    else
-        make_block_in(worker, draw_stream(worker, has_far && below(worker, 4) == 0));
-}
-
-/* A free waits for work of the block's own device only. */
-static void bring_home(struct worker *worker, struct block *block) {
-    if (side_of(block->stream) == block->side)
-        return;
-    use(worker, block, draw_stream(worker, block->side));
-    add_words(worker, block, block->stream);
-}
-
-/* Frees a block in a stream that comes after its last use. */
-static void give_in_stream(struct worker *worker, struct block *block, int stream) {
-    CUstream last = use(worker, block, stream);
-    worker->operations++;
-    MUST(release_async(block->start, last));
-    remove_block(worker, block);
-}
-
-static void free_block(struct worker *worker, struct block *block) {
-    if (below(worker, 4) == 0 && has_scene("async")) {
-        bool stays = below(worker, 2) && (crosses || side_of(block->stream) == block->side);
-        give_in_stream(worker, block, stays ? block->stream : draw_stream(worker, block->side));
-        return;
-    }
-    bring_home(worker, block);
-    if (has_far)
-        enter(worker, (int)below(worker, 2)); /* frees go by pointer */
-    give(worker, block->start, block->side);
-    remove_block(worker, block);
-}
-
-/* A graph may outlive the memory that it works on. */
-static void end_block(struct worker *worker, struct block *block) {
-    struct block gone = *block;
-    free_block(worker, block);
-    drop_graph(&gone);
-}
-
-/*
- * A kernel waits for the host, which goes on in another stream meanwhile. Not where memory is
- * tight, nor where out of memory comes at random: before that an allocation gives memory back,
- * which waits.
- */
-static void hold(struct worker *worker) {
-    int held = (int)below(worker, STREAMS);
-    if (is_tight || are_refused || !has_scene("hold"))
-        return;
-    int other = (held + 1 + (int)below(worker, STREAMS - 1)) % STREAMS;
-    close_gate(worker, held);
-    for (unsigned i = below(worker, 4); i > 0; i--) {
-        struct block *block = any(worker);
-        if (block && block->stream == other && block->side == 0 && has_scene("async")) {
-            drop_graph(block);
-            give_in_stream(worker, block, other);
-        } else {
-            make_block_in(worker, other);
-        }
-    }
-    open_gate(worker);
-}
-
-/* Some blocks are freed, and others of their sizes allocated at once. */
-static void renew(struct worker *worker) {
-    struct block gone[BLOCKS];
-    unsigned count = 0;
-    for (unsigned i = below(worker, worker->count + 1); i > 0; i--) {
-        struct block *block = any(worker);
-        bring_home(worker, block);
-        drop_graph(block);
-        gone[count++] = *block;
-        give(worker, block->start, block->side);
-        remove_block(worker, block);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        struct block *block = &worker->blocks[worker->count++];
-        *block = (struct block){.bytes = gone[i].bytes,
-                                .stream = draw_stream(worker, gone[i].side),
-                                .side = gone[i].side};
-        enter(worker, block->side);
-        block->start = take(worker, block->bytes);
-        write_all(worker, block, block->stream);
-    }
-}
-
-/* ---- captures ---- */
-
-/* A mode in which the thread may allocate while it captures. */
-static CUstreamCaptureMode draw_mode(struct worker *worker) {
-    static const CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_RELAXED,
-                                                CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-                                                CU_STREAM_CAPTURE_MODE_GLOBAL};
-    return modes[worker->relaxed ? below(worker, has_global ? 3 : 2) : 0];
-}
-
-static CUgraph finish_capture(CUstream captured) {
-    CUgraph graph = NULL;
-    MUST(end_capture(captured, &graph));
-    return graph;
-}
-
-/* Allocates and frees while the thread captures. */
-static void replace_block(struct worker *worker, struct block *block, struct block *fresh) {
-    struct block *victim = any(worker);
-    if (victim != block && side_of(victim->stream) == victim->side) {
-        drop_graph(victim);
-        give(worker, victim->start, victim->side);
-        forget_import(worker, victim);
-        *victim = *fresh;
-    } else {
-        worker->blocks[worker->count++] = *fresh;
-    }
-}
-
-/* Work on one block becomes a graph; blocks are allocated and freed meanwhile. */
-static void capture(struct worker *worker, struct block *block) {
-    CUgraphExec ready;
-    if (block->side != 0 || worker->count == BLOCKS)
-        return;
-    int stream = (int)below(worker, STREAMS);
-    CUstream captured = use(worker, block, stream);
-    CUstreamCaptureMode mode = draw_mode(worker);
-    MUST(begin_capture(captured, mode));
-    struct block fresh = {.bytes = draw_size(worker), .stream = stream};
-    fresh.start = take(worker, fresh.bytes);
-    add_words(worker, block, stream);
-    write_all(worker, &fresh, stream);
-    add_words(worker, &fresh, stream);
-    replace_block(worker, block, &fresh);
-    CUgraph graph = finish_capture(captured);
-    enter(worker, 0);
-    MUST(cuGraphInstantiateWithFlags(&ready, graph, 0));
-    for (unsigned i = 1 + below(worker, 2); i > 0; i--)
-        MUST(cuGraphLaunch(ready, captured));
-    MUST(cuGraphExecDestroy(ready));
-    MUST(cuGraphDestroy(graph));
-}
-
-/* The graph as a part of another one, once or twice. */
-static CUgraph nest_graph(struct worker *worker, CUgraph inner) {
-    CUgraph outer;
-    CUgraphNode first, second;
-    MUST(cuGraphCreate(&outer, 0));
-    MUST(cuGraphAddChildGraphNode(&first, outer, NULL, 0, inner));
-    if (below(worker, 2))
-        MUST(cuGraphAddChildGraphNode(&second, outer, &first, 1, inner));
-    MUST(cuGraphDestroy(inner));
-    return outer;
-}
-
-/* Work on the block becomes a graph that stays with it. */
-static void keep_graph(struct worker *worker, struct block *block) {
-    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
-    CUstreamCaptureMode mode = draw_mode(worker);
-    MUST(begin_capture(captured, mode));
-    add_words(worker, block, block->stream);
-    CUgraph graph = finish_capture(captured);
-    if (below(worker, 2))
-        graph = nest_graph(worker, graph);
-    MUST(cuGraphInstantiateWithFlags(&block->graph, graph, 0));
-    if (below(worker, 2))
-        MUST(cuGraphUpload(block->graph, captured));
-    MUST(cuGraphDestroy(graph));
-}
-
-static void use_graph(struct worker *worker, struct block *block) {
-    if (block->side != 0 || !has_scene("graph"))
-        return;
-    if (!block->graph)
-        keep_graph(worker, block);
-    CUstream stream = use(worker, block, (int)below(worker, STREAMS));
-    worker->operations++;
-    MUST(cuGraphLaunch(block->graph, stream));
-}
-
-static void copy_here(struct worker *worker, const struct block *to, const struct block *from) {
-    unsigned long long target = address(to->start), source = address(from->start),
-                       bytes = to->bytes;
-    if (below(worker, 2)) {
-        run(worker, to->stream, COPY, (void *[]){&target, &source, &bytes});
-        return;
-    }
-    worker->operations++;
-    MUST(cuMemcpyDtoDAsync(target, source, bytes, worker->streams[to->stream]));
-}
-
-/* There and back, with work on what is there. */
-static void work_elsewhere(struct worker *worker, struct block *block, void *start) {
-    struct block there = {start, block->bytes, block->stream, block->side, NULL};
-    copy_here(worker, &there, block);
-    add_words(worker, &there, block->stream);
-    copy_here(worker, block, &there);
-}
-
-/* A graph with memory of its own, which it frees itself or the program does after it. */
-static void use_graph_memory(struct worker *worker, struct block *block) {
-    CUgraphExec ready;
-    void *inner = NULL;
-    if (block->side != 0 || !has_scene("graph"))
-        return;
-    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
-    bool frees = below(worker, 2);
-    CUstreamCaptureMode mode = draw_mode(worker);
-    MUST(begin_capture(captured, mode));
-    MUST(allocate_async(&inner, block->bytes, captured));
-    work_elsewhere(worker, block, inner);
-    if (frees)
-        MUST(release_async(inner, captured));
-    CUgraph graph = finish_capture(captured);
-    MUST(cuGraphInstantiateWithFlags(&ready, graph, 0));
-    for (unsigned i = frees ? 1 + below(worker, 2) : 1; i > 0; i--)
-        MUST(cuGraphLaunch(ready, captured));
-    if (!frees)
-        MUST(release_async(inner, captured));
-    MUST(cuGraphExecDestroy(ready));
-    MUST(cuGraphDestroy(graph));
-}
+/* ---- another library, another process ---- */
 
 /* Another library's memory takes part. */
 static void visit_library(struct worker *worker, struct block *block) {
@@ -331,83 +50,6 @@ static void visit_library(struct worker *worker, struct block *block) {
     work_elsewhere(worker, block, pointer_to(past.start));
     give_past(&past, stream);
 }
-
-static void set_mode(CUstreamCaptureMode mode) {
-    MUST(cuThreadExchangeStreamCaptureMode(&mode));
-}
-
-/* An allocation or a free that the thread's own capture bars: it fails, and the capture with it. */
-static void break_capture(struct worker *worker, struct block *block, CUstream captured) {
-    void *unwanted = NULL;
-    bool global = has_global && below(worker, 2);
-    bring_home(worker, block);
-    enter(worker, 0);
-    MUST(begin_capture(captured, global ? CU_STREAM_CAPTURE_MODE_GLOBAL
-                                        : CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    set_mode(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-    size_t bytes = draw_size(worker);
-    if (below(worker, 2))
-        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, allocate(&unwanted, bytes));
-    else
-        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, release(block->start));
-}
-
-static void break_and_end(struct worker *worker, struct block *block) {
-    CUgraph graph;
-    CUstream captured = worker->streams[below(worker, STREAMS)];
-    if (!worker->relaxed || worker->open != NONE)
-        return;
-    break_capture(worker, block, captured);
-    ANSWERS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, end_capture(captured, &graph));
-    set_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
-}
-
-/* A capture stays open: it goes on, or was invalidated. */
-static void begin_open(struct worker *worker, struct block *block) {
-    CUstream captured = worker->streams[CAPTURER];
-    unsigned kind = below(worker, 3);
-    if (kind == 1 && !worker->relaxed)
-        kind = 2;
-    worker->open = kind ? SPOILT : GOING;
-    if (kind == 1) {
-        break_capture(worker, block, captured);
-        set_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
-        return;
-    }
-    CUstreamCaptureMode mode = draw_mode(worker);
-    enter(worker, 0);
-    MUST(begin_capture(captured, mode));
-    if (kind == 2)
-        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(captured));
-}
-
-/* It is ended, or ends with its stream. */
-static void end_open(struct worker *worker) {
-    CUgraph graph = NULL;
-    CUstream captured = worker->streams[CAPTURER];
-    enter(worker, 0);
-    if (below(worker, 2)) {
-        MUST(cuStreamDestroy(captured));
-        worker->streams[CAPTURER] = new_stream();
-    } else if (worker->open == GOING) {
-        graph = finish_capture(captured);
-        MUST(cuGraphDestroy(graph));
-    } else {
-        ANSWERS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, end_capture(captured, &graph));
-    }
-    worker->open = NONE;
-}
-
-static void change_open(struct worker *worker, struct block *block) {
-    if (!has_scene("open"))
-        return;
-    if (worker->open == NONE)
-        begin_open(worker, block);
-    else
-        end_open(worker);
-}
-
-/* ---- an importer ---- */
 
 static void import_block(struct worker *worker, struct block *block, unsigned slot) {
     struct request request = {.asked = OPEN, .slot = slot, .bytes = block->bytes};

@@ -71,7 +71,7 @@ def library_of(chance):
 def scenes_without(settings, options):
     """Scenes that are left out."""
     without = [options.without] if options.without else []
-    # Between devices that do not reach each other a plain copy does not reach pages (docs/pages.md).
+    # Between devices that do not reach each other a plain copy does not reach pages (docs/internals/pages.md).
     if settings.get("BFC_BACKING", os.environ.get("BFC_BACKING")) == "pages":
         without += ["plain"]
     # Before it spills, an allocation waits as before an out of memory; and what is a free's barrier
