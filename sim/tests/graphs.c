@@ -6,7 +6,7 @@
 #include <string.h>
 
 static CUcontext context;
-static CUfunction add_function;
+static CUfunction add_function, spin;
 static CUdeviceptr memory;
 static int calls;
 
@@ -126,6 +126,33 @@ static void a_launch_may_outlive_its_graph(void) {
     ANSWERS(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(exec, NULL));
 }
 
+static size_t free_memory(void) {
+    size_t free_bytes = 0, total = 0;
+    DO(cuMemGetInfo(&free_bytes, &total));
+    return free_bytes;
+}
+
+static void memory_lasts_as_long_as_its_launches(void) {
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode node = NULL;
+    unsigned long long microseconds = 20000;
+    CUDA_MEM_ALLOC_NODE_PARAMS wanted = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                       .location = {CU_MEM_LOCATION_TYPE_DEVICE}},
+                                         .bytesize = 4 << 20};
+    size_t before = free_memory();
+    DO(cuGraphCreate(&graph, 0));
+    DO(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &wanted));
+    DO(cuGraphInstantiate(&exec, graph, 0));
+    DO(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&microseconds}, NULL));
+    DO(cuGraphLaunch(exec, NULL));
+    DO(cuGraphExecDestroy(exec));
+    DO(cuGraphDestroy(graph));
+    CHECK(free_memory() < before);
+    DO(cuCtxSynchronize());
+    CHECK(free_memory() == before);
+}
+
 int main(void) {
     CUmodule module = NULL;
     DO(cuInit(0));
@@ -133,9 +160,11 @@ int main(void) {
     DO(cuCtxSetCurrent(context));
     DO(cuModuleLoadData(&module, kernels_ptx));
     DO(cuModuleGetFunction(&add_function, module, "add"));
+    DO(cuModuleGetFunction(&spin, module, "spin"));
     DO(cuMemAlloc(&memory, 4));
     set_then_add();
     children_and_events();
     a_launch_may_outlive_its_graph();
+    memory_lasts_as_long_as_its_launches();
     return 0;
 }

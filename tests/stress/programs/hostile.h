@@ -6,7 +6,9 @@
 #ifndef BFC_TESTS_STRESS_HOSTILE_H
 #define BFC_TESTS_STRESS_HOSTILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 enum stack { USUAL, BARE, APART, WITHIN, STACK_KINDS };
