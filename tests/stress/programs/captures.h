@@ -116,26 +116,52 @@ static void work_elsewhere(struct worker *worker, struct block *block, void *sta
     copy_here(worker, block, &there);
 }
 
-/* A graph with memory of its own, which it frees itself or the program does after it. */
+/* The addresses that a graph will have when it runs, and the node that provides them. */
+static CUdeviceptr add_memory(CUgraph graph, CUgraphNode *node, size_t bytes) {
+    CUDA_MEM_ALLOC_NODE_PARAMS wanted = {
+        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+        .bytesize = bytes};
+    MUST(cuGraphAddMemAllocNode(node, graph, NULL, 0, &wanted));
+    return wanted.dptr;
+}
+
+/* A graph that works on the block with memory of its own. */
+static CUgraph graph_with_memory(struct worker *worker, struct block *block, CUdeviceptr *inner,
+                                 bool frees) {
+    CUgraph graph;
+    CUgraphNode taken, used, freed;
+    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
+    CUstreamCaptureMode mode = draw_mode(worker);
+    MUST(cuGraphCreate(&graph, 0));
+    *inner = add_memory(graph, &taken, block->bytes);
+    MUST(begin_capture(captured, mode));
+    work_elsewhere(worker, block, pointer_to(*inner));
+    CUgraph work = finish_capture(captured);
+    MUST(cuGraphAddChildGraphNode(&used, graph, &taken, 1, work));
+    MUST(cuGraphDestroy(work));
+    if (frees)
+        MUST(cuGraphAddMemFreeNode(&freed, graph, &used, 1, *inner));
+    return graph;
+}
+
+/* The graph frees its memory, or the program does after it. That is the first device's. */
 static void use_graph_memory(struct worker *worker, struct block *block) {
     CUgraphExec ready;
-    void *inner = NULL;
-    if (block->side != 0 || !has_scene("graph"))
+    CUdeviceptr inner;
+    CUdevice device;
+    enter(worker, 0);
+    MUST(cuCtxGetDevice(&device));
+    if (block->side != 0 || device != 0 || !has_scene("graph"))
         return;
-    CUstream captured = use(worker, block, (int)below(worker, STREAMS));
     bool frees = below(worker, 2);
-    CUstreamCaptureMode mode = draw_mode(worker);
-    MUST(begin_capture(captured, mode));
-    MUST(allocate_async(&inner, block->bytes, captured));
-    work_elsewhere(worker, block, inner);
-    if (frees)
-        MUST(release_async(inner, captured));
-    CUgraph graph = finish_capture(captured);
+    CUgraph graph = graph_with_memory(worker, block, &inner, frees);
+    CUstream stream = worker->streams[block->stream];
     MUST(cuGraphInstantiateWithFlags(&ready, graph, 0));
     for (unsigned i = frees ? 1 + below(worker, 2) : 1; i > 0; i--)
-        MUST(cuGraphLaunch(ready, captured));
+        MUST(cuGraphLaunch(ready, stream));
     if (!frees)
-        MUST(release_async(inner, captured));
+        MUST(cuMemFreeAsync(inner, stream));
     MUST(cuGraphExecDestroy(ready));
     MUST(cuGraphDestroy(graph));
 }
