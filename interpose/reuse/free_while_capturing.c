@@ -50,11 +50,36 @@ static CUresult clear_deferred(const struct bfc_driver *driver, struct bfc_arena
     return result;
 }
 
-/* The work of a fence that was drawn before the wait had been submitted by then. */
+/* A peer of which the library knows nothing, or that is about to end, is not waited for. */
+static bool wait_for_peer(const struct bfc_driver *driver, CUcontext peer) {
+    struct bfc_arena *arena = bfc_arena_of_context(peer, 0);
+    bool waited = arena && bfc_arena_enter(arena);
+    if (waited) {
+        waited = bfc_upstream_wait_as_free(driver, arena) == CUDA_SUCCESS;
+        bfc_arena_leave(arena);
+    }
+    bfc_arena_drop(arena);
+    return waited;
+}
+
+static bool wait_for_users(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUcontext peers[BFC_FENCE_CONTEXTS];
+    size_t count = bfc_reuse_contexts_of(arena, false, peers), waited = 0;
+    if (bfc_reuse_latch(arena, bfc_upstream_wait_as_free(driver, arena)) != CUDA_SUCCESS)
+        return false;
+    while (waited < count && wait_for_peer(driver, peers[waited]))
+        waited++;
+    return waited == count;
+}
+
+/* The work of a fence that was drawn before the waits had been submitted by then. */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_fence drawn = arena->fences ? bfc_fences_last(arena->fences) : BFC_NO_FENCE;
-    if (!bfc_reuse_has_peers(arena) && clear_deferred(driver, arena) == CUDA_SUCCESS)
-        bfc_pool_complete(arena->pool, drawn);
+    uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
+    if (!wait_for_users(driver, arena))
+        return;
+    bfc_pool_fence_deferred(arena->pool, BFC_NO_FENCE, arrivals);
+    bfc_pool_complete(arena->pool, drawn);
 }
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {

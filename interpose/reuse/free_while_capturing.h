@@ -32,9 +32,10 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena);
 
 /*
- * For a thread that may free, whatever captures: waits as the driver's own free does, after which
- * all blocks that were free before are ready, those that no fence may be asked for as well. Nothing
- * happens where the memory to wait with is lacking, or peers may use what is free.
+ * For a thread that may free, whatever captures: waits as the driver's own free does, in the
+ * context and in each that has access to its memory, after which all blocks that were free before
+ * are ready, those that no fence may be asked for as well. Nothing happens where the memory to wait
+ * with is lacking, or a peer cannot be waited for.
  */
 void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena *arena);
 

@@ -293,7 +293,7 @@ static void take_most(struct worker *worker, unsigned kind, int stream) {
         MUST(cuStreamSynchronize(handle));
         start = take(worker, bytes);
         open_gate(worker);
-    } else if (kind == 1) {
+    } else if (kind == 1 && has_scene("past")) {
         give(worker, start, side_of(stream));
         enter(worker, side_of(stream));
         struct past past = take_past(past_kind, bytes, handle);

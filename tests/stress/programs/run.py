@@ -74,6 +74,9 @@ def scenes_without(settings, options):
     # Between devices that do not reach each other a plain copy does not reach pages (docs/internals/pages.md).
     if settings.get("BFC_BACKING", os.environ.get("BFC_BACKING")) == "pages":
         without += ["plain"]
+    # One small block may hold all of a device there, as in TensorFlow.
+    if settings.get("BFC_POLICY") == "tf":
+        without += ["past"]
     # Before it spills, an allocation waits as before an out of memory; and what is a free's barrier
     # where the device refuses 2 MiB is a free of host memory, which here does not wait
     # (docs/internals/safety.md, limits and captures). Spilled blocks cannot be exported.
