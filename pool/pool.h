@@ -338,6 +338,18 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 /* Returns a consistent copy of the counters, with largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 
+/* What a pool has beside what is live once all work under way is done, in bytes. Of what is
+ * awaited nothing counts, since nobody knows when its stream comes to that. */
+struct bfc_pool_room {
+    uint64_t reserved;  /* of regions and pages in which nothing is live */
+    uint64_t on_device; /* that the device has more when they go: it gives whole pages of 2 MiB */
+    uint64_t releasing; /* of regions that are on their way to the upstream */
+    uint64_t largest;   /* block that the largest free one has room for */
+};
+
+/* O(regions + free blocks); with pages it waits for who makes or moves some. */
+void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room);
+
 /*
  * Bytes that are ready but lie in free blocks too small for a request of `bytes`: what
  * fragmentation keeps from it. O(free blocks that are large enough) under the lock.

@@ -2,11 +2,12 @@
 #include "interpose/api/memory.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "interpose/api/checked.h"
 #include "interpose/api/group.h"
 #include "interpose/api/open_arena.h"
-#include "interpose/arena/leaving.h"
+#include "interpose/arena/bypassed.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
@@ -22,14 +23,55 @@
 #include "interpose/reuse/free_in_stream_order.h"
 #include "interpose/reuse/free_modes.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/reuse/settle_arena.h"
 #include "interpose/reuse/spill.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
 #include "interpose/stats/trace_writer.h"
-#include "pool/pages.h"
 
 /* ---- forwarding ---- */
+
+/* How long to wait for regions that other threads are giving back; and between two looks. */
+enum { RELEASE_WAIT_NS = 1000000000, NAP_NS = 20000 };
+
+/* Whether another thread is just giving back what the device's pools have cached. */
+static bool is_releasing(const struct bfc_arena *arena) {
+    struct bfc_arena *one = NULL;
+    struct bfc_pool_room room;
+    uint64_t releasing = 0;
+    while ((one = bfc_arena_next_on(arena->device, one))) {
+        bfc_pool_read_room(one->pool, &room);
+        releasing += room.releasing;
+    }
+    return releasing;
+}
+
+/* Whether it may be tried again: something went, or others are at it. */
+static bool make_room_below_limit(const struct bfc_arena *arena, uint64_t lacks, uint64_t began) {
+    if (bfc_captures_exist())
+        return false;
+    bool comes = is_releasing(arena);
+    if (bfc_give_back_as_free(arena->device, lacks))
+        return true;
+    comes |= is_releasing(arena);
+    if (comes)
+        bfc_nap(NAP_NS);
+    return comes && bfc_now_ns() - began < RELEASE_WAIT_NS;
+}
+
+/* Against BFC_LIMIT; what the pools only cache goes for it, as natively it would not count. */
+static bool charge_limit(struct bfc_arena *arena, size_t bytes) {
+    static unsigned seen;
+    uint64_t lacks, began = 0;
+    while (!bfc_bypassed_charge(arena, bytes, &lacks)) {
+        began = began ? began : bfc_now_ns();
+        if (!make_room_below_limit(arena, lacks, began)) {
+            bfc_log_repeated(BFC_LOG_INFO, &seen, "%s were not allocated: BFC_LIMIT leaves no room",
+                             BFC_BYTES(bytes));
+            return false;
+        }
+    }
+    return true;
+}
 
 /* What the pools only cache must not be what the driver lacks. */
 static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
@@ -39,6 +81,17 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
     while (result == CUDA_ERROR_OUT_OF_MEMORY && reason != BFC_FORWARD_TOO_LARGE &&
            bfc_give_back_for_call(driver, BFC_HERE))
         result = driver->cuMemAlloc_v2(pointer, bytes);
+    return result;
+}
+
+/* Of the arena's context: it counts against the limit as if the pool had grown. */
+static NOINLINE CUresult forward_within_limit(const struct bfc_driver *driver,
+                                              struct bfc_arena *arena, CUdeviceptr *pointer,
+                                              size_t bytes, enum bfc_forward_reason reason) {
+    if (!charge_limit(arena, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = forward_allocation(driver, pointer, bytes, reason);
+    bfc_bypassed_note(arena, result == CUDA_SUCCESS ? *pointer : 0, bytes);
     return result;
 }
 
@@ -73,11 +126,12 @@ static bool is_of_pages(const struct bfc_want *want, CUresult result) {
 static CUresult answer_failure(const struct bfc_want *want) {
     static unsigned seen;
     if (want->status == BFC_NO_HOST_MEMORY)
-        return forward_allocation(want->driver, want->pointer, want->bytes,
-                                  BFC_FORWARD_NO_HOST_MEMORY);
+        return forward_within_limit(want->driver, want->arena, want->pointer, want->bytes,
+                                    BFC_FORWARD_NO_HOST_MEMORY);
     CUresult result = bfc_upstream_take_error();
     if (is_of_pages(want, result))
-        return forward_allocation(want->driver, want->pointer, want->bytes, BFC_FORWARD_NO_PAGES);
+        return forward_within_limit(want->driver, want->arena, want->pointer, want->bytes,
+                                    BFC_FORWARD_NO_PAGES);
     if (result != CUDA_SUCCESS)
         return want->status == BFC_OUT_OF_MEMORY && !bfc_driver_is_fatal(result)
                    ? CUDA_ERROR_OUT_OF_MEMORY
@@ -141,7 +195,7 @@ static inline CUresult allocate_of(const struct bfc_driver *driver, struct bfc_a
                                    CUdeviceptr *pointer, size_t bytes,
                                    enum bfc_capture_state captures) {
     if (bytes > arena->bypass_above)
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BYPASSED);
+        return forward_within_limit(driver, arena, pointer, bytes, BFC_FORWARD_BYPASSED);
     return allocate_in(driver, arena, pointer, bytes,
                        captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY);
 }
@@ -155,6 +209,8 @@ static CUresult allocate_pooled(const struct bfc_driver *driver, CUdeviceptr *po
         captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_arena(driver, &reason);
     if (!arena)
         return forward_allocation(driver, pointer, bytes, reason);
+    if (bfc_exports_need_own())
+        return forward_within_limit(driver, arena, pointer, bytes, BFC_FORWARD_EXPORTS);
     return allocate_of(driver, arena, pointer, bytes, captures);
 }
 
@@ -169,8 +225,6 @@ static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *p
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
     if (!driver->can_pool)
         return forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
-    if (bfc_exports_need_own())
-        return forward_allocation(driver, pointer, bytes, BFC_FORWARD_EXPORTS);
     return allocate_pooled(driver, pointer, bytes);
 }
 
@@ -308,6 +362,11 @@ static void note_free(CUdeviceptr pointer, CUresult result) {
         bfc_who_refused_free(pointer);
 }
 
+static void note_forwarded_free(CUdeviceptr pointer) {
+    if (bfc_process_if_made())
+        bfc_bypassed_freed(pointer);
+}
+
 /* What an arena of host memory has left goes back. */
 static CUresult conclude_free(struct bfc_arena *arena, CUresult result) {
     if (result == CUDA_SUCCESS && bfc_arena_is_host(arena))
@@ -333,7 +392,9 @@ static CUresult free_looking(CUdeviceptr pointer) {
     }
     bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
     CUresult result = driver->cuMemFree_v2(pointer);
-    if (result != CUDA_SUCCESS) /* its region may have gone back since it was freed */
+    if (result == CUDA_SUCCESS)
+        note_forwarded_free(pointer);
+    else /* its region may have gone back since it was freed */
         note_free(pointer, result);
     return result;
 }
@@ -382,85 +443,14 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
         bfc_helper_note_free(false);
         return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
     }
-    return per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
-                      : driver->cuMemFreeAsync(pointer, stream);
-}
-
-/* ---- asking ---- */
-
-/* A wholly free region is one free block. */
-static void add_releasable(void *context, const struct bfc_block_info *block) {
-    uint64_t *releasable = context;
-    if (!block->live && !block->paged && block->size == block->region_size)
-        *releasable += block->size;
-}
-
-/* With pages also what lies in pieces: all but the pages that a block in use has a part of. */
-static uint64_t releasable_of(const struct bfc_arena *arena) {
-    struct bfc_page_stats pages = {0};
-    uint64_t releasable = 0;
-    bfc_pool_page_stats(arena->pool, &pages);
-    bfc_pool_visit(arena->pool, add_releasable, &releasable);
-    return pages.ready + releasable;
-}
-
-/*
- * What the program could still get: the driver's free memory and what all its pools on the device
- * could give back, within the limit. Other cached memory does not count: it lies in pieces.
- */
-static void add_cached(const struct bfc_arena *arena, size_t *free_bytes, size_t *total_bytes) {
-    uint64_t releasable = 0, reserved = 0;
-    struct bfc_arena *one = NULL;
-    while ((one = bfc_arena_next_on(arena->device, one))) {
-        struct bfc_pool_stats stats;
-        bfc_reuse_settle(one);
-        bfc_pool_read_stats(one->pool, &stats);
-        releasable += releasable_of(one);
-        reserved += stats.reserved;
-    }
-    uint64_t others = arena->left_to_others;
-    uint64_t free_to_us = *free_bytes > others ? *free_bytes - others : 0;
-    uint64_t available = free_to_us + releasable + bfc_leaving_bytes(arena->on);
-    uint64_t held = reserved > releasable ? reserved - releasable : 0;
-    uint64_t room = arena->limit > held ? arena->limit - held : 0;
-    *free_bytes = available < room ? available : room;
-    if (*total_bytes > arena->limit)
-        *total_bytes = arena->limit;
-}
-
-enum { READINGS = 8 };
-
-/* Where another thread gave something back or took it between the driver's answer and the pools',
- * they do not go together, and are read again, a few times at most. */
-static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
-                                 size_t *free_bytes, size_t *total_bytes) {
-    CUresult result = CUDA_SUCCESS;
-    bool moved = true;
-    for (int i = 0; i < READINGS && moved && result == CUDA_SUCCESS; i++) {
-        uint64_t reserved = bfc_load_acquire(&arena->on->reserved);
-        result = driver->cuMemGetInfo_v2(free_bytes, total_bytes);
-        if (result == CUDA_SUCCESS)
-            add_cached(arena, free_bytes, total_bytes);
-        moved = bfc_load_acquire(&arena->on->reserved) != reserved;
-    }
+    CUresult result = per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
+                                 : driver->cuMemFreeAsync(pointer, stream);
+    if (result == CUDA_SUCCESS)
+        note_forwarded_free(pointer);
     return result;
 }
 
-CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
-    size_t device_free = 0, device_total = 0;
-    const struct bfc_process *process = bfc_process_if_made();
-    enum bfc_forward_reason reason;
-    struct bfc_arena *arena = NULL;
-    if (process && process->active && driver->can_pool)
-        arena = bfc_current_arena(driver, &reason);
-    if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS)
-        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
-    if (free_bytes)
-        *free_bytes = device_free;
-    if (total_bytes)
-        *total_bytes = device_total;
-    return CUDA_SUCCESS;
-}
+/* ---- host memory ---- */
 
 /* As the driver answers of device memory. */
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {

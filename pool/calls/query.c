@@ -2,6 +2,11 @@
 #include "base/numbers.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/settle_blocks.h"
+#include "pool/pages.h"
+#include "pool/paging/donors.h"
+#include "pool/policy/growth.h"
+#include "pool/policy/policy.h"
+#include "pool/regions/regions.h"
 
 /* Free neighbours that are counted on each side of a block. */
 #define NEIGHBOURS_MOST 64
@@ -80,27 +85,43 @@ void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held) {
     pool_leave(pool);
 }
 
-static uint64_t largest_in(const struct bfc_pool *pool, const struct bins *bins) {
-    const struct block *blocks = pool->blocks;
+static block_index larger_of(const struct bfc_pool *pool, block_index a, block_index b) {
+    if (!a || !b)
+        return a ? a : b;
+    return block_size(&pool->blocks[a]) < block_size(&pool->blocks[b]) ? b : a;
+}
+
+static block_index largest_in(const struct bfc_pool *pool, const struct bins *bins) {
     if (bins->is_sorted)
-        return bins->root ? block_size(&blocks[sorted_last(bins->root, blocks)]) : 0;
-    uint64_t largest = 0;
+        return bins->root ? sorted_last(bins->root, pool->blocks) : 0;
+    block_index largest = 0;
     unsigned bin = BIN_COUNT;
     while (bin > 0 && bins->heads[bin] == NO_HEAD)
         bin--;
-    for (block_index b = (block_index)bins->heads[bin]; b; b = blocks[b].after)
-        if (block_size(&blocks[b]) > largest)
-            largest = block_size(&blocks[b]);
+    for (block_index b = (block_index)bins->heads[bin]; b; b = pool->blocks[b].after)
+        largest = larger_of(pool, largest, b);
+    return largest;
+}
+
+static block_index largest_block(const struct bfc_pool *pool) {
+    block_index largest = largest_in(pool, &pool->ready);
+    largest = larger_of(pool, largest, largest_in(pool, &pool->apart));
+    largest = larger_of(pool, largest, largest_in(pool, &pool->small));
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+        largest = larger_of(pool, largest, b);
     return largest;
 }
 
 static uint64_t largest_free(const struct bfc_pool *pool) {
-    uint64_t largest = bfc_max(largest_in(pool, &pool->ready), largest_in(pool, &pool->apart));
-    largest = bfc_max(largest, largest_in(pool, &pool->small));
-    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
-        if (block_size(&pool->blocks[b]) > largest)
-            largest = block_size(&pool->blocks[b]);
-    return largest;
+    block_index b = largest_block(pool);
+    return b ? block_size(&pool->blocks[b]) : 0;
+}
+
+/* Less what lies before the place where a large one may start. */
+static uint64_t largest_room(const struct bfc_pool *pool) {
+    block_index b = largest_block(pool);
+    uint64_t lead = b ? block_lead(pool, b, LARGE_GRANULES) << BFC_GRANULE_BITS : 0;
+    return bfc_subtract_saturating(b ? block_size(&pool->blocks[b]) : 0, lead);
 }
 
 /* Of one bin, whose blocks may be smaller than its first. */
@@ -153,6 +174,38 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     *stats = *pool->stats;
     stats->sequence++; /* as it will be: even */
     pool_leave(pool);
+}
+
+/* What a region takes of the device: up to half a page it may share one. */
+static uint64_t bytes_on_device(uint64_t size) {
+    return size <= POLICY_PAGE / 2 ? size : policy_round_to(size, POLICY_PAGE);
+}
+
+static void add_regions(const struct bfc_pool *pool, struct bfc_pool_room *room) {
+    for (region_index r = 1; r < pool->region_high; r++)
+        if (region_freed_block(pool, &pool->regions[r])) {
+            room->reserved += pool->regions[r].size;
+            room->on_device += bytes_on_device(pool->regions[r].size);
+        }
+}
+
+void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
+    *room = (struct bfc_pool_room){0};
+    if (pool->paging)
+        bfc_pool_hold_pages(pool);
+    pool_enter(pool);
+    settle_completed(pool, FENCES_ALL);
+    add_regions(pool, room);
+    if (pool->paging) {
+        uint64_t pages = donors_choose_anywhere(pool, UINT64_MAX) + donors_to_come(pool);
+        room->reserved += pages;
+        room->on_device += pages;
+    }
+    room->releasing = pool->releasing;
+    room->largest = largest_room(pool);
+    pool_leave(pool);
+    if (pool->paging)
+        bfc_pool_let_pages(pool);
 }
 
 struct visit {

@@ -99,6 +99,68 @@ uint64_t donors_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
     return choose(&c, true);
 }
 
+/* ---- what will be ready ---- */
+
+static bool comes(const struct block *b) {
+    enum block_state state = block_state(b);
+    return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
+}
+
+/* The first block of the run of free ones that b is in; 0: another one that comes is before b, and
+ * the run is counted from there. */
+static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
+    const struct block *blocks = pool->blocks;
+    for (block_index before = blocks[b].previous;
+         block_state(&blocks[before]) == BLOCK_READY || comes(&blocks[before]);
+         before = blocks[before].previous) {
+        if (comes(&blocks[before]))
+            return 0;
+        b = before;
+    }
+    return b;
+}
+
+/* The bytes of pages that lie wholly within a range. */
+static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
+    uint64_t bytes = 0;
+    for (uint32_t i = page_table_find(table, start); i < table->count; i++) {
+        const struct page *page = page_table_at(table, i);
+        if (page_end(page) > end)
+            break;
+        if (page->start >= start && !page->pins && !page->lost)
+            bytes += page->bytes;
+    }
+    return bytes;
+}
+
+/* Less what lies in its ready blocks. */
+static uint64_t to_come_in_run(const struct bfc_pool *pool, block_index b) {
+    const struct page_table *table = &pool->paging->table;
+    const struct block *blocks = pool->blocks;
+    bfc_addr start = block_start(&blocks[b]), end = start;
+    uint64_t ready = 0;
+    for (; b && (block_state(&blocks[b]) == BLOCK_READY || comes(&blocks[b])); b = blocks[b].next) {
+        end = block_end(&blocks[b]);
+        if (block_state(&blocks[b]) == BLOCK_READY)
+            ready += pages_within(table, block_start(&blocks[b]), end);
+    }
+    return pages_within(table, start, end) - ready;
+}
+
+static uint64_t to_come_around(const struct bfc_pool *pool, block_index b) {
+    block_index first = region_of(pool, b)->paged ? begin_of_run(pool, b) : 0;
+    return first ? to_come_in_run(pool, first) : 0;
+}
+
+uint64_t donors_to_come(const struct bfc_pool *pool) {
+    uint64_t bytes = 0;
+    for (block_index b = pool->oldest; b; b = pool->details[b].newer)
+        bytes += to_come_around(pool, b);
+    for (block_index b = pool->deferred; b; b = pool->details[b].newer)
+        bytes += to_come_around(pool, b);
+    return bytes;
+}
+
 bool donors_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     /* As many cuts again for what comes back or goes elsewhere. */

@@ -17,6 +17,10 @@ uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index
 /* The same, and then those of regions that are set apart. */
 uint64_t donors_choose_anywhere(struct bfc_pool *pool, uint64_t wanted);
 
+/* Bytes of pages that are not ready, but will be once all pending and deferred blocks are; not of
+ * those that are awaited. O(neighbours of these blocks + pages there). */
+uint64_t donors_to_come(const struct bfc_pool *pool);
+
 /* Takes the pages on hand from the table, and makes their addresses bare. False: the host has no
  * memory for that, and nothing has changed. */
 bool donors_take(struct bfc_pool *pool);

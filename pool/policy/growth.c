@@ -97,12 +97,19 @@ static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint
     uint64_t most = pool->config.max_split;
     if (pool->config.policy == BFC_POLICY_PYTORCH || size >= most || bytes < most)
         return bytes;
-    return bfc_max(size, most - BFC_GRANULE);
+    return bfc_max(size, (most - 1) / POLICY_PAGE * POLICY_PAGE);
+}
+
+/* Under split rules of the user's own: what would not be split off is not taken. */
+static uint64_t unless_unsplit(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+    bool own = pool->config.policy != BFC_POLICY_BFC || pool->config.growth == BFC_GROWTH_FIXED;
+    return !own && !pool->rules.cuts_all && !policy_splits(pool, size, bytes) ? size : bytes;
 }
 
 uint64_t growth_next(struct bfc_pool *pool, uint64_t size) {
     uint64_t bytes = bfc_min(wanted_growth(pool, size), LARGEST_BLOCK);
-    return bfc_max(size, ROUND_DOWN(below_max_split(pool, size, bytes)));
+    bytes = bfc_max(size, ROUND_DOWN(below_max_split(pool, size, bytes)));
+    return unless_unsplit(pool, size, bytes);
 }
 
 enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size) {

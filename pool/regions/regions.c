@@ -105,16 +105,21 @@ uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes) {
     return released;
 }
 
+block_index region_freed_block(const struct bfc_pool *pool, const struct region *region) {
+    const struct block *blocks = pool->blocks;
+    block_index first = region->size && !region->paged ? blocks[region->head].next : 0;
+    for (block_index b = first; b; b = blocks[b].next)
+        if (!block_is_free(&blocks[b]) || block_state(&blocks[b]) == BLOCK_AWAITED)
+            return 0;
+    return first;
+}
+
 /* Makes a region ready of which nothing is live or awaited. False: it is not such a one. */
 static bool ready_up(struct bfc_pool *pool, const struct region *region) {
-    bool may_go = region->size && !region->held && !region->paged;
-    block_index first = may_go ? pool->blocks[region->head].next : 0;
+    block_index first = region->held ? 0 : region_freed_block(pool, region);
     const struct block *blocks = pool->blocks;
     if (!first)
         return false;
-    for (block_index b = first; b; b = blocks[b].next)
-        if (!block_is_free(&blocks[b]) || block_state(&blocks[b]) == BLOCK_AWAITED)
-            return false;
     /* Records merge meanwhile: from the first block on after each. */
     for (block_index b = first; b;) {
         bool was_ready = block_state(&blocks[b]) == BLOCK_READY;

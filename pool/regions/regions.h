@@ -13,6 +13,8 @@ block_index region_idle_block(const struct bfc_pool *pool, const struct region *
 uint64_t region_release(struct bfc_pool *pool, region_index r);
 uint64_t regions_release(struct bfc_pool *pool, uint64_t bytes); /* drops the lock meanwhile */
 uint64_t regions_releasable(const struct bfc_pool *pool);
+/* The first block of a region without pages in which nothing is live or awaited; else 0. */
+block_index region_freed_block(const struct bfc_pool *pool, const struct region *region);
 /* By pages, where the pool has them; by a region where it has none, or where one of their calls is
  * refused for another reason than a lack of memory. */
 bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status);

@@ -1,0 +1,99 @@
+/*
+ * What cuMemGetInfo answers: what the program could still get in one call, which natively is what
+ * is free. That is what the driver has left and all that the pools on the device could give back,
+ * once work under way is done as a native free would wait for it, within BFC_LIMIT and without
+ * BFC_RESERVE; or the largest block that the pool has, if that is more. The rest lies in pieces.
+ */
+#include "base/numbers.h"
+#include "interpose/api/memory.h"
+#include "interpose/api/open_arena.h"
+#include "interpose/arena/leaving.h"
+#include "interpose/reuse/settle_arena.h"
+
+/* A region is of whole pages where the device has no less. */
+#define PAGE ((uint64_t)2 << 20)
+
+/* Of all pools on the arena's device; `largest` is its own pool's. */
+static struct bfc_pool_room read_room(const struct bfc_arena *arena) {
+    struct bfc_pool_room all = {0}, room;
+    struct bfc_arena *one = NULL;
+    while ((one = bfc_arena_next_on(arena->device, one))) {
+        bfc_reuse_settle(one);
+        bfc_pool_read_room(one->pool, &room);
+        all.reserved += room.reserved;
+        all.on_device += room.on_device;
+        all.largest = one == arena ? room.largest : all.largest;
+    }
+    return all;
+}
+
+static uint64_t whole_pages(uint64_t bytes) {
+    return bytes / PAGE * PAGE;
+}
+
+/* What BFC_LIMIT leaves when all went back that can. */
+static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
+    if (arena->limit == UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t held = bfc_subtract_saturating(bfc_load_acquire(&arena->on->reserved), goes);
+    return whole_pages(bfc_subtract_saturating(arena->limit, held));
+}
+
+static void correct(const struct bfc_arena *arena, size_t *free_bytes, size_t *total_bytes) {
+    struct bfc_pool_room room = read_room(arena);
+    uint64_t leaving = bfc_leaving_bytes(arena->on);
+    uint64_t available =
+        bfc_subtract_saturating(*free_bytes + room.on_device + leaving, arena->left_to_others);
+    available = bfc_min(available, room_below_limit(arena, room.reserved + leaving));
+    if (room.largest <= arena->bypass_above)
+        available = bfc_max(available, whole_pages(room.largest));
+    *free_bytes = available;
+    *total_bytes = bfc_min(*total_bytes, arena->limit);
+}
+
+enum { READINGS = 8 };
+
+/* Where another thread gave something back or took it between the driver's answer and the pools',
+ * they do not go together, and are read again, a few times at most. */
+static CUresult read_memory_info(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                                 size_t *free_bytes, size_t *total_bytes) {
+    CUresult result = CUDA_SUCCESS;
+    bool moved = true;
+    for (int i = 0; i < READINGS && moved && result == CUDA_SUCCESS; i++) {
+        uint64_t reserved = bfc_load_acquire(&arena->on->reserved);
+        result = driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+        if (result == CUDA_SUCCESS)
+            correct(arena, free_bytes, total_bytes);
+        moved = bfc_load_acquire(&arena->on->reserved) != reserved;
+    }
+    return result;
+}
+
+/* Before anything was allocated the driver is right, unless it is not to be all that is told. */
+static bool needs_arena(const struct bfc_process *process) {
+    const struct bfc_options *options = &process->options;
+    bool unbounded = options->limit.bytes == UINT64_MAX && !(options->limit.fraction > 0);
+    bool reserves = options->reserve.bytes || options->reserve.fraction > 0;
+    struct bfc_arena *first = bfc_arena_next(NULL);
+    bfc_arena_drop(first);
+    return first || !unbounded || reserves;
+}
+
+static struct bfc_arena *arena_asked(const struct bfc_driver *driver) {
+    enum bfc_forward_reason reason;
+    const struct bfc_process *process = driver->can_pool ? bfc_process() : NULL;
+    return process && process->active && needs_arena(process) ? bfc_current_arena(driver, &reason)
+                                                              : NULL;
+}
+
+CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
+    size_t device_free = 0, device_total = 0;
+    struct bfc_arena *arena = arena_asked(driver);
+    if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS)
+        return driver->cuMemGetInfo_v2(free_bytes, total_bytes);
+    if (free_bytes)
+        *free_bytes = device_free;
+    if (total_bytes)
+        *total_bytes = device_total;
+    return CUDA_SUCCESS;
+}

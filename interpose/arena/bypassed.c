@@ -1,0 +1,105 @@
+/* What bypasses the pool, by its address. A block whose context has ended is counted no longer
+ * (device.h); its record stays until the next block comes. */
+#include "interpose/arena/bypassed.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/atomic.h"
+#include "base/numbers.h"
+#include "interpose/arena/arena.h"
+#include "interpose/arena/device.h"
+
+enum { BUCKETS = 1024 };
+
+struct record {
+    struct record *next;
+    CUdeviceptr pointer;
+    uint64_t bytes;
+    struct bfc_arena *arena; /* with a reference */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct record *buckets[BUCKETS]; /* guarded by the lock */
+static unsigned records;                /* a count; written under the lock, read atomically */
+
+/* As the driver takes it: up to 1 MiB several share a page of 2 MiB, above it has whole ones. */
+static uint64_t bytes_taken(uint64_t bytes) {
+    uint64_t unit = bytes <= UINT64_C(1) << 20 ? 512 : UINT64_C(2) << 20;
+    return bfc_add_saturating(bytes, unit - 1) / unit * unit;
+}
+
+static bool counts(const struct bfc_arena *arena) {
+    return arena && arena->limit != UINT64_MAX;
+}
+
+bool bfc_bypassed_charge(struct bfc_arena *arena, uint64_t bytes, uint64_t *lacks) {
+    *lacks = 0;
+    if (!counts(arena) || bfc_device_charge(arena, bytes_taken(bytes)))
+        return true;
+    uint64_t wanted =
+        bfc_add_saturating(bfc_load_relaxed(&arena->on->reserved), bytes_taken(bytes));
+    *lacks = bfc_max(bfc_subtract_saturating(wanted, arena->limit), 1);
+    return false;
+}
+
+static void forget(struct record **link) {
+    struct record *record = *link;
+    *link = record->next;
+    bfc_store_relaxed(&records, records - 1);
+    bfc_device_refund(record->arena, record->bytes);
+    bfc_arena_drop(record->arena);
+    free(record);
+}
+
+static struct record **bucket_of(CUdeviceptr pointer) {
+    return &buckets[(pointer >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+static void forget_at(CUdeviceptr pointer) {
+    struct record **link = bucket_of(pointer);
+    while (*link && (*link)->pointer != pointer)
+        link = &(*link)->next;
+    if (*link)
+        forget(link);
+}
+
+static void forget_ended(void) {
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (struct record **link = &buckets[i]; *link;)
+            if (bfc_load_acquire(&(*link)->arena->ended))
+                forget(link);
+            else
+                link = &(*link)->next;
+}
+
+static void add(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
+    struct record *record = malloc(sizeof *record), **bucket = bucket_of(pointer);
+    if (!record) /* it is counted until its context ends */
+        return;
+    bfc_arena_keep(arena);
+    pthread_mutex_lock(&lock);
+    forget_ended();
+    forget_at(pointer); /* which was freed by a call without a hook */
+    *record = (struct record){*bucket, pointer, bytes, arena};
+    *bucket = record;
+    bfc_store_relaxed(&records, records + 1);
+    pthread_mutex_unlock(&lock);
+}
+
+void bfc_bypassed_note(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
+    if (!counts(arena))
+        return;
+    if (pointer)
+        add(arena, pointer, bytes_taken(bytes));
+    else
+        bfc_device_refund(arena, bytes_taken(bytes));
+}
+
+void bfc_bypassed_freed(CUdeviceptr pointer) {
+    if (!bfc_load_relaxed(&records))
+        return;
+    pthread_mutex_lock(&lock);
+    forget_at(pointer);
+    pthread_mutex_unlock(&lock);
+}

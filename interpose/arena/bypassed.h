@@ -1,0 +1,21 @@
+/*
+ * Blocks that the driver has handed out in place of the pool (BFC_BYPASS_ABOVE and others): with
+ * BFC_LIMIT they count as the pool's regions do, until they are freed or their context ends.
+ * Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_BYPASSED_H
+#define BFC_INTERPOSE_BYPASSED_H
+
+#include "interpose/arena/state.h"
+
+/* Counts such a block that is about to be allocated; what else the limit would need is in `lacks`.
+ * An arena without a limit counts nothing. */
+bool bfc_bypassed_charge(struct bfc_arena *arena, uint64_t bytes, uint64_t *lacks);
+
+/* It was allocated at `pointer`; 0: it was not. */
+void bfc_bypassed_note(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes);
+
+/* The driver has freed what was at `pointer`. */
+void bfc_bypassed_freed(CUdeviceptr pointer);
+
+#endif
