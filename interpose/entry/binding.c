@@ -22,6 +22,7 @@
 #include "interpose/entry/hooks.h"
 #include "interpose/entry/runtime.h"
 #include "interpose/entry/unknown.h"
+#include "interpose/features/who/stacks/readable.h"
 #include "interpose/host/c_library.h"
 
 #if defined(__x86_64__)
@@ -229,6 +230,7 @@ static void explain_sealed(void) {
  */
 static const struct bfc_driver *adopt(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
+    bfc_readable_begin_process();
     bool bound = bind_or_undo(driver, library, at_start);
     bfc_driver_publish(driver, bound);
     if (!bound)

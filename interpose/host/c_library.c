@@ -134,7 +134,7 @@ NO_SANITIZER static const char *file_of(const char *path) {
 NO_SANITIZER static bool is_c_library(const char *path) {
     const char *file = file_of(path);
     return begins_with(file, "libc.so.") || begins_with(file, "libdl.so.") ||
-           begins_with(file, "libpthread.so.");
+           begins_with(file, "libpthread.so.") || begins_with(file, "ld-linux");
 }
 
 NO_SANITIZER static void *search_object(const struct link_map *object, const char *name) {
@@ -164,6 +164,15 @@ NO_SANITIZER void *bfc_c_function(const char *name) {
 
 bool bfc_object_exports(const struct link_map *object, const char *name) {
     return object && search_object(object, name);
+}
+
+NO_SANITIZER const struct link_map *bfc_exporter_at_start(const char *name) {
+    for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next)
+        if (search_object(object, name))
+            return object;
+        else if (is_c_library(object->l_name))
+            break;
+    return NULL;
 }
 
 /* Versions 0 and 1 are none. */

@@ -27,6 +27,10 @@ void *bfc_real_dlsym(void *handle, const char *name);
 void *bfc_real_dlopen(const char *file, int mode);
 void *bfc_real_dlvsym(void *handle, const char *name, const char *version);
 
+/* The object among those of the process's start, as far as the C library, that exports a function
+ * `name`; NULL: none. Takes no lock. */
+const struct link_map *bfc_exporter_at_start(const char *name);
+
 /* Whether an object exports a function `name` of its own. */
 bool bfc_object_exports(const struct link_map *object, const char *name);
 

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "interpose/features/who/stacks/objects.h"
 #include "interpose/features/who/stacks/unwind_table.h"
+#include "interpose/host/c_library.h"
 #include "interpose/host/scratch.h"
 
 enum {
@@ -30,13 +31,10 @@ static struct tables {
     uint64_t hashes[SITES];
     uint32_t slots[SLOTS];           /* a site; 0: free */
     uint32_t text_slots[TEXT_SLOTS]; /* an offset; 0: free */
-    uint32_t seen[OBJECTS];          /* by index: the last generation that had it */
+    uint64_t maps[OBJECTS];          /* by index: struct bfc_object's; 0: unloaded */
 } * tables;
 
 struct bfc_sites bfc_sites;
-static uint64_t loaded, unloaded; /* as dl_iterate_phdr counts objects */
-static uint32_t generation;       /* rises when they change */
-
 struct pool_lock bfc_who_lock;
 
 /* Threads that had the lock are not in the child. */
@@ -44,12 +42,19 @@ static void in_child(void) {
     bfc_who_lock = (struct pool_lock){0};
 }
 
+static void begin_forks(void) {
+    int (*tell)(void (*)(void), void (*)(void), void (*)(void), void *);
+    *(void **)&tell = bfc_c_function("__register_atfork"); /* what pthread_atfork calls */
+    if (tell)
+        tell(NULL, NULL, in_child, NULL);
+}
+
 /* Site 0 and text 0 are those of nothing. */
 static void begin(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
         return;
-    bfc_objects_begin(in_child);
+    begin_forks();
     bfc_sites = (struct bfc_sites){.sites = tables->sites,
                                    .frames = tables->frames,
                                    .objects = tables->objects,
@@ -138,68 +143,72 @@ static bool is_same(const struct bfc_who_object *one, const struct bfc_who_objec
     return one->start == other->start && one->end == other->end && one->path == other->path;
 }
 
-/* Its index in the table, where it is appended if it is new; what was unloaded keeps its own. */
-static void list_object(const struct bfc_who_object *object) {
+/* Its index in the table, where it is appended if it is new; what was unloaded keeps its own.
+ * OBJECTS: there is no room. */
+static size_t list_object(const struct bfc_who_object *object, uint64_t map) {
     size_t i = 0;
     while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
         i++;
     if (i == OBJECTS)
-        return;
+        return i;
     if (i == bfc_sites.object_count)
         bfc_sites.objects[bfc_sites.object_count++] = *object;
-    tables->seen[i] = generation;
+    tables->maps[i] = map;
+    return i;
 }
 
-/* The first object tells whether there is anything new. */
-static bool have_changed(const struct dl_phdr_info *info) {
-    if (info->dlpi_adds == loaded && info->dlpi_subs == unloaded)
-        return false;
-    if (info->dlpi_subs != unloaded)
+static size_t index_of(struct bfc_readable *readable, const struct bfc_object *object) {
+    static char path[PATH_MAX];
+    struct bfc_who_object listed = {.end = object->end};
+    if (!bfc_object_name(readable, object, &listed.start, path, sizeof path))
+        return OBJECTS;
+    listed.path = bfc_sites_text(path);
+    return list_object(&listed, object->map);
+}
+
+/* Rules that were found in what has been unloaded are void: other objects may come to lie there. */
+static void look_for_unloaded(struct bfc_readable *readable) {
+    bool unloaded = false;
+    for (size_t i = 0; i < bfc_sites.object_count; i++) {
+        struct bfc_object now;
+        if (tables->maps[i] && (!bfc_object_at(readable, bfc_sites.objects[i].end - 1, &now) ||
+                                now.map != tables->maps[i])) {
+            tables->maps[i] = 0;
+            unloaded = true;
+        }
+    }
+    if (unloaded)
         bfc_frame_rules_forget();
-    loaded = info->dlpi_adds;
-    unloaded = info->dlpi_subs;
-    generation++;
-    return true;
-}
-
-static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
-    bool *locked = context;
-    uint64_t end = 0;
-    (void)size;
-    if (!*locked) {
-        pool_lock(&bfc_who_lock);
-        *locked = true;
-        if (!have_changed(info))
-            return 1;
-    }
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && part->p_vaddr + part->p_memsz > end)
-            end = part->p_vaddr + part->p_memsz;
-    }
-    struct bfc_who_object object = {.start = info->dlpi_addr,
-                                    .end = info->dlpi_addr + end,
-                                    .path = bfc_sites_text(info->dlpi_name)};
-    list_object(&object);
-    return 0;
-}
-
-void bfc_sites_list_objects(void) {
-    bool locked = false;
-    bfc_objects_visit(visit_object, &locked);
-    if (locked)
-        pool_unlock(&bfc_who_lock);
 }
 
 /* ---- sites ---- */
 
-static struct bfc_who_frame frame_of(uint64_t call) {
-    for (size_t i = 0; i < bfc_sites.object_count; i++) {
-        const struct bfc_who_object *object = &bfc_sites.objects[i];
-        if (tables->seen[i] == generation && call >= object->start && call < object->end)
-            return (struct bfc_who_frame){.object = (uint32_t)i + 1, .place = call - object->start};
+/* The last object and its index, since most frames are in the object of the one before. */
+struct placing {
+    struct bfc_readable readable;
+    struct bfc_object object;
+    size_t index;
+};
+
+static struct bfc_who_frame frame_of(struct placing *last, uint64_t call) {
+    if (call - last->object.start >= last->object.end - last->object.start) {
+        bool found = bfc_object_at(&last->readable, call, &last->object);
+        if (!found)
+            last->object = (struct bfc_object){0};
+        last->index = found ? index_of(&last->readable, &last->object) : OBJECTS;
     }
-    return (struct bfc_who_frame){.place = call};
+    if (last->index == OBJECTS)
+        return (struct bfc_who_frame){.place = call};
+    return (struct bfc_who_frame){.object = (uint32_t)last->index + 1,
+                                  .place = call - bfc_sites.objects[last->index].start};
+}
+
+static void add_native_frames(const struct bfc_stack *stack) {
+    struct placing placing = {.object = {0}};
+    bfc_readable_begin(&placing.readable);
+    look_for_unloaded(&placing.readable);
+    for (size_t i = 0; i < stack->native; i++)
+        bfc_sites.frames[bfc_sites.frame_count++] = frame_of(&placing, stack->calls[i]);
 }
 
 /* The slot of the stack's site, or the free one where it would be. */
@@ -211,10 +220,6 @@ static uint32_t *slot_of(const struct bfc_stack *stack) {
 }
 
 uint32_t bfc_sites_find(const struct bfc_stack *stack) {
-    return *slot_of(stack);
-}
-
-uint32_t bfc_sites_add(const struct bfc_stack *stack) {
     uint32_t *slot = slot_of(stack);
     size_t count = stack->native + stack->python;
     if (*slot || count + stack->tag == 0 || bfc_sites.site_count == SITES ||
@@ -224,8 +229,7 @@ uint32_t bfc_sites_add(const struct bfc_stack *stack) {
                                                                   .native = (uint32_t)stack->native,
                                                                   .python = (uint32_t)stack->python,
                                                                   .tag = stack->tag};
-    for (size_t i = 0; i < stack->native; i++)
-        bfc_sites.frames[bfc_sites.frame_count++] = frame_of(stack->calls[i]);
+    add_native_frames(stack);
     for (size_t i = 0; i < stack->python; i++)
         bfc_sites.frames[bfc_sites.frame_count++] = stack->frames[i];
     tables->hashes[bfc_sites.site_count] = stack->hash;

@@ -42,7 +42,7 @@ extern struct bfc_sites bfc_sites;
 struct bfc_trace_stacks bfc_sites_now(void);
 
 /* Of the sites, and of all that counts by site: held in every call below but where it says so.
- * Taken before a pool's and after the loader's, never otherwise. */
+ * Taken before a pool's; no other lock is waited for within it. */
 extern struct pool_lock bfc_who_lock;
 
 /* Reserves the tables, once a process; without the lock. False: the host has no memory. */
@@ -54,14 +54,7 @@ uint32_t bfc_sites_text(const char *text);
 /* A tag's text; that of "(other tags)" once there are too many different ones. */
 uint32_t bfc_sites_tag(const char *text);
 
-/* The stack's site; 0: it has none yet. */
+/* The stack's site, which is added if it is new; 0: there is no room. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);
-
-/* Brings the table of objects up to date; without the lock, since other threads may hold the
- * loader's when they take it. */
-void bfc_sites_list_objects(void);
-
-/* Its site, which is new unless another thread was faster; 0: there is no room. */
-uint32_t bfc_sites_add(const struct bfc_stack *stack);
 
 #endif

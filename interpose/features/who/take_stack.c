@@ -22,13 +22,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 
 uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack) {
     pool_lock(&bfc_who_lock);
-    uint32_t site = bfc_sites_find(stack);
-    if (site)
-        return site;
-    pool_unlock(&bfc_who_lock);
-    bfc_sites_list_objects();
-    pool_lock(&bfc_who_lock);
-    return bfc_sites_add(stack);
+    return bfc_sites_find(stack);
 }
 
 void bfc_who_take_stack(struct bfc_stack *stack) {
@@ -36,7 +30,7 @@ void bfc_who_take_stack(struct bfc_stack *stack) {
     stack->native = bfc_walk_stack(stack->calls, BFC_NATIVE_MOST, &in_handler);
     stack->python = 0;
     if (!in_handler) /* which may have come while the interpreter changes its frames */
-        bfc_walk_python(add_python_frame, stack);
+        bfc_walk_python(stack->calls, stack->native, add_python_frame, stack);
     stack->tag = bfc_tags_now();
     stack->hash = mix(stack->native, stack->tag);
     for (size_t i = 0; i < stack->native; i++)

@@ -156,6 +156,12 @@ static void on_stack(char *space, size_t size, void (*run)(void)) {
     swapcontext(&outside, &inside);
 }
 
+static void *astray_once(void *unused) {
+    cuCtxSetCurrent(shared);
+    run_generated(code_astray, unused);
+    return NULL;
+}
+
 /* On the first thread's stack, a thread's, and one that ends where nothing is mapped. */
 static void astray(void) {
     code_astray = map(4 * KIB);
@@ -169,6 +175,101 @@ static void astray(void) {
     on_stack(space, 256 * KIB, astray_here);
     munmap(space, 256 * KIB);
     astray_here();
+}
+
+/* ---- pages of a thread's own stack that cannot be read ---- */
+
+#define PAGE ((size_t)4096)
+
+static void *unreadable;
+
+static void call_with_unreadable_pointer(void) {
+    for (int i = 0; i < 3; i++)
+        run_generated(code_astray, unreadable);
+}
+
+static char *first_page(char *space) {
+    return space + (PAGE - (uintptr_t)space % PAGE);
+}
+
+/* A coroutine's stack inside the thread's own, and a page above it that nobody may read. */
+static void *run_coroutine_inside(void *unused) {
+    char space[512 * KIB];
+    char *page = first_page(space + 256 * KIB);
+    (void)unused;
+    cuCtxSetCurrent(shared);
+    site_attacked(); /* the thread's own stack is known from here on */
+    must(mprotect(page, PAGE, PROT_NONE) == 0, "mprotect");
+    unreadable = page + 64;
+    on_stack(space, (size_t)(page - space), call_with_unreadable_pointer);
+    must(mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
+    return NULL;
+}
+
+static void coroutine_inside(void) {
+    code_astray = map(4 * KIB);
+    generate(code_astray);
+    run_coroutine_inside(NULL);
+    in_thread(run_coroutine_inside, NULL);
+}
+
+static char *thread_space;
+
+/* What lies above was readable when the stack was walked first. */
+static void *protect_above(void *unused) {
+    char *here = (char *)&unused, much[64 * KIB];
+    __asm__ volatile("" : : "r"(much) : "memory");
+    cuCtxSetCurrent(shared);
+    site_attacked();
+    char *page = first_page(here);
+    unreadable = page + 64;
+    must(mprotect(page, PAGE, PROT_NONE) == 0, "mprotect");
+    call_with_unreadable_pointer();
+    must(mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
+    return NULL;
+}
+
+/* With room above the pages that its caller is on. */
+static void *leave_room(void *unused) {
+    char room[32 * KIB];
+    __asm__ volatile("" : : "r"(room) : "memory");
+    protect_above(unused);
+    __asm__ volatile("" : : "r"(room) : "memory");
+    return NULL;
+}
+
+static void protected_later(void) {
+    pthread_attr_t attributes;
+    code_astray = map(4 * KIB);
+    generate(code_astray);
+    pthread_attr_init(&attributes);
+    thread_space = map(256 * KIB);
+    pthread_attr_setstack(&attributes, thread_space, 256 * KIB);
+    in_thread(leave_room, &attributes);
+}
+
+static int flipped_enough; /* atomic */
+
+static void *flip(void *page) {
+    while (!__atomic_load_n(&flipped_enough, __ATOMIC_RELAXED)) {
+        mprotect(page, PAGE, PROT_NONE);
+        mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+    }
+    return NULL;
+}
+
+/* A page that can be read when the kernel is asked, and not a moment later. */
+static void flipping(void) {
+    pthread_t flipper;
+    char *space = map(64 * KIB);
+    code_astray = map(4 * KIB);
+    generate(code_astray);
+    unreadable = space + 32 * KIB + 64;
+    pthread_create(&flipper, NULL, flip, space + 32 * KIB);
+    for (int i = 0; i < 20000; i++)
+        on_stack(space, 32 * KIB, call_with_unreadable_pointer);
+    __atomic_store_n(&flipped_enough, 1, __ATOMIC_RELAXED);
+    pthread_join(flipper, NULL);
 }
 
 /* More places than there is room for. */
@@ -237,6 +338,38 @@ static void under_lock(void) {
     pthread_join(walker, NULL);
 }
 
+static int visit_and_fork(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)info, (void)size, (void)context;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    return 1;
+}
+
+/* Forks while it holds the loader's lock, as another thread's walks want it. */
+static void fork_under_lock(void) {
+    pthread_t walker;
+    pthread_create(&walker, NULL, walk_anew, NULL);
+    for (int i = 0; i < 200; i++)
+        dl_iterate_phdr(visit_and_fork, NULL);
+    __atomic_store_n(&forked_enough, 1, __ATOMIC_RELAXED);
+    pthread_join(walker, NULL);
+}
+
+static int visit_and_wait(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)info, (void)size, (void)context;
+    generate(code_astray);
+    in_thread(astray_once, NULL);
+    return 1;
+}
+
+/* Holds the loader's lock until another thread has allocated, from code that is new. */
+static void wait_under_lock(void) {
+    code_astray = map(4 * KIB);
+    dl_iterate_phdr(visit_and_wait, NULL);
+}
+
 static void fork_and_go_on(int number) {
     int kept = errno;
     (void)number;
@@ -269,6 +402,11 @@ static void forking_handler(void) {
 static void astray(void) {
     site_attacked();
 }
+#define coroutine_inside astray
+#define protected_later astray
+#define flipping astray
+#define fork_under_lock astray
+#define wait_under_lock astray
 #define many astray
 #define forks astray
 #define under_lock astray
@@ -410,6 +548,11 @@ static const struct {
     void (*run)(void);
 } scenes[] = {
     {"astray", astray},
+    {"coroutine_inside", coroutine_inside},
+    {"protected_later", protected_later},
+    {"flipping", flipping},
+    {"fork_under_lock", fork_under_lock},
+    {"wait_under_lock", wait_under_lock},
     {"many", many},
     {"forks", forks},
     {"under_lock", under_lock},

@@ -12,7 +12,8 @@ import unittest
 
 LIBRARY, BFCSTAT, ATTACKER, EMBEDDER, PLUGIN = sys.argv[1:6]
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCENES = ["astray", "many", "forks", "under_lock", "forking_handler", "deeper", "huge", "cloned",
+SCENES = ["astray", "coroutine_inside", "protected_later", "flipping", "fork_under_lock",
+          "wait_under_lock", "many", "forks", "under_lock", "forking_handler", "deeper", "huge", "cloned",
           "vforks", "comings_and_goings", "filtered"]
 CPYTHON = sys.implementation.name == "cpython" and sys.version_info >= (3, 9)
 

@@ -1,22 +1,37 @@
 /*
- * A walk over the loaded objects that no fork can come into.
+ * Loaded objects, found without any lock.
  *
- * dl_iterate_phdr holds a lock of the loader's. If another thread forks meanwhile, the child finds
- * that lock taken for good and hangs at its next dlopen or exception: the C library makes other
- * locks anew there, not this one. So a fork waits for the walks under way, and a walk that would
- * begin during a fork is not made. Thread-safe.
+ * dl_iterate_phdr holds a lock of the loader's: a call within it that waits for another thread
+ * would hang if that thread took a sample, and so would the child of a fork that came meanwhile.
+ * From glibc 2.35 on _dl_find_object takes none; before, the loader's list is read as memory that
+ * may change at any moment (readable.h). Thread-safe; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_OBJECTS_H
 #define BFC_INTERPOSE_OBJECTS_H
 
-#include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* From now on forks wait, and call `child` in the child; once a process, before the first walk. */
-void bfc_objects_begin(void (*child)(void));
+#include "interpose/features/who/stacks/readable.h"
 
-/* As dl_iterate_phdr. False: a fork is under way, and nothing was visited. */
-bool bfc_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
-                       void *context);
+/* As it was when it was found: another thread may unload it at any moment, so that all its memory
+ * is read by readable.h. */
+struct bfc_object {
+    uint64_t start, end; /* of its addresses */
+    uint64_t index;      /* of its unwind tables, PT_GNU_EH_FRAME; 0: none */
+    uint64_t map;        /* its struct link_map */
+};
+
+/* The object that an address lies in. */
+bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object);
+
+/* Where it was loaded to, and its path, cut to `most` bytes; of the executable "". */
+bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *object,
+                     uint64_t *loaded_at, char *path, size_t most);
+
+/* Whether it exports a function of that name. */
+bool bfc_object_offers(struct bfc_readable *readable, const struct bfc_object *object,
+                       const char *name);
 
 #endif

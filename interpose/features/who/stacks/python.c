@@ -43,26 +43,7 @@ static struct python {
 /* The interpreter may be loaded after CUDA: it is looked for until it is there. */
 static uint32_t state; /* atomic: whether `python` is filled */
 enum { UNKNOWN, FILLING, FOUND, GONE };
-static uint64_t looked_at;     /* atomic: objects loaded when it was last looked for */
-static uint64_t unloaded_then; /* atomic: objects unloaded when it was last seen */
-
-struct search {
-    struct link_map object;
-    uint64_t loaded, unloaded;
-    bool found;
-};
-
-static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
-    struct search *search = context;
-    (void)size;
-    search->loaded = info->dlpi_adds;
-    search->unloaded = info->dlpi_subs;
-    if (search->loaded == bfc_load_relaxed(&looked_at))
-        return 1;
-    search->found = bfc_object_of_walk(info, &search->object) &&
-                    bfc_object_exports(&search->object, "PyFrame_GetBack");
-    return search->found;
-}
+static uint64_t object_of_python; /* its struct link_map, once found */
 
 static void *find_either(const struct link_map *from, const char *name, const char *former) {
     const char *version;
@@ -90,47 +71,68 @@ static bool fill(const struct link_map *from) {
     return all;
 }
 
-static bool look_for_python(void) {
-    struct search search = {.found = false};
+/* In an object that exports PyFrame_GetBack. A stub, or another version's, ends the search for
+ * good. */
+static void find_in(const struct link_map *map) {
     uint32_t was = UNKNOWN;
-    if (bfc_load_relaxed(&state) != UNKNOWN || !bfc_objects_visit(visit_object, &search))
-        return false;
-    bfc_store_relaxed(&looked_at, search.loaded);
-    if (!search.found || !bfc_compare_exchange_acquire(&state, &was, FILLING))
-        return false;
-    bfc_store_relaxed(&unloaded_then, search.unloaded);
-    if (!fill(&search.object))
-        return false; /* for good: a stub, or another version's */
+    if (!bfc_compare_exchange_acquire(&state, &was, FILLING) || !fill(map))
+        return;
+    object_of_python = (uint64_t)map;
     bfc_store_release(&state, FOUND);
-    return true;
+}
+
+/* What the process began with stays. */
+static void look_at_start(void) {
+    static bool looked; /* atomic */
+    const struct link_map *map =
+        bfc_exchange_relaxed(&looked, true) ? NULL : bfc_exporter_at_start("PyFrame_GetBack");
+    if (map)
+        find_in(map);
+}
+
+/* Objects that have it not, so that they need not be looked at again: by a hash of their place. */
+enum { LOOKED_AT = 256 };
+static uint64_t looked_at[LOOKED_AT]; /* atomic, each */
+
+static bool offers_python(struct bfc_readable *readable, const struct bfc_object *place) {
+    uint64_t key = (place->map ^ place->end) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t *slot = &looked_at[key / (UINT64_MAX / LOOKED_AT + 1)];
+    if (bfc_load_relaxed(slot) == key)
+        return false;
+    bool offers = bfc_object_offers(readable, place, "PyFrame_GetBack");
+    if (!offers)
+        bfc_store_relaxed(slot, key);
+    return offers;
+}
+
+/* Python's functions are called by the interpreter, whose own are on the stack then. */
+static NOINLINE void look_along(const uint64_t *calls, size_t count) {
+    struct bfc_readable readable;
+    struct bfc_object place = {0};
+    bfc_readable_begin(&readable);
+    look_at_start();
+    for (size_t i = 0; i < count && bfc_load_relaxed(&state) == UNKNOWN; i++)
+        if (calls[i] - place.start >= place.end - place.start &&
+            bfc_object_at(&readable, calls[i], &place) && offers_python(&readable, &place))
+            find_in((const struct link_map *)place.map);
 }
 
 /* An embedded interpreter may have been unloaded since. */
-static int visit_again(struct dl_phdr_info *info, size_t size, void *context) {
-    struct search *search = context;
-    const char *version;
-    (void)size;
-    search->unloaded = info->dlpi_subs;
-    search->found = search->unloaded == bfc_load_relaxed(&unloaded_then) ||
-                    (bfc_object_of_walk(info, &search->object) &&
-                     bfc_object_function(&search->object, "Py_IsInitialized", &version) ==
-                         *(void **)&python.Py_IsInitialized);
-    return search->found;
-}
-
-static bool is_still_there(void) {
-    struct search search = {.found = false};
-    if (!bfc_objects_visit(visit_again, &search))
-        return false;
-    if (search.found)
-        bfc_store_relaxed(&unloaded_then, search.unloaded);
-    else
+static NOINLINE bool is_still_there(void) {
+    struct bfc_readable readable;
+    struct bfc_object place;
+    bfc_readable_begin(&readable);
+    bool there = bfc_object_at(&readable, (uint64_t)python.code_type, &place) &&
+                 place.map == object_of_python;
+    if (!there)
         bfc_store_relaxed(&state, GONE); /* for good */
-    return search.found;
+    return there;
 }
 
-static bool has_python(void) {
-    return LIKELY(bfc_load_acquire(&state) == FOUND) ? is_still_there() : look_for_python();
+static bool has_python(const uint64_t *calls, size_t count) {
+    if (UNLIKELY(bfc_load_relaxed(&state) == UNKNOWN))
+        look_along(calls, count);
+    return bfc_load_acquire(&state) == FOUND && is_still_there();
 }
 
 /* Whether this thread, whose state that is, may call the interface. */
@@ -178,8 +180,9 @@ static void walk_by_interface(bfc_python_visit *visit, void *context) {
         python.gc_enable();
 }
 
-void bfc_walk_python(bfc_python_visit *visit, void *context) {
-    if (!has_python() || !python.Py_IsInitialized() || (python.is_ending && python.is_ending()))
+void bfc_walk_python(const uint64_t *calls, size_t count, bfc_python_visit *visit, void *context) {
+    if (!has_python(calls, count) || !python.Py_IsInitialized() ||
+        (python.is_ending && python.is_ending()))
         return;
     const void *thread = python.PyGILState_GetThisThreadState();
     if (thread && python.layout)

@@ -1,115 +1,64 @@
-/* Which parts of a stack can be read. */
+/* Copies by the kernel. */
 #include "interpose/features/who/stacks/readable.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "base/compiler.h"
 
 #define PAGE ((uint64_t)4096) /* or a part of the machine's */
-#define MOST_PAGES 256        /* of an own stack, asked about once */
 
-/* The kernel keeps 128 MiB below the first thread's stack, its arguments and environment free for
- * it: what lies in half of that is that stack. */
-#define FIRST_STACK ((uint64_t)64 << 20)
+/* A walk goes up, but what a frame has saved lies a little below its begin. */
+#define BELOW ((uint64_t)64)
 
-/* On other stacks frames are closer together. What lies farther away, such as memory of a device,
- * is not read to find out. */
-#define FARTHEST ((uint64_t)1 << 20)
+static bool begins_in_sandbox; /* atomic */
 
-/* The calling thread's own stack, as far as walks have been: all of it is there until the thread
- * ends. high 0: not looked for yet. */
-static __thread struct bfc_readable own INITIAL_EXEC;
-
-/* Valgrind, which preloads its own part, reports what we ask the kernel of as errors. */
-static bool is_under_valgrind(void) {
-    static int known; /* atomic: 0 not yet, else 1 + whether */
-    int was = bfc_load_relaxed(&known);
-    if (!was) {
-        const char *preloaded = getenv("LD_PRELOAD");
-        was = 1 + (preloaded && strstr(preloaded, "vgpreload_"));
-        bfc_store_relaxed(&known, was);
-    }
-    return was == 2;
+static bool is_in_sandbox(void) {
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
-/*
- * rt_sigprocmask copies the set before it looks at `how`: EFAULT where it cannot be read, EINVAL
- * where it can, and nothing changes. The technique is that of Abseil's AddressIsReadable.
- */
-static bool page_is_readable(uint64_t page) {
-    return !is_under_valgrind() && syscall(SYS_rt_sigprocmask, -1, page, NULL, (size_t)8) != 0 &&
-           errno == EINVAL;
+void bfc_readable_begin_process(void) {
+    bfc_store_relaxed(&begins_in_sandbox, is_in_sandbox());
 }
 
-static uint64_t page_end(uint64_t address) {
-    return (address & ~(PAGE - 1)) + PAGE;
+/* The thread's number, since the first thread, which has the process's, may have ended. */
+static int thread_to_ask(void) {
+    bool may_ask = bfc_load_relaxed(&begins_in_sandbox) || !is_in_sandbox();
+    return may_ask ? (int)syscall(SYS_gettid) : 0;
 }
 
-static bool all_readable(uint64_t from, uint64_t to) {
-    if (from > to || to - from > MOST_PAGES * PAGE)
-        return false;
-    for (uint64_t page = from; page < to; page += PAGE)
-        if (!page_is_readable(page))
-            return false;
-    return true;
-}
-
-/*
- * Whether the page, which the thread is on, is of its own stack: then all above it is known from
- * now on. Above the first thread's stack the kernel has put 16 random bytes; glibc puts another
- * thread's descriptor at the upper end of its stack. The kernel is not asked who is first: a forked
- * child's only thread is, on another's stack.
- */
-static bool extends_own(uint64_t page) {
-    uint64_t first = page_end(getauxval(AT_RANDOM));
-    if (page < first && first - page < FIRST_STACK) {
-        own = (struct bfc_readable){page, first};
-        return true;
-    }
-    if (!own.high)
-        own.low = own.high = page_end((uint64_t)pthread_self());
-    if (page >= own.low && page < own.high)
-        return true;
-    if (!all_readable(page, own.low))
-        return false;
-    own.low = page;
-    return true;
-}
-
-void bfc_readable_begin(struct bfc_readable *readable, uint64_t sp) {
-    uint64_t page = sp & ~(PAGE - 1);
-    if (LIKELY(sp >= own.low && sp < own.high) || extends_own(page))
-        *readable = (struct bfc_readable){page, own.high};
-    else
-        *readable = (struct bfc_readable){page, page + PAGE};
-}
-
-bool bfc_readable_go_on(struct bfc_readable *readable, uint64_t sp) {
-    uint64_t page = sp & ~(PAGE - 1);
-    bool is_own = bfc_readable_is_own(sp);
-    *readable = (struct bfc_readable){page, is_own ? own.high : page + PAGE};
-    return is_own || page_is_readable(page);
-}
-
-bool bfc_readable_ask(struct bfc_readable *readable, uint64_t address) {
+/* Never beyond the page, whose neighbour may be memory that is slow or waits for somebody. */
+bool bfc_readable_fetch(struct bfc_readable *readable, uint64_t address) {
     uint64_t page = address & ~(PAGE - 1);
-    if (readable->high == own.high || address < readable->low ||
-        address - readable->high > FARTHEST || !page_is_readable(page))
-        return false;
-    if (page == readable->high)
-        readable->high += PAGE;
-    else
-        *readable = (struct bfc_readable){page, page + PAGE};
-    return true;
+    uint64_t from = address - page > BELOW ? (address - BELOW) & ~UINT64_C(7) : page;
+    uint64_t left = page + PAGE - from,
+             size = left < BFC_READABLE_BYTES ? left : BFC_READABLE_BYTES;
+    struct iovec to = {readable->bytes, size}, it = {(void *)from, size};
+    if (readable->thread < 0)
+        readable->thread = thread_to_ask();
+    readable->from = from;
+    readable->size = 0;
+    if (readable->thread &&
+        syscall(SYS_process_vm_readv, readable->thread, &to, 1UL, &it, 1UL, 0UL) == (long)size)
+        readable->size = size;
+    return readable->size;
 }
 
-bool bfc_readable_is_own(uint64_t address) {
-    return address >= own.low && address < own.high;
+bool bfc_readable_copy(struct bfc_readable *readable, uint64_t address, void *to, size_t size) {
+    while (size) {
+        uint64_t offset = address - readable->from;
+        if (offset >= readable->size) {
+            if (!bfc_readable_fetch(readable, address))
+                return false;
+            offset = address - readable->from;
+        }
+        size_t part = readable->size - offset < size ? readable->size - offset : size;
+        memcpy(to, readable->bytes + offset, part);
+        to = (char *)to + part;
+        address += part;
+        size -= part;
+    }
+    return true;
 }

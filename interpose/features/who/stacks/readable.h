@@ -1,43 +1,51 @@
 /*
- * Words of the calling thread's stack, read so that no address that is wrong, or was never mapped,
- * can end the process.
+ * Memory that may not be there, may be taken away at any moment, or may be anything at all: copied
+ * by the kernel (process_vm_readv of the process's own), so that no address can end the process.
  *
- * A thread's own stack is known after its first walk. On any other one (an alternate signal stack,
- * a coroutine's) the kernel is asked about each page before it is read. Nothing here allocates.
+ * Nothing that was found readable is taken to be so later; only copies are looked at. Where a
+ * sandbox refuses the call, or may kill for it, nothing is readable. Nothing here allocates.
  */
 #ifndef BFC_INTERPOSE_READABLE_H
 #define BFC_INTERPOSE_READABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-/* Addresses that may be read, for the length of one walk. */
+#include "base/compiler.h"
+
+enum { BFC_READABLE_BYTES = 1024 };
+
+/* The last part that was copied, of one page; for one thread, and the length of one walk. */
 struct bfc_readable {
-    uint64_t low, high;
+    uint64_t from, size;
+    int thread; /* the kernel's number of it; 0: nothing can be read; below: not known yet */
+    unsigned char bytes[BFC_READABLE_BYTES];
 };
 
-/* Begins with what is known about the stack that `sp` lies in, which the thread is on. */
-void bfc_readable_begin(struct bfc_readable *readable, uint64_t sp);
+/* Sandboxes that a process begins in refuse calls; one that it puts itself into later may kill. To
+ * be called once, early: tells them apart. */
+void bfc_readable_begin_process(void);
 
-/* Goes on at `sp`, where a signal is said to have come. False: nothing can be read there. */
-bool bfc_readable_go_on(struct bfc_readable *readable, uint64_t sp);
+static inline void bfc_readable_begin(struct bfc_readable *readable) {
+    readable->thread = -1;
+    readable->from = readable->size = 0;
+}
 
-/* The kernel's word on the page of an address above; extends the range. The thread's own stack has
- * nothing above it. */
-bool bfc_readable_ask(struct bfc_readable *readable, uint64_t address);
+/* Copies what is around `address`. False: it cannot be read. */
+bool bfc_readable_fetch(struct bfc_readable *readable, uint64_t address);
 
-/* Whether the address lies in the thread's own stack, as far as that is known. */
-bool bfc_readable_is_own(uint64_t address);
+/* Copies `size` bytes from `address`. False: they cannot be read. */
+bool bfc_readable_copy(struct bfc_readable *readable, uint64_t address, void *to, size_t size);
 
 /* Reads the aligned word at `address`. False: it cannot be read. */
 static inline bool bfc_readable_word(struct bfc_readable *readable, uint64_t address,
                                      uint64_t *word) {
-    if (address % sizeof *word != 0)
+    if (address % sizeof *word != 0 || (UNLIKELY(address - readable->from >= readable->size) &&
+                                        !bfc_readable_fetch(readable, address)))
         return false;
-    if ((address < readable->low || address >= readable->high) &&
-        !bfc_readable_ask(readable, address))
-        return false;
-    *word = *(const uint64_t *)address;
+    memcpy(word, readable->bytes + (address - readable->from), sizeof *word);
     return true;
 }
 

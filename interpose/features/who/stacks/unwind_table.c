@@ -22,17 +22,18 @@ enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
 /* ---- reading, inside what the object maps ---- */
 
 struct bytes {
-    const uint8_t *at, *end;
-    bool bad; /* beyond the end, or of a kind that is not understood: all else is void */
+    struct bfc_readable *readable;
+    uint64_t at, end;
+    bool bad; /* beyond the end, gone, or of a kind that is not understood: all else is void */
 };
 
 static uint64_t take(struct bytes *bytes, size_t size) {
     uint64_t value = 0;
-    if (bytes->bad || (size_t)(bytes->end - bytes->at) < size) {
+    if (bytes->bad || bytes->end - bytes->at < size ||
+        !bfc_readable_copy(bytes->readable, bytes->at, &value, size)) {
         bytes->bad = true;
         return 0;
     }
-    memcpy(&value, bytes->at, size);
     bytes->at += size;
     return value;
 }
@@ -62,7 +63,7 @@ static int64_t take_sleb(struct bytes *bytes) {
 }
 
 static void skip(struct bytes *bytes, uint64_t size) {
-    if (bytes->bad || (uint64_t)(bytes->end - bytes->at) < size)
+    if (bytes->bad || bytes->end - bytes->at < size)
         bytes->bad = true;
     else
         bytes->at += size;
@@ -77,38 +78,17 @@ struct rule {
     int32_t base_offset, pointer_offset;
 };
 
-struct object {
-    uint64_t address; /* that is looked for */
-    const struct dl_phdr_info *info;
-    struct rule rule;
+/* Where an address lies. */
+struct place {
+    struct bfc_readable *readable;
+    struct bfc_object object;
 };
 
-/* What the object maps from `address` to the end of that segment. */
-static struct bytes mapped(const struct dl_phdr_info *info, uint64_t address) {
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        uint64_t start = info->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_LOAD && (part->p_flags & PF_R) && address - start < part->p_filesz)
-            return (struct bytes){.at = (const uint8_t *)address,
-                                  .end = (const uint8_t *)(start + part->p_filesz)};
-    }
-    return (struct bytes){.bad = true};
-}
-
-static bool holds(const struct dl_phdr_info *info, uint64_t address) {
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && address - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
-            return true;
-    }
-    return false;
-}
-
-static uint64_t index_of(const struct dl_phdr_info *info) {
-    for (unsigned i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
-            return info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-    return 0;
+/* The object's memory from `address` on. */
+static struct bytes mapped(const struct place *place, uint64_t address) {
+    bool inside = address >= place->object.start && address < place->object.end;
+    return (struct bytes){
+        .readable = place->readable, .at = address, .end = place->object.end, .bad = !inside};
 }
 
 /* The only encodings that linkers write: the index's own, and those of the entries' addresses. */
@@ -119,28 +99,32 @@ struct index_row {
 };
 
 /* The entry (FDE) of the last function that begins at or below the address; 0: none. */
-static uint64_t find_entry(const struct dl_phdr_info *info, uint64_t address) {
-    uint64_t index = index_of(info);
-    struct bytes bytes = mapped(info, index);
+static uint64_t find_entry(const struct place *place, uint64_t address) {
+    uint64_t index = place->object.index;
+    struct bytes bytes = mapped(place, index);
     uint64_t version = take(&bytes, 1), to_table = take(&bytes, 1), of_count = take(&bytes, 1);
     uint64_t of_rows = take(&bytes, 1);
     skip(&bytes, 4);
     uint64_t count = take(&bytes, 4);
+    struct index_row row;
     if (bytes.bad || version != 1 || to_table != (RELATIVE_TO_ITSELF | SDATA4) ||
         of_count != UDATA4 || of_rows != (RELATIVE_TO_INDEX | SDATA4) ||
-        count > (uint64_t)(bytes.end - bytes.at) / sizeof(struct index_row))
+        count > (bytes.end - bytes.at) / sizeof row)
         return 0;
-    const struct index_row *rows = (const void *)bytes.at;
-    int64_t wanted = (int64_t)(address - index);
+    int64_t wanted = (int64_t)(address - index), entry = 0;
     uint64_t low = 0, high = count; /* rows before `low` begin at or below it */
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (rows[middle].code <= wanted)
+        if (!bfc_readable_copy(place->readable, bytes.at + middle * sizeof row, &row, sizeof row))
+            return 0;
+        if (row.code <= wanted) {
             low = middle + 1;
-        else
+            entry = row.entry;
+        } else {
             high = middle;
+        }
     }
-    return low ? index + (uint64_t)(int64_t)rows[low - 1].entry : 0;
+    return low ? index + (uint64_t)entry : 0;
 }
 
 /* ---- entries ---- */
@@ -155,10 +139,10 @@ struct entry {
 };
 
 /* An entry's bytes behind its length. */
-static struct bytes open_entry(const struct dl_phdr_info *info, uint64_t at) {
-    struct bytes bytes = mapped(info, at);
+static struct bytes open_entry(const struct place *place, uint64_t at) {
+    struct bytes bytes = mapped(place, at);
     uint64_t length = take(&bytes, 4);
-    if (length >= 0xfffffff0 || (uint64_t)(bytes.end - bytes.at) < length)
+    if (length >= 0xfffffff0 || (bytes.end - bytes.at) < length)
         bytes.bad = true;
     else
         bytes.end = bytes.at + length;
@@ -173,23 +157,24 @@ static void skip_address(struct bytes *bytes, uint64_t encoding) {
 }
 
 /* "z" and what follows: each letter says what the data holds. */
-static void read_augmentation(struct bytes *bytes, const char *letters, struct entry *entry) {
-    if (letters[0] != 'z') {
-        bytes->bad |= letters[0] != '\0';
+static void read_augmentation(struct bytes *bytes, struct bytes letters, struct entry *entry) {
+    uint64_t letter = take(&letters, 1);
+    if (letter != 'z') {
+        bytes->bad |= letter != '\0';
         return;
     }
     entry->has_data = true;
     uint64_t size = take_uleb(bytes);
     struct bytes data = *bytes;
     skip(bytes, size);
-    for (letters++; *letters && !data.bad; letters++) {
-        if (*letters == 'R')
+    while (!data.bad && (letter = take(&letters, 1))) {
+        if (letter == 'R')
             entry->encoding = take(&data, 1);
-        else if (*letters == 'L')
+        else if (letter == 'L')
             skip(&data, 1);
-        else if (*letters == 'P')
+        else if (letter == 'P')
             skip_address(&data, take(&data, 1));
-        else if (*letters == 'S')
+        else if (letter == 'S')
             entry->is_signal = true;
         else
             data.bad = true;
@@ -198,10 +183,10 @@ static void read_augmentation(struct bytes *bytes, const char *letters, struct e
 }
 
 /* What is common to many functions (CIE). */
-static bool read_common(const struct dl_phdr_info *info, uint64_t at, struct entry *entry) {
-    struct bytes bytes = open_entry(info, at);
+static bool read_common(const struct place *place, uint64_t at, struct entry *entry) {
+    struct bytes bytes = open_entry(place, at);
     uint64_t id = take(&bytes, 4), version = take(&bytes, 1);
-    const char *letters = (const char *)bytes.at;
+    struct bytes letters = bytes;
     while (take(&bytes, 1))
         ;
     entry->code_unit = take_uleb(&bytes);
@@ -215,16 +200,16 @@ static bool read_common(const struct dl_phdr_info *info, uint64_t at, struct ent
 }
 
 /* False: the table does not cover the address, or not in a way that is understood. */
-static bool read_entry(const struct dl_phdr_info *info, uint64_t address, struct entry *entry) {
-    uint64_t at = find_entry(info, address);
-    struct bytes bytes = open_entry(info, at);
-    uint64_t common = (uint64_t)bytes.at;
+static bool read_entry(const struct place *place, uint64_t address, struct entry *entry) {
+    uint64_t at = find_entry(place, address);
+    struct bytes bytes = open_entry(place, at);
+    uint64_t common = bytes.at;
     common -= take(&bytes, 4);
     *entry = (struct entry){0};
-    if (!at || bytes.bad || !read_common(info, common, entry) ||
+    if (!at || bytes.bad || !read_common(place, common, entry) ||
         entry->encoding != (RELATIVE_TO_ITSELF | SDATA4))
         return false;
-    entry->code = (uint64_t)bytes.at;
+    entry->code = bytes.at;
     entry->code += (uint64_t)(int64_t)(int32_t)take(&bytes, 4);
     uint64_t size = take(&bytes, 4);
     if (entry->has_data)
@@ -473,17 +458,6 @@ static struct rule rule_of(const struct entry *entry, uint64_t address) {
     return machine.now.rule;
 }
 
-static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
-    struct object *object = context;
-    struct entry entry;
-    (void)size;
-    if (!holds(info, object->address))
-        return 0;
-    if (read_entry(info, object->address, &entry))
-        object->rule = rule_of(&entry, object->address);
-    return 1;
-}
-
 /* ---- what is known ---- */
 
 static bool fits(int32_t offset, int bits) {
@@ -500,20 +474,23 @@ static bfc_frame_rule pack(const struct rule *rule) {
     return pointer << 21 | base << 5 | (uint32_t)rule->pointer << 3 | (uint32_t)rule->base;
 }
 
-NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
-    struct object object = {.address = address};
+NOINLINE bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t address) {
+    struct place place = {.readable = readable};
+    struct entry entry;
     uint64_t key = bfc_rule_key(address);
-    if (!bfc_objects_visit(visit_object, &object))
-        return BFC_BASE_NONE; /* this time alone */
-    bfc_frame_rule rule = pack(&object.rule);
+    bfc_frame_rule rule = BFC_BASE_NONE;
+    if (bfc_object_at(readable, address, &place.object) && read_entry(&place, address, &entry)) {
+        struct rule found = rule_of(&entry, address);
+        rule = pack(&found);
+    }
     bfc_store_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS], key << BFC_RULE_BITS | rule);
     return rule;
 }
 
 #else
 
-NOINLINE bfc_frame_rule bfc_frame_rule_look_up(uint64_t address) {
-    (void)address;
+NOINLINE bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t address) {
+    (void)readable, (void)address;
     return BFC_BASE_NONE;
 }
 

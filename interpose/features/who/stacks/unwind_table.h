@@ -5,8 +5,8 @@
  * Reads .eh_frame by its index, PT_GNU_EH_FRAME (Linux Standard Base 5.0, core, 10.6; call frame
  * instructions: DWARF 5, 6.4). Only what compilers make for the stack pointer, the frame pointer
  * and the return address is understood; for all else the answer is that there is no rule. Answers
- * are remembered. x86-64 alone: elsewhere there never is one. Thread-safe; takes the loader's lock
- * for its list of objects at an address that was not asked for before; allocates nothing.
+ * are remembered. x86-64 alone: elsewhere there never is one. Thread-safe; takes no lock, and
+ * allocates nothing.
  */
 #ifndef BFC_INTERPOSE_UNWIND_TABLE_H
 #define BFC_INTERPOSE_UNWIND_TABLE_H
@@ -15,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "interpose/features/who/stacks/readable.h"
 
 enum bfc_frame_base {
     BFC_BASE_NONE,     /* no rule: the table has none, or one that is not understood */
@@ -71,18 +72,18 @@ static inline uint64_t bfc_rule_key(uint64_t address) {
            ((UINT64_C(1) << (BFC_RULE_SLOT_BITS + BFC_RULE_TAG_BITS)) - 1);
 }
 
-bfc_frame_rule bfc_frame_rule_look_up(uint64_t address);
+bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t address);
 
 /* After an object was unloaded: another may come to lie where it was. */
 void bfc_frame_rules_forget(void);
 
 /* The rule at an address in the code: that of a call, not of its return. */
-static inline bfc_frame_rule bfc_frame_rule_at(uint64_t address) {
+static inline bfc_frame_rule bfc_frame_rule_at(struct bfc_readable *readable, uint64_t address) {
     uint64_t key = bfc_rule_key(address);
     uint64_t word = bfc_load_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS]);
     if (LIKELY((word ^ key << BFC_RULE_BITS) < UINT64_C(1) << BFC_RULE_BITS && word))
         return (bfc_frame_rule)(word & ((UINT64_C(1) << BFC_RULE_BITS) - 1));
-    return bfc_frame_rule_look_up(address);
+    return bfc_frame_rule_look_up(readable, address);
 }
 
 #endif

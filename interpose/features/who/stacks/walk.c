@@ -14,11 +14,19 @@ extern const char _end[] __attribute__((visibility("hidden")));
 #define LOWEST_CODE UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 47)
 
+/* Frames that lead nowhere go in circles through forged frames of signal handlers. */
+#define MOST_STEPS 256
+
+/* What may be no frame pointer at all leads no farther: other memory, such as a device's, is not
+ * read to find out. */
+#define FARTHEST ((uint64_t)1 << 20)
+
 /* What is known in a frame. */
 struct frame {
     uint64_t code; /* where it goes on */
     uint64_t stack, pointer;
-    bool exact; /* `code` is about to be run: a signal came there. Else a call is before it. */
+    uint64_t reach; /* of the next frame from this one */
+    bool exact;     /* `code` is about to be run: a signal came there. Else a call is before it. */
 };
 
 static __thread uint64_t entered_from INITIAL_EXEC;
@@ -53,7 +61,7 @@ static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
         return false;
     frame->stack = stack;
     frame->exact = true;
-    return bfc_readable_go_on(readable, stack);
+    return true;
 }
 #else
 #define HERE(frame)                                                                                \
@@ -69,10 +77,12 @@ static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
 /* The frame pointer points at the caller's, and above that is the return address. */
 static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     uint64_t at = frame->pointer;
-    if (at < frame->stack || !bfc_readable_word(readable, at, &frame->pointer) ||
-        !bfc_readable_word(readable, at + 8, &frame->code) || bfc_readable_is_own(frame->code))
+    if (at < frame->stack || at - frame->stack > FARTHEST ||
+        !bfc_readable_word(readable, at, &frame->pointer) ||
+        !bfc_readable_word(readable, at + 8, &frame->code) || frame->code - frame->stack < FARTHEST)
         return false; /* what is on a stack is no code: it was no frame pointer */
     frame->stack = at + 16;
+    frame->reach = FARTHEST;
     frame->exact = false;
     return true;
 }
@@ -84,7 +94,8 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
     if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_INDIRECT) &&
         !bfc_readable_word(readable, base, &base))
         return false;
-    if (base <= frame->stack || !bfc_readable_word(readable, base - 8, &frame->code))
+    if (base <= frame->stack || base - frame->stack > frame->reach ||
+        !bfc_readable_word(readable, base - 8, &frame->code))
         return false; /* each is above the last, so that every walk ends */
     bool there = bfc_rule_pointer(rule) == BFC_POINTER_THERE;
     uint64_t saved = (there ? frame->pointer : base) + bfc_rule_pointer_offset(rule);
@@ -97,10 +108,10 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
 }
 
 /* A coroutine returns to the very begin of the function that ends it: no call is before that. */
-static inline bfc_frame_rule rule_of(const struct frame *frame) {
-    bfc_frame_rule rule = bfc_frame_rule_at(call_of(frame));
+static inline bfc_frame_rule rule_of(struct bfc_readable *readable, const struct frame *frame) {
+    bfc_frame_rule rule = bfc_frame_rule_at(readable, call_of(frame));
     if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_NONE && !frame->exact))
-        rule = bfc_frame_rule_at(frame->code);
+        rule = bfc_frame_rule_at(readable, frame->code);
     return rule;
 }
 
@@ -112,7 +123,7 @@ static NOINLINE bool leave_otherwise(struct bfc_readable *readable, struct frame
 }
 
 static inline bool leave_frame(struct bfc_readable *readable, struct frame *frame) {
-    bfc_frame_rule rule = rule_of(frame);
+    bfc_frame_rule rule = rule_of(readable, frame);
     enum bfc_frame_base base = bfc_rule_base(rule);
     bool ruled = base == BFC_BASE_STACK || base == BFC_BASE_POINTER || base == BFC_BASE_INDIRECT;
     bool left =
@@ -122,13 +133,13 @@ static inline bool leave_frame(struct bfc_readable *readable, struct frame *fram
 
 NOINLINE size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler) {
     struct bfc_readable readable;
-    struct frame frame = {.exact = true};
-    size_t count = 0;
+    struct frame frame = {.exact = true, .reach = HIGHEST_CODE};
+    size_t count = 0, steps = 0;
     uint64_t from = entered_from;
     *in_handler = false;
     HERE(frame);
-    bfc_readable_begin(&readable, frame.stack);
-    while (count < most && leave_frame(&readable, &frame)) {
+    bfc_readable_begin(&readable);
+    while (count < most && steps++ < MOST_STEPS && leave_frame(&readable, &frame)) {
         *in_handler |= frame.exact;
         if (frame.code == from)
             count = from = 0;
