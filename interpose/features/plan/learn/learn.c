@@ -1,6 +1,7 @@
 /* The thread that learns. It alone touches the pupils, once they are in the list. */
 #include "interpose/features/plan/learn/learn.h"
 
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -26,6 +27,9 @@
 #define AHEAD_SHARE 8    /* and so does looking up gaps of a plan */
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
+#define LONGEST_NAP_NS BFC_NS_PER_SECOND
+#define NAP_SHARE 8  /* while nothing comes a nap is so small a part of how long that has been */
+#define MOST_ENDED 8 /* arenas that nobody but us has still, each with its pool's addresses */
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
@@ -52,6 +56,7 @@ struct pupil {
     uint64_t trims;            /* of what the plan has replaced: tries that are left */
     uint64_t periods;          /* that had been gone through when the plan began */
     uint64_t followed, missed; /* when it was last looked whether the plan still fits */
+    uint64_t seen;             /* calls, when it was last attended to */
     unsigned bad_periods;      /* in a row... */
     unsigned patience;         /* ...at so many a plan is left */
     unsigned poor_periods;     /* by their weights, less those that were not */
@@ -61,6 +66,8 @@ struct pupil {
 };
 
 static struct pupil *newcomers; /* atomic: a list that the thread takes over */
+static uint32_t arrivals;       /* atomic: newcomers ever; the thread sleeps on it */
+static unsigned taught;         /* atomic: pupils that are not dismissed yet */
 
 /* ---- taking notes ---- */
 
@@ -317,6 +324,7 @@ static bool dismiss(struct pupil *pupil) {
     bfc_arena_drop(pupil->arena);
     bfc_lessons_forget(&pupil->lessons);
     free(pupil);
+    bfc_fetch_sub_relaxed(&taught, 1);
     return true;
 }
 
@@ -324,9 +332,34 @@ static bool is_busy(const struct pupil *pupil) {
     return pupil->state == LISTENS || (pupil->state == FOLLOWS && pupil->trims);
 }
 
-/* Keeps those whose context lives; returns whether any is to be attended to again soon. */
-static bool attend_all(struct pupil **first) {
-    bool busy = false;
+/* Whether calls have come. While it pauses, nobody can tell. */
+static bool has_moved(struct pupil *pupil) {
+    uint64_t followed, missed;
+    read_progress(pupil, &followed, &missed);
+    uint64_t notes = pupil->state == LISTENS ? bfc_pool_notes(pupil->arena->pool) : 0;
+    bool moved = pupil->seen != followed + missed + notes;
+    pupil->seen = followed + missed + notes;
+    return moved;
+}
+
+/* What is to be done soon. */
+struct need {
+    bool soon;  /* some pupil is to be attended to again soon, if its program goes on... */
+    bool moves; /* ...which it does, or there is more to do in any case */
+};
+
+static void attend_living(struct pupil *pupil, struct need *need) {
+    bool moved = has_moved(pupil);
+    attend(pupil);
+    bool more = gather(pupil);
+    more |= look_ahead(pupil);
+    need->soon |= more || is_busy(pupil);
+    need->moves |= more || moved;
+}
+
+/* Keeps those whose context lives. */
+static struct need attend_all(struct pupil **first) {
+    struct need need = {.soon = false};
     for (struct pupil **link = first; *link;) {
         struct pupil *pupil = *link;
         struct pupil *next = pupil->next;
@@ -335,13 +368,11 @@ static bool attend_all(struct pupil **first) {
             *link = next;
             continue;
         }
-        if (!ended) {
-            attend(pupil);
-            busy = gather(pupil) || look_ahead(pupil) || is_busy(pupil) || busy;
-        }
+        if (!ended)
+            attend_living(pupil, &need);
         link = &pupil->next;
     }
-    return busy;
+    return need;
 }
 
 static struct pupil *take_newcomers(struct pupil *others) {
@@ -353,13 +384,31 @@ static struct pupil *take_newcomers(struct pupil *others) {
     return first;
 }
 
+/* Until a newcomer comes, or that time has passed. */
+static void sleep_for(uint32_t seen, uint64_t ns) {
+    struct timespec time = {.tv_sec = (time_t)(ns / BFC_NS_PER_SECOND),
+                            .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
+    syscall(SYS_futex, &arrivals, FUTEX_WAIT_PRIVATE, seen, &time, NULL, 0);
+}
+
+/* Of a program that sleeps, the longer it does. */
+static uint64_t nap_of(const struct need *need, uint64_t still_ns) {
+    uint64_t least = need->soon ? QUICK_NAP_NS : SLOW_NAP_NS;
+    return bfc_max(least, bfc_min(still_ns / NAP_SHARE, LONGEST_NAP_NS));
+}
+
 static void *run_learning(void *unused) {
     struct pupil *pupils = NULL;
+    uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* in Linux of one thread */
     while (!bfc_background_is_over()) {
+        uint32_t seen = bfc_load_acquire(&arrivals);
         pupils = take_newcomers(pupils);
-        bfc_nap(attend_all(&pupils) ? QUICK_NAP_NS : SLOW_NAP_NS);
+        struct need need = attend_all(&pupils);
+        uint64_t now = bfc_now_ns();
+        moved_ns = need.moves ? now : moved_ns;
+        sleep_for(seen, nap_of(&need, now - moved_ns));
     }
     return unused;
 }
@@ -399,9 +448,25 @@ static struct pupil *make_pupil(struct bfc_arena *arena) {
     return pupil;
 }
 
+/* Whether contexts come and go faster than the thread can follow: there is nothing to learn then.
+ */
+static bool is_behind(void) {
+    unsigned living = 0;
+    struct bfc_arena *arena = NULL;
+    while ((arena = bfc_arena_next(arena)))
+        living++;
+    return bfc_load_relaxed(&taught) > living + MOST_ENDED;
+}
+
+static void wake(void) {
+    bfc_fetch_add_release(&arrivals, 1);
+    syscall(SYS_futex, &arrivals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 void bfc_learn_begin(struct bfc_arena *arena) {
     bool automatic = bfc_plan_is_automatic();
-    if (bfc_arena_is_host(arena) || !(automatic || bfc_load_acquire(&arena->follower)))
+    if (bfc_arena_is_host(arena) || !(automatic || bfc_load_acquire(&arena->follower)) ||
+        is_behind())
         return;
     struct pupil *pupil = automatic ? make_pupil(arena) : make_keeper(arena);
     if (!pupil || !start_once()) {
@@ -410,7 +475,9 @@ void bfc_learn_begin(struct bfc_arena *arena) {
                 (int)arena->device);
         return;
     }
+    bfc_fetch_add_relaxed(&taught, 1);
     pupil->next = bfc_load_relaxed(&newcomers);
     while (!bfc_compare_exchange_seq_cst(&newcomers, &pupil->next, pupil))
         ;
+    wake();
 }
