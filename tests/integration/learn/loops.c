@@ -123,6 +123,19 @@ static void make_context(void) {
     CHECK(cuCtxCreate(&context, NULL, 0, device));
 }
 
+static void renew(void) {
+    CHECK(cuCtxDestroy(context));
+    make_context();
+}
+
+/* Contexts that come and go, with one allocation each. */
+static void churn(unsigned long long times) {
+    while (times--) {
+        get(1 << 20, 1);
+        renew();
+    }
+}
+
 static void fork_child(void) {
     pid_t child = fork();
     if (child == 0)
@@ -146,10 +159,10 @@ int main(void) {
             get(a, 1);
         else if (strcmp(line, "fork\n") == 0)
             fork_child();
-        else if (strcmp(line, "renew\n") == 0) {
-            CHECK(cuCtxDestroy(context));
-            make_context();
-        }
+        else if (strcmp(line, "renew\n") == 0)
+            renew();
+        else if (sscanf(line, "churn %llu", &a) == 1)
+            churn(a);
         tell();
     }
     return failures ? 4 : 0;

@@ -54,6 +54,16 @@ class Job:
         self.log.seek(0)
         return self.log.read()
 
+    def wakes(self):
+        """How often the job's threads have waited."""
+        threads = os.listdir(f"/proc/{self.process.pid}/task")
+        return sum(self.status(f"task/{thread}/status", "voluntary_ctxt_switches")
+                   for thread in threads)
+
+    def status(self, path, key):
+        with open(f"/proc/{self.process.pid}/{path}", encoding="ascii") as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith(key + ":"))
+
     def end(self):
         self.process.stdin.close()
         status = self.process.wait(PATIENCE)
@@ -86,6 +96,23 @@ class Learning(unittest.TestCase):
                 self.assertEqual(after["period"], 48)
                 self.assertIn("planned a loop of 48 allocations", job.lines())
                 self.finish(job)
+
+    def test_a_program_that_sleeps_is_hardly_looked_at(self):
+        job = self.job()
+        job.do("play 1 3")
+        time.sleep(2)
+        before = job.wakes()
+        time.sleep(2)
+        self.assertLess(job.wakes() - before, 50)
+        self.finish(job)
+
+    def test_contexts_that_come_and_go_keep_no_addresses(self):
+        job = self.job()
+        job.do("churn 1")
+        before = job.status("status", "VmPeak")
+        job.do("churn 4000")
+        self.assertLess(job.status("status", "VmPeak") - before, 300 << 20)  # KiB
+        self.finish(job)
 
     def test_a_plan_that_fits_in_part_is_replaced(self):
         job = self.job()
