@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 
-enum { BFC_READABLE_BYTES = 1024 };
+enum { BFC_READABLE_BYTES = 512 };
 
 /* The last part that was copied, of one page; for one thread, and the length of one walk. */
 struct bfc_readable {

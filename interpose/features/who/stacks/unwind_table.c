@@ -7,11 +7,12 @@
 
 #include "interpose/features/who/stacks/objects.h"
 
-uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS];
+uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS][2];
 
 void bfc_frame_rules_forget(void) {
     for (size_t i = 0; i < sizeof bfc_known_rules / sizeof bfc_known_rules[0]; i++)
-        bfc_store_relaxed(&bfc_known_rules[i], 0);
+        for (size_t j = 0; j < 2; j++)
+            bfc_store_relaxed(&bfc_known_rules[i][j], 0);
 }
 
 #ifdef __x86_64__
@@ -483,7 +484,9 @@ NOINLINE bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, ui
         struct rule found = rule_of(&entry, address);
         rule = pack(&found);
     }
-    bfc_store_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS], key << BFC_RULE_BITS | rule);
+    uint64_t *slot = bfc_known_rules[key >> BFC_RULE_TAG_BITS];
+    bfc_store_relaxed(&slot[1], bfc_load_relaxed(&slot[0]));
+    bfc_store_relaxed(&slot[0], key << BFC_RULE_BITS | rule);
     return rule;
 }
 

@@ -11,6 +11,7 @@
 #ifndef BFC_INTERPOSE_UNWIND_TABLE_H
 #define BFC_INTERPOSE_UNWIND_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
@@ -60,11 +61,11 @@ static inline uint64_t bfc_rule_pointer_offset(bfc_frame_rule rule) {
 }
 
 /*
- * The table of known rules. A slot holds a rule, and above it the 35 bits of the scrambled address
- * that the slot's number does not tell; 0: nothing.
+ * The table of known rules: of each slot the last two. One of them is a rule, and above it the 35
+ * bits of the scrambled address that the slot's number does not tell; 0: nothing.
  */
 enum { BFC_RULE_SLOT_BITS = 12, BFC_RULE_TAG_BITS = 64 - BFC_RULE_BITS };
-extern uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS];
+extern uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS][2];
 
 /* One to one for addresses of 47 bits. */
 static inline uint64_t bfc_rule_key(uint64_t address) {
@@ -77,12 +78,20 @@ bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t ad
 /* After an object was unloaded: another may come to lie where it was. */
 void bfc_frame_rules_forget(void);
 
+/* Whether a word of the slot has the rule of that key. */
+static inline bool bfc_rule_is_of(uint64_t word, uint64_t key) {
+    return (word ^ key << BFC_RULE_BITS) < UINT64_C(1) << BFC_RULE_BITS && word;
+}
+
 /* The rule at an address in the code: that of a call, not of its return. */
 static inline bfc_frame_rule bfc_frame_rule_at(struct bfc_readable *readable, uint64_t address) {
     uint64_t key = bfc_rule_key(address);
-    uint64_t word = bfc_load_relaxed(&bfc_known_rules[key >> BFC_RULE_TAG_BITS]);
-    if (LIKELY((word ^ key << BFC_RULE_BITS) < UINT64_C(1) << BFC_RULE_BITS && word))
-        return (bfc_frame_rule)(word & ((UINT64_C(1) << BFC_RULE_BITS) - 1));
+    const uint64_t *slot = bfc_known_rules[key >> BFC_RULE_TAG_BITS];
+    for (int i = 0; i < 2; i++) {
+        uint64_t word = bfc_load_relaxed(&slot[i]);
+        if (LIKELY(bfc_rule_is_of(word, key)))
+            return (bfc_frame_rule)(word & ((UINT64_C(1) << BFC_RULE_BITS) - 1));
+    }
     return bfc_frame_rule_look_up(readable, address);
 }
 
