@@ -84,8 +84,9 @@ struct bfc_upstream {
     /*
      * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
      * the highest fence known to be complete. With BFC_DEFERRED_FENCE it makes the deferred blocks
-     * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE it blocks until an
-     * awaited block has become ready.
+     * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE every awaited block
+     * is ready on return that could be so before the call, whatever other threads do; if there was
+     * none, it blocks until there is one.
      */
     bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
     /* Nanoseconds on a clock that never goes back. */

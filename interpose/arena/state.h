@@ -22,6 +22,7 @@ struct bfc_arena {
     int free_mode;         /* enum bfc_free_mode, as the driver allows */
     int fatal;         /* atomic: a CUresult after which the context answers nothing else, or 0 */
     bool has_deferred; /* atomic: blocks may be deferred */
+    unsigned fencers;  /* atomic: threads that give deferred blocks a fence */
     CUdeviceptr spare_page; /* atomic: of a wait (upstream.c) whose free was refused; 0: none */
     bfc_fence lazy_until;   /* atomic: until it is complete no pending block is handed out */
     struct bfc_arena *home; /* of an arena of host memory (spill.h): its context's own, with a

@@ -3,8 +3,11 @@
  *
  * A free draws its number before its event is recorded, and so after all use of its block was
  * submitted: of one stream, a complete event covers every free with a lower number, in whatever
- * order two threads record theirs. One thread at a time looks (`looking`); only it takes frees out
- * of the queues, so it needs no lock to query them.
+ * order two threads record theirs.
+ *
+ * Any number of threads may look at once. Each copies what it asks the driver about, so that it
+ * depends on no other's look; and a free leaves its queue in the same step in which its block
+ * becomes the pool's. So whoever finds a free in no queue finds its block in the pool.
  */
 #include "interpose/arena/stream_frees.h"
 
@@ -14,36 +17,32 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "interpose/arena/stream_queues.h"
 #include "interpose/context/capture.h"
 #include "interpose/fences/fence_event.h"
 
-enum { QUERIES_A_LOOK = 16 };
-enum { LONGEST_WAIT_NS = 1000000000 }; /* for another thread's queries */
+enum { QUERIES_A_POLL = 16, QUEUES_A_POLL = 8 };
+enum { LONGEST_WAIT_NS = 1000000000 }; /* for other threads' queries */
 #define NAP_NS 20000L
 
-struct stream_free {
-    struct stream_free *next; /* in its queue, or in the store */
-    CUevent event;
-    CUcontext context;  /* the event's */
-    unsigned char fate; /* atomic, changed under the lock: the event's, an enum fate */
-    CUdeviceptr start;
-    uint64_t number;
+/* A thread that looks. */
+struct look {
+    struct look *next; /* another such thread's */
+    CUcontext context; /* of the event that it asks about */
+    size_t place;      /* of the queue that it looked at last; queues are gone through downwards */
+    size_t queues;     /* that it still looks at */
+    size_t queries;    /* that it may still make */
 };
 
-struct queue {
-    struct queue *next;
-    uint64_t stream; /* its id, which no other stream ever has */
-    struct stream_free *first, **tail, *newest;
-};
-
+/* The lock guards everything, and is held across no driver call; the pool's is taken under it. */
 struct bfc_stream_frees {
     pthread_mutex_t lock;
-    struct queue *queues;      /* who was looked at first stands last */
+    struct stream_queues queues;
     struct stream_free *store; /* with events that can be used again */
+    struct look *looks;
+    size_t place; /* where the last poll ended */
     uint64_t next_number;
-    uint64_t ready; /* frees that ever became ready */
-    bool looking;
-    uint64_t looked; /* how often a thread has ended its look */
+    uint64_t ready; /* atomic: frees that ever became ready */
 };
 
 struct bfc_stream_frees *bfc_stream_frees_create(void) {
@@ -53,37 +52,24 @@ struct bfc_stream_frees *bfc_stream_frees_create(void) {
     return frees;
 }
 
-static void free_all(struct stream_free *gone) {
-    while (gone) {
-        struct stream_free *next = gone->next;
-        free(gone);
-        gone = next;
-    }
-}
-
 void bfc_stream_frees_destroy(struct bfc_stream_frees *frees) {
     if (!frees)
         return;
-    for (struct queue *queue = frees->queues, *next; queue; queue = next) {
-        next = queue->next;
-        free_all(queue->first);
-        free(queue);
+    stream_queues_clear(&frees->queues);
+    for (struct stream_free *one = frees->store, *next; one; one = next) {
+        next = one->next;
+        free(one);
     }
-    free_all(frees->store);
     pthread_mutex_destroy(&frees->lock);
     free(frees);
 }
 
 /* ---- freeing ---- */
 
-static enum fate fate_of_free(const struct stream_free *one) {
-    return (enum fate)bfc_load_acquire(&one->fate);
-}
-
 static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     struct stream_free **link = &frees->store;
-    while (*link && ((*link)->context != context || fate_of_free(*link) != LIVE))
+    while (*link && ((*link)->context != context || (*link)->fate != LIVE))
         link = &(*link)->next;
     struct stream_free *taken = *link;
     if (taken)
@@ -92,16 +78,14 @@ static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUco
     return taken;
 }
 
+/* Under the lock. */
 static void store_free(struct bfc_stream_frees *frees, struct stream_free *one) {
-    pthread_mutex_lock(&frees->lock);
-    bool dead = fate_of_free(one) == DEAD;
-    if (!dead) {
-        one->next = frees->store;
-        frees->store = one;
-    }
-    pthread_mutex_unlock(&frees->lock);
-    if (dead)
+    if (one->fate == DEAD) {
         free(one);
+        return;
+    }
+    one->next = frees->store;
+    frees->store = one;
 }
 
 /* With an event of the context; NULL, and the error. */
@@ -150,39 +134,6 @@ static CUresult record_event(const struct bfc_stream_calls *calls, CUstream stre
     return result;
 }
 
-static struct queue *find_queue(struct bfc_stream_frees *frees, uint64_t stream) {
-    struct queue *queue = frees->queues;
-    while (queue && queue->stream != stream)
-        queue = queue->next;
-    return queue;
-}
-
-/* Under the lock. Queues are made before they are needed, so that nothing can fail then. */
-static struct queue *open_queue(struct bfc_stream_frees *frees, uint64_t stream,
-                                struct queue **spare) {
-    struct queue *queue = find_queue(frees, stream);
-    if (queue)
-        return queue;
-    queue = *spare;
-    *spare = NULL;
-    *queue = (struct queue){.next = frees->queues, .stream = stream, .tail = &queue->first};
-    frees->queues = queue;
-    return queue;
-}
-
-static void enlist(struct bfc_stream_frees *frees, struct stream_free *one, uint64_t stream,
-                   struct queue *spare) {
-    pthread_mutex_lock(&frees->lock);
-    struct queue *queue = open_queue(frees, stream, &spare);
-    one->next = NULL;
-    *queue->tail = one;
-    queue->tail = &one->next;
-    if (!queue->newest || queue->newest->number < one->number)
-        queue->newest = one;
-    pthread_mutex_unlock(&frees->lock);
-    free(spare);
-}
-
 /* A stream whose id cannot be had shares its queue with nobody. */
 static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stream,
                              uint64_t number) {
@@ -191,23 +142,43 @@ static uint64_t id_of_stream(const struct bfc_stream_calls *calls, CUstream stre
                                                                        : number | (uint64_t)1 << 63;
 }
 
-static CUresult free_in_stream(struct bfc_arena *arena, struct stream_free *one,
-                               const struct bfc_stream_calls *calls, CUstream stream,
-                               struct queue *spare) {
-    struct bfc_stream_frees *frees = arena->stream_frees;
+/* Draws its number, and has room for it. */
+static bool begin_free(struct bfc_stream_frees *frees, struct stream_free *one) {
     pthread_mutex_lock(&frees->lock);
+    bool room = stream_queues_promise(&frees->queues);
     one->number = frees->next_number++;
     pthread_mutex_unlock(&frees->lock);
+    return room;
+}
+
+static void queue_free(struct bfc_stream_frees *frees, struct stream_free *one, uint64_t stream,
+                       struct stream_queue **spare) {
+    pthread_mutex_lock(&frees->lock);
+    one->rivalled = frees->next_number != one->number + 1;
+    stream_queues_add(&frees->queues, stream, one, spare);
+    pthread_mutex_unlock(&frees->lock);
+}
+
+static void abandon_free(struct bfc_stream_frees *frees, struct stream_free *one, bool begun) {
+    pthread_mutex_lock(&frees->lock);
+    if (begun)
+        stream_queues_withdraw(&frees->queues);
+    store_free(frees, one);
+    pthread_mutex_unlock(&frees->lock);
+}
+
+static CUresult free_in_stream(struct bfc_arena *arena, struct stream_free *one,
+                               const struct bfc_stream_calls *calls, CUstream stream,
+                               struct stream_queue **spare) {
+    struct bfc_stream_frees *frees = arena->stream_frees;
     uint64_t id = id_of_stream(calls, stream, one->number);
     CUresult result = record_event(calls, stream, one->event);
     if (result == CUDA_SUCCESS && bfc_pool_free_awaited(arena->pool, one->start) != BFC_OK)
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) {
-        enlist(frees, one, id, spare);
-    } else {
-        store_free(frees, one);
-        free(spare);
-    }
+    if (result == CUDA_SUCCESS)
+        queue_free(frees, one, id, spare);
+    else
+        abandon_free(frees, one, true);
     return result;
 }
 
@@ -218,178 +189,199 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
     struct stream_free *one = take_or_make(driver, arena->stream_frees, context, &result);
     if (!one)
         return result;
-    struct queue *spare = malloc(sizeof *spare);
-    if (!spare) {
-        store_free(arena->stream_frees, one);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct stream_queue *spare = malloc(sizeof *spare);
+    if (spare && begin_free(arena->stream_frees, one)) {
+        one->start = pointer;
+        result = free_in_stream(arena, one, calls, stream, &spare);
+    } else {
+        abandon_free(arena->stream_frees, one, false);
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    one->start = pointer;
-    return free_in_stream(arena, one, calls, stream, spare);
+    free(spare);
+    return result;
 }
 
 /* ---- looking ---- */
 
-/* Moves the frees up to this number out of the queue; under the lock. */
-static struct stream_free *take_out_free(struct queue *queue, uint64_t number) {
-    struct stream_free *taken = NULL;
-    queue->newest = NULL;
-    for (struct stream_free **link = &queue->first, *one; (one = *link);) {
-        if (one->number <= number) {
-            *link = one->next;
-            one->next = taken;
-            taken = one;
-            continue;
-        }
-        if (!queue->newest || queue->newest->number < one->number)
-            queue->newest = one;
-        link = &one->next;
-    }
-    queue->tail = &queue->first;
-    while (*queue->tail)
-        queue->tail = &(*queue->tail)->next;
-    return taken;
-}
+/* What a thread asks about: a copy, since the free may meanwhile become ready and be used anew. All
+ * that is concluded from its event stays true then. */
+struct question {
+    uint64_t stream, number;
+    CUevent event;
+    CUcontext context;
+    enum fate fate;
+    bool rivalled;
+};
 
-static void drop_if_empty(struct bfc_stream_frees *frees, struct queue *queue) {
-    if (queue->first)
-        return;
-    struct queue **link = &frees->queues;
-    while (*link != queue)
-        link = &(*link)->next;
-    *link = queue->next;
-    free(queue);
-}
-
-/* The frees of this queue up to the number are done with: their blocks have this fence. */
-static void finish_frees(struct bfc_arena *arena, struct queue *queue, uint64_t number,
-                         bfc_fence fence) {
-    struct bfc_stream_frees *frees = arena->stream_frees;
-    pthread_mutex_lock(&frees->lock);
-    struct stream_free *taken = take_out_free(queue, number);
-    drop_if_empty(frees, queue);
-    pthread_mutex_unlock(&frees->lock);
-    while (taken) {
-        struct stream_free *one = taken;
-        taken = one->next;
-        bfc_pool_ready(arena->pool, one->start, fence);
-        bfc_fetch_add_release(&frees->ready, 1);
-        store_free(frees, one);
-    }
-}
-
-/* Of a context that is about to end nothing is known, and no call is made with its events. */
-static CUresult query_event(const struct bfc_driver *driver, const struct stream_free *one) {
-    enum fate fate = fate_of_free(one);
-    if (fate == LIVE)
-        return driver->cuEventQuery(one->event);
-    return fate == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
-/*
- * Looks at one free, and at those below its number with it. An event that was drawn into a capture
- * after all tells nothing, and never will: its block is as if it had been freed during that, so
- * that a fence over all of the context will cover it. Any other error may pass, or the context
- * ends.
- */
-static bool look_at_queue(const struct bfc_driver *driver, struct bfc_arena *arena,
-                          struct queue *queue, const struct stream_free *one) {
-    CUresult result = query_event(driver, one);
-    bool captured =
-        result == CUDA_ERROR_CAPTURED_EVENT && arena->fences && one->context == arena->context;
-    if (result != CUDA_SUCCESS && !captured)
+/* Under the lock. False: there is no such free, or the thread has asked enough. */
+static bool ask_about(struct look *look, uint64_t stream, const struct stream_free *one,
+                      struct question *question) {
+    if (!one || !look->queries)
         return false;
-    finish_frees(arena, queue, one->number, captured ? BFC_DEFERRED_FENCE : BFC_NO_FENCE);
-    if (captured)
-        bfc_store_seq_cst(&arena->has_deferred, true);
+    look->queries--;
+    look->context = one->context;
+    *question = (struct question){stream,       one->number,          one->event,
+                                  one->context, (enum fate)one->fate, one->rivalled};
     return true;
 }
 
-/* The queue that was looked at least lately, its newest and its first free; NULL: there is none. */
-static struct queue *next_queue(struct bfc_stream_frees *frees, struct stream_free **newest,
-                                struct stream_free **first) {
+/*
+ * About the last free of the next queue. The last queue takes the place of one that goes, so that a
+ * thread which goes through all of them downwards misses none that was there when it began.
+ */
+static bool ask_about_next_queue(struct bfc_stream_frees *frees, struct look *look,
+                                 struct question *question) {
+    const struct stream_queues *queues = &frees->queues;
+    bool asked = false;
     pthread_mutex_lock(&frees->lock);
-    struct queue *queue = frees->queues, **end = &frees->queues;
-    if (queue) {
-        *newest = queue->newest;
-        *first = queue->first;
-        while (*end)
-            end = &(*end)->next;
-        *end = queue;
-        frees->queues = queue->next;
-        queue->next = NULL;
+    if (look->queues && queues->count) {
+        look->queues--;
+        if (look->place == 0 || look->place > queues->count)
+            look->place = queues->count;
+        const struct stream_queue *queue = queues->all[--look->place];
+        asked = ask_about(look, queue->stream, queue->last, question);
     }
     pthread_mutex_unlock(&frees->lock);
-    return queue;
+    return asked;
 }
 
-static bool look_at_queues(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    bool found = false;
-    struct stream_free *newest = NULL, *first = NULL;
-    for (int queries = QUERIES_A_LOOK; queries > 0; queries -= 2) {
-        struct queue *queue = next_queue(arena->stream_frees, &newest, &first);
-        if (!queue)
-            break;
-        if (look_at_queue(driver, arena, queue, newest) ||
-            (first != newest && look_at_queue(driver, arena, queue, first)))
-            found = true;
-    }
-    return found;
-}
-
-/* False: there is nothing to look at, or, `busy`, another thread looks. */
-static bool begin_looking(struct bfc_stream_frees *frees, bool *busy) {
+/* About the stream's first free whose number is at least `from`. */
+static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t stream,
+                     uint64_t from, struct question *question) {
     pthread_mutex_lock(&frees->lock);
-    *busy = frees->queues && frees->looking;
-    bool begun = frees->queues && !frees->looking;
-    if (begun)
-        frees->looking = true;
+    const struct stream_queue *queue = stream_queues_find(&frees->queues, stream);
+    const struct stream_free *one = queue ? queue->first : NULL;
+    while (one && one->number < from)
+        one = one->next;
+    bool asked = ask_about(look, stream, one, question);
     pthread_mutex_unlock(&frees->lock);
-    return begun;
+    return asked;
 }
 
-static void end_looking(struct bfc_stream_frees *frees) {
-    pthread_mutex_lock(&frees->lock);
-    frees->looking = false;
-    frees->looked++;
-    pthread_mutex_unlock(&frees->lock);
+/* Of a context that is about to end nothing is known, and no call is made with its events. */
+static CUresult answer_question(const struct bfc_driver *driver, const struct question *question) {
+    if (question->fate == LIVE)
+        return driver->cuEventQuery(question->event);
+    return question->fate == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-static bool look(const struct bfc_driver *driver, struct bfc_arena *arena, bool *busy) {
-    if (!begin_looking(arena->stream_frees, busy))
-        return false;
-    CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    bool found = look_at_queues(driver, arena);
-    bfc_capture_restore(driver, mode);
-    end_looking(arena->stream_frees);
-    return found;
-}
-
-bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    bool busy;
-    return look(driver, arena, &busy);
-}
-
-static uint64_t count_looks(struct bfc_stream_frees *frees, bool begun) {
-    pthread_mutex_lock(&frees->lock);
-    uint64_t looks = frees->looked + (begun && frees->looking);
-    pthread_mutex_unlock(&frees->lock);
-    return looks;
-}
-
-/* One that began after this call did will do, whoever makes it. */
-void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena) {
+/* The stream's first free, if its number is not above this one, is done with: its block has this
+ * fence. */
+static bool finish_first(struct bfc_arena *arena, uint64_t stream, uint64_t number,
+                         bfc_fence fence) {
     struct bfc_stream_frees *frees = arena->stream_frees;
-    uint64_t start = bfc_now_ns(), before = count_looks(frees, true);
-    bool busy;
-    while (look(driver, arena, &busy) ||
-           (busy && count_looks(frees, false) <= before && bfc_now_ns() - start < LONGEST_WAIT_NS))
-        if (busy)
-            bfc_nap(NAP_NS);
+    pthread_mutex_lock(&frees->lock);
+    struct stream_free *one = stream_queues_take(&frees->queues, stream, number);
+    if (one) {
+        bfc_pool_ready(arena->pool, one->start, fence);
+        bfc_store_release(&frees->ready, frees->ready + 1);
+        store_free(frees, one);
+    }
+    pthread_mutex_unlock(&frees->lock);
+    return one;
+}
+
+/*
+ * The stream's frees up to this one. Blocks that become deferred are told of before and after, for
+ * those who look for such blocks meanwhile, and for those who have just looked.
+ */
+static void finish_frees(struct bfc_arena *arena, const struct question *question,
+                         bfc_fence fence) {
+    if (fence == BFC_DEFERRED_FENCE)
+        bfc_store_seq_cst(&arena->has_deferred, true);
+    while (finish_first(arena, question->stream, question->number, fence))
+        ;
+    if (fence == BFC_DEFERRED_FENCE)
+        bfc_store_seq_cst(&arena->has_deferred, true);
+}
+
+/*
+ * An event that was drawn into a capture after all tells nothing, and never will: its block is as
+ * if it had been freed during that, so that a fence over all of the context will cover it. Any
+ * other error may pass, or the context ends.
+ */
+static CUresult settle_question(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                const struct question *question) {
+    CUresult result = answer_question(driver, question);
+    bool captured =
+        result == CUDA_ERROR_CAPTURED_EVENT && arena->fences && question->context == arena->context;
+    if (result == CUDA_SUCCESS || captured)
+        finish_frees(arena, question, captured ? BFC_DEFERRED_FENCE : BFC_NO_FENCE);
+    return captured ? CUDA_SUCCESS : result;
+}
+
+/*
+ * A queue whose last free is not complete, from its first one on, up to one that is not complete
+ * either. Those behind it cannot be, unless they may have been recorded before it.
+ */
+static void look_from_first(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            struct look *look, const struct question *last) {
+    struct question question;
+    uint64_t from = 0;
+    while (ask_from(arena->stream_frees, look, last->stream, from, &question) &&
+           question.number < last->number) {
+        CUresult result = settle_question(driver, arena, &question);
+        if (result == CUDA_ERROR_NOT_READY && !question.rivalled)
+            break;
+        if (result != CUDA_SUCCESS)
+            from = question.number + 1;
+    }
+}
+
+static void look_at_queues(const struct bfc_driver *driver, struct bfc_arena *arena,
+                           struct look *look) {
+    struct question last;
+    while (ask_about_next_queue(arena->stream_frees, look, &last))
+        if (settle_question(driver, arena, &last) != CUDA_SUCCESS)
+            look_from_first(driver, arena, look, &last);
+}
+
+/* At all queues, or at a few from where the last poll ended. False: there is none. */
+static bool begin_look(struct bfc_stream_frees *frees, struct look *look, bool all) {
+    pthread_mutex_lock(&frees->lock);
+    size_t count = frees->queues.count;
+    *look = (struct look){.next = frees->looks, .place = frees->place};
+    look->queries = all ? SIZE_MAX : QUERIES_A_POLL;
+    look->queues = all || count < QUEUES_A_POLL ? count : QUEUES_A_POLL;
+    if (all)
+        look->place = count;
+    if (count)
+        frees->looks = look;
+    pthread_mutex_unlock(&frees->lock);
+    return count;
+}
+
+static void end_look(struct bfc_stream_frees *frees, const struct look *look) {
+    pthread_mutex_lock(&frees->lock);
+    struct look **link = &frees->looks;
+    while (*link != look)
+        link = &(*link)->next;
+    *link = look->next;
+    frees->place = look->place;
+    pthread_mutex_unlock(&frees->lock);
+}
+
+static void look(const struct bfc_driver *driver, struct bfc_arena *arena, bool all) {
+    struct look look;
+    if (!begin_look(arena->stream_frees, &look, all))
+        return;
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    look_at_queues(driver, arena, &look);
+    bfc_capture_restore(driver, mode);
+    end_look(arena->stream_frees, &look);
+}
+
+void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    look(driver, arena, false);
+}
+
+void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    look(driver, arena, true);
 }
 
 static bool is_any(struct bfc_stream_frees *frees) {
     pthread_mutex_lock(&frees->lock);
-    bool any = frees->queues;
+    bool any = frees->queues.count;
     pthread_mutex_unlock(&frees->lock);
     return any;
 }
@@ -398,36 +390,39 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
                            uint64_t timeout_ns) {
     struct bfc_stream_frees *frees = arena->stream_frees;
     uint64_t before = bfc_load_acquire(&frees->ready), start = bfc_now_ns();
-    while (!bfc_stream_frees_poll(driver, arena) && bfc_load_acquire(&frees->ready) == before) {
-        if (!is_any(frees) || bfc_now_ns() - start >= timeout_ns)
-            return false;
+    bfc_stream_frees_settle(driver, arena);
+    while (bfc_load_acquire(&frees->ready) == before && is_any(frees) &&
+           bfc_now_ns() - start < timeout_ns) {
         bfc_nap(NAP_NS);
+        bfc_stream_frees_poll(driver, arena);
     }
-    return true;
+    return bfc_load_acquire(&frees->ready) != before;
 }
 
 /* ---- a context's end ---- */
 
 static void set_fate(struct stream_free *one, CUcontext context, enum fate fate) {
     for (; one; one = one->next)
-        if (one->context == context && fate_of_free(one) != DEAD)
-            bfc_store_release(&one->fate, (unsigned char)fate);
+        if (one->context == context && one->fate != DEAD)
+            one->fate = (unsigned char)fate;
 }
 
 /* Under the lock. */
 static void set_fates(struct bfc_stream_frees *frees, CUcontext context, enum fate fate) {
-    for (struct queue *queue = frees->queues; queue; queue = queue->next)
-        set_fate(queue->first, context, fate);
+    for (size_t i = 0; i < frees->queues.count; i++)
+        set_fate(frees->queues.all[i]->first, context, fate);
     set_fate(frees->store, context, fate);
 }
 
-/* A look that begins later sees the fates. */
+/* No question about the context is begun after that. */
 static bool put_frees_aside(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     set_fates(frees, context, ENDING);
-    bool used = frees->looking;
+    const struct look *look = frees->looks;
+    while (look && look->context != context)
+        look = look->next;
     pthread_mutex_unlock(&frees->lock);
-    return !used;
+    return !look;
 }
 
 void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext context) {
@@ -446,7 +441,7 @@ void bfc_stream_frees_forget_context(struct bfc_stream_frees *frees, CUcontext c
     pthread_mutex_lock(&frees->lock);
     set_fates(frees, context, DEAD);
     for (struct stream_free **link = &frees->store, *one; (one = *link);) {
-        if (fate_of_free(one) != DEAD) {
+        if (one->fate != DEAD) {
             link = &one->next;
             continue;
         }

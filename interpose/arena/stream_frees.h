@@ -38,16 +38,14 @@ CUresult bfc_stream_frees_free(const struct bfc_driver *driver, struct bfc_arena
                                CUdeviceptr pointer, const struct bfc_stream_calls *calls,
                                CUstream stream, CUcontext context);
 
-/*
- * Looks which blocks are ready, at a bounded number of queries, and tells the pool. True: some
- * were.
- */
-bool bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena);
+/* Looks which blocks are ready, at a bounded number of queries, and tells the pool. */
+void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* The same until nothing more is found, another thread's look included. */
+/* On return every block is the pool's that was ready before the call, whatever other threads do. */
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena);
 
-/* Blocks until some are ready, nothing is awaited, or the time has passed. True: some were. */
+/* The same, and if none became ready, waits until some do, nothing is awaited, or the time has
+ * passed. True: some did since the call began. */
 bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t timeout_ns);
 

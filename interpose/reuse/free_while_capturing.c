@@ -5,10 +5,13 @@
 #include "interpose/reuse/free_while_capturing.h"
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/options.h"
 #include "interpose/reuse/free_fence.h"
+
+#define NAP_NS 20000L
 
 static CUresult defer_block(struct bfc_arena *arena, CUdeviceptr pointer) {
     if (bfc_pool_free(arena->pool, pointer, BFC_DEFERRED_FENCE) != BFC_OK)
@@ -22,6 +25,7 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
     bfc_fence fence;
     if (!bfc_load_seq_cst(&arena->has_deferred) || !arena->fences || !bfc_gate_enter())
         return;
+    bfc_fetch_add_seq_cst(&arena->fencers, 1);
     bfc_store_seq_cst(&arena->has_deferred, false);
     size_t count = bfc_reuse_contexts_of(arena, true, contexts);
     uint64_t arrivals = bfc_pool_deferred_arrivals(arena->pool);
@@ -29,7 +33,16 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
         bfc_pool_fence_deferred(arena->pool, fence, arrivals);
     else
         bfc_store_seq_cst(&arena->has_deferred, true);
+    bfc_fetch_sub_seq_cst(&arena->fencers, 1);
     bfc_gate_leave();
+}
+
+/* Of what another thread is about to fence the flag tells no more, and it is not pending yet. */
+static void await_fencers(const struct bfc_arena *arena) {
+    uint64_t now = bfc_now_ns();
+    struct bfc_patience patience = bfc_patience_until(now + BFC_NS_PER_SECOND, now, NAP_NS);
+    while (bfc_load_seq_cst(&arena->fencers) != 0 && bfc_patience_nap(&patience))
+        ;
 }
 
 /*
@@ -84,6 +97,7 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
+    await_fencers(arena);
     if (bfc_load_seq_cst(&arena->has_deferred) && bfc_capture_state(driver) != BFC_CAPTURE_BARRED)
         clear_deferred(driver, arena);
 }

@@ -5,6 +5,7 @@
 #include "interpose/reuse/give_back.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/arena/upstream.h"
@@ -13,11 +14,14 @@
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 #include "interpose/fences/fences.h"
+#include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/settle_arena.h"
 
 /* How long a stream is waited for that frees: it may need what this thread does next. */
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+/* Between two looks whether a context has come to rest. */
+#define REST_NAP_NS 200000L
 
 static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *arena,
                            uint64_t bytes) {
@@ -57,8 +61,7 @@ static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *
     while (!released && some && bfc_arena_enter(arena)) {
         some = bfc_stream_frees_wait(driver, arena, STREAM_WAIT_NS);
         bfc_arena_leave(arena);
-        if (some)
-            released = trim_ready(driver, arena, bytes);
+        released = trim_ready(driver, arena, bytes);
     }
     return released;
 }
@@ -121,11 +124,48 @@ uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes) {
     return came;
 }
 
-uint64_t bfc_give_back_idle(uint64_t idle_ns) {
+static bool is_complete(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_fence fence) {
+    if (!bfc_arena_enter(arena))
+        return false;
+    bool complete = bfc_fences_poll(arena->fences, driver) >= fence;
+    bfc_arena_leave(arena);
+    return complete;
+}
+
+static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_fence *fence) {
+    if (!bfc_arena_enter(arena))
+        return false;
+    CUresult result = bfc_reuse_record(driver, arena, &arena->context, 1, false, fence);
+    bfc_arena_leave(arena);
+    return result == CUDA_SUCCESS;
+}
+
+/*
+ * Whether what the context has under way comes to its end in time. The driver's own free waits for
+ * that, and meanwhile nobody has the region: it may be what the program is about to allocate, and
+ * a kernel may wait for what the program does then.
+ */
+static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          uint64_t patience_ns) {
+    bfc_fence fence;
+    if (!arena->fences)
+        return true;
+    if (!record_now(driver, arena, &fence))
+        return false;
+    uint64_t now = bfc_now_ns();
+    struct bfc_patience patience = bfc_patience_until(now + patience_ns, now, REST_NAP_NS);
+    while (!is_complete(driver, arena, fence))
+        if (!bfc_patience_nap(&patience))
+            return false;
+    return true;
+}
+
+uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t patience_ns) {
+    const struct bfc_driver *driver = bfc_driver();
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
-        if (bfc_arena_is_host(arena))
+        if (bfc_arena_is_host(arena) || !comes_to_rest(driver, arena, patience_ns))
             continue;
         bfc_reuse_settle(arena);
         released += bfc_pool_trim_idle(arena->pool, idle_ns);

@@ -27,6 +27,8 @@
 /* How long to wait for regions that other threads are giving back; and between two checks. */
 #define RELEASE_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 20000L
+/* How often the device is asked again because other threads gave regions back meanwhile. */
+enum { RELEASE_TRIES = 16 };
 
 /* Could the limit be kept with this block, if all idle regions went? */
 static bool releasing_can_help(const struct bfc_pool *pool, uint64_t size) {
@@ -49,13 +51,15 @@ static bool release_each(struct bfc_pool *pool, const struct request *request,
         return release_all(pool, request, status);
     if (!releasing_can_help(pool, request_size(request)))
         return false;
-    while (regions_release(pool, 1)) {
+    while (!take_any(pool, request)) {
+        if (!regions_release(pool, 1))
+            return false;
         if (regions_grow(pool, request, status))
             return true;
         if (*status != BFC_OUT_OF_MEMORY)
             return false;
     }
-    return false;
+    return true;
 }
 
 static bool release_idle(struct bfc_pool *pool, const struct request *request,
@@ -69,16 +73,23 @@ static bool release_large(struct bfc_pool *pool, const struct request *request,
     return idle_release_large(pool, request_size(request)) && regions_grow(pool, request, status);
 }
 
-/* Waits for one awaited block after another, as long as they become ready. */
+bool take_settled(struct bfc_pool *pool, const struct request *request) {
+    if (pool->awaited)
+        wait_for_awaited_block(pool, 0);
+    return take_any(pool, request);
+}
+
+/* Waits for one awaited block after another, as long as they become ready. What another thread has
+ * made ready since the last look is there too. */
 static bool wait_for_awaited(struct bfc_pool *pool, const struct request *request,
                              enum bfc_status *status) {
     uint64_t readied;
     do {
-        if (!pool->awaited)
-            return false;
+        bool awaits = pool->awaited;
         readied = pool->readied;
-        wait_until_complete(pool, BFC_NO_FENCE, AWAITED_WAIT_NS);
-        if (take_any(pool, request) || release_each(pool, request, status))
+        if (awaits)
+            wait_for_awaited_block(pool, AWAITED_WAIT_NS);
+        if (take_any(pool, request) || (awaits && release_each(pool, request, status)))
             return true;
     } while (pool->readied != readied && *status == BFC_OUT_OF_MEMORY);
     return false;
@@ -133,28 +144,38 @@ static bool try_rung(struct bfc_pool *pool, enum rung rung, const struct request
     return false;
 }
 
-/*
- * A wait may have given regions back, and other threads do: what went meanwhile may be enough. What
- * they are giving back is natively free already; but no longer than for a while, since the call may
- * wait for work that needs what this thread does next.
- */
-static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
-                                uint64_t released, enum bfc_status *status) {
+static void await_releases(struct bfc_pool *pool) {
     for (uint64_t began = wait_clock(pool);
          pool->releasing && wait_clock(pool) - began < RELEASE_WAIT_NS;) {
         pool_leave(pool);
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         pool_enter(pool);
     }
-    return *status == BFC_OUT_OF_MEMORY && pool->stats->release_calls != released &&
-           regions_grow(pool, request, status);
+}
+
+/*
+ * A wait may have given regions back, and other threads do: what went meanwhile may be enough, also
+ * what goes while the device is asked. What they are giving back is natively free already; but no
+ * longer than for a while, since the call may wait for work that needs what this thread does next.
+ */
+static bool grow_after_releases(struct bfc_pool *pool, const struct request *request,
+                                uint64_t released, enum bfc_status *status) {
+    for (int tries = 0; tries < RELEASE_TRIES && *status == BFC_OUT_OF_MEMORY; tries++) {
+        await_releases(pool);
+        if (pool->stats->release_calls == released)
+            return take_any(pool, request);
+        released = pool->stats->release_calls;
+        if (regions_grow(pool, request, status))
+            return true;
+    }
+    return false;
 }
 
 bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t released,
                   enum bfc_status *status) {
     for (const enum rung *rung = pool->rules.rungs;
          *rung != RUNG_END && *status == BFC_OUT_OF_MEMORY; rung++)
-        if (try_rung(pool, *rung, request, status))
+        if (take_any(pool, request) || try_rung(pool, *rung, request, status))
             return true;
     return grow_after_releases(pool, request, released, status);
 }

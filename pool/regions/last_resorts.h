@@ -4,6 +4,9 @@
 
 #include "pool/blocks/internal.h"
 
+/* Takes what is ready, after every awaited block that can be ready by now is. Drops the lock. */
+bool take_settled(struct bfc_pool *pool, const struct request *request);
+
 /* True: the request was served. `released`: the pool's release_calls when the miss began. Drops the
  * lock meanwhile; does nothing unless *status is BFC_OUT_OF_MEMORY. */
 bool last_resorts(struct bfc_pool *pool, const struct request *request, uint64_t released,

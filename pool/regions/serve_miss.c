@@ -9,8 +9,9 @@
  * 6 grow;
  * 7 the device having refused: take from the regions that were set apart, which ends that; their
  *   pages may go elsewhere then;
- * 8 the policy's last resorts (last_resorts.c), then the same size without its rounding;
- * 9 take from what was ever set apart, whatever the policy says.
+ * 8 take what has become ready meanwhile, or is ready although nobody has looked;
+ * 9 the policy's last resorts (last_resorts.c), then the same size without its rounding;
+ * 10 take from what was ever set apart, whatever the policy says.
  *
  * The lock is dropped around every call of the upstream.
  */
@@ -75,12 +76,13 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
         return BFC_OK;
     }
     enum bfc_status status;
-    uint64_t released = stats->release_calls;
+    /* What is on its way to the device by now may come too late for the first refusal. */
+    uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
     if (!taken && apart_end(pool))
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)
-        taken = climb_all(pool, request, released, &status);
+        taken = take_settled(pool, request) || climb_all(pool, request, released, &status);
     taken = taken || apart_take(pool, request);
     stats->misses += taken;
     stats->out_of_memory += !taken && !(request->flags & BFC_ALLOCATE_UNCOUNTED);

@@ -1,9 +1,12 @@
 /* Waiting for fences: the lock is dropped around every call of the upstream. */
 #include "pool/regions/wait_for_fences.h"
 
+#include "base/numbers.h"
 #include "pool/blocks/settle_blocks.h"
 #include "pool/search/runs.h"
 #include "pool/search/take.h"
+
+#define AWAITED_SLICE_NS ((uint64_t)10 * 1000 * 1000)
 
 void wait_poll(struct bfc_pool *pool) {
     /* The upstream may give what is deferred a fence now, and say that what was awaited is ready.
@@ -31,6 +34,22 @@ uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t ti
     pool->stats->wait_ns += spent;
     settle_note_complete(pool, complete);
     return complete >= fence ? spent : UINT64_MAX;
+}
+
+/* In slices, between which it is seen what other threads have made ready. */
+void wait_for_awaited_block(struct bfc_pool *pool, uint64_t timeout_ns) {
+    uint64_t readied = pool->readied, began = wait_clock(pool);
+    for (uint64_t waited = 0;
+         pool->upstream.wait && pool->awaited && pool->readied == readied && waited <= timeout_ns;
+         waited += AWAITED_SLICE_NS) {
+        uint64_t slice = bfc_min(timeout_ns - waited, AWAITED_SLICE_NS);
+        pool_leave(pool);
+        bfc_fence complete = pool->upstream.wait(pool->upstream.context, BFC_NO_FENCE, slice);
+        pool_enter(pool);
+        settle_note_complete(pool, complete);
+    }
+    pool->stats->waits += timeout_ns != 0;
+    pool->stats->wait_ns += timeout_ns ? wait_clock(pool) - began : 0;
 }
 
 bool wait_and_take(struct bfc_pool *pool, const struct request *request, uint64_t timeout_ns) {

@@ -17,6 +17,10 @@ uint64_t wait_clock(const struct bfc_pool *pool);
  * after all. */
 uint64_t wait_until_complete(struct bfc_pool *pool, bfc_fence fence, uint64_t timeout_ns);
 
+/* Waits until another awaited block is ready, by whatever thread, or for so long: with 0 only those
+ * become ready that can be. */
+void wait_for_awaited_block(struct bfc_pool *pool, uint64_t timeout_ns);
+
 /* Waits for the oldest fences that suffice, and takes what they free. When another thread takes it
  * first, waits again. False: the time is up, or no fence suffices. */
 bool wait_and_take(struct bfc_pool *pool, const struct request *request, uint64_t timeout_ns);

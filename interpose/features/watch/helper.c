@@ -54,7 +54,7 @@ static void trim_idle(void) {
     uint64_t now = bfc_now_ns();
     if (trim_idle_ns == UINT64_MAX || now < next_ns || !bfc_background_begin())
         return;
-    bfc_give_back_idle(trim_idle_ns);
+    bfc_give_back_idle(trim_idle_ns, bfc_min(ns_a_look(), BFC_NS_PER_SECOND));
     bfc_background_end();
     next_ns = now + ns_a_look() / 2;
 }

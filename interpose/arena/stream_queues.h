@@ -1,0 +1,51 @@
+/*
+ * The frees that streams have yet to reach: a queue for each stream, in the order of the frees'
+ * numbers. No cost here grows with the number of streams or of frees.
+ *
+ * Not thread-safe: the caller has a lock.
+ */
+#ifndef BFC_INTERPOSE_STREAM_QUEUES_H
+#define BFC_INTERPOSE_STREAM_QUEUES_H
+
+#include "interpose/driver/driver.h"
+
+struct stream_free {
+    struct stream_free *next; /* in its queue, or in a store */
+    CUevent event;
+    CUcontext context;  /* the event's */
+    unsigned char fate; /* an enum fate, the event's */
+    bool rivalled;      /* another free drew its number between this one's draw and its queueing */
+    CUdeviceptr start;
+    uint64_t number;
+};
+
+struct stream_queue {
+    struct stream_queue *next; /* of those with the same hash */
+    size_t place;              /* in `all` */
+    uint64_t stream;           /* its id, which no other stream ever has */
+    struct stream_free *first, *last;
+};
+
+struct stream_queues {
+    struct stream_queue **all, **hashed; /* as many places each */
+    size_t count, capacity, promised;
+};
+
+void stream_queues_clear(struct stream_queues *queues);
+
+/* Promises room for one more queue, so that a free can be queued later without fail. False: the
+ * host has no memory. A promise is kept by stream_queues_add, or withdrawn. */
+bool stream_queues_promise(struct stream_queues *queues);
+void stream_queues_withdraw(struct stream_queues *queues);
+
+/* Queues a free for which room was promised; `spare` is for its queue, and NULL if it was used. */
+void stream_queues_add(struct stream_queues *queues, uint64_t stream, struct stream_free *one,
+                       struct stream_queue **spare);
+
+struct stream_queue *stream_queues_find(const struct stream_queues *queues, uint64_t stream);
+
+/* Takes out the stream's first free, if its number is not above this one; else NULL. */
+struct stream_free *stream_queues_take(struct stream_queues *queues, uint64_t stream,
+                                       uint64_t number);
+
+#endif
