@@ -113,6 +113,9 @@ void sim_options_read(void) {
     if (number("SIM_HOST_FREE_WAITS", 0, 1, false, &value)) {
         sim_options.host_free_waits = value != 0;
     }
+    if (number("SIM_FAULTS_SPREAD", 0, 1, false, &value)) {
+        sim_options.faults_spread = value != 0;
+    }
     if (number("SIM_LOW", 0, 1, false, &value)) {
         sim_options.low = value != 0;
     }

@@ -18,6 +18,7 @@ struct sim_options {
     bool mapping;         // devices have virtual memory management
     bool maps_host;       // the devices reach pinned host memory
     bool host_free_waits; // cuMemFreeHost waits for the context
+    bool faults_spread;   // a kernel's failure is that of all contexts on its device
     bool low;             // the first device's addresses begin where 32-bit pointers reach
     bool fresh_zero;      // what was not allocated before, or was freed, is zero
     bool skips_kernels;   // code that is not known is launched, takes time and does nothing

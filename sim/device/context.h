@@ -8,7 +8,9 @@ struct CUctx_st {
     struct CUctx_st *next;
     struct sim_device *device;
     bool primary, alive;
+    bool ending;         // a thread waits for its work, to end it
     unsigned references; // of a primary context
+    unsigned attached;   // how often an own one was attached and not detached
     unsigned flags, version;
     unsigned long long id;
     CUresult error; // sticky: from here on every call's answer

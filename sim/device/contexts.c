@@ -1,6 +1,6 @@
 // Which contexts there are: a primary one a device, own ones, and the views of green ones. Records
-// are kept after their end, so that a stale handle is known as such and never mistaken for a later
-// context. Guarded by the lock.
+// are kept after their end, so that a stale handle is known as such, until a new context gets it
+// (by SIM_SEED). Guarded by the lock.
 #include "sim/device/contexts.h"
 
 #include "sim/base/options.h"
@@ -44,9 +44,19 @@ CUresult sim_context_error(const struct CUctx_st *context) {
     return context->parent != NULL ? sim_context_error(context->parent) : context->error;
 }
 
-void sim_context_fail(struct CUctx_st *context, CUresult error) {
+static void fail(struct CUctx_st *context, CUresult error) {
     if (context->error == CUDA_SUCCESS) {
         context->error = error;
+    }
+}
+
+void sim_context_fail(struct CUctx_st *context, CUresult error) {
+    fail(context, error);
+    for (struct CUctx_st *other = sim_context_next(NULL);
+         sim_options.faults_spread && other != NULL; other = sim_context_next(other)) {
+        if (other->alive && other->device == context->device) {
+            fail(other, error);
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 #include <cuda.h>
 #include <pthread.h>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // programs still use cuCtxDetach
+
 static unsigned long long id_of(CUcontext context) {
     unsigned long long id = 0;
     DO(cuCtxGetId(context, &id));
@@ -78,6 +80,48 @@ static void own_contexts(void) {
     ANSWERS(CUDA_ERROR_INVALID_CONTEXT, cuCtxPopCurrent(&now));
 }
 
+// With a seed, what was the old one's is not the new one's.
+static void used_handles(void) {
+    CUcontext context = NULL, before = NULL;
+    CUdeviceptr memory = 0;
+    CUevent event = NULL;
+    int again = 0;
+    for (int i = 0; i < 20; i++) {
+        DO(cuCtxCreate(&context, NULL, 0, 0));
+        unsigned long long id = id_of(context);
+        if (context == before) {
+            again++;
+            ANSWERS(CUDA_ERROR_INVALID_VALUE, cuMemFree(memory));
+            ANSWERS(CUDA_ERROR_INVALID_HANDLE, cuEventDestroy(event));
+        }
+        DO(cuMemAlloc(&memory, 1));
+        DO(cuEventCreate(&event, 0));
+        DO(cuCtxAttach(&before, 0));
+        DO(cuCtxDetach(context));
+        CHECK(before == context && id_of(context) == id);
+        DO(cuCtxDetach(context));
+    }
+    CHECK(again > 0 && again < 20);
+}
+
+static void *context_of(void *stream) {
+    CUcontext context = NULL;
+    DO(cuStreamGetCtx(*(CUstream *)stream, &context));
+    ANSWERS(CUDA_ERROR_INVALID_CONTEXT, cuStreamGetCtx(NULL, &context));
+    return NULL;
+}
+
+static void streams_name_their_context(void) {
+    CUcontext context = NULL;
+    CUstream stream = NULL;
+    pthread_t thread;
+    DO(cuCtxCreate(&context, NULL, 0, 0));
+    DO(cuStreamCreate(&stream, 0));
+    CHECK(pthread_create(&thread, NULL, context_of, &stream) == 0);
+    pthread_join(thread, NULL);
+    DO(cuCtxDestroy(context));
+}
+
 static void *free_without_context(void *memory) {
     CUcontext current = NULL;
     DO(cuCtxGetCurrent(&current));
@@ -108,6 +152,8 @@ int main(void) {
     ANSWERS(CUDA_ERROR_INVALID_DEVICE, cuDevicePrimaryCtxRetain(&context, 2));
     primary_lives();
     own_contexts();
+    used_handles();
+    streams_name_their_context();
     frees_go_by_pointer();
     return 0;
 }

@@ -5,6 +5,8 @@
 
 #include "sim/base/counts.h"
 #include "sim/base/ids.h"
+#include "sim/base/options.h"
+#include "sim/base/random.h"
 #include "sim/border/border.h"
 #include "sim/calls/contexts/current.h"
 #include "sim/calls/contexts/peer.h"
@@ -52,6 +54,7 @@ static void end(struct CUctx_st *context) {
         return;
     }
     context->alive = false; // from here on no new work gets in
+    context->ending = true;
     // "It is the responsibility of the calling function to ensure that no API call uses ctx while
     // cuCtxDestroy() is executing."
     sim_counts.trespasses += context->users - (sim_self()->used == context);
@@ -66,11 +69,39 @@ static void end(struct CUctx_st *context) {
     sim_context_arrays_end(context);
     sim_context_memory_end(context);
     sim_context_peers_end(context);
+    context->ending = false;
 }
 
 static bool flags_valid(unsigned flags) {
     return (flags & ~(unsigned)CU_CTX_FLAGS_MASK) == 0 &&
            (flags & CU_CTX_SCHED_MASK) <= CU_CTX_SCHED_BLOCKING_SYNC;
+}
+
+// Half of the new contexts get the handle of one that has ended, as where records come from a heap.
+static struct CUctx_st *used_record(void) {
+    static uint64_t draws;
+    if (sim_options.seed == 0 || sim_mix(sim_options.seed ^ sim_mix(++draws)) % 2 == 0) {
+        return NULL;
+    }
+    struct CUctx_st *context = sim_context_next(NULL);
+    while (context != NULL &&
+           (context->primary || context->parent != NULL || context->alive || context->ending)) {
+        context = sim_context_next(context);
+    }
+    return context;
+}
+
+static struct CUctx_st *new_record(void) {
+    struct CUctx_st *context = used_record();
+    if (context != NULL) {
+        *context = (struct CUctx_st){.next = context->next, .users = context->users};
+        return context;
+    }
+    context = calloc(1, sizeof *context);
+    if (context != NULL) {
+        sim_context_enlist(context);
+    }
+    return context;
 }
 
 static CUresult create(CUcontext *out, unsigned flags, CUdevice ordinal, unsigned version) {
@@ -81,12 +112,11 @@ static CUresult create(CUcontext *out, unsigned flags, CUdevice ordinal, unsigne
     if (device == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    struct CUctx_st *context = calloc(1, sizeof *context);
+    struct CUctx_st *context = new_record();
     if (context == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     context->version = version;
-    sim_context_enlist(context);
     CUresult result = begin(context, device, flags);
     if (result == CUDA_SUCCESS) {
         result = sim_context_push(context);
@@ -139,9 +169,18 @@ SIM_CALL(cuCtxDestroy, SIM_READY, (CUcontext context), destroy(context))
 SIM_CALL(cuCtxDestroy_v2, SIM_READY, (CUcontext context), destroy(context))
 
 // The old way of ending: the last of as many as cuCtxAttach gave.
-SIM_CALL(cuCtxDetach, SIM_READY, (CUcontext context),
-         context == NULL || context != sim_current_handle() ? CUDA_ERROR_INVALID_CONTEXT
-                                                            : destroy(context))
+static CUresult detach(CUcontext context) {
+    if (context == NULL || context != sim_current_handle()) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (context->attached > 0) {
+        context->attached--;
+        return CUDA_SUCCESS;
+    }
+    return destroy(context);
+}
+
+SIM_CALL(cuCtxDetach, SIM_READY, (CUcontext context), detach(context))
 
 static CUresult set_flags(struct CUctx_st *context, unsigned flags) {
     if (!flags_valid(flags)) {

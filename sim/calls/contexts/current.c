@@ -78,6 +78,7 @@ static CUresult attach(CUcontext *out, unsigned flags) {
     if (out == NULL || flags != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_current_handle()->attached += !sim_current_handle()->primary;
     return get(out);
 }
 

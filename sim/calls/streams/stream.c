@@ -104,8 +104,8 @@ SIM_PAIR(cuStreamGetPriority, cuStreamGetPriority_ptsz, SIM_CURRENT,
          (CUstream stream, int *priority), property(stream, per_thread, PRIORITY, priority))
 SIM_PAIR(cuStreamGetId, cuStreamGetId_ptsz, SIM_CURRENT, (CUstream stream, unsigned long long *id),
          property(stream, per_thread, ID, id))
-SIM_PAIR(cuStreamGetCtx, cuStreamGetCtx_ptsz, SIM_CURRENT, (CUstream stream, CUcontext *context),
-         property(stream, per_thread, CONTEXT, context))
+SIM_PAIR(cuStreamGetCtx, cuStreamGetCtx_ptsz, SIM_READY | SIM_STICKY,
+         (CUstream stream, CUcontext *context), property(stream, per_thread, CONTEXT, context))
 SIM_PAIR(cuStreamGetDevice, cuStreamGetDevice_ptsz, SIM_CURRENT,
          (CUstream stream, CUdevice *device), property(stream, per_thread, DEVICE, device))
 
