@@ -1,6 +1,8 @@
 /* The ends of contexts. */
 #include "interpose/api/context_end.h"
 
+#include <pthread.h>
+
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/host_left.h"
@@ -15,6 +17,7 @@
 #include "interpose/features/share/imports.h"
 #include "interpose/fences/fences.h"
 #include "interpose/pointers/export_handle.h"
+#include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
 
@@ -59,16 +62,10 @@ static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) 
 }
 
 /* The context's own one, and that of host memory. */
-static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsigned long long id,
-                       bool other) {
+static void end_arenas(const struct bfc_driver *driver, CUcontext context, unsigned long long id) {
     struct bfc_arena *arena;
-    while ((arena = bfc_arena_unlink(context, id, other)))
+    while ((arena = bfc_arena_unlink(context, id)))
         end_arena(driver, arena);
-}
-
-void bfc_context_ended_unseen(const struct bfc_driver *driver, CUcontext context,
-                              unsigned long long id) {
-    end_arenas(driver, context, id, true);
 }
 
 /*
@@ -77,18 +74,79 @@ void bfc_context_ended_unseen(const struct bfc_driver *driver, CUcontext context
  */
 static void forget_context(const struct bfc_driver *driver, CUcontext context,
                            unsigned long long id) {
+    if (!bfc_process_if_made()) {
+        bfc_contexts_forget(context);
+        return;
+    }
     bfc_peers_forget(context);
     forget_events(context);
-    end_arenas(driver, context, id, false);
+    end_arenas(driver, context, id);
     bfc_imports_context_ended(context);
     bfc_contexts_forget(context);
     if (bfc_capture_context_ended(context))
         bfc_reuse_after_captures(driver);
 }
 
+/*
+ * What is noted of a context is noted by its handle, so of two contexts that have the same one
+ * after each other, the first is forgotten before anything is noted of the second. Held while
+ * something is forgotten; by the same thread more than once. No lock of anybody's is held when it
+ * is taken.
+ */
+static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* ---- ends that no hook saw ---- */
+
+/* Those that were found to be of ended contexts when somebody was to use them. */
+static void end_lost(const struct bfc_driver *driver) {
+    struct bfc_arena *arena;
+    while ((arena = bfc_arena_take_lost())) {
+        forget_context(driver, arena->context, arena->id);
+        end_arena(driver, arena);
+    }
+}
+
+static void review(const struct bfc_driver *driver) {
+    struct bfc_arena *arena = NULL;
+    CUcontext ended;
+    if (bfc_process_is_forked())
+        return;
+    pthread_mutex_lock(&forgetting);
+    while ((arena = bfc_arena_next(arena)))
+        if (!bfc_arena_is_itself(driver, arena))
+            bfc_arena_lose(arena);
+    end_lost(driver);
+    while ((ended = bfc_contexts_find_ended(driver)))
+        forget_context(driver, ended, 0);
+    pthread_mutex_unlock(&forgetting);
+}
+
+void bfc_context_serve_ends(void) {
+    bfc_contexts_set_reviewer(review);
+}
+
+/* A new context: where the driver has no ids, only its handle says that another one has ended. */
+void bfc_context_created(const struct bfc_driver *driver, CUcontext context) {
+    struct bfc_arena *arena;
+    if (!driver->cuCtxGetId && bfc_process_if_made()) {
+        pthread_mutex_lock(&forgetting);
+        while ((arena = bfc_arena_of_context(context, 0))) {
+            bfc_arena_lose(arena);
+            bfc_arena_drop(arena);
+        }
+        end_lost(driver);
+        forget_context(driver, context, 0);
+        pthread_mutex_unlock(&forgetting);
+    }
+    bfc_reuse_context_made(driver, context);
+}
+
+/* ---- ends by a hook ---- */
+
 /* A context that is about to end: nobody of ours is in it from now on (interpose/arena/arena.h). */
 struct ending {
     CUcontext context;
+    uint64_t number;         /* bfc_contexts_close's */
     struct bfc_arena *arena; /* NULL: it has none */
     struct bfc_arena *host;  /* the same */
     struct bfc_host_left *left;
@@ -98,6 +156,7 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     struct ending ending = {.context = context};
     if (!context)
         return ending;
+    ending.number = bfc_contexts_close(context);
     if ((ending.arena = bfc_arena_of_context(context, 0)))
         bfc_arena_close(ending.arena);
     if ((ending.host = bfc_arena_host_of_context(context, 0)))
@@ -115,48 +174,54 @@ static void conclude_left(const struct ending *ending, bool ended) {
         bfc_host_left_forget(ending->left);
 }
 
+/* Unless another thread has got a new context of this handle meanwhile, and done so. */
+static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
+    pthread_mutex_lock(&forgetting);
+    if (!ending->number || bfc_contexts_open(ending->context, ending->number))
+        forget_context(driver, ending->context, ending->arena ? ending->arena->id : 0);
+    pthread_mutex_unlock(&forgetting);
+}
+
+static void resume_living(const struct ending *ending) {
+    if (ending->number)
+        bfc_contexts_open(ending->context, ending->number);
+    resume_context(ending->context);
+    if (ending->arena)
+        bfc_arena_reopen(ending->arena);
+    if (ending->host)
+        bfc_arena_reopen(ending->host);
+}
+
 static void conclude_end(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
     conclude_left(ending, ended);
     if (ended && ending->context)
-        forget_context(driver, ending->context, ending->arena ? ending->arena->id : 0);
+        forget_ended(driver, ending);
     else if (ending->context)
-        resume_context(ending->context);
-    if (!ended && ending->arena)
-        bfc_arena_reopen(ending->arena);
-    if (!ended && ending->host)
-        bfc_arena_reopen(ending->host);
+        resume_living(ending);
     bfc_arena_drop(ending->arena);
     bfc_arena_drop(ending->host);
     bfc_host_left_collect(driver);
 }
 
+static unsigned long long id_of(const struct bfc_driver *driver, CUcontext context) {
+    unsigned long long id = 0;
+    return driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS ? id : 0;
+}
+
+/* cuCtxDetach ends it only if nobody else has attached it. */
 CUresult bfc_context_destroy(const struct bfc_driver *driver, CUcontext context,
                              CUresult (*real)(CUcontext)) {
     bool serves = bfc_process_if_made();
+    unsigned long long id = id_of(driver, context);
     struct ending ending = serves ? close_context(driver, context) : (struct ending){0};
     CUresult result = real(context);
+    bool ended = result == CUDA_SUCCESS && (real != driver->cuCtxDetach ||
+                                            bfc_handle_of(driver, context, id) != BFC_HANDLE_SAME);
     if (serves)
-        conclude_end(driver, &ending, result == CUDA_SUCCESS);
-    else if (result == CUDA_SUCCESS)
+        conclude_end(driver, &ending, ended);
+    else if (ended)
         bfc_contexts_forget(context);
     return result;
-}
-
-static bool has_ended(const struct bfc_driver *driver, const struct bfc_arena *arena) {
-    unsigned long long id;
-    return driver->cuCtxGetId &&
-           (driver->cuCtxGetId(arena->context, &id) != CUDA_SUCCESS || id != arena->id);
-}
-
-/*
- * The device's primary context may have ended, but which one it was could not be found out: looks
- * at all that are known of the device.
- */
-static void review_captures(const struct bfc_driver *driver, CUdevice device) {
-    struct bfc_arena *arena = NULL;
-    while ((arena = bfc_arena_next_on(device, arena)))
-        if (has_ended(driver, arena))
-            forget_context(driver, arena->context, arena->id);
 }
 
 static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) {
@@ -166,21 +231,22 @@ static bool primary_is_active(const struct bfc_driver *driver, CUdevice device) 
            driver->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active;
 }
 
-/* Only the last release ends the context; a reset always does, though the context may be back. */
+/* Only the last release ends the context, and what is not the last closes nothing; a reset always
+ * does, though the context may be back. */
 static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bool always,
                             CUresult (*real)(CUdevice)) {
-    bool serves = bfc_process_if_made();
+    bool closes = bfc_process_if_made() && (always || !bfc_contexts_is_kept(device));
     struct ending ending = {0};
-    if (serves)
+    if (closes)
         ending = close_context(driver, bfc_primary_context(driver, device));
     CUresult result = real(device);
     bool ended = result == CUDA_SUCCESS && (always || !primary_is_active(driver, device));
-    if (serves && !ending.context)
-        review_captures(driver, device);
-    if (serves)
+    if (result == CUDA_SUCCESS && !always)
+        bfc_contexts_let_go(device);
+    if (closes)
         conclude_end(driver, &ending, ended);
-    if (ended)
-        bfc_contexts_forget_primary(device);
+    if (ended) /* which one it was may not have been known */
+        review(driver);
     return result;
 }
 

@@ -17,10 +17,10 @@ CUresult bfc_primary_reset(const struct bfc_driver *driver, CUdevice device,
 CUresult bfc_primary_release(const struct bfc_driver *driver, CUdevice device,
                              CUresult (*real)(CUdevice));
 
-/* A context of this id has the handle now: the one that had it before has ended, and no hook saw
- * it.
- */
-void bfc_context_ended_unseen(const struct bfc_driver *driver, CUcontext context,
-                              unsigned long long id);
+/* After a call that made it, before its thread goes on. */
+void bfc_context_created(const struct bfc_driver *driver, CUcontext context);
+
+/* From now on contexts that end unseen are looked for (interpose/context/contexts.h). */
+void bfc_context_serve_ends(void);
 
 #endif

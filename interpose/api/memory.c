@@ -81,6 +81,8 @@ static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUd
     while (result == CUDA_ERROR_OUT_OF_MEMORY && reason != BFC_FORWARD_TOO_LARGE &&
            bfc_give_back_for_call(driver, BFC_HERE))
         result = driver->cuMemAlloc_v2(pointer, bytes);
+    if (result == CUDA_SUCCESS)
+        bfc_arena_given_out(*pointer, bytes);
     return result;
 }
 
@@ -97,7 +99,7 @@ static NOINLINE CUresult forward_within_limit(const struct bfc_driver *driver,
 
 /* Whose block it is; NULL: not ours, or not ours to touch. */
 static struct bfc_arena *owner_of(CUdeviceptr pointer) {
-    return bfc_process_if_made() ? bfc_arena_of(pointer) : NULL;
+    return bfc_process_if_made() ? bfc_arena_living_of(pointer) : NULL;
 }
 
 static bool is_spilled(CUdeviceptr pointer) {

@@ -8,6 +8,7 @@
 #include "interpose/api/memory.h"
 #include "interpose/api/open_arena.h"
 #include "interpose/arena/leaving.h"
+#include "interpose/context/contexts.h"
 #include "interpose/reuse/settle_arena.h"
 
 /* A region is of whole pages where the device has no less. */
@@ -88,6 +89,8 @@ static struct bfc_arena *arena_asked(const struct bfc_driver *driver) {
 
 CUresult bfc_memory_info(const struct bfc_driver *driver, size_t *free_bytes, size_t *total_bytes) {
     size_t device_free = 0, device_total = 0;
+    if (bfc_process_if_made())
+        bfc_contexts_review(driver);
     struct bfc_arena *arena = arena_asked(driver);
     if (!arena || read_memory_info(driver, arena, &device_free, &device_total) != CUDA_SUCCESS)
         return driver->cuMemGetInfo_v2(free_bytes, total_bytes);

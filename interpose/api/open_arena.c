@@ -20,8 +20,7 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
                                       unsigned long long id) {
     struct bfc_arena *arena = bfc_arena_of_context(context, id);
     if (!arena) {
-        if (id) /* the handle of a context that ended unseen was given to this one */
-            bfc_context_ended_unseen(driver, context, id);
+        bfc_context_serve_ends();
         bfc_open_segment(bfc_process());
         struct bfc_arena *made = bfc_arena_make(driver, context, id);
         arena = made ? bfc_plan_publish(made, id) : NULL;

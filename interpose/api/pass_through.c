@@ -9,10 +9,11 @@
  * The segment is made here too, at the first allocation of whatever kind: a job that never comes to
  * the pool is to be explained as well.
  */
-void bfc_count_past_pool(enum bfc_bypass_kind kind, size_t bytes) {
+void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes) {
     const struct bfc_process *process = bfc_process();
     if (!process || !process->active)
         return;
+    bfc_arena_given_out(start, bytes);
     bfc_open_segment(process);
     bfc_segment_count_bypassed(kind, bytes);
 }

@@ -8,11 +8,12 @@
 #define BFC_INTERPOSE_PASS_THROUGH_H
 
 #include <cuda.h>
+#include <stdint.h>
 
 #include "layout/segment.h"
 
-/* After an allocation past the pool that succeeded. */
-void bfc_count_past_pool(enum bfc_bypass_kind kind, size_t bytes);
+/* After an allocation past the pool that succeeded. `start` is its address, or some handle. */
+void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t bytes);
 
 /* Of an array's first level; an extent of 0 counts as 1. */
 size_t bfc_bytes_of_array(CUarray_format format, unsigned channels, size_t width, size_t height,

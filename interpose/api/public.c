@@ -40,7 +40,8 @@ int bfc_block_info(const void *address, struct bfcpreload_block *block, size_t s
     struct bfc_block_info found;
     if (!block || !size)
         return BFCPRELOAD_BAD_ARGUMENT;
-    struct bfc_arena *arena = bfc_process_if_made() ? bfc_arena_of((CUdeviceptr)address) : NULL;
+    struct bfc_arena *arena =
+        bfc_process_if_made() ? bfc_arena_living_of((CUdeviceptr)address) : NULL;
     if (!arena || !bfc_pool_find(arena->pool, (bfc_addr)address, &found))
         return BFCPRELOAD_NOT_POOLED;
     describe_block(arena, &found, block, size);

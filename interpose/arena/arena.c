@@ -15,6 +15,7 @@
 #include "interpose/arena/stream_frees.h"
 #include "interpose/config/process.h"
 #include "interpose/context/contexts.h"
+#include "interpose/driver/current.h"
 #include "interpose/fences/fences.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
@@ -25,6 +26,7 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bfc_arena *living; /* guarded by table_lock; holds one reference to each */
+static struct bfc_arena *lost;   /* the same; of contexts that ended unseen */
 static uint64_t begun;           /* guarded by table_lock: how many arenas there ever were */
 
 __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
@@ -105,13 +107,33 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
 
 enum { LONGEST_WAIT_NS = 1000000000, NAP_NS = 20000 };
 
+bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    enum bfc_handle handle = bfc_handle_of(driver, arena->context, arena->id);
+    return !bfc_load_acquire(&arena->ended) &&
+           (handle == BFC_HANDLE_SAME ||
+            (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
+}
+
 /* Entered, then looked; a closer does the two the other way round. */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
-    if (bfc_load_seq_cst(&arena->closers) == 0)
+    bool open = bfc_load_seq_cst(&arena->closers) == 0;
+    bool itself = open && bfc_arena_is_itself(bfc_driver(), arena);
+    if (itself)
         return true;
     bfc_arena_leave(arena);
+    if (open)
+        bfc_arena_lose(arena);
     return false;
+}
+
+CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                bool *pushed) {
+    *pushed = false;
+    if (bfc_arena_is_itself(driver, arena))
+        return bfc_current_enter(driver, arena->context, pushed);
+    bfc_arena_lose(arena);
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 void bfc_arena_leave(struct bfc_arena *arena) {
@@ -168,14 +190,61 @@ static struct bfc_arena *unlink_arena(struct bfc_arena **link) {
     return arena;
 }
 
-struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id, bool other) {
+struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id) {
     pthread_mutex_lock(&table_lock);
     struct bfc_arena **link = &living;
-    while (*link && ((*link)->context != context || ((*link)->id == id) == other))
+    while (*link && ((*link)->context != context || (*link)->id != id))
         link = &(*link)->next;
     struct bfc_arena *ended = *link ? unlink_arena(link) : NULL;
     pthread_mutex_unlock(&table_lock);
     return ended;
+}
+
+/* ---- ends that no hook saw ---- */
+
+/* Under the table's lock. Both arenas of the context: that of its device's memory, of the host's.
+ */
+static void unlink_lost(CUcontext context, unsigned long long id) {
+    for (struct bfc_arena **link = &living; *link;) {
+        if ((*link)->context != context || (*link)->id != id) {
+            link = &(*link)->next;
+            continue;
+        }
+        struct bfc_arena *arena = unlink_arena(link);
+        arena->next = lost;
+        bfc_store_release(&lost, arena);
+        if (!arena->paging.granule) /* pages and their addresses are ours to give back */
+            bfc_region_remove_owner(arena);
+    }
+}
+
+/* It may be no arena any more: it is one if the table has it. */
+bool bfc_arena_lose(const struct bfc_arena *ended) {
+    pthread_mutex_lock(&table_lock);
+    const struct bfc_arena *arena = living;
+    while (arena && arena != ended)
+        arena = arena->next;
+    if (arena)
+        unlink_lost(arena->context, arena->id);
+    pthread_mutex_unlock(&table_lock);
+    return arena;
+}
+
+struct bfc_arena *bfc_arena_take_lost(void) {
+    if (!bfc_load_acquire(&lost))
+        return NULL;
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena *arena = lost;
+    if (arena)
+        bfc_store_release(&lost, arena->next);
+    pthread_mutex_unlock(&table_lock);
+    return arena;
+}
+
+void bfc_arena_given_out(CUdeviceptr start, uint64_t bytes) {
+    const struct bfc_arena *owner;
+    while ((owner = bfc_region_overlapping(start, bytes)) && bfc_arena_lose(owner))
+        ;
 }
 
 static void log_begin_of_host(const struct bfc_arena *arena) {
@@ -288,6 +357,15 @@ struct bfc_arena *bfc_arena_last_if_holds(const struct bfc_driver *driver, unsig
 unsigned long long bfc_arena_last_id(const struct bfc_driver *driver) {
     const struct bfc_arena *arena = bfc_thread_arena.arena ? last_if_current(driver) : NULL;
     return arena && is_still_itself(driver, arena) ? arena->id : 0;
+}
+
+struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {
+    const struct bfc_driver *driver = bfc_driver();
+    struct bfc_arena *arena = bfc_arena_of(address);
+    if (!arena || bfc_arena_is_itself(driver, arena))
+        return arena;
+    bfc_arena_lose(arena);
+    return NULL;
 }
 
 /* Only an arena that still lives in the table may be referred to anew. */

@@ -89,7 +89,8 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous);
 
 /*
  * Around calls of ours in the arena's context that the program does not know of: of the helper, or
- * of a thread that works in another context. False: the context has ended, or is about to. The
+ * of a thread that works in another context. False: the context has ended, or is about to; where no
+ * hook saw that, the arena is lost by then. The
  * program may end it at any time, but by the driver's rules not while others use it: so the end,
  * between bfc_arena_close and bfc_arena_end or, if it does not come to that, bfc_arena_reopen,
  * waits for those inside, a second at most. Who comes meanwhile is turned away; bfc_arena_await
@@ -100,6 +101,26 @@ bool bfc_arena_await(struct bfc_arena *arena);
 void bfc_arena_leave(struct bfc_arena *arena);
 void bfc_arena_close(struct bfc_arena *arena);
 void bfc_arena_reopen(struct bfc_arena *arena);
+
+/*
+ * A context may end by a call that no hook sees, and its handle may then be another's. So whoever
+ * uses the stored handle outside bfc_arena_enter asks first: bfc_arena_is_itself says whether it
+ * still means the arena's context, or a hook is about to end that. If not, the arena is lost: it
+ * has left the table, and nothing finds it by its regions (with pages: once it has ended in full).
+ * The next review of contexts (interpose/context/contexts.h) takes it and does the rest.
+ *
+ * bfc_arena_lose: false: it was not in the table. bfc_arena_take_lost: with the table's reference;
+ * NULL: there is none left. bfc_arena_given_out: the driver has just given the range to somebody,
+ * so whose region it was has ended. bfc_arena_living_of: as bfc_arena_of, of those that are
+ * themselves. bfc_arena_make_current: as bfc_current_enter, for the arena's context.
+ */
+bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);
+bool bfc_arena_lose(const struct bfc_arena *arena);
+struct bfc_arena *bfc_arena_take_lost(void);
+void bfc_arena_given_out(CUdeviceptr start, uint64_t bytes);
+struct bfc_arena *bfc_arena_living_of(CUdeviceptr address);
+CUresult bfc_arena_make_current(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                bool *pushed);
 
 /* One more reference, to drop. */
 void bfc_arena_keep(struct bfc_arena *arena);
@@ -113,9 +134,9 @@ void bfc_arena_keep(struct bfc_arena *arena);
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id);
 
 /*
- * Takes an arena of a context that has ended out of the table, if its id is `id`; or, if `other`,
- * whatever it is but `id`. It comes back with the table's reference; NULL: there is none left.
+ * Takes an arena of a context that has ended out of the table. It comes back with the table's
+ * reference; NULL: there is none left.
  */
-struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id, bool other);
+struct bfc_arena *bfc_arena_unlink(CUcontext context, unsigned long long id);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/atomic.h"
+#include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
 #include "interpose/arena/host_memory.h"
 #include "interpose/arena/region_map.h"
@@ -36,7 +37,7 @@ struct bfc_host_left *bfc_host_left_note(const struct bfc_driver *driver, struct
     struct bfc_host_left *noted = NULL, *one;
     uint64_t start, bytes;
     bool pushed;
-    if (!arena || bfc_current_enter(driver, arena->context, &pushed) != CUDA_SUCCESS)
+    if (!arena || bfc_arena_make_current(driver, arena, &pushed) != CUDA_SUCCESS)
         return NULL;
     for (uint64_t from = 0; bfc_region_next(from, arena, &start, &bytes); from = start + bytes) {
         if (!(one = malloc(sizeof *one)))

@@ -158,6 +158,16 @@ void bfc_region_remove(uint64_t start, const void *owner) {
     end_write();
 }
 
+void *bfc_region_overlapping(uint64_t start, uint64_t bytes) {
+    pthread_mutex_lock(&map.lock);
+    const struct table *table = map.table;
+    size_t slot = find_region_slot(table, start);
+    bool overlaps = slot < table->count && table->regions[slot].start < start + bytes;
+    void *owner = overlaps ? table->regions[slot].owner : NULL;
+    pthread_mutex_unlock(&map.lock);
+    return owner;
+}
+
 bool bfc_region_next(uint64_t address, const void *owner, uint64_t *start, uint64_t *bytes) {
     pthread_mutex_lock(&map.lock);
     const struct table *table = map.table;

@@ -42,6 +42,9 @@ static inline void *bfc_region_owner(uint64_t address) {
  */
 bool bfc_region_add(uint64_t start, uint64_t bytes, void *owner);
 
+/* The owner of the first region that overlaps the range; NULL: none does. */
+void *bfc_region_overlapping(uint64_t start, uint64_t bytes);
+
 /* Removes the region that starts at `start` and has this owner, if it is there. */
 void bfc_region_remove(uint64_t start, const void *owner);
 

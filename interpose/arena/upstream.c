@@ -106,10 +106,12 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
     const struct bfc_driver *driver = bfc_driver();
     bool pushed;
     *why = "its context cannot be entered";
-    CUresult result = bfc_current_enter(driver, arena->context, &pushed);
+    CUresult result = bfc_arena_make_current(driver, arena, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
     result = take(driver, arena, bytes, pointer, why);
+    if (result == CUDA_SUCCESS)
+        bfc_arena_given_out(*pointer, bytes);
     if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, arena)) {
         give(driver, arena, *pointer);
         *why = "the host has no memory for its record";
@@ -210,7 +212,7 @@ static bool is_kept(CUresult result) {
 static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
                         const struct bfc_leaving *region) {
     bool pushed;
-    if ((last_release = bfc_current_enter(driver, arena->context, &pushed)) != CUDA_SUCCESS) {
+    if ((last_release = bfc_arena_make_current(driver, arena, &pushed)) != CUDA_SUCCESS) {
         bfc_leaving_end(region);
         return;
     }
@@ -295,7 +297,7 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
                                    CUresult (*wait)(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena)) {
     bool pushed;
-    CUresult result = bfc_current_enter(driver, arena->context, &pushed);
+    CUresult result = bfc_arena_make_current(driver, arena, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);

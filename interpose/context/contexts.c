@@ -10,7 +10,10 @@ enum { MOST = 64, NO_DEVICE = -1 };
 
 /* Read without the lock: by atomic loads. */
 static struct known {
-    CUcontext context; /* NULL: a free place */
+    CUcontext context;     /* NULL: a free place */
+    unsigned long long id; /* cuCtxGetId's; 0: not known */
+    uint64_t number;       /* of all that were ever added */
+    unsigned closers;      /* hooks that are about to end it */
     bool settled;
     CUdevice device; /* whose primary context it is known to be, or NO_DEVICE */
 } table[MOST];
@@ -28,19 +31,40 @@ static struct known *find_known(CUcontext context) {
     return NULL;
 }
 
-bool bfc_contexts_has(CUcontext context) {
+bool bfc_contexts_has(const struct bfc_driver *driver, CUcontext context) {
     const struct known *known = find_known(context);
-    return known && bfc_load_acquire(&known->settled);
+    return known && bfc_load_acquire(&known->settled) &&
+           bfc_handle_of(driver, context, bfc_load_relaxed(&known->id)) == BFC_HANDLE_SAME;
+}
+
+static unsigned long long id_of_context(CUcontext context) {
+    const struct bfc_driver *driver = bfc_driver();
+    unsigned long long id = 0;
+    bool told = driver && driver->cuCtxGetId && driver->cuCtxGetId(context, &id) == CUDA_SUCCESS;
+    return told ? id : 0;
+}
+
+/* Under the lock; NULL: there was none. */
+static void forget_known(struct known *known) {
+    if (!known)
+        return;
+    if (known->device != NO_DEVICE)
+        bfc_store_release(&bfc_contexts_may_hide, true);
+    bfc_store_release(&known->context, NULL);
+    bfc_fetch_sub_seq_cst(&bfc_contexts_known, 1);
 }
 
 /*
  * If the table is full, the context is counted but never forgotten: from then on there are several
  * contexts, whichever end.
  */
-static struct known *add_known(CUcontext context) {
+static struct known *add_known(CUcontext context, unsigned long long id) {
+    static uint64_t added;
     struct known *known = find_known(context);
-    if (known)
+    if (known && (!id || known->id == id))
         return known;
+    if (known) /* one that ended unseen had the handle */
+        forget_known(known);
     bfc_fetch_add_seq_cst(&bfc_contexts_known, 1);
     if (!(known = find_known(NULL))) {
         if (high == MOST)
@@ -48,6 +72,9 @@ static struct known *add_known(CUcontext context) {
         known = &table[high];
     }
     known->settled = false;
+    known->closers = 0;
+    known->number = ++added;
+    bfc_store_relaxed(&known->id, id);
     known->device = NO_DEVICE;
     bfc_store_release(&known->context, context);
     if (known == &table[high])
@@ -56,8 +83,9 @@ static struct known *add_known(CUcontext context) {
 }
 
 void bfc_contexts_add(CUcontext context) {
+    unsigned long long id = id_of_context(context);
     pthread_mutex_lock(&lock);
-    add_known(context);
+    add_known(context, id);
     pthread_mutex_unlock(&lock);
 }
 
@@ -70,21 +98,12 @@ void bfc_contexts_settle(CUcontext context) {
 }
 
 void bfc_contexts_add_primary(CUcontext context, CUdevice device) {
+    unsigned long long id = id_of_context(context);
     pthread_mutex_lock(&lock);
-    struct known *known = add_known(context);
+    struct known *known = add_known(context, id);
     if (known)
         known->device = device;
     pthread_mutex_unlock(&lock);
-}
-
-/* Under the lock; NULL: there was none. */
-static void forget_known(struct known *known) {
-    if (!known)
-        return;
-    if (known->device != NO_DEVICE)
-        bfc_store_release(&bfc_contexts_may_hide, true);
-    bfc_store_release(&known->context, NULL);
-    bfc_fetch_sub_seq_cst(&bfc_contexts_known, 1);
 }
 
 void bfc_contexts_forget(CUcontext context) {
@@ -100,10 +119,79 @@ static struct known *find_primary(CUdevice device) {
     return NULL;
 }
 
-void bfc_contexts_forget_primary(CUdevice device) {
+/* ---- who keeps primary contexts ---- */
+
+enum { DEVICES_MOST = 64 };
+static int retains[DEVICES_MOST]; /* atomic: releases that were not retained do not count */
+
+static bool is_counted(CUdevice device) {
+    return device >= 0 && device < DEVICES_MOST;
+}
+
+void bfc_contexts_retained(CUdevice device) {
+    if (is_counted(device))
+        bfc_fetch_add_relaxed(&retains[device], 1);
+}
+
+void bfc_contexts_let_go(CUdevice device) {
+    int before = is_counted(device) ? bfc_load_relaxed(&retains[device]) : 0;
+    while (before > 0 && !bfc_compare_exchange_relaxed(&retains[device], &before, before - 1))
+        ;
+}
+
+bool bfc_contexts_is_kept(CUdevice device) {
+    return is_counted(device) && bfc_load_relaxed(&retains[device]) > 1;
+}
+
+/* ---- ends ---- */
+
+uint64_t bfc_contexts_close(CUcontext context) {
     pthread_mutex_lock(&lock);
-    forget_known(find_primary(device));
+    struct known *known = context ? find_known(context) : NULL;
+    uint64_t number = known ? known->number : 0;
+    if (known)
+        known->closers++;
     pthread_mutex_unlock(&lock);
+    return number;
+}
+
+bool bfc_contexts_open(CUcontext context, uint64_t number) {
+    pthread_mutex_lock(&lock);
+    struct known *known = number ? find_known(context) : NULL;
+    bool same = known && known->number == number;
+    if (same)
+        known->closers--;
+    pthread_mutex_unlock(&lock);
+    return same || !number;
+}
+
+/* A handle that is another's already says that the end is over, whoever makes it. */
+static bool has_ended(const struct bfc_driver *driver, const struct known *known) {
+    CUcontext context = bfc_load_acquire(&known->context);
+    enum bfc_handle handle =
+        context ? bfc_handle_of(driver, context, bfc_load_relaxed(&known->id)) : BFC_HANDLE_SAME;
+    return handle == BFC_HANDLE_OTHER ||
+           (handle == BFC_HANDLE_DEAD && !bfc_load_acquire(&known->closers));
+}
+
+CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver) {
+    unsigned places = bfc_load_acquire(&high);
+    for (unsigned i = 0; i < places; i++)
+        if (has_ended(driver, &table[i]))
+            return bfc_load_acquire(&table[i].context);
+    return NULL;
+}
+
+static void (*reviewer)(const struct bfc_driver *driver); /* atomic */
+
+void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver)) {
+    bfc_store_release(&reviewer, review);
+}
+
+void bfc_contexts_review(const struct bfc_driver *driver) {
+    void (*review)(const struct bfc_driver *) = bfc_load_acquire(&reviewer);
+    if (review)
+        review(driver);
 }
 
 /* ---- what no hook saw ---- */
@@ -130,7 +218,7 @@ CUcontext bfc_contexts_search(const struct bfc_driver *driver, bool *unknown) {
         CUcontext primary = active ? bfc_primary_context(driver, device) : NULL;
         if (!primary)
             continue;
-        bool was_there = bfc_contexts_has(primary);
+        bool was_there = bfc_contexts_has(driver, primary);
         bfc_contexts_add_primary(primary, device);
         if (!was_there)
             return primary;

@@ -25,8 +25,9 @@ static inline bool bfc_contexts_are_several(void) {
     return UNLIKELY(bfc_load_seq_cst(&bfc_contexts_known) > 1);
 }
 
-/* Whether it is known and settled. A few loads: for calls that programs make often. */
-bool bfc_contexts_has(CUcontext context);
+/* Whether it is known and settled, and its handle still means it: a few loads and one question to
+ * the driver, for calls that programs make often. */
+bool bfc_contexts_has(const struct bfc_driver *driver, CUcontext context);
 
 void bfc_contexts_add(CUcontext context);
 void bfc_contexts_settle(CUcontext context);
@@ -34,9 +35,32 @@ void bfc_contexts_settle(CUcontext context);
 /* Notes that it is the device's primary context, and adds it if it was not known. */
 void bfc_contexts_add_primary(CUcontext context, CUdevice device);
 
-/* Forgets a context that has ended, or the device's known primary context. */
 void bfc_contexts_forget(CUcontext context);
-void bfc_contexts_forget_primary(CUdevice device);
+
+/* A hook saw the program retain the device's primary context, or release it. bfc_contexts_is_kept:
+ * one more release would not be the last. */
+void bfc_contexts_retained(CUdevice device);
+void bfc_contexts_let_go(CUdevice device);
+bool bfc_contexts_is_kept(CUdevice device);
+
+/*
+ * A context that a hook is about to end, until bfc_contexts_open: nobody else takes it for one that
+ * has ended unseen. bfc_contexts_close returns a number that no other context ever has, or 0 for
+ * one that is not known. bfc_contexts_open: false: it was forgotten meanwhile.
+ */
+uint64_t bfc_contexts_close(CUcontext context);
+bool bfc_contexts_open(CUcontext context, uint64_t number);
+
+/* A known context that has ended, and that no hook is ending; NULL: there is none. */
+CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver);
+
+/*
+ * Contexts may end by calls that no hook sees. Looks which have, and ends all that was noted of
+ * them, before something is noted of a new one that may have got the handle. The caller holds no
+ * lock. bfc_contexts_set_reviewer: what does so.
+ */
+void bfc_contexts_review(const struct bfc_driver *driver);
+void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver));
 
 extern bool bfc_contexts_may_hide; /* for the function below */
 

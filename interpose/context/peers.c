@@ -42,8 +42,6 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
     struct pair *pair = malloc(sizeof *pair);
     if (!pair)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    bfc_contexts_add(accessor); /* pairs mean several contexts */
-    bfc_contexts_add(owner);
     *pair = (struct pair){.accessor = accessor, .owner = owner, .next = pairs};
     pairs = pair;
     bfc_fetch_add_seq_cst(&bfc_peer_pairs, 1);
@@ -51,6 +49,8 @@ static CUresult add_pair(CUcontext accessor, CUcontext owner) {
 }
 
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
+    bfc_contexts_add(accessor); /* pairs mean several contexts */
+    bfc_contexts_add(owner);
     pthread_mutex_lock(&lock);
     CUresult result = add_pair(accessor, owner);
     pthread_mutex_unlock(&lock);

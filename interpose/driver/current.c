@@ -26,6 +26,30 @@ CUresult bfc_current_pop(const struct bfc_driver *driver) {
     return result;
 }
 
+static CUresult ask_context(const struct bfc_driver *driver, CUcontext context,
+                            unsigned long long *id) {
+    unsigned version;
+    if (driver->cuCtxGetId)
+        return driver->cuCtxGetId(context, id);
+    return driver->cuCtxGetApiVersion ? driver->cuCtxGetApiVersion(context, &version)
+                                      : CUDA_SUCCESS;
+}
+
+/* Asked again, since a refusal of the moment must not end what lives. */
+enum bfc_handle bfc_handle_of(const struct bfc_driver *driver, CUcontext context,
+                              unsigned long long id) {
+    enum { TRIES = 8 };
+    unsigned long long now = id;
+    CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+    for (int i = 0; i < TRIES && (result == CUDA_ERROR_INVALID_CONTEXT ||
+                                  result == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+         i++)
+        result = ask_context(driver, context, &now);
+    if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        return BFC_HANDLE_DEAD;
+    return result != CUDA_SUCCESS || !id || now == id ? BFC_HANDLE_SAME : BFC_HANDLE_OTHER;
+}
+
 CUcontext bfc_primary_context(const struct bfc_driver *driver, CUdevice device) {
     unsigned flags;
     int active = 0;

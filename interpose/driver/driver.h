@@ -48,6 +48,7 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuGreenCtxCreate, (CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned))                     \
     X(cuCtxDestroy, (CUcontext))                                                                   \
     X(cuCtxDestroy_v2, (CUcontext))                                                                \
+    X(cuCtxDetach, (CUcontext))                                                                    \
     X(cuDevicePrimaryCtxRelease, (CUdevice))                                                       \
     X(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                                    \
     X(cuDevicePrimaryCtxReset, (CUdevice))                                                         \
@@ -92,6 +93,7 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxGetCurrent, (CUcontext *))                                                              \
     X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
     X(cuCtxGetDevice, (CUdevice *))                                                                \
+    X(cuCtxGetApiVersion, (CUcontext, unsigned *))                                                 \
     X(cuCtxGetId, (CUcontext, unsigned long long *))                                               \
     X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
     X(cuCtxSynchronize, (void))                                                                    \

@@ -179,7 +179,7 @@ BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, name);                                                                 \
     BFC_RETRIED_WHEN_FULL(result, BFC_ON(device), driver->name arguments);                         \
     if (result == CUDA_SUCCESS)                                                                    \
-        bfc_reuse_context_made(driver, *context);                                                  \
+        bfc_context_created(driver, *context);                                                     \
     return result
 
 BFC_HOOK(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device)) {
@@ -204,8 +204,9 @@ BFC_HOOK(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
     BFC_RETRIED_WHEN_FULL(result, BFC_ON(device),
                           driver->cuDevicePrimaryCtxRetain(context, device));
     if (result == CUDA_SUCCESS) {
-        bfc_contexts_add_primary(*context, device);
         bfc_reuse_context_made(driver, *context);
+        bfc_contexts_add_primary(*context, device);
+        bfc_contexts_retained(device);
     }
     return result;
 }
@@ -225,7 +226,7 @@ BFC_HOOK(cuGreenCtxCreate,
 #define ENTER_CONTEXT(name)                                                                        \
     BFC_FIND_DRIVER(driver, name);                                                                 \
     CUresult result = driver->name(context);                                                       \
-    if (result == CUDA_SUCCESS && context && !bfc_contexts_has(context))                           \
+    if (result == CUDA_SUCCESS && context && !bfc_contexts_has(driver, context))                   \
         bfc_reuse_context_made(driver, bfc_green_owner(driver, context));                          \
     return result
 
@@ -249,6 +250,11 @@ BFC_HOOK(cuCtxDestroy, (CUcontext context)) {
 BFC_HOOK(cuCtxDestroy_v2, (CUcontext context)) {
     BFC_FIND_DRIVER(driver, cuCtxDestroy_v2);
     return bfc_context_destroy(driver, context, driver->cuCtxDestroy_v2);
+}
+
+BFC_HOOK(cuCtxDetach, (CUcontext context)) {
+    BFC_FIND_DRIVER(driver, cuCtxDetach);
+    return bfc_context_destroy(driver, context, driver->cuCtxDetach);
 }
 
 BFC_HOOK(cuDevicePrimaryCtxRelease, (CUdevice device)) {

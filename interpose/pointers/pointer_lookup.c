@@ -51,7 +51,7 @@ static void describe_other(CUdeviceptr pointer, struct bfc_pointer *span) {
 
 void bfc_pointer_lookup(CUdeviceptr pointer, struct bfc_pointer *span) {
     bool made = bfc_process_if_made();
-    struct bfc_arena *arena = made ? bfc_arena_of(pointer) : NULL;
+    struct bfc_arena *arena = made ? bfc_arena_living_of(pointer) : NULL;
     span->kind = BFC_POINTER_FOREIGN;
     if (arena)
         describe_block(arena, pointer, span);

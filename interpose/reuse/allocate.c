@@ -157,6 +157,7 @@ static void log_several(void) {
 /* It is entered first, and waited for before it can touch anything. */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context) {
     struct bfc_arena *arena = NULL;
+    bfc_contexts_review(driver);
     bfc_contexts_add(context);
     while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
         if (arena->context != context)

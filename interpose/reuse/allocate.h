@@ -39,7 +39,7 @@ CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct b
  */
 void bfc_reuse_context_found(const struct bfc_driver *driver, CUcontext context);
 static inline void bfc_reuse_context_made(const struct bfc_driver *driver, CUcontext context) {
-    if (UNLIKELY(!bfc_contexts_has(context)))
+    if (UNLIKELY(!bfc_contexts_has(driver, context)))
         bfc_reuse_context_found(driver, context);
 }
 

@@ -5,6 +5,7 @@
 #include "interpose/arena/stream_frees.h"
 #include "interpose/context/green.h"
 #include "interpose/driver/current.h"
+#include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_modes.h"
 
@@ -52,6 +53,7 @@ static CUresult free_in_order(const struct bfc_driver *driver, struct bfc_arena 
         return CUDA_ERROR_INVALID_VALUE;
     bfc_store_relaxed(&arena->frees_in_streams, true);
     context = bfc_green_owner(driver, context);
+    bfc_reuse_context_made(driver, context);
     result = bfc_stream_frees_free(driver, arena, pointer, &calls, stream, context);
     if (result == CUDA_SUCCESS)
         bfc_stream_frees_poll(driver, arena);

@@ -4,7 +4,9 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "interpose/arena/arena.h"
 #include "interpose/config/options.h"
+#include "interpose/context/contexts.h"
 #include "interpose/driver/current.h"
 #include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
@@ -41,7 +43,8 @@ static inline CUresult synchronize_current(const struct bfc_driver *driver,
 
 static NOINLINE CUresult synchronize_other(const struct bfc_driver *driver, struct bfc_arena *arena,
                                            CUcontext context) {
-    CUresult result = driver->cuCtxPushCurrent_v2(context);
+    CUresult result = bfc_arena_is_itself(driver, arena) ? driver->cuCtxPushCurrent_v2(context)
+                                                         : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (result != CUDA_SUCCESS)
         return result;
     result = synchronize_current(driver, arena);
@@ -74,14 +77,23 @@ static inline bool is_freed_already(struct bfc_arena *arena, CUdeviceptr pointer
  */
 enum { LOOK_EVERY = 32 };
 
+/* A peer may have ended unseen: then it is none any more at the next free. */
+static NOINLINE CUresult free_refused(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                      CUdeviceptr pointer, CUresult result) {
+    if (!bfc_reuse_is_passing(result))
+        return result;
+    if (bfc_peers_known())
+        bfc_contexts_review(driver);
+    return bfc_reuse_free_unfenced(driver, arena, pointer);
+}
+
 /* Records a fence in the contexts, and takes the block back under the fence. */
 static inline CUresult free_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer, const CUcontext *contexts, size_t count) {
     bfc_fence fence;
     CUresult result = bfc_reuse_record(driver, arena, contexts, count, false, &fence);
     if (UNLIKELY(result != CUDA_SUCCESS))
-        return bfc_reuse_is_passing(result) ? bfc_reuse_free_unfenced(driver, arena, pointer)
-                                            : result;
+        return free_refused(driver, arena, pointer, result);
     if (fence % LOOK_EVERY == 0)
         bfc_pool_complete(arena->pool, bfc_fences_poll(arena->fences, driver));
     return bfc_reuse_take_back(arena, pointer, fence);
@@ -177,12 +189,30 @@ static inline CUresult free_by_mode(const struct bfc_driver *driver, struct bfc_
                                              : free_with_fence(driver, arena, pointer);
 }
 
+/* The arena's context has ended unseen, so the address is nobody's, or somebody else's. */
+static CUresult free_of_ended(const struct bfc_driver *driver, const struct bfc_arena *ended,
+                              CUdeviceptr pointer) {
+    bfc_arena_lose(ended);
+    bfc_contexts_review(driver);
+    struct bfc_arena *arena = bfc_arena_living_of(pointer);
+    return arena ? bfc_reuse_free(driver, arena, pointer) : driver->cuMemFree_v2(pointer);
+}
+
+static NOINLINE CUresult tell_of_failure(struct bfc_arena *arena, CUdeviceptr pointer,
+                                         CUresult result) {
+    const struct bfc_driver *driver = bfc_driver();
+    if (!bfc_arena_is_itself(driver, arena))
+        return free_of_ended(driver, arena, pointer);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
+    return result;
+}
+
 static inline CUresult tell_of_free(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t start,
                                     CUresult result) {
-    if (LIKELY(result == CUDA_SUCCESS))
-        bfc_events_add_free(&arena->stats, pointer, start);
-    else if (result == CUDA_ERROR_INVALID_VALUE)
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, pointer, 0);
+    if (UNLIKELY(result != CUDA_SUCCESS))
+        return tell_of_failure(arena, pointer, result);
+    bfc_events_add_free(&arena->stats, pointer, start);
     return result;
 }
 

@@ -51,6 +51,10 @@ static CUresult give_pages(const struct bfc_driver *driver, CUcontext accessor, 
 CUresult bfc_share_enable_peer(const struct bfc_driver *driver, CUcontext owner, unsigned flags) {
     CUcontext current = NULL;
     bool known = driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner;
+    if (known) {
+        bfc_reuse_context_made(driver, current);
+        bfc_reuse_context_made(driver, owner);
+    }
     CUresult result = known ? add_peer(driver, current, owner) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = driver->cuCtxEnablePeerAccess(owner, flags);

@@ -68,7 +68,7 @@ static void collect_left(const struct bfc_driver *driver, struct bfc_arena *aren
     bool pushed;
     if (!bfc_host_left_is_there() || !bfc_arena_enter(arena))
         return;
-    if (bfc_current_enter(driver, arena->context, &pushed) == CUDA_SUCCESS) {
+    if (bfc_arena_make_current(driver, arena, &pushed) == CUDA_SUCCESS) {
         bfc_host_left_collect(driver);
         bfc_current_leave(driver, pushed);
     }

@@ -45,7 +45,7 @@ static bool try_to_enter(struct visit *visit, struct bfc_arena *arena) {
     *visit = (struct visit){.driver = bfc_driver(), .arena = arena};
     if (bfc_background_is_stopped() || !bfc_arena_await(arena))
         return false;
-    if (bfc_current_enter(visit->driver, arena->context, &visit->pushed) != CUDA_SUCCESS) {
+    if (bfc_arena_make_current(visit->driver, arena, &visit->pushed) != CUDA_SUCCESS) {
         bfc_arena_leave(arena);
         return false;
     }
