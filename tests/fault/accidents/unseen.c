@@ -129,6 +129,7 @@ static void live_after(void *const *ended) {
         misfreed += release(blocks[i]) != 0;
     }
     MUST(release(more));
+    MUST(synchronize()); /* what a free has recorded may still be under way */
     miscounted += free_memory() != before;
 }
 
@@ -157,7 +158,7 @@ static void look(const char *what, void (*begin)(void), void (*end)(void), void 
         end();
         again();
         if (begin !=
-            begin_privately) /* a free may be the last call that is wrong: docs/safety.md */
+            begin_privately) /* a free may be the last call that is wrong: docs/internals/safety.md */
             misfreed += release(kept[1]) != 1;
         if (round % 2)
             live_past_the_pool();
