@@ -47,7 +47,7 @@ uint64_t bfc_leaving_bytes(const void *device) {
         return 0;
     pthread_mutex_lock(&lock);
     for (const struct bfc_leaving *region = first; region; region = region->next)
-        if (region->device == device)
+        if (region->device == device && !bfc_load_acquire(region->ended))
             bytes += region->bytes;
     pthread_mutex_unlock(&lock);
     return bytes;

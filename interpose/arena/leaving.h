@@ -16,6 +16,7 @@
 struct bfc_leaving {
     uint64_t start, bytes;
     const void *device; /* any word that tells devices apart */
+    const bool *ended;  /* atomic: it has gone with its context, and leaves no more */
     struct bfc_leaving *next;
 };
 
@@ -26,7 +27,7 @@ void bfc_leaving_end(const struct bfc_leaving *region);
 /* The region that holds `address`; false: none does. */
 bool bfc_leaving_find(uint64_t address, uint64_t *start, uint64_t *bytes);
 
-/* The bytes of all such regions of a device. */
+/* The bytes of all such regions of a device that have yet to go. */
 uint64_t bfc_leaving_bytes(const void *device);
 
 #endif

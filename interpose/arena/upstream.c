@@ -243,7 +243,8 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
         bfc_store_seq_cst(&arena->has_deferred, true);
         return false;
     }
-    struct bfc_leaving region = {.start = start, .bytes = bytes, .device = arena->on};
+    struct bfc_leaving region = {
+        .start = start, .bytes = bytes, .device = arena->on, .ended = &arena->ended};
     bfc_leaving_begin(&region);
     bfc_region_remove(start, arena);
     bool back = !bfc_background_is_stopped() && bfc_arena_await(arena);
