@@ -53,29 +53,6 @@ static bool is_dead(int file) {
            (owner & FUTEX_OWNER_DIED);
 }
 
-static bool has_died(int directory, const struct bfc_segment_name *name) {
-    const struct bfc_segment_look look = {.name = name};
-    int file;
-    if (bfc_pid_is_free(name->pid))
-        return true;
-    if (bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
-        return false;
-    bool dead = is_dead(file);
-    close(file);
-    return dead;
-}
-
-static bool remove_if_dead(void *context, int directory, const struct bfc_segment_name *name) {
-    (void)context;
-    if (has_died(directory, name))
-        bfc_segment_remove(directory, name);
-    return true;
-}
-
-void bfc_other_jobs_sweep(void) {
-    visit_ours(remove_if_dead, NULL);
-}
-
 /* ---- who is on the device ---- */
 
 struct search {

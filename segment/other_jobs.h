@@ -1,6 +1,5 @@
 /*
- * Other jobs of this user that publish a segment: which of them cache memory on a device, and
- * removal of dead jobs' segments.
+ * Other jobs of this user that publish a segment: which of them cache memory on a device.
  *
  * Segments are read with pread, never mapped, so that truncation does no harm; nothing in them is
  * trusted. Only those of this user and pid namespace are read. The number of directory entries is
@@ -42,9 +41,5 @@ size_t bfc_claimants_find(struct bfc_claimant *found, size_t most);
 
 /* Has all who wait in other jobs look again (segment/queue.h). */
 void bfc_other_jobs_wake(void);
-
-/* Removes segments whose processes are dead: a killed job leaves its segment, which takes memory.
- */
-void bfc_other_jobs_sweep(void);
 
 #endif

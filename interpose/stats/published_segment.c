@@ -25,7 +25,8 @@
 #include "base/shared_folder.h"
 #include "interpose/config/launcher_ranks.h"
 #include "interpose/host/quiet.h"
-#include "segment/other_jobs.h"
+#include "segment/left_over.h"
+#include "segment/process.h"
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
@@ -46,25 +47,6 @@ struct bfc_segment_header *bfc_segment_counters(void) {
 }
 
 /* ---- identity ---- */
-
-static uint64_t read_start_time(void) {
-    char text[1024];
-    int file = bfc_open("/proc/self/stat", O_RDONLY, 0);
-    if (file < 0)
-        return 0;
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
-    /* The name in field 2 may hold blanks and brackets: count fields after its last bracket. */
-    const char *field = strrchr(text, ')');
-    for (int i = 2; field && i < 22; i++) {
-        field = strchr(field, ' ');
-        field = field ? field + 1 : NULL;
-    }
-    return field ? strtoull(field, NULL, 10) : 0;
-}
 
 static void read_own_command(char *command, size_t size) {
     int file = bfc_open("/proc/self/cmdline", O_RDONLY, 0);
@@ -100,7 +82,7 @@ static void fill_identity(struct bfc_segment_header *header, const struct bfc_pr
     header->pid = getpid();
     header->uid = getuid();
     header->pid_namespace = bfc_pid_namespace();
-    header->start_time = read_start_time();
+    header->start_time = bfc_process_start_time(getpid());
     header->created_ns = bfc_wall_clock_ns();
     read_own_command(header->command, sizeof header->command);
     snprintf(header->library, sizeof header->library, "%s", BFC_VERSION);
@@ -131,7 +113,6 @@ static bool allocate_pages(int file) {
 }
 
 static struct bfc_segment_header *map_own_segment(void) {
-    bfc_other_jobs_sweep();
     int file = create_segment_file();
     if (file < 0)
         return NULL;
@@ -181,6 +162,8 @@ void bfc_segment_open(const struct bfc_process *process,
         return;
     int reason = errno, cancel = bfc_cancel_disable();
     pthread_mutex_lock(&opening);
+    if (!opened)
+        bfc_left_over_sweep();
     if (!opened && process->options.stats) {
         struct bfc_segment_header *published = map_segment_quietly();
         if (published) {

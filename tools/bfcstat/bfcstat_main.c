@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/shared_folder.h"
+#include "segment/left_over.h"
 #include "tools/bfcstat/identity.h"
 #include "tools/text/print_text.h"
 
@@ -118,6 +119,7 @@ static bool show_jobs(const struct request *request, const struct findings *find
 
 static int list_jobs(const struct request *request, int directory) {
     struct findings findings = {0};
+    bfc_left_over_tables_sweep(directory);
     if (!find_jobs(directory, &findings)) {
         fprintf(stderr, "bfcstat: %s: %s\n", request->directory, strerror(errno));
         free_findings(&findings);

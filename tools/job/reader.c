@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
+#include "segment/process.h"
 #include "segment/segment_file.h"
 #include "tools/job/guard.h"
 
@@ -34,45 +35,12 @@ _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
 
 /* --- liveness --- */
 
-/* State letter and start time (fields 3 and 22) of /proc/PID/stat. */
-static bool read_process(int32_t pid, char *state, uint64_t *start_time) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    const char *field = strrchr(text, ')'); /* the name before it may hold anything */
-    unsigned long long start;
-    if (!field || sscanf(field,
-                         ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-                         " %*s %*s %llu",
-                         state, &start) != 2)
-        return false;
-    *start_time = start;
-    return true;
-}
-
-/* Whether the process that started then still runs; for a pid of this pid namespace. */
-static bool process_runs(int32_t pid, uint64_t start_time) {
-    char state;
-    uint64_t found;
-    if (bfc_pid_is_free(pid))
-        return false;
-    if (!read_process(pid, &state, &found))
-        return true;
-    return state != 'Z' && state != 'X' && found == start_time;
-}
-
 static enum bfc_job_state find_state(const struct bfc_segment_header *header) {
     if (header->owner & FUTEX_OWNER_DIED)
         return BFC_JOB_ENDED;
     if (header->pid_namespace == bfc_pid_namespace())
-        return process_runs(header->pid, header->start_time) ? BFC_JOB_RUNNING : BFC_JOB_ENDED;
+        return bfc_process_is_gone(header->pid, header->start_time) ? BFC_JOB_ENDED
+                                                                    : BFC_JOB_RUNNING;
     return header->owner & FUTEX_TID_MASK ? BFC_JOB_RUNNING : BFC_JOB_UNKNOWN;
 }
 
@@ -292,8 +260,9 @@ ssize_t bfc_segment_list(int directory, struct bfc_segment_name **list) {
 
 bool bfc_segment_sweep(int directory, const struct bfc_segment_name *name,
                        const struct bfc_job *job) {
-    bool dead = job ? job->state == BFC_JOB_ENDED
-                    : name->pid_namespace == bfc_pid_namespace() && bfc_pid_is_free(name->pid);
+    bool dead =
+        job ? job->state == BFC_JOB_ENDED
+            : name->pid_namespace == bfc_pid_namespace() && bfc_process_is_gone(name->pid, 0);
     return dead && bfc_segment_remove(directory, name);
 }
 

@@ -1,11 +1,10 @@
 /* The table of exported blocks. */
 #include "interpose/features/share/token_table.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +17,16 @@
 #include "base/open_file.h"
 #include "base/shared_folder.h"
 #include "interpose/host/quiet.h"
+#include "segment/left_over.h"
 
-/* User id, pid namespace, pid, random number. Not a segment's prefix, which readers look for. */
-#define NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
-#define PATH_FORMAT BFC_SHARED_FOLDER "/" NAME_FORMAT
+#define PATH_FORMAT BFC_SHARED_FOLDER "/" BFC_TABLE_NAME_FORMAT
 
-static const uint32_t first_bell = 1; /* written so that the head is there to be waited at */
+/* The bell is written so that the head is there to be waited at. */
+struct head {
+    uint32_t bell, padding;
+    struct bfc_table_maker maker;
+};
+_Static_assert(offsetof(struct head, maker) == BFC_TABLE_MAKER_OFFSET, "where it is looked for");
 
 enum { PATH_SIZE = 128, READ_ATTEMPTS = 100 };
 #define ATTEMPT_NAP_NS 20000L
@@ -48,34 +51,6 @@ static bool fill_randomly(void *bytes, size_t size) {
 
 /* ---- making it ---- */
 
-/* Whether a file's name is that of a table, or of a caller's socket (page_message.h), of this
- * user's whose exporter has ended, or was this process before an exec. */
-static bool is_left_over(const char *name, uint64_t pid_namespace) {
-    unsigned user;
-    unsigned long long space, number;
-    int pid, end = 0;
-    /* A caller's socket has another number behind that. */
-    if (sscanf(name, "bfcipc.%u.%llu.%d.%16llx%n", &user, &space, &pid, &number, &end) != 4 ||
-        (name[end] != '\0' && name[end] != '.') || user != getuid() || space != pid_namespace ||
-        pid <= 0)
-        return false;
-    return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
-}
-
-static void sweep(uint64_t pid_namespace) {
-    char path[PATH_SIZE + 256];
-    DIR *folder = bfc_open_folder_at(AT_FDCWD, BFC_SHARED_FOLDER);
-    const struct dirent *entry;
-    if (!folder)
-        return;
-    while ((entry = readdir(folder)))
-        if (is_left_over(entry->d_name, pid_namespace)) {
-            snprintf(path, sizeof path, BFC_SHARED_FOLDER "/%s", entry->d_name);
-            unlink(path);
-        }
-    closedir(folder);
-}
-
 static int open_own(int flags) {
     char path[PATH_SIZE];
     print_path(path, table.pid_namespace, table.pid, table.number);
@@ -96,14 +71,15 @@ static bool make(void) {
     if (table.pid == getpid())
         return true;
     table.pid_namespace = bfc_pid_namespace();
-    sweep(table.pid_namespace);
+    bfc_left_over_own_sweep();
     if (!fill_randomly(&table.number, sizeof table.number))
         return false;
     table.pid = getpid();
     table.rows = table.unused_count = 0;
+    const struct head head = {.bell = 1, .maker = bfc_table_maker_self()};
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
     bool made = file >= 0 && fchmod(file, 0600) == 0 && /* whatever the program's umask is */
-                write_quietly(file, &first_bell, sizeof first_bell, 0);
+                write_quietly(file, &head, sizeof head, 0);
     if (file >= 0)
         close(file);
     if (!made)

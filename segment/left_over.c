@@ -1,0 +1,154 @@
+/* Removes what processes that are gone have left behind. */
+#include "segment/left_over.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/open_file.h"
+#include "base/shared_folder.h"
+#include "segment/name.h"
+#include "segment/process.h"
+#include "segment/segment_file.h"
+
+/* Of the shared folder, in which programs may have thousands of files: some 20 ms to read. */
+#define MOST_ENTRIES 65536
+
+static bool read_at(int file, void *to, size_t size, uint64_t offset) {
+    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* ---- segments ---- */
+
+/* The kernel marks the robust futex of a helper thread that is gone, in whichever pid namespace it
+ * was, and also where its pid is another's by now or its parent has not waited for it. */
+static bool has_marked_owner(int directory, const struct bfc_segment_name *name,
+                             uint64_t *start_time) {
+    const struct bfc_segment_look look = {.name = name};
+    uint32_t owner = 0;
+    int file;
+    if (bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
+        return false;
+    bool marked = read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) &&
+                  (owner & FUTEX_OWNER_DIED) &&
+                  read_at(file, start_time, sizeof *start_time,
+                          offsetof(struct bfc_segment_header, start_time));
+    close(file);
+    return marked;
+}
+
+static bool remove_segment(void *context, int directory, const struct bfc_segment_name *name) {
+    uint64_t start_time;
+    (void)context;
+    if (name->uid != getuid())
+        return true;
+    bool here = name->pid_namespace == bfc_pid_namespace();
+    if ((here && bfc_process_is_gone(name->pid, 0)) ||
+        has_marked_owner(directory, name, &start_time))
+        bfc_segment_remove(directory, name);
+    return true;
+}
+
+/* ---- tables and sockets ---- */
+
+struct table_name {
+    unsigned user;
+    unsigned long long pid_namespace, number;
+    int pid;
+    bool is_socket;
+};
+
+static bool parse_table(const char *text, struct table_name *name) {
+    int end = 0;
+    if (sscanf(text, "bfcipc.%u.%llu.%d.%16llx%n", &name->user, &name->pid_namespace, &name->pid,
+               &name->number, &end) != 4)
+        return false;
+    name->is_socket = text[end] == '.';
+    return (text[end] == '\0' || name->is_socket) && name->pid > 0;
+}
+
+static struct bfc_table_maker read_maker(int directory, const char *text) {
+    struct bfc_table_maker maker = {0};
+    int file = bfc_open_at(directory, text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (file < 0)
+        return maker;
+    if (!bfc_file_is_private(file) || !read_at(file, &maker, sizeof maker, BFC_TABLE_MAKER_OFFSET))
+        maker = (struct bfc_table_maker){0};
+    close(file);
+    return maker;
+}
+
+struct bfc_table_maker bfc_table_maker_self(void) {
+    return (struct bfc_table_maker){bfc_process_start_time(getpid()), bfc_time_namespace()};
+}
+
+/* In another pid namespace only its segment tells. */
+static bool is_gone_elsewhere(int directory, const struct table_name *name,
+                              const struct bfc_table_maker *maker) {
+    const struct bfc_segment_name segment =
+        bfc_segment_name_of(name->user, name->pid_namespace, name->pid);
+    uint64_t start_time;
+    return maker->start_time && has_marked_owner(directory, &segment, &start_time) &&
+           start_time == maker->start_time;
+}
+
+/* A caller's socket is named after the process that it calls, whose end is the end of the call. */
+static bool is_left_over(int directory, const char *text, const struct table_name *name) {
+    struct bfc_table_maker maker = {0};
+    if (!name->is_socket)
+        maker = read_maker(directory, text);
+    if (name->pid_namespace != bfc_pid_namespace())
+        return is_gone_elsewhere(directory, name, &maker);
+    bool same_clock = maker.time_namespace == bfc_time_namespace();
+    return bfc_process_is_gone(name->pid, same_clock ? maker.start_time : 0);
+}
+
+static bool is_own(const struct table_name *name) {
+    return name->pid == getpid() && name->pid_namespace == bfc_pid_namespace();
+}
+
+static void remove_own(int directory, const char *text) {
+    struct stat status;
+    if (bfc_file_status_at(directory, text, &status) && status.st_uid == geteuid() &&
+        (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode)))
+        unlinkat(directory, text, 0);
+}
+
+static void sweep_tables(int directory, bool own_too) {
+    DIR *stream = bfc_open_folder_at(directory, ".");
+    struct table_name name;
+    const struct dirent *entry;
+    if (!stream)
+        return;
+    for (size_t i = 0; i < MOST_ENTRIES && (entry = readdir(stream)); i++)
+        if (parse_table(entry->d_name, &name) && name.user == getuid() &&
+            ((own_too && is_own(&name)) || is_left_over(directory, entry->d_name, &name)))
+            remove_own(directory, entry->d_name);
+    closedir(stream);
+}
+
+void bfc_left_over_tables_sweep(int directory) {
+    sweep_tables(directory, false);
+}
+
+void bfc_left_over_own_sweep(void) {
+    int directory = bfc_segment_directory_open(BFC_SHARED_FOLDER);
+    if (directory < 0)
+        return;
+    sweep_tables(directory, true);
+    close(directory);
+}
+
+void bfc_left_over_sweep(void) {
+    int directory = bfc_segment_directory_open(BFC_SHARED_FOLDER);
+    if (directory < 0)
+        return;
+    bfc_left_over_tables_sweep(directory);
+    bfc_segment_names_visit(directory, MOST_ENTRIES, remove_segment, NULL);
+    close(directory);
+}
