@@ -3,10 +3,10 @@
  * that exports, behind a head that is a bell (interpose/features/share/bell.h).
  *
  * It lies beside the segment in /dev/shm, mode 0600, under a random name, from the process's first
- * export to its end; files that killed processes left are swept by whoever comes next (segment/left_over.h). It is
- * read and written by whole rows, never mapped: a file that another process cuts short costs a
- * clean error. Exports and imports are rare, and no descriptor stays open between them, since a
- * program may close all that it does not know.
+ * export to its end; files that killed processes left are swept by whoever comes next
+ * (segment/left_over.h). It is read and written by whole rows, never mapped: a file that another
+ * process cuts short costs a clean error. Exports and imports are rare, and no descriptor stays
+ * open between them, since a program may close all that it does not know.
  *
  * Thread-safe; the lock is held for file calls alone.
  */
