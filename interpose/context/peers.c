@@ -92,11 +92,12 @@ bool bfc_peers_device_may(CUcontext owner, CUdevice device) {
     return is_among(device, devices, bfc_peers_devices(owner, CU_DEVICE_INVALID, devices));
 }
 
-void bfc_peers_forget(CUcontext context) {
+/* NULL: any. */
+static void forget_pairs(CUcontext accessor, CUcontext owner) {
     pthread_mutex_lock(&lock);
     for (struct pair **link = &pairs; *link;) {
         struct pair *pair = *link;
-        if (pair->accessor != context && pair->owner != context) {
+        if ((accessor && pair->accessor != accessor) || (owner && pair->owner != owner)) {
             link = &pair->next;
             continue;
         }
@@ -105,4 +106,13 @@ void bfc_peers_forget(CUcontext context) {
         bfc_fetch_sub_seq_cst(&bfc_peer_pairs, 1);
     }
     pthread_mutex_unlock(&lock);
+}
+
+void bfc_peers_forget(CUcontext context) {
+    forget_pairs(context, NULL);
+    forget_pairs(NULL, context);
+}
+
+void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner) {
+    forget_pairs(accessor, owner);
 }

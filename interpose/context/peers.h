@@ -47,7 +47,8 @@ size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEE
 /* Whether any context of the device may. */
 bool bfc_peers_device_may(CUcontext owner, CUdevice device);
 
-/* Forgets a context that has ended. */
+/* Forgets a context that has ended; and one whose work is over, as a peer of this owner. */
 void bfc_peers_forget(CUcontext context);
+void bfc_peers_forget_pair(CUcontext accessor, CUcontext owner);
 
 #endif

@@ -141,6 +141,8 @@ CUresult bfc_reuse_wait_for_handed_out(const struct bfc_driver *driver, struct b
     bfc_fence announced = arena->fences ? bfc_fences_announced(arena->fences) : BFC_NO_FENCE;
     if (announced != BFC_NO_FENCE)
         bfc_fences_wait(arena->fences, driver, announced, UINT64_MAX, &result);
+    if (bfc_reuse_is_of_peer(driver, arena, result))
+        bfc_fences_wait(arena->fences, driver, announced, UINT64_MAX, &result);
     return bfc_reuse_latch(arena, result);
 }
 

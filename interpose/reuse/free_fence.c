@@ -2,9 +2,49 @@
 #include "interpose/reuse/free_fence.h"
 
 #include "base/atomic.h"
+#include "interpose/driver/current.h"
 
+/* Every call in a failed context answers so, and this one waits for nothing. */
+static bool has_failed(const struct bfc_driver *driver, CUcontext context) {
+    size_t unused, total;
+    bool pushed;
+    CUresult result = bfc_current_enter(driver, context, &pushed);
+    if (result == CUDA_SUCCESS && driver->cuMemGetInfo_v2)
+        result = driver->cuMemGetInfo_v2(&unused, &total);
+    bfc_current_leave(driver, pushed);
+    return result != CUDA_SUCCESS;
+}
+
+/*
+ * The work of a failed context is over: none of it uses the arena's blocks any more, and no fence
+ * needs it. Its access ends with it.
+ */
+static bool forget_failed_peers(const struct bfc_driver *driver, struct bfc_arena *arena) {
+    CUcontext peers[BFC_FENCE_CONTEXTS];
+    size_t count = bfc_reuse_contexts_of(arena, false, peers);
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!has_failed(driver, peers[i]))
+            continue;
+        found = true;
+        bfc_peers_forget_pair(peers[i], arena->context);
+        if (arena->fences) {
+            bfc_fences_suspend_context(arena->fences, peers[i]);
+            bfc_fences_forget_context(arena->fences, peers[i]);
+        }
+    }
+    return found;
+}
+
+bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          CUresult result) {
+    return bfc_driver_is_fatal(result) && bfc_peers_known() &&
+           !has_failed(driver, arena->context) && forget_failed_peers(driver, arena);
+}
+
+/* It may be another context's: a peer's, or that of the calling thread. */
 CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
-    if (bfc_driver_is_fatal(result)) {
+    if (bfc_driver_is_fatal(result) && has_failed(bfc_driver(), arena->context)) {
         bfc_store_relaxed(&arena->fatal, (int)result);
         bfc_store_relaxed(&arena->plain_most, 0);
     }

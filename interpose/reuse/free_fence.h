@@ -23,6 +23,13 @@ static inline CUresult bfc_reuse_latch(struct bfc_arena *arena, CUresult result)
 }
 
 /*
+ * Whether an error is that of peers that have failed, while the arena's own context has not: then
+ * they are its peers no more, and the caller may go on.
+ */
+bool bfc_reuse_is_of_peer(const struct bfc_driver *driver, struct bfc_arena *arena,
+                          CUresult result);
+
+/*
  * Whether a refusal concerns our own call alone, where the program's would succeed: a capture that
  * no hook saw, or that began since; a lack of memory. The block must then wait for a better moment.
  */
@@ -64,9 +71,10 @@ static inline CUresult bfc_reuse_record(const struct bfc_driver *driver, struct 
     bool peers = count > 1 || contexts[0] != arena->context;
     if (result == CUDA_SUCCESS && (late || peers))
         bfc_reuse_raise_to(&arena->lazy_until, *fence);
-    /* A peer that has just ended: it is none any more at the next moment. */
+    /* A peer that has just ended, or failed: it is none any more at the next moment. */
     if (peers &&
-        (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT))
+        (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
+         UNLIKELY(bfc_reuse_is_of_peer(driver, arena, result))))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return bfc_reuse_latch(arena, result);
 }

@@ -137,6 +137,8 @@ static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
         result = synchronize_context(driver, arena, peers[i]);
+    if (bfc_reuse_is_of_peer(driver, arena, result))
+        result = CUDA_SUCCESS;
     return result;
 }
 

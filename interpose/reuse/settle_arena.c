@@ -32,6 +32,8 @@ bfc_fence bfc_reuse_wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
     if (!arena->fences || fence == BFC_DEFERRED_FENCE || fence == BFC_NO_FENCE)
         return poll_fences(driver, arena);
     bfc_fence complete = bfc_fences_wait(arena->fences, driver, fence, timeout_ns, &error);
+    if (bfc_reuse_is_of_peer(driver, arena, error))
+        complete = bfc_fences_wait(arena->fences, driver, fence, timeout_ns, &error);
     bfc_reuse_latch(arena, error);
     return complete;
 }
