@@ -2,6 +2,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,16 @@ void bfc_nap(long ns) {
         ;
     bfc_cancel_restore(cancel);
     errno = reason;
+}
+
+void bfc_back_off(unsigned *tries) {
+    enum { YIELDS = 32, NAP_NS = 50000 };
+    if (*tries < YIELDS) {
+        ++*tries;
+        sched_yield();
+    } else {
+        bfc_nap(NAP_NS);
+    }
 }
 
 struct bfc_patience bfc_patience_until(uint64_t until_ns, uint64_t now_ns, long nap_ns) {

@@ -45,6 +45,12 @@ static inline struct timespec bfc_timespec(uint64_t ns) {
 void bfc_nap(long ns);
 
 /*
+ * Between two tries of what another thread is about to let happen: yields, and after some tries
+ * sleeps, since a thread with a real-time priority yields to no lower one.
+ */
+void bfc_back_off(unsigned *tries);
+
+/*
  * A bounded wait. It ends by the clock or by the number of naps, since a program's clock may stand
  * still (libfaketime). Each nap takes at least `nap_ns`, so by count it never ends earlier.
  */

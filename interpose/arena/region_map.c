@@ -22,6 +22,8 @@ struct table {
     struct region regions[];
 };
 
+enum { MOST_TRIES = 100 };
+
 static struct table no_regions;
 
 uint64_t bfc_region_sequence; /* odd while a writer changes the map */
@@ -60,8 +62,23 @@ static struct region search_regions(uint64_t address) {
 
 __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIAL_EXEC;
 
+static void note_seen(uint64_t address, uint64_t sequence, const struct region *found) {
+    if (found->owner)
+        bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN] =
+            (struct bfc_region_seen){sequence, found->start, found->end - found->start,
+                                     found->owner};
+}
+
+/* A writer that does not get on, since it has a lower priority than this thread, is slept for. */
+static void *find_in_turn(uint64_t address) {
+    pthread_mutex_lock(&map.lock);
+    struct region found = search_regions(address);
+    pthread_mutex_unlock(&map.lock);
+    return found.owner;
+}
+
 void *bfc_region_find(uint64_t address) {
-    for (;;) {
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
         uint64_t before = bfc_load_acquire(&bfc_region_sequence);
         if (before & 1)
             continue;
@@ -69,11 +86,10 @@ void *bfc_region_find(uint64_t address) {
         bfc_barrier_acquire();
         if (READ(bfc_region_sequence) != before)
             continue;
-        if (found.owner)
-            bfc_regions_seen[(address >> BFC_REGION_SEEN_BITS) % BFC_REGIONS_SEEN] =
-                (struct bfc_region_seen){before, found.start, found.end - found.start, found.owner};
+        note_seen(address, before, &found);
         return found.owner;
     }
+    return find_in_turn(address);
 }
 
 /* ---- writing, under the lock ---- */

@@ -7,7 +7,6 @@
 #include "interpose/host/thread_exit.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -129,9 +128,10 @@ static bool shut(struct bfc_door *door) {
 }
 
 static void shut_doors(void) {
+    unsigned tries = 0;
     for (struct bfc_door *door = doors; door; door = door->next)
         while (!shut(door))
-            sched_yield();
+            bfc_back_off(&tries);
 }
 
 static void open_doors(void) {
@@ -151,8 +151,9 @@ void bfc_capture_begin(void) {
     outlast_waits();
     pthread_mutex_lock(&lock);
     bfc_fetch_or_seq_cst(&gate, CLOSED);
+    unsigned tries = 0;
     while (bfc_load_seq_cst(&gate) != CLOSED)
-        sched_yield(); /* the threads inside leave soon: their calls do not block */
+        bfc_back_off(&tries); /* the threads inside leave soon: their calls do not block */
     shut_doors();
 }
 

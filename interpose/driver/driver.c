@@ -2,6 +2,7 @@
 #include "interpose/driver/driver.h"
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "interpose/host/c_library.h"
 
 const struct bfc_driver *bfc_driver_found;
@@ -56,8 +57,9 @@ static const struct bfc_driver *write_once(const struct bfc_driver *calls) {
         bfc_store_release(&written, &driver);
     }
     const struct bfc_driver *result;
+    unsigned tries = 0;
     while (!(result = bfc_load_acquire(&written)))
-        ;
+        bfc_back_off(&tries);
     return result;
 }
 

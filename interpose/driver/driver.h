@@ -94,6 +94,7 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxPopCurrent_v2, (CUcontext *))                                                           \
     X(cuCtxGetDevice, (CUdevice *))                                                                \
     X(cuCtxGetApiVersion, (CUcontext, unsigned *))                                                 \
+    X(cuCtxGetFlags, (unsigned *))                                                                 \
     X(cuCtxGetId, (CUcontext, unsigned long long *))                                               \
     X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
     X(cuCtxSynchronize, (void))                                                                    \

@@ -36,6 +36,14 @@ void bfc_fence_events_free(struct event *event) {
     }
 }
 
+/* Who waits for the event sleeps where the program asked for that, as in its own waits. */
+static unsigned flags_of_event(const struct bfc_driver *driver) {
+    unsigned flags = 0;
+    bool sleeps = driver->cuCtxGetFlags && driver->cuCtxGetFlags(&flags) == CUDA_SUCCESS &&
+                  (flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_BLOCKING_SYNC;
+    return CU_EVENT_DISABLE_TIMING | (sleeps ? CU_EVENT_BLOCKING_SYNC : 0u);
+}
+
 /*
  * An event belongs to the context that is current when it is made. The gate is not passed, so the
  * thread is relaxed even where no capture was seen yet.
@@ -46,7 +54,7 @@ CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext 
     if (result != CUDA_SUCCESS)
         return result;
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    result = driver->cuEventCreate(handle, CU_EVENT_DISABLE_TIMING);
+    result = driver->cuEventCreate(handle, flags_of_event(driver));
     bfc_capture_restore(driver, mode);
     bfc_current_pop(driver);
     return result;

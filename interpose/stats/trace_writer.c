@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,8 +342,9 @@ static bool take_buffer(bool all) {
 
 /* One at a time: the writer, or what ends the process. */
 static void write_buffers(bool all) {
+    unsigned tries = 0;
     while (bfc_exchange_acquire(&writer_busy, true))
-        sched_yield();
+        bfc_back_off(&tries);
     while (bfc_load_acquire(&recording) == RECORDING && take_buffer(all)) {
         uint32_t i = writing % BUFFERS;
         write_stacks();

@@ -7,8 +7,9 @@
 struct sim_counts {
     unsigned long long total; // calls
     unsigned long long waits, blocked_waits, records, device_waits;
-    unsigned long long late;       // calls made, or under way, when the driver had gone
-    unsigned long long trespasses; // other threads' in a context that is being destroyed
+    unsigned long long spinning_waits; // for an event, which a context that is to sleep spins for
+    unsigned long long late;           // calls made, or under way, when the driver had gone
+    unsigned long long trespasses;     // other threads' in a context that is being destroyed
 };
 extern struct sim_counts sim_counts;
 

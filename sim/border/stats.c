@@ -82,15 +82,16 @@ static unsigned long long count_of(const char *name) {
 
 unsigned long long sim_call_count(const char *name) {
     sim_lock_take();
-    unsigned long long count = strcmp(name, "total") == 0           ? sim_counts.total
-                               : strcmp(name, "waits") == 0         ? sim_counts.waits
-                               : strcmp(name, "blocked_waits") == 0 ? sim_counts.blocked_waits
-                               : strcmp(name, "event_records") == 0 ? sim_counts.records
-                               : strcmp(name, "device_waits") == 0  ? sim_counts.device_waits
-                               : strcmp(name, "late") == 0          ? sim_counts.late
-                               : strcmp(name, "trespasses") == 0    ? sim_counts.trespasses
-                               : strcmp(name, "pinned") == 0        ? sim_pinned_bytes()
-                                                                    : count_of(name);
+    unsigned long long count = strcmp(name, "total") == 0            ? sim_counts.total
+                               : strcmp(name, "waits") == 0          ? sim_counts.waits
+                               : strcmp(name, "blocked_waits") == 0  ? sim_counts.blocked_waits
+                               : strcmp(name, "spinning_waits") == 0 ? sim_counts.spinning_waits
+                               : strcmp(name, "event_records") == 0  ? sim_counts.records
+                               : strcmp(name, "device_waits") == 0   ? sim_counts.device_waits
+                               : strcmp(name, "late") == 0           ? sim_counts.late
+                               : strcmp(name, "trespasses") == 0     ? sim_counts.trespasses
+                               : strcmp(name, "pinned") == 0         ? sim_pinned_bytes()
+                                                                     : count_of(name);
     sim_lock_give();
     return count;
 }
@@ -111,10 +112,11 @@ static void print_stats(FILE *file) {
     fprintf(file,
             "{\"pid\": %ld, \"total\": %llu, \"cuMemAlloc\": %llu, \"cuMemFree\": %llu, "
             "\"cuCtxSynchronize\": %llu, \"event_records\": %llu, \"device_waits\": %llu, "
-            "\"waits\": %llu, \"blocked_waits\": %llu, ",
+            "\"waits\": %llu, \"blocked_waits\": %llu, \"spinning_waits\": %llu, ",
             (long)getpid(), sim_counts.total, count_of("cuMemAlloc_v2"), count_of("cuMemFree_v2"),
             count_of("cuCtxSynchronize") + count_of("cuCtxSynchronize_v2"), sim_counts.records,
-            sim_counts.device_waits, sim_counts.waits, sim_counts.blocked_waits);
+            sim_counts.device_waits, sim_counts.waits, sim_counts.blocked_waits,
+            sim_counts.spinning_waits);
     print_calls(file, "calls", false);
     fputs(", ", file);
     print_calls(file, "unmodelled", true);

@@ -258,6 +258,8 @@ static CUresult synchronize(CUevent handle) {
     if (shared != NULL) {
         sim_shared_event_hold(shared);
     }
+    sim_counts.spinning_waits += !(event->flags & CU_EVENT_BLOCKING_SYNC) &&
+                                 (context->flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_BLOCKING_SYNC;
     sim_wait(&marks);
     if (shared != NULL) {
         sim_shared_event_finish(shared);

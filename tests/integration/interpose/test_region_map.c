@@ -52,3 +52,11 @@ Test(region_map, many_regions_in_any_order) {
         cr_assert_eq(bfc_region_owner(probe * 4096u + 77) != NULL, there[probe]);
     }
 }
+
+/* As a thread with a real-time priority sees it that keeps the writer from the processor. */
+Test(region_map, a_reader_waits_for_no_writer_that_stands_still, .timeout = 10) {
+    cr_assert(bfc_region_add(4096, 4096, &first));
+    bfc_region_sequence++;
+    cr_expect_eq(bfc_region_find(5000), &first);
+    cr_expect_null(bfc_region_find(9000));
+}
