@@ -1,7 +1,8 @@
 /*
  * Allocates where call stacks are hard to walk, or lead astray on purpose. The scene is its
- * argument; a walk that reads what is not there, waits or never ends shows in how it ends. Holds
- * what it has allocated until the end of its standard input.
+ * argument (a second one: whether the process begins in a container that refuses what walks need);
+ * a walk that reads what is not there, waits or never ends shows in how it ends. Holds what it has
+ * allocated until the end of its standard input.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -515,25 +516,37 @@ static void comings_and_goings(void) {
 
 /* ---- what the kernel may be asked ---- */
 
-/* As a sandbox does: a question that only a walk asks is refused, a call that it has no need of
- * kills. */
-static void filter_calls(void) {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 4, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigprocmask, 0, 2),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)-1, 2, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-    };
-    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+#define RULE(action) BPF_STMT(BPF_RET | BPF_K, action)
+
+static void filter_with(struct sock_filter *rules, size_t count) {
+    struct sock_fprog program = {.len = (unsigned short)count, .filter = rules};
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "prctl");
     must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp");
 }
 
-/* Where nobody can be asked, a thread still knows its own stack. */
+/* As a program's own sandbox does: it kills for calls that the program has no need of. */
+static void filter_calls(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        RULE(SECCOMP_RET_KILL_PROCESS),
+        RULE(SECCOMP_RET_ALLOW),
+    };
+    filter_with(rules, sizeof rules / sizeof rules[0]);
+}
+
+/* As old containers' filters do. */
+static void refuse_copies(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        RULE(SECCOMP_RET_ERRNO | EPERM),
+        RULE(SECCOMP_RET_ALLOW),
+    };
+    filter_with(rules, sizeof rules / sizeof rules[0]);
+}
+
 static void filtered(void) {
     filter_calls();
     dig(1000);
@@ -568,6 +581,8 @@ static const struct {
 int main(int count, char **arguments) {
     CUdevice device;
     CUdeviceptr kept;
+    if (count > 2 && strcmp(arguments[2], "in-container") == 0)
+        refuse_copies();
     must(!cuInit(0) && !cuDeviceGet(&device, 0) && !cuDevicePrimaryCtxRetain(&shared, device) &&
              !cuCtxSetCurrent(shared) && !cuMemAlloc(&kept, MIB),
          "CUDA");

@@ -37,6 +37,11 @@ class Attacks(unittest.TestCase):
             for said in self.run_each_way(ATTACKER, scene):
                 self.assertEqual(said, "ready\n")
 
+    def test_in_a_container_that_refuses_what_walks_need(self):
+        for scene in "astray", "deeper", "comings_and_goings":
+            for said in self.run_each_way(ATTACKER, scene, "in-container"):
+                self.assertEqual(said, "ready\n")
+
     def test_more_places_than_there_is_room_for(self):
         with subprocess.Popen([ATTACKER, "many"], env=environment("all"), stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as job:
