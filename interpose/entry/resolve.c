@@ -62,14 +62,28 @@ static bool finds(void *handle, const char *name, const void *caller, const void
 
 /* ---- dlvsym ---- */
 
+static bool comes_before_us(const void *caller) {
+    struct link_map *object = bfc_object_of(caller);
+    const struct link_map *ours = bfc_object_of(__extension__(void *) bfc_resolve);
+    while (object && object != ours)
+        object = object->l_next;
+    return object;
+}
+
+/* A library after us, to which our dlsym goes on, would come back to it without end. */
+static bool forwards_for_us(const void *caller) {
+    return bfc_object_exports(bfc_object_of(caller), "dlsym") && !comes_before_us(caller);
+}
+
 /*
- * A program that asks for dlsym by version, to get past a preloaded one, still gets ours. A library
- * that exports a dlsym of its own gets the real one, which it needs to forward its calls.
+ * A program that asks for dlsym by version, to get past a preloaded one, still gets ours. So does a
+ * library before us that exports a dlsym of its own: else no look-up would come to us, and a driver
+ * that is loaded later would go unnoticed.
  */
 static void *resolve_dlsym(void *handle, const char *version, const void *caller, void *ours) {
     void *real = bfc_real_dlvsym(handle, "dlsym", version);
     if (!real || bfc_object_of(real) != bfc_object_of(bfc_c_function("dlsym")) ||
-        bfc_object_exports(bfc_object_of(caller), "dlsym"))
+        forwards_for_us(caller))
         return NULL;
     return ours;
 }
@@ -115,14 +129,6 @@ static void *resolve_without_version(void *handle, enum bfc_runtime_call call, c
             return give_entry(version, call);
     }
     return NULL;
-}
-
-static bool comes_before_us(const void *caller) {
-    struct link_map *object = bfc_object_of(caller);
-    const struct link_map *ours = bfc_object_of(__extension__(void *) bfc_resolve);
-    while (object && object != ours)
-        object = object->l_next;
-    return object;
 }
 
 /*
