@@ -32,12 +32,21 @@ static uint64_t whole_pages(uint64_t bytes) {
     return bytes / PAGE * PAGE;
 }
 
+/* What counts against the limit is of whole pages where the driver itself serves a request, and
+ * with pytorch's regions; else as the pool rounds requests. */
+static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
+    const struct bfc_process *process = bfc_process_if_made();
+    bool by_pages = arena->bypass_above != UINT64_MAX ||
+                    (process && process->options.policy == BFC_POLICY_PYTORCH);
+    return by_pages ? whole_pages(bytes) : bytes / BFC_LARGE * BFC_LARGE;
+}
+
 /* What BFC_LIMIT leaves when all went back that can. */
 static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     if (arena->limit == UINT64_MAX)
         return UINT64_MAX;
     uint64_t held = bfc_subtract_saturating(bfc_load_acquire(&arena->on->reserved), goes);
-    return whole_pages(bfc_subtract_saturating(arena->limit, held));
+    return whole_requests(arena, bfc_subtract_saturating(arena->limit, held));
 }
 
 static void correct(const struct bfc_arena *arena, size_t *free_bytes, size_t *total_bytes) {
