@@ -294,9 +294,9 @@ def rooms_of(root):
 
 
 def check_rooms(root):
-    """The tables of rooms in HACKING have every folder with sources, and none that is not there."""
+    """The lists of rooms in HACKING have every folder with sources, and none that is not there."""
     page = HACKING
-    rows = re.findall(r"^\| *((?:`[\w./-]+/`(?:, )?)+) *\|", read(root, page), re.MULTILINE)
+    rows = re.findall(r"^- ((?:`[\w./-]+/`(?:, )?)+): ", read(root, page), re.MULTILINE)
     shown = [room.rstrip("/") for row in rows for room in re.findall(r"`([^`]+)`", row)
              if room.split("/")[0] in ROOM_TREES]
     for room in sorted({room for room in shown if shown.count(room) > 1}):
