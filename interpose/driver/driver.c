@@ -86,10 +86,19 @@ const struct bfc_driver *bfc_driver_find(void) {
     return find ? find() : NULL;
 }
 
+/* Older headers lack these. */
+enum {
+    ERROR_CONTAINED = 226,
+    ERROR_TENSOR_MEMORY_LEAK = 721,
+    ERROR_MPS_CLIENT_TERMINATED = 810,
+    ERROR_EXTERNAL_DEVICE = 911,
+};
+
 bool bfc_driver_is_fatal(CUresult result) {
     switch ((int)result) {
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case ERROR_CONTAINED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
     case CUDA_ERROR_ASSERT:
@@ -99,6 +108,9 @@ bool bfc_driver_is_fatal(CUresult result) {
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
+    case ERROR_TENSOR_MEMORY_LEAK:
+    case ERROR_MPS_CLIENT_TERMINATED:
+    case ERROR_EXTERNAL_DEVICE:
         return true;
     default:
         return false;

@@ -86,6 +86,10 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuStreamEndCaptureToCig_ptsz, (CUstream))                                                    \
     X(cuStreamDestroy, (CUstream))                                                                 \
     X(cuStreamDestroy_v2, (CUstream))                                                              \
+    X(cuCtxSynchronize, (void))                                                                    \
+    X(cuEventSynchronize, (CUevent))                                                               \
+    X(cuStreamSynchronize, (CUstream))                                                             \
+    X(cuStreamSynchronize_ptsz, (CUstream))                                                        \
     X(cuGetProcAddress, (const char *, void **, int, bfc_cuda_flags))                              \
     X(cuGetProcAddress_v2, (const char *, void **, int, bfc_cuda_flags, int *))
 
@@ -97,7 +101,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuCtxGetFlags, (unsigned *))                                                                 \
     X(cuCtxGetId, (CUcontext, unsigned long long *))                                               \
     X(cuCtxRecordEvent, (CUcontext, CUevent))                                                      \
-    X(cuCtxSynchronize, (void))                                                                    \
     X(cuCtxWaitEvent, (CUcontext, CUevent))                                                        \
     X(cuDeviceGetCount, (int *))                                                                   \
     X(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))                                 \
@@ -116,7 +119,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuMemGetAllocationPropertiesFromHandle,                                                      \
       (CUmemAllocationProp *, CUmemGenericAllocationHandle))                                       \
     X(cuMemRelease, (CUmemGenericAllocationHandle))                                                \
-    X(cuEventSynchronize, (CUevent))                                                               \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))                             \
     X(cuStreamGetCtx, (CUstream, CUcontext *))                                                     \
     X(cuStreamGetCtx_ptsz, (CUstream, CUcontext *))                                                \
@@ -124,8 +126,6 @@ typedef unsigned long long bfc_cuda_flags;
     X(cuStreamGetId_ptsz, (CUstream, unsigned long long *))                                        \
     X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *))                                    \
     X(cuStreamIsCapturing_ptsz, (CUstream, CUstreamCaptureStatus *))                               \
-    X(cuStreamSynchronize, (CUstream))                                                             \
-    X(cuStreamSynchronize_ptsz, (CUstream))                                                        \
     X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *))
 
 #undef cuCtxCreate

@@ -17,6 +17,7 @@
 #include "interpose/pointers/export_handle.h"
 #include "interpose/pointers/pointer_attributes.h"
 #include "interpose/reuse/allocate.h"
+#include "interpose/reuse/free_fence.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/reuse/sharing.h"
@@ -403,6 +404,29 @@ static CUresult destroy_stream(const struct bfc_driver *driver, CUstream stream,
         bfc_reuse_after_captures(driver);
     }
     return result;
+}
+
+/* The program hears of a failure; from then on the pools answer as the driver does. */
+#define WAIT(name, arguments)                                                                      \
+    BFC_FIND_DRIVER(driver, name);                                                                 \
+    CUresult result = driver->name arguments;                                                      \
+    bfc_reuse_note_failure(result);                                                                \
+    return result
+
+BFC_HOOK(cuCtxSynchronize, (void)) {
+    WAIT(cuCtxSynchronize, ());
+}
+
+BFC_HOOK(cuEventSynchronize, (CUevent event)) {
+    WAIT(cuEventSynchronize, (event));
+}
+
+BFC_HOOK(cuStreamSynchronize, (CUstream stream)) {
+    WAIT(cuStreamSynchronize, (stream));
+}
+
+BFC_HOOK(cuStreamSynchronize_ptsz, (CUstream stream)) {
+    WAIT(cuStreamSynchronize_ptsz, (stream));
 }
 
 BFC_HOOK(cuStreamDestroy, (CUstream stream)) {

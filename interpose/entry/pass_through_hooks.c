@@ -3,6 +3,7 @@
 #include "interpose/driver/driver.h"
 #include "interpose/driver/memory_needs.h"
 #include "interpose/entry/define_hook.h"
+#include "interpose/reuse/free_fence.h"
 
 /* Here and in calls.inc are the same calls. */
 enum {
@@ -40,6 +41,7 @@ BFC_BYPASS_CALLS(BYPASS)
     BFC_HOOK(name, parameters) {                                                                   \
         BFC_FIND_DRIVER(driver, name);                                                             \
         BFC_RETRIED_WHEN_FULL(result, place, driver->name arguments);                              \
+        bfc_reuse_note_failure(result);                                                            \
         return result;                                                                             \
     }
 BFC_INCIDENTAL_CALLS(INCIDENTAL)

@@ -2,6 +2,8 @@
 #include "interpose/reuse/free_fence.h"
 
 #include "base/atomic.h"
+#include "interpose/arena/arena.h"
+#include "interpose/config/process.h"
 #include "interpose/driver/current.h"
 
 /* Every call in a failed context answers so, and this one waits for nothing. */
@@ -49,6 +51,12 @@ CUresult bfc_reuse_latch_error(struct bfc_arena *arena, CUresult result) {
         bfc_store_relaxed(&arena->plain_most, 0);
     }
     return result;
+}
+
+void bfc_reuse_note_failed(CUresult result) {
+    struct bfc_arena *arena = NULL;
+    while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
+        bfc_reuse_latch_error(arena, result);
 }
 
 size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,

@@ -22,6 +22,14 @@ static inline CUresult bfc_reuse_latch(struct bfc_arena *arena, CUresult result)
     return LIKELY(result == CUDA_SUCCESS) ? result : bfc_reuse_latch_error(arena, result);
 }
 
+/* After a call of the program's: remembers the error for all arenas whose contexts have failed. */
+void bfc_reuse_note_failed(CUresult result);
+
+static inline void bfc_reuse_note_failure(CUresult result) {
+    if (UNLIKELY(result != CUDA_SUCCESS) && bfc_driver_is_fatal(result))
+        bfc_reuse_note_failed(result);
+}
+
 /*
  * Whether an error is that of peers that have failed, while the arena's own context has not: then
  * they are its peers no more, and the caller may go on.
