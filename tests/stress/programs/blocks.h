@@ -22,15 +22,17 @@ static void drop_graph(struct block *block) {
 }
 
 /* The importer may still have the block open, but not look at it. */
-static void forget_import(const struct worker *worker, const struct block *block) {
+static void forget_import(const struct worker *worker, const struct block *block, bool is_freed) {
     for (int i = 0; i < SLOTS && worker->index == 0; i++)
-        if (importer.opened[i] == block->start)
+        if (importer.opened[i] == block->start) {
             importer.opened[i] = NULL;
+            importer.is_freed[i] = is_freed;
+        }
 }
 
 /* Takes a block that is freed or lost off the thread's list. */
 static void remove_block(struct worker *worker, struct block *block) {
-    forget_import(worker, block);
+    forget_import(worker, block, true);
     *block = worker->blocks[--worker->count];
 }
 

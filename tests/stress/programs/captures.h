@@ -29,7 +29,7 @@ static void replace_block(struct worker *worker, struct block *block, struct blo
     if (victim != block && side_of(victim->stream) == victim->side) {
         drop_graph(victim);
         give(worker, victim->start, victim->side);
-        forget_import(worker, victim);
+        forget_import(worker, victim, true);
         *victim = *fresh;
     } else {
         worker->blocks[worker->count++] = *fresh;

@@ -31,8 +31,9 @@ struct answer {
 struct importer {
     pid_t pid; /* 0: none */
     int to, from;
-    void *opened[SLOTS]; /* the block, by its address here; NULL: none, or freed since */
+    void *opened[SLOTS]; /* the block, by its address here; NULL: none, or another thread's */
     bool is_open[SLOTS];
+    bool is_freed[SLOTS];          /* here, so that nobody can open it any more */
     CUipcMemHandle handles[SLOTS]; /* of the last block in each */
 };
 

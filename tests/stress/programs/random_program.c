@@ -59,6 +59,7 @@ static void import_block(struct worker *worker, struct block *block, unsigned sl
     MUST(ask_importer(&importer, &request).code);
     importer.opened[slot] = block->start;
     importer.is_open[slot] = true;
+    importer.is_freed[slot] = false;
     importer.handles[slot] = request.handle;
 }
 
@@ -91,7 +92,7 @@ static struct block *block_at(struct worker *worker, const void *start) {
 /* Opens what nobody can see any more: that fails. A real driver leaves it undefined. */
 static void import_freed(unsigned slot) {
     struct request request = {.asked = OPEN, .slot = slot, .handle = importer.handles[slot]};
-    if (is_simulated())
+    if (importer.is_freed[slot] && is_simulated())
         ANSWERS(CUDA_ERROR_INVALID_HANDLE, ask_importer(&importer, &request).code);
 }
 
@@ -341,7 +342,8 @@ static void pass_block(struct worker *worker) {
         use(worker, given, given->side ? FAR : given->stream % STREAMS);
         write_all(worker, given, given->stream);
         mailbox[worker->index] = *given;
-        remove_block(worker, given);
+        forget_import(worker, given, false);
+        *given = worker->blocks[--worker->count];
     }
     pthread_barrier_wait(&barrier);
     struct worker *giver = &workers[(worker->index + 1) % thread_count];
