@@ -336,6 +336,10 @@ uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
  */
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 
+/* Waits until regions that other threads are giving back are with the upstream, a second at most.
+ * Returns how many bytes that were; 0: some are still on their way, or none were. */
+uint64_t bfc_pool_await_releases(struct bfc_pool *pool);
+
 /* Returns a consistent copy of the counters, with largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 

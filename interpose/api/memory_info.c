@@ -57,8 +57,9 @@ static void correct(const struct bfc_arena *arena, size_t *free_bytes, size_t *t
     available = bfc_min(available, room_below_limit(arena, room.reserved + leaving));
     if (room.largest <= arena->bypass_above)
         available = bfc_max(available, whole_pages(room.largest));
-    *free_bytes = available;
     *total_bytes = bfc_min(*total_bytes, arena->limit);
+    /* A region that was reserved between the driver's answer and the pool's counts twice. */
+    *free_bytes = bfc_min(available, *total_bytes);
 }
 
 enum { READINGS = 8 };

@@ -230,6 +230,12 @@ static bool keep_region(struct bfc_arena *arena, CUdeviceptr start, uint64_t byt
     return bfc_region_add(start, bytes, arena);
 }
 
+static uint64_t releases;
+
+uint64_t bfc_upstream_count_releases(void) {
+    return bfc_load_acquire(&releases);
+}
+
 /*
  * Possibly from another thread than the context's: the helper, or one that lacks memory in another
  * context. Once the context has ended, so has its memory; and a process that exits needs none back.
@@ -257,6 +263,7 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
     }
     if (kept)
         return false;
+    bfc_fetch_add_acq_rel(&releases, 1);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, start, bytes);
     log_region(arena, start, bytes, back ? "was given back" : "has gone with its context");
     bfc_device_refund(arena, bytes);

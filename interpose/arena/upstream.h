@@ -8,6 +8,9 @@
 enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_addr *start);
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes);
 
+/* How many regions have gone back in this process. */
+uint64_t bfc_upstream_count_releases(void);
+
 /*
  * For what grows a pool in another way (interpose/features/pages/). Charges its growth by so many
  * bytes to the limit, and checks with BFC_RESERVE, its context being current; on an error `why`

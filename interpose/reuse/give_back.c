@@ -42,6 +42,14 @@ static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena 
     return trim_ready(driver, arena, bytes);
 }
 
+/* What another thread is giving back is natively free already. */
+static uint64_t await_others(const struct bfc_driver *driver, struct bfc_arena *arena,
+                             uint64_t bytes) {
+    (void)driver;
+    (void)bytes;
+    return bfc_pool_await_releases(arena->pool);
+}
+
 /* While something captures there are no fences; the driver's own free waits for what is needed. */
 static uint64_t trim_fenced(const struct bfc_driver *driver, struct bfc_arena *arena,
                             uint64_t bytes) {
@@ -66,20 +74,31 @@ static uint64_t trim_awaited(const struct bfc_driver *driver, struct bfc_arena *
     return released;
 }
 
-/* What memory may cost, step by step: nothing; waits for frees; waits for streams that free. Each
- * gives back at least so many bytes of what a pool caches, if it finds so much. */
+/* What memory may cost, step by step: nothing; waits for other threads that give back, for frees,
+ * for streams that free. Each gives back at least so many bytes of what a pool caches, if it finds
+ * so much. */
 static uint64_t (*const efforts[])(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    uint64_t bytes) = {
     trim_ready,
+    await_others,
     trim_fenced,
     trim_awaited,
 };
-enum { EFFORTS = sizeof efforts / sizeof efforts[0], EFFORTS_OF_FREE = 2 };
+enum { EFFORTS = sizeof efforts / sizeof efforts[0], EFFORTS_OF_FREE = 3 };
 
 static void log_given_back(uint64_t bytes, const char *what) {
     static unsigned seen;
     if (bytes)
         bfc_log_repeated(BFC_LOG_INFO, &seen, "%s %s", what, BFC_BYTES(bytes));
+}
+
+/* Whether regions went in other threads since this one last asked: that may be just what it lacked,
+ * as the driver was asked before they were there. */
+static bool others_gave_back(void) {
+    static __thread uint64_t seen INITIAL_EXEC;
+    uint64_t before = seen;
+    seen = bfc_upstream_count_releases();
+    return seen != before;
 }
 
 /* A free waits natively, so what is freed is free: the later rounds wait for it. */
@@ -94,7 +113,7 @@ uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
         bfc_arena_drop(other);
     }
     log_given_back(came, "the device's other pools gave back");
-    return came;
+    return others_gave_back() && !came ? 1 : came;
 }
 
 uint64_t bfc_give_back_bytes(uint64_t bytes) {
@@ -248,5 +267,5 @@ bool bfc_give_back_for_call(const struct bfc_driver *driver, struct bfc_place pl
     for (unsigned effort = 0; effort < EFFORTS && !released; effort++)
         released = empty_all(driver, known ? &device : NULL, effort);
     log_given_back(released, "a call past the pool lacked memory, the pools gave back");
-    return released > 0;
+    return others_gave_back() || released > 0;
 }

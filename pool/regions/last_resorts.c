@@ -153,6 +153,15 @@ static void await_releases(struct bfc_pool *pool) {
     }
 }
 
+uint64_t bfc_pool_await_releases(struct bfc_pool *pool) {
+    pool_enter(pool);
+    uint64_t releasing = pool->releasing;
+    await_releases(pool);
+    bool went = !pool->releasing;
+    pool_leave(pool);
+    return went ? releasing : 0;
+}
+
 /*
  * A wait may have given regions back, and other threads do: what went meanwhile may be enough, also
  * what goes while the device is asked. What they are giving back is natively free already; but no

@@ -152,7 +152,7 @@ static void use_graph_memory(struct worker *worker, struct block *block) {
     CUdevice device;
     enter(worker, 0);
     MUST(cuCtxGetDevice(&device));
-    if (block->side != 0 || device != 0 || !has_scene("graph"))
+    if (block->side != 0 || device != 0 || !has_scene("graph") || !has_scene("past"))
         return;
     bool frees = below(worker, 2);
     CUgraph graph = graph_with_memory(worker, block, &inner, frees);

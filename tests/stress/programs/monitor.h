@@ -16,7 +16,8 @@ static struct {
     pthread_mutex_t lock;
     pthread_t thread;
     CUcontext contexts[MOST_WATCHED];
-    unsigned loses; /* threads that lose contexts: addresses that were lost are not taken anew */
+    unsigned calms; /* threads for which it has no block now: they lose contexts, whose addresses it
+                       would take, or need all of a device */
     bool is_over;
 } watched = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -28,15 +29,15 @@ static void watch(unsigned index, CUcontext context) {
     pthread_mutex_unlock(&watched.lock);
 }
 
-static void begin_loss(void) {
+static void begin_calm(void) {
     pthread_mutex_lock(&watched.lock);
-    watched.loses++;
+    watched.calms++;
     pthread_mutex_unlock(&watched.lock);
 }
 
-static void end_loss(void) {
+static void end_calm(void) {
     pthread_mutex_lock(&watched.lock);
-    watched.loses--;
+    watched.calms--;
     pthread_mutex_unlock(&watched.lock);
 }
 
@@ -45,7 +46,7 @@ static void look_at_memory(void) {
     unsigned long long id;
     CUdeviceptr start, at = __atomic_load_n(&last_seen, __ATOMIC_RELAXED);
     MUST(cuMemGetInfo(&free_bytes, &total));
-    if (free_bytes > total && has_scene("figures"))
+    if (free_bytes > total)
         wrong("more memory is free than there is");
     /* It may be freed meanwhile, so the answers are any. */
     cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, at);
@@ -71,7 +72,7 @@ static void look_once(struct worker *monitor) {
     if (context) {
         MUST(cuCtxSetCurrent(context));
         look_at_memory();
-        if (watched.loses == 0 && below(monitor, 8) == 0)
+        if (watched.calms == 0 && below(monitor, 8) == 0)
             have_block(monitor);
         MUST(cuCtxSetCurrent(NULL));
     }

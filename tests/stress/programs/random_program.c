@@ -21,7 +21,7 @@
  *
  * usage: random_program SEED [STEPS [small]]
  * RANDOM_WITHOUT=copy,plain,hold,open,most,async,barrier,stacks,unseen,monitor,import,graph,past
- * leaves scenes out.
+ * leaves scenes out; own: that one of several contexts takes most of a device.
  */
 #include "tests/stress/programs/captures.h"
 #include "tests/stress/programs/monitor.h"
@@ -90,10 +90,12 @@ static struct block *block_at(struct worker *worker, const void *start) {
 }
 
 /* Opens what nobody can see any more: that fails. A real driver leaves it undefined. */
-static void import_freed(unsigned slot) {
+static void import_freed(struct worker *worker, unsigned slot) {
     struct request request = {.asked = OPEN, .slot = slot, .handle = importer.handles[slot]};
-    if (importer.is_freed[slot] && is_simulated())
-        ANSWERS(CUDA_ERROR_INVALID_HANDLE, ask_importer(&importer, &request).code);
+    if (!importer.is_freed[slot] || !is_simulated())
+        return;
+    finish_work(worker); /* it may have been freed in a stream */
+    ANSWERS(CUDA_ERROR_INVALID_HANDLE, ask_importer(&importer, &request).code);
 }
 
 static void change_import(struct worker *worker, struct block *block) {
@@ -110,7 +112,7 @@ static void change_import(struct worker *worker, struct block *block) {
     else if (shared)
         use_import(worker, shared, slot);
     else if (kind < 8)
-        close_import(slot), import_freed(slot);
+        close_import(slot), import_freed(worker, slot);
 }
 
 /* ---- streams and contexts ---- */
@@ -244,14 +246,14 @@ static void lose_contexts(struct worker *worker, unsigned mask, bool is_unseen) 
     finish_work(worker);
     for (unsigned i = 0; i < worker->count; i++)
         drop_graph(&worker->blocks[i]);
-    begin_loss();
+    begin_calm();
     pthread_barrier_wait(&barrier);
     end_contexts(worker, mask, is_unseen && has_scene("unseen"));
     pthread_barrier_wait(&barrier);
     open_contexts(worker, mask);
     worker->peers_on = false;
     free_lost(worker, mask);
-    end_loss();
+    end_calm();
     pthread_barrier_wait(&barrier);
     for (int side = 0; side < 2; side++)
         if (mask >> side & 1)
@@ -322,12 +324,14 @@ static void squeeze(struct worker *worker, uint64_t *state) {
         MUST(begin_capture(worker->streams[CAPTURER], mode));
         worker->open = GOING;
     }
+    begin_calm();
     pthread_barrier_wait(&barrier);
     /* Contexts of one small device: what one has cached then lies in pieces, and is not the others'
      * (docs/internals/safety.md, limit 7). */
-    if (worker->index == chosen && has_scene("most") && (share || !is_tight))
+    if (worker->index == chosen && has_scene("most") && (share || (!is_tight && has_scene("own")))
         take_most(worker, kind, stream);
     pthread_barrier_wait(&barrier);
+    end_calm();
 }
 
 /* ---- threads ---- */

@@ -76,7 +76,7 @@ def scenes_without(settings, options):
         without += ["plain"]
     # One small block may hold all of a device there, as in TensorFlow.
     if settings.get("BFC_POLICY") == "tf":
-        without += ["past"]
+        without += ["past", "own"]
     # Before it spills, an allocation waits as before an out of memory; and what is a free's barrier
     # where the device refuses 2 MiB is a free of host memory, which here does not wait
     # (docs/internals/safety.md, limits and captures). Spilled blocks cannot be exported.
