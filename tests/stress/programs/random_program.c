@@ -328,7 +328,7 @@ static void squeeze(struct worker *worker, uint64_t *state) {
     pthread_barrier_wait(&barrier);
     /* Contexts of one small device: what one has cached then lies in pieces, and is not the others'
      * (docs/internals/safety.md, limit 7). */
-    if (worker->index == chosen && has_scene("most") && (share || (!is_tight && has_scene("own")))
+    if (worker->index == chosen && has_scene("most") && (share || (!is_tight && has_scene("own"))))
         take_most(worker, kind, stream);
     pthread_barrier_wait(&barrier);
     end_calm();
