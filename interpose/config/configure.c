@@ -39,6 +39,7 @@ void bfc_options_configure(const struct bfc_options *options, uint64_t device_to
     config->gc_threshold =
         bfc_amount_bytes(&options->gc_threshold, bfc_min(config->limit, device_total));
     config->track_idle = options->trim_idle >= 0;
+    config->release_waits = true;
     config->no_last_resorts = !(options->last_resort >> BFC_RUNG_POOL & 1);
     configure_pages(options, device_total, config);
     configure_splitting(options, device_total, config);

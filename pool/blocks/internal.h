@@ -62,8 +62,9 @@ struct paging;
  * - No two neighbours of a region are both ready, both deferred, or both pending with one fence.
  * - in_use + ready + pending + deferred = reserved, each the sum over its blocks; pending counts
  *   the awaited ones.
- * - Each ready block is in the one bin of its size: of `apart` if its region is, of `small` if its
- *   region is for small blocks and free blocks are not sorted, else of `ready`.
+ * - Each ready block is in the one bin of its size: of `apart` if its region is, of `whole` if it
+ * is all of a large region, of `small` if its region is for small blocks and free blocks are not
+ *   sorted, else of `ready`.
  *   With reuse_pending so is each pending one, except those of regions that are shared or apart.
  * - Each pending block is in the list of fences, in rising order; each deferred block is in its
  *   list; each live block is in the map once.
@@ -93,6 +94,7 @@ struct bfc_pool {
     struct bins ready, pending;
     struct bins apart; /* ready blocks of regions that are set apart */
     struct bins small; /* with rules.small_most: those of regions for small blocks */
+    struct bins whole; /* those that are all of a large region (whole.h) */
     struct address_index index;
     struct region *regions;
     region_index region_high, vacant_region;
@@ -111,10 +113,13 @@ struct bfc_pool {
     uint64_t beside_wanted; /* bytes: beside planned regions, the most at a time */
     bool gather_beside;     /* the next region there is as large as that */
     bool preallocated;
-    struct paging *paging; /* with pages (paging.h); NULL: regions */
-    uint64_t lookups;      /* with rules.ages: allocations asked for, failed ones too, but for
-                              those that were to be hits only, or at a given place */
-    char *notes_end;       /* bfc_pool_take_notes: where the memory for them ends... */
+    bool wanted_elsewhere;  /* others have asked for memory back: large regions are kept whole at
+                               any price */
+    uint64_t taken_to_keep; /* bytes of regions that were taken so that others stay whole */
+    struct paging *paging;  /* with pages (paging.h); NULL: regions */
+    uint64_t lookups;       /* with rules.ages: allocations asked for, failed ones too, but for
+                               those that were to be hits only, or at a given place */
+    char *notes_end;        /* bfc_pool_take_notes: where the memory for them ends... */
     uint64_t notes_left, notes_wanted; /* ...and bytes of it */
     struct bfc_pool_stats own_stats;
 };
@@ -289,6 +294,8 @@ static inline struct bins *ready_bins(struct bfc_pool *pool, block_index b, bool
         return &pool->ready;
     if (block_is_apart(at))
         return &pool->apart;
+    if (block_is_whole(at))
+        return &pool->whole;
     return pool->rules.exact ? &pool->ready : &pool->small;
 }
 

@@ -9,11 +9,12 @@
 
 #include "base/compiler.h"
 #include "pool/blocks/internal.h"
+#include "pool/blocks/whole.h"
 
 /* Makes b, new in its region's chain, a node of the address index. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
 /* As merge_ready, under rules that sort free blocks or note their ages. */
-void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
+block_index surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
  */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
@@ -137,11 +138,13 @@ static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins 
 static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
     pool->stats->ready += block_size(&pool->blocks[b]);
     if (LIKELY(pool->rules.plain_most))
-        merge_ready(pool, &pool->ready, b, true);
+        b = merge_ready(pool, &pool->ready, b, true);
     else if (!pool->rules.exact && !pool->rules.ages)
-        merge_ready(pool, ready_bins(pool, b, false), b, true);
+        b = merge_ready(pool, ready_bins(pool, b, false), b, true);
     else
-        surgery_merge_by_rules(pool, b);
+        b = surgery_merge_by_rules(pool, b);
+    if (UNLIKELY(block_granules(&pool->blocks[b]) >= pool->rules.whole_least))
+        whole_put(pool, b);
 }
 
 static inline bool pending_with(const struct bfc_pool *pool, block_index b, bfc_fence fence) {

@@ -12,7 +12,8 @@ struct tally {
     uint64_t bare_bytes, bare_blocks;
     uint64_t region_bare;  /* bytes, of the region that is looked at */
     uint64_t region_bytes; /* of regions, in a pool with pages */
-    uint64_t binned_pending, ready_apart, ready_small, requested, regions, nodes, shared, apart;
+    uint64_t binned_pending, ready_apart, ready_small, ready_whole, requested, regions, nodes,
+        shared, apart;
     block_index previous; /* the record before the block that is looked at */
 };
 
@@ -165,6 +166,12 @@ static const char *check_table(const struct tally *t) {
     return check_bare_list(t);
 }
 
+static bool should_be_whole(const struct bfc_pool *pool, const struct block *at,
+                            const struct region *region) {
+    return !pool->paging && !region->apart && block_state(at) == BLOCK_READY &&
+           block_granules(at) >= pool->rules.whole_least && block_size(at) == region->size;
+}
+
 static bool count_block(struct tally *t, block_index b, const struct region *region) {
     const struct block *at = &t->pool->blocks[b];
     enum block_state state = block_state(at);
@@ -181,8 +188,11 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     if (block_is_apart(at) != region->apart)
         return fail(t, "a block of a region that is set apart is not, or the other way round");
     t->ready_apart += state == BLOCK_READY && region->apart;
+    if (block_is_whole(at) != should_be_whole(t->pool, at, region))
+        return fail(t, "a large region that is wholly free is not marked so, or another one is");
+    t->ready_whole += block_is_whole(at);
     t->ready_small += state == BLOCK_READY && !region->apart && block_zone(at) == ZONE_SMALL &&
-                      !t->pool->rules.exact;
+                      !t->pool->rules.exact && !block_is_whole(at);
     t->binned_pending += state == BLOCK_PENDING && !region->shared && !region->apart &&
                          t->pool->config.reuse_pending;
     t->requested += state == BLOCK_LIVE ? block_requested(t->pool, b) : 0;
@@ -300,9 +310,11 @@ static const char *check_all(const struct bfc_pool *pool) {
         fault = "the regions that are set apart are not as many as they should be";
     if (!fault)
         fault = check_bins(pool, &pool->ready, BLOCK_READY,
-                           t.blocks[BLOCK_READY] - t.ready_apart - t.ready_small);
+                           t.blocks[BLOCK_READY] - t.ready_apart - t.ready_small - t.ready_whole);
     if (!fault)
         fault = check_bins(pool, &pool->small, BLOCK_READY, t.ready_small);
+    if (!fault)
+        fault = check_bins(pool, &pool->whole, BLOCK_READY, t.ready_whole);
     if (!fault)
         fault = check_bins(pool, &pool->apart, BLOCK_READY, t.ready_apart);
     if (!fault)

@@ -27,6 +27,7 @@ void bfc_pool_config_default(struct bfc_pool_config *config) {
         .max_split = UINT64_MAX,
         .gc_threshold = UINT64_MAX,
         .limit = UINT64_MAX,
+        .keep_whole = 64 * MIB,
         .reuse_pending = true,
         .pending_budget = 256 * MIB,
         .page_slack = 0.03,
@@ -107,6 +108,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     policy_make(made);
     bins_open(&made->ready, made->rules.exact);
     bins_open(&made->apart, made->rules.exact);
+    bins_open(&made->whole, made->rules.exact);
     bins_open(&made->small, made->rules.exact);
     bins_open(&made->pending, made->rules.exact);
     made->step = first_step(made);

@@ -107,6 +107,7 @@ static block_index largest_block(const struct bfc_pool *pool) {
     block_index largest = largest_in(pool, &pool->ready);
     largest = larger_of(pool, largest, largest_in(pool, &pool->apart));
     largest = larger_of(pool, largest, largest_in(pool, &pool->small));
+    largest = larger_of(pool, largest, largest_in(pool, &pool->whole));
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         largest = larger_of(pool, largest, b);
     return largest;
@@ -162,7 +163,8 @@ static uint64_t ready_from(const struct bfc_pool *pool, const struct bins *bins,
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
     uint64_t below = pool->stats->ready - ready_from(pool, &pool->ready, bytes) -
-                     ready_from(pool, &pool->apart, bytes) - ready_from(pool, &pool->small, bytes);
+                     ready_from(pool, &pool->apart, bytes) - ready_from(pool, &pool->small, bytes) -
+                     ready_from(pool, &pool->whole, bytes);
     pool_leave(pool);
     return below;
 }

@@ -9,6 +9,7 @@
 #include "pool/policy/growth.h"
 
 #include "base/numbers.h"
+#include "pool/blocks/whole.h"
 #include "pool/policy/policy.h"
 
 /* `double` reaches this step by doubling alone... */
@@ -18,6 +19,11 @@
 /* or room for this many blocks like the one asked for, if that is at most a 32nd of it. */
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
+
+/* Large regions are kept whole as long as no more than this part of all was reserved to do so... */
+#define KEEP_PART 192
+/* ...or a WHOLE_PART-th where large frees have left no more than this part in use. */
+#define IDLE_PART 6
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
 #define PYTORCH_MIDDLE (10 * MIB)
@@ -92,6 +98,28 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
     return own_growth(pool, size);
 }
 
+/* tf's next step may be as large as what is to be kept. */
+static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
+    enum bfc_growth growth = pool->config.growth;
+    bool by_tf = pool->config.policy == BFC_POLICY_TF &&
+                 (growth == BFC_GROWTH_DOUBLE || growth == BFC_GROWTH_PREALLOCATE);
+    return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
+}
+
+/* A region for what it was preallocated for. */
+static bool is_preallocated(const struct bfc_pool *pool, uint64_t region) {
+    return pool->config.growth == BFC_GROWTH_PREALLOCATE && region <= pool->config.preallocate;
+}
+
+bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
+    uint64_t step = growth_to_keep(pool, size), reserved = pool->stats->reserved;
+    if (region / WHOLE_PART < size || region / 2 < step || is_preallocated(pool, region))
+        return false;
+    bool idle = reserved - pool->stats->ready + size <= reserved / IDLE_PART;
+    return pool->wanted_elsewhere ||
+           pool->taken_to_keep + step <= reserved / (idle ? WHOLE_PART : KEEP_PART);
+}
+
 /* A request below max_split cannot be cut from a region that reaches it. */
 static uint64_t below_max_split(const struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     uint64_t most = pool->config.max_split;
@@ -106,13 +134,16 @@ static uint64_t unless_unsplit(const struct bfc_pool *pool, uint64_t size, uint6
     return !own && !pool->rules.cuts_all && !policy_splits(pool, size, bytes) ? size : bytes;
 }
 
-uint64_t growth_next(struct bfc_pool *pool, uint64_t size) {
-    uint64_t bytes = bfc_min(wanted_growth(pool, size), LARGEST_BLOCK);
+uint64_t growth_next(struct bfc_pool *pool, uint64_t size, bool keeping) {
+    uint64_t wanted = keeping ? growth_to_keep(pool, size) : wanted_growth(pool, size);
+    uint64_t bytes = bfc_min(wanted, LARGEST_BLOCK);
     bytes = bfc_max(size, ROUND_DOWN(below_max_split(pool, size, bytes)));
     return unless_unsplit(pool, size, bytes);
 }
 
-enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size) {
+enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool keeping) {
+    if (keeping)
+        return BACK_OFF_AT_ONCE;
     if (pool->config.policy == BFC_POLICY_TF && pool->config.growth == BFC_GROWTH_DOUBLE)
         return BACK_OFF_ABOVE_SIZE;
     if (pool->config.policy == BFC_POLICY_PYTORCH && !preallocates(pool, size))
@@ -127,10 +158,11 @@ static void raise_step(struct bfc_pool *pool, uint64_t size) {
         pool->step *= 2;
 }
 
-void growth_reserved(struct bfc_pool *pool, uint64_t size) {
+void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep) {
     pool->preallocated |= preallocates(pool, size);
+    pool->taken_to_keep += to_keep;
     if (pool->config.policy == BFC_POLICY_BFC)
         raise_step(pool, size);
-    else if (pool->config.policy == BFC_POLICY_TF && !pool->step_raised)
+    else if (!to_keep && pool->config.policy == BFC_POLICY_TF && !pool->step_raised)
         double_step(pool);
 }

@@ -1,6 +1,9 @@
 /* The three policies: rounding, zones, fitting, splitting, and the order of their last resorts. */
 #include "pool/policy/policy.h"
 
+#include "base/numbers.h"
+#include "pool/blocks/whole.h"
+
 #define TF_RATIO 2.0
 #define TF_SLACK (128 * MIB)
 
@@ -35,6 +38,7 @@ void policy_make(struct bfc_pool *pool) {
         .has_zones = !bfc || unsplit,
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
+        .whole_least = bfc_max(config->keep_whole >> BFC_GRANULE_BITS, 1),
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
     policy_set_plain(pool);
@@ -44,7 +48,7 @@ void policy_set_plain(struct bfc_pool *pool) {
     struct rules *rules = &pool->rules;
     bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
     plain = plain && !pool->apart_regions && !rules->small_most && !rules->watched;
-    rules->plain_most = plain ? MOST_GRANULES : 0;
+    rules->plain_most = plain ? whole_plain_most(pool) : 0;
     rules->prepares = rules->rounds || rules->watched;
 }
 

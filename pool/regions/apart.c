@@ -4,6 +4,7 @@
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/whole.h"
 #include "pool/paging/grow.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/beside.h"
@@ -26,11 +27,15 @@ static void bin(struct bfc_pool *pool, block_index b, bool in) {
 }
 
 static void set_apart(struct bfc_pool *pool, struct region *region, bool apart) {
-    for (block_index b = pool->blocks[region->head].next; b; b = pool->blocks[b].next) {
+    block_index first = pool->blocks[region->head].next;
+    if (block_is_whole(&pool->blocks[first]))
+        whole_open(pool, first);
+    for (block_index b = first; b; b = pool->blocks[b].next) {
         bin(pool, b, false);
         block_set_apart(&pool->blocks[b], apart);
         bin(pool, b, true);
     }
+    whole_put(pool, first);
     region->apart = apart;
     pool->apart_regions += apart ? 1 : -1u;
     policy_set_plain(pool);

@@ -65,6 +65,7 @@ static void detach(struct bfc_pool *pool, region_index r) {
     surgery_unbin(pool, region_idle_block(pool, region));
     pool->stats->ready -= region->size;
     pool->stats->reserved -= region->size;
+    pool->taken_to_keep -= bfc_min(pool->taken_to_keep, region->size);
     pool->stats->release_calls++;
     region_detach(pool, r);
     policy_set_plain(pool);
@@ -149,6 +150,7 @@ static uint64_t room_below_limit(const struct bfc_pool *pool) {
 struct growth {
     uint64_t size;  /* least that is of use */
     uint64_t bytes; /* that are asked for */
+    bool keeping;   /* there is a region with room, which is to stay whole */
     enum back_off back_off;
     bfc_addr start;
     uint64_t calls;
@@ -166,7 +168,9 @@ static uint64_t less_than(uint64_t bytes, enum back_off back_off) {
 static bool ask_for_less(struct growth *growth) {
     if (growth->back_off == BACK_OFF_NONE || growth->bytes <= growth->size)
         return false;
-    uint64_t less = less_than(growth->bytes, growth->back_off);
+    uint64_t less = growth->back_off == BACK_OFF_AT_ONCE
+                        ? growth->size
+                        : less_than(growth->bytes, growth->back_off);
     if (growth->back_off == BACK_OFF_ABOVE_SIZE && less < growth->size)
         return false;
     growth->bytes = bfc_max(growth->size, less);
@@ -188,9 +192,12 @@ static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *gro
     uint64_t room = room_below_limit(pool);
     if (size > room)
         return false;
-    *growth = (struct growth){.size = size};
-    growth->back_off = growth_back_off(pool, size);
-    growth->bytes = growth_next(pool, size);
+    *growth = (struct growth){
+        .size = size,
+        .keeping = take_find_whole(pool, size >> BFC_GRANULE_BITS),
+    };
+    growth->back_off = growth_back_off(pool, size, growth->keeping);
+    growth->bytes = growth_next(pool, size, growth->keeping);
     if (growth->back_off == BACK_OFF_NONE)
         return growth->bytes <= room;
     growth->bytes = bfc_min(beside_growth(pool, size, growth->bytes), room);
@@ -230,7 +237,7 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
     enum bfc_status status = add_growth(pool, &growth);
     if (status != BFC_OK)
         return status;
-    growth_reserved(pool, size);
+    growth_reserved(pool, size, growth.keeping ? growth.bytes : 0);
     *start = growth.start;
     status = take_in(pool, &growth);
     if (status == BFC_OK)
@@ -249,10 +256,11 @@ enum bfc_status regions_add_exactly(struct bfc_pool *pool, uint64_t bytes, bfc_a
     return status == BFC_OK ? take_in(pool, &growth) : status;
 }
 
-/* Hands out of the region that was just taken in, whole and free as it is. */
+/* Hands out of the region that was just taken in, whole and free as it is, or of what fits better.
+ */
 static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request *request) {
-    if (!pool->rules.exact)
-        return take_any(pool, request);
+    if (!pool->rules.exact && take_any(pool, request))
+        return true;
     return take_ready(pool, find_holding(pool, start), request);
 }
 
@@ -299,6 +307,7 @@ void regions_forget(struct bfc_pool *pool, bool release) {
 
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {
     pool_enter(pool);
+    pool->wanted_elsewhere = true;
     settle_completed(pool, FENCES_ALL);
     uint64_t released = pool->paging ? pages_trim(pool, bytes) : 0;
     if (released < bytes)

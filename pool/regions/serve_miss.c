@@ -7,9 +7,10 @@
  * 4 reserved bytes above the threshold: give back idle regions that were not used for long;
  * 5 with BFC_ALLOCATE_APART: take what is ready in regions that are set apart;
  * 6 grow;
- * 7 the device having refused: take from the regions that were set apart, which ends that; their
- *   pages may go elsewhere then;
- * 8 take what has become ready meanwhile, or is ready although nobody has looked;
+ * 7 the device having refused: take from a large region that was to stay whole; then, where giving
+ *   back may wait, whatever fits, though the policy refuses it;
+ * 8 take from the regions that were set apart, which ends that, their pages may go elsewhere then;
+ *   then what has become ready meanwhile, or is ready although nobody has looked;
  * 9 the policy's last resorts (last_resorts.c), then the same size without its rounding;
  * 10 take from what was ever set apart, whatever the policy says.
  *
@@ -22,6 +23,7 @@
 #include "pool/regions/last_resorts.h"
 #include "pool/regions/regions.h"
 #include "pool/regions/wait_for_fences.h"
+#include "pool/search/place.h"
 #include "pool/search/take.h"
 
 /* How long step 3 waits at most, in all. */
@@ -34,6 +36,12 @@ static bool take_unrounded(struct bfc_pool *pool, const struct request *request,
     least.granules = granules_to_hold(request->bytes);
     return *status == BFC_OUT_OF_MEMORY && least.granules < request->granules &&
            (take_any(pool, &least) || regions_grow(pool, &least, status));
+}
+
+/* A policy that refuses what fits would have regions given back, which may wait for what this
+ * thread does next. */
+static bool take_unruled(struct bfc_pool *pool, const struct request *request) {
+    return pool->config.release_waits && pool->rules.exact && place_take_smallest(pool, request);
 }
 
 /* The last resorts, unless they are switched off, and what they took. */
@@ -61,7 +69,7 @@ static bool take_without_growing(struct bfc_pool *pool, const struct request *re
         return true;
     if ((request->flags & BFC_ALLOCATE_PENDING) && take_run(pool, request))
         return true;
-    if (stats->pending > pool->config.pending_budget &&
+    if (stats->pending > pool->config.pending_budget && !take_find_whole(pool, request->granules) &&
         wait_and_take(pool, request, BOUNDED_WAIT_NS))
         return true;
     if (stats->reserved > pool->config.gc_threshold)
@@ -79,6 +87,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     /* What is on its way to the device by now may come too late for the first refusal. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
+    taken = taken || take_whole(pool, request) || take_unruled(pool, request);
     if (!taken && apart_end(pool))
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)

@@ -95,6 +95,8 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
 static void take_from(struct bfc_pool *pool, block_index b, bfc_addr at,
                       const struct request *request) {
     bfc_fence fence = BFC_NO_FENCE;
+    if (block_is_whole(&pool->blocks[b]))
+        whole_open(pool, b);
     cut_before(pool, b, at);
     block_index taken = take_front(pool, b, request->granules, &fence);
     while (block_granules(&pool->blocks[taken]) < request->granules) {
@@ -117,6 +119,30 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
     }
     below[1] = failed;
     return b;
+}
+
+static block_index smaller_of(const struct bfc_pool *pool, block_index a, block_index b) {
+    return a && (!b || pool->blocks[a].last <= pool->blocks[b].last) ? a : b;
+}
+
+/* The smallest sorted block that has room. */
+static block_index smallest_in(const struct bfc_pool *pool, block_index root, uint64_t granules) {
+    block_index best = 0;
+    for (int zone = 0; zone < ZONE_COUNT; zone++) {
+        block_index b = sorted_find(root, pool->blocks, (enum block_zone)zone, granules);
+        while (b && !block_has_room(pool, b, granules))
+            b = sorted_next(root, pool->blocks, b);
+        best = smaller_of(pool, best, b);
+    }
+    return best;
+}
+
+bool place_take_smallest(struct bfc_pool *pool, const struct request *request) {
+    block_index b = smallest_in(pool, pool->ready.root, request->granules);
+    b = b ? b : smallest_in(pool, pool->whole.root, request->granules);
+    uint64_t lead = b ? block_lead(pool, b, request->granules) << BFC_GRANULE_BITS : 0;
+    return b &&
+           place_take_any(pool, b, block_start(&pool->blocks[b]) + lead, request) == PLACE_TAKEN;
 }
 
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,

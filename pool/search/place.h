@@ -31,6 +31,10 @@ block_index place_find(const struct bfc_pool *pool, bfc_addr at, bfc_addr below[
 enum place_state place_take_any(struct bfc_pool *pool, block_index b, bfc_addr at,
                                 const struct request *request);
 
+/* Takes the smallest ready block that has room where free blocks are sorted, of either zone and cut
+ * at any rate, as no rule of the policy but the granule applies. False: there is none. */
+bool place_take_smallest(struct bfc_pool *pool, const struct request *request);
+
 static inline bool place_is_in(const struct block *b, bfc_addr address) {
     return address - block_start(b) < block_size(b);
 }
@@ -86,9 +90,8 @@ static ALWAYS_INLINE enum place_state place_take(struct bfc_pool *pool, bfc_addr
     if (UNLIKELY(!b))
         b = place_find(pool, at, below);
     const struct block *holder = &pool->blocks[b];
-    if (UNLIKELY(!b || block_state(holder) != BLOCK_READY ||
-                 block_end(holder) < at + request_size(request) || pool->rules.exact ||
-                 pool->high - 1 - pool->records < 2 ||
+    if (UNLIKELY(!b || !block_is_open(holder) || block_end(holder) < at + request_size(request) ||
+                 pool->rules.exact || pool->high - 1 - pool->records < 2 ||
                  !place_may_start(pool, b, at, request->granules)))
         return place_take_any(pool, b, at, request);
     place_cut_out(pool, b, (at - block_start(holder)) >> BFC_GRANULE_BITS, request);

@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "pool/blocks/settle_blocks.h"
+#include "pool/policy/growth.h"
 #include "pool/search/runs.h"
 
 /* How much better than a ready block a pending one must fit to be preferred: bins, 32 an octave.
@@ -115,6 +116,46 @@ static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struc
     return 0;
 }
 
+/* ---- regions that are kept whole ---- */
+
+block_index take_find_whole(struct bfc_pool *pool, uint64_t granules) {
+    const struct bins *bins = &pool->whole;
+    if (pool->rules.exact)
+        return pick_exactly(pool, bins, granules);
+    block_index b = bins_pick(bins, pool->blocks, granules);
+    return b ? b : search_bins(pool, bins, granules);
+}
+
+/* The same, but for one that the pool rather grows than cuts. */
+static block_index pick_whole(struct bfc_pool *pool, uint64_t granules) {
+    block_index b = take_find_whole(pool, granules);
+    bool kept = b && growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
+    return kept ? 0 : b;
+}
+
+/* Does whole region w fit better than ready block b? In the order of bins_pick, or of sorted ones.
+ */
+static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
+    uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
+    if (!pool->rules.exact) {
+        of_w = bin_of(of_w);
+        of_b = bin_of(of_b);
+    }
+    return of_w < of_b ||
+           (of_w == of_b && block_start(&pool->blocks[w]) < block_start(&pool->blocks[b]));
+}
+
+static block_index pick_ready(struct bfc_pool *pool, uint64_t granules) {
+    block_index b = pick_block(pool, &pool->ready, granules);
+    block_index w = pick_whole(pool, granules);
+    return w && (!b || whole_is_better(pool, w, b)) ? w : b;
+}
+
+bool take_whole(struct bfc_pool *pool, const struct request *request) {
+    block_index b = take_find_whole(pool, request->granules);
+    return b && take_ready(pool, b, request);
+}
+
 block_index take_find(struct bfc_pool *pool, uint64_t granules) {
     const struct bins *bins = ready_for(pool, granules);
     return with_room(pool, bins, bins_pick(bins, pool->blocks, granules), granules);
@@ -127,6 +168,8 @@ block_index take_find_apart(struct bfc_pool *pool, uint64_t granules) {
 }
 
 bool take_ready(struct bfc_pool *pool, block_index b, const struct request *request) {
+    if (block_is_whole(&pool->blocks[b]))
+        whole_open(pool, b);
     if (!cut_lead(pool, ready_bins(pool, b, false), b, request))
         return false;
     hand_out_ready(pool, b, request, false);
@@ -153,7 +196,7 @@ static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, bl
 /* Takes a ready block, or a pending one if the request may have that: it may miss one that fits. */
 static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
-    block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
+    block_index ready = pick_ready(pool, request->granules), pending = 0;
     if (request->flags & BFC_ALLOCATE_PENDING)
         pending = pick_block(pool, &pool->pending, request->granules);
     if (fits_better(blocks, pending, ready)) {
@@ -185,6 +228,8 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
     if (pool->rules.exact || (request->flags & BFC_ALLOCATE_HIT_ONLY))
         return false;
     block_index b = search_bins(pool, ready_for(pool, request->granules), request->granules);
+    if (!b)
+        b = pick_whole(pool, request->granules);
     if (b)
         return take_ready(pool, b, request);
     if (pool->rules.mixes && take_from_other_zone(pool, request))

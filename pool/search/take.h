@@ -13,6 +13,11 @@
 
 /* Takes a block that fits, by whatever search and settling that needs; false: there is none. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
+/* A large region that is wholly free and has room for so many granules, whether it is kept whole or
+ * not; or 0. */
+block_index take_find_whole(struct bfc_pool *pool, uint64_t granules);
+/* Takes from such a one; false: there is none. */
+bool take_whole(struct bfc_pool *pool, const struct request *request);
 /* Takes a ready block where this size does not belong, with rules.small_most; false: there is none.
  */
 bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);

@@ -45,8 +45,10 @@ enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
 #define BLOCK_ZONE_BIT 3
 /* Of blocks in a region that is set apart. */
 #define BLOCK_APART_BIT 4
+/* Of a ready block that is all of a large region (pool/blocks/whole.h). */
+#define BLOCK_WHOLE_BIT 5
 #define BLOCK_REGION_MASK                                                                          \
-    ((uint64_t)3 << BLOCK_ZONE_BIT) /* what all blocks of a region have alike */
+    ((uint64_t)7 << BLOCK_ZONE_BIT) /* what all blocks of a region have alike */
 
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
@@ -161,6 +163,21 @@ static inline bool block_is_apart(const struct block *b) {
 static inline void block_set_apart(struct block *b, bool apart) {
     b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_APART_BIT)) | (uint64_t)apart
                                                                       << BLOCK_APART_BIT;
+}
+
+static inline bool block_is_whole(const struct block *b) {
+    return b->tagged >> BLOCK_WHOLE_BIT & 1;
+}
+
+/* A ready block that may be cut as it is. */
+static inline bool block_is_open(const struct block *b) {
+    uint64_t mask = BLOCK_STATE_MASK | (uint64_t)1 << BLOCK_WHOLE_BIT;
+    return (b->tagged & mask) == BLOCK_READY;
+}
+
+static inline void block_set_whole(struct block *b, bool whole) {
+    b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_WHOLE_BIT)) | (uint64_t)whole
+                                                                      << BLOCK_WHOLE_BIT;
 }
 
 #endif

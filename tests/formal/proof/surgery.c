@@ -55,12 +55,13 @@ static void lay_block(block_index b, bfc_addr start) {
 }
 
 static void lay_region(void) {
-    pool = (struct bfc_pool){.blocks = blocks,
-                             .details = details,
-                             .stats = &stats,
-                             .high = RECORDS,
-                             .oldest_fence = UINT64_MAX,
-                             .rules = {.plain_most = MOST_GRANULES, .cuts_all = true}};
+    pool = (struct bfc_pool){
+        .blocks = blocks,
+        .details = details,
+        .stats = &stats,
+        .high = RECORDS,
+        .oldest_fence = UINT64_MAX,
+        .rules = {.plain_most = MOST_GRANULES, .whole_least = MOST_GRANULES + 1, .cuts_all = true}};
     stats = (struct bfc_pool_stats){.sequence = 0};
     pool.ready = no_blocks;
     blocks[0] = (struct block){.tagged = 0};

@@ -368,6 +368,8 @@ static void open_machine(struct machine *m, uint8_t kind, struct fake_fault faul
     struct bfc_pool_config config;
     bfc_pool_config_default(&config);
     config.growth = kind & 2 ? BFC_GROWTH_EXACT : BFC_GROWTH_DOUBLE;
+    config.keep_whole = kind & 1 ? 2 * MIB : UINT64_MAX;
+    config.release_waits = kind % 3 == 2;
     config.pending_budget = kind & 4 ? 0 : 8 * MIB;
     config.limit = kind & 8 ? 48 * MIB : UINT64_MAX;
     config.policy = (enum bfc_policy)((kind >> 5) % 3);

@@ -37,6 +37,7 @@ static uint64_t draw_size(struct run *r) {
 static void configure(struct run *r, struct bfc_pool_config *config) {
     static const uint64_t limits[] = {UINT64_MAX, 700 * MIB, 1000 * MIB + 77, 96 * MIB};
     bfc_pool_config_default(config);
+    config->keep_whole = UINT64_MAX;
     config->policy = r->policy;
     config->limit = limits[draw(r, 4)];
     if (r->policy == BFC_POLICY_PYTORCH && draw(r, 2))
