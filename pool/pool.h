@@ -114,17 +114,17 @@ struct bfc_pool_config {
     uint64_t roundup;      /* divisions of a power of two that sizes are rounded to; 0, 1: none */
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
-    uint64_t keep_whole; /* a wholly free region of at least so many bytes is cut for a small block
-                            only if the pool cannot grow at little cost; UINT64_MAX: as any other */
-    bool release_waits;  /* giving a region back may wait for the device: before that, a request
-                            takes what its policy would refuse it */
-    double page_slack;   /* with pages: reserved beyond the most ever requested, as a part of it,
-                            before free pages are moved */
-    uint64_t page_most;  /* with pages: bytes of the largest; and none is above a 64th of the block
-                            that it is made for... */
-    bool page_steps;     /* ...unless each step of growth is to be one page */
-    bool track_idle;     /* bfc_pool_trim_idle will be called */
-    bool reuse_pending;  /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
+    uint64_t keep_whole;   /* a wholly free region of more bytes than this is cut for a small block
+                              only if the pool cannot grow at little cost; UINT64_MAX: as any other */
+    bool release_waits;    /* giving a region back may wait for the device: before that, a request
+                              takes what its policy would refuse it */
+    double page_slack;     /* with pages: reserved beyond the most ever requested, as a part of it,
+                              before free pages are moved */
+    uint64_t page_most; /* with pages: bytes of the largest; and none is above a 64th of the block
+                           that it is made for... */
+    bool page_steps;    /* ...unless each step of growth is to be one page */
+    bool track_idle;    /* bfc_pool_trim_idle will be called */
+    bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
     uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
     bool no_last_resorts;    /* when the device refuses, neither wait nor give regions back */
     struct bfc_pool_stats *stats; /* where to count; NULL: in the pool itself. Outlives the pool. */

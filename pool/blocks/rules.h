@@ -35,7 +35,7 @@ struct rules {
     uint64_t watched;    /* before so many more allocations large pages are remade (remake.h). Not
                             with `exact` */
     bool prepares;       /* `rounds`, or `watched` is not 0 */
-    uint64_t whole_least; /* granules of the smallest region that is kept whole */
+    uint64_t whole_above; /* granules: larger regions are kept whole (whole.h) */
     uint64_t plain_most;  /* granules of the largest request that takes the short way; 0, none,
                              unless cuts_all is the only rule above that is set, and no region is
                              set apart; less while a large region is wholly free (whole.h) */

@@ -19,12 +19,11 @@ void surgery_unbin(struct bfc_pool *pool, block_index b) {
     fences_remove(pool, b);
 }
 
-block_index surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
+void surgery_merge_by_rules(struct bfc_pool *pool, block_index b) {
     b = merge_ready(pool, ready_bins(pool, b, false), b, false);
     const struct block *at = &pool->blocks[b];
     if (pool->rules.ages && !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD)
         region_of(pool, b)->idle_since = pool->lookups; /* the whole region became free */
-    return b;
 }
 
 static void make_pending(struct bfc_pool *pool, block_index b, bfc_fence fence) {

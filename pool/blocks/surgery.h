@@ -14,7 +14,7 @@
 /* Makes b, new in its region's chain, a node of the address index. */
 void surgery_add_to_index(struct bfc_pool *pool, block_index b);
 /* As merge_ready, under rules that sort free blocks or note their ages. */
-block_index surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
+void surgery_merge_by_rules(struct bfc_pool *pool, block_index b);
 /* Makes a block that is in no bin, no list and no count free, in the state that its fence implies.
  */
 void surgery_make_free(struct bfc_pool *pool, block_index b, bfc_fence fence);
@@ -104,6 +104,12 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     move_start(pool, b, -size);
 }
 
+/* A ready block has grown, or came to be. */
+static ALWAYS_INLINE void note_size(struct bfc_pool *pool, block_index b) {
+    if (UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above))
+        whole_put(pool, b);
+}
+
 /*
  * Makes b, in no bin, ready, merging it with its ready neighbours, which are in these bins; a
  * neighbour's record is kept. `plain`: the bins are not sorted, so that the compiler can drop the
@@ -122,29 +128,30 @@ static ALWAYS_INLINE block_index merge_ready(struct bfc_pool *pool, struct bins 
         }
         absorb_next(pool, previous);
         bins_end_resize(bins, blocks, previous, plain);
+        note_size(pool, previous);
         return previous;
     }
     if (merges_next) {
         bins_begin_resize(bins, blocks, next, plain);
         absorb_previous(pool, next);
         bins_end_resize(bins, blocks, next, plain);
+        note_size(pool, next);
         return next;
     }
     block_set_state(&blocks[b], BLOCK_READY);
     bins_insert(bins, blocks, b, plain);
+    note_size(pool, b);
     return b;
 }
 
 static ALWAYS_INLINE void make_ready(struct bfc_pool *pool, block_index b) {
     pool->stats->ready += block_size(&pool->blocks[b]);
     if (LIKELY(pool->rules.plain_most))
-        b = merge_ready(pool, &pool->ready, b, true);
+        merge_ready(pool, &pool->ready, b, true);
     else if (!pool->rules.exact && !pool->rules.ages)
-        b = merge_ready(pool, ready_bins(pool, b, false), b, true);
+        merge_ready(pool, ready_bins(pool, b, false), b, true);
     else
-        b = surgery_merge_by_rules(pool, b);
-    if (UNLIKELY(block_granules(&pool->blocks[b]) >= pool->rules.whole_least))
-        whole_put(pool, b);
+        surgery_merge_by_rules(pool, b);
 }
 
 static inline bool pending_with(const struct bfc_pool *pool, block_index b, bfc_fence fence) {

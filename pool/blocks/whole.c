@@ -2,7 +2,7 @@
 #include "pool/blocks/whole.h"
 
 uint64_t whole_plain_most(const struct bfc_pool *pool) {
-    return pool->whole.words_in_use ? pool->rules.whole_least / WHOLE_PART : MOST_GRANULES;
+    return pool->whole.words_in_use ? pool->rules.whole_above / WHOLE_PART : MOST_GRANULES;
 }
 
 static void rebin(struct bfc_pool *pool, block_index b, bool whole) {
@@ -15,7 +15,7 @@ static void rebin(struct bfc_pool *pool, block_index b, bool whole) {
 
 void whole_put(struct bfc_pool *pool, block_index b) {
     const struct block *at = &pool->blocks[b];
-    bool is_large = block_state(at) == BLOCK_READY && block_granules(at) >= pool->rules.whole_least;
+    bool is_large = block_state(at) == BLOCK_READY && block_granules(at) > pool->rules.whole_above;
     bool is_all = !at->next && block_state(&pool->blocks[at->previous]) == BLOCK_HEAD;
     if (is_large && is_all && !block_is_apart(at) && !pool->paging)
         rebin(pool, b, true);

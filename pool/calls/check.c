@@ -169,7 +169,7 @@ static const char *check_table(const struct tally *t) {
 static bool should_be_whole(const struct bfc_pool *pool, const struct block *at,
                             const struct region *region) {
     return !pool->paging && !region->apart && block_state(at) == BLOCK_READY &&
-           block_granules(at) >= pool->rules.whole_least && block_size(at) == region->size;
+           block_granules(at) > pool->rules.whole_above && block_size(at) == region->size;
 }
 
 static bool count_block(struct tally *t, block_index b, const struct region *region) {

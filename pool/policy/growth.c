@@ -106,14 +106,9 @@ static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
 }
 
-/* A region for what it was preallocated for. */
-static bool is_preallocated(const struct bfc_pool *pool, uint64_t region) {
-    return pool->config.growth == BFC_GROWTH_PREALLOCATE && region <= pool->config.preallocate;
-}
-
 bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
     uint64_t step = growth_to_keep(pool, size), reserved = pool->stats->reserved;
-    if (region / WHOLE_PART < size || region / 2 < step || is_preallocated(pool, region))
+    if (region / WHOLE_PART < size || region / 2 < step)
         return false;
     bool idle = reserved - pool->stats->ready + size <= reserved / IDLE_PART;
     return pool->wanted_elsewhere ||

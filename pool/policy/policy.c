@@ -28,6 +28,13 @@ static bool own_split(const struct bfc_pool_config *config) {
     return config->split_ratio > 0 || config->split_slack != UINT64_MAX;
 }
 
+/* What was preallocated is for all. */
+static uint64_t whole_above(const struct bfc_pool_config *config) {
+    bool preallocates = config->growth == BFC_GROWTH_PREALLOCATE;
+    uint64_t bytes = bfc_max(config->keep_whole, preallocates ? config->preallocate : 0);
+    return bytes >> BFC_GRANULE_BITS;
+}
+
 void policy_make(struct bfc_pool *pool) {
     const struct bfc_pool_config *config = &pool->config;
     bool unsplit = config->max_split != UINT64_MAX;
@@ -38,7 +45,7 @@ void policy_make(struct bfc_pool *pool) {
         .has_zones = !bfc || unsplit,
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
-        .whole_least = bfc_max(config->keep_whole >> BFC_GRANULE_BITS, 1),
+        .whole_above = whole_above(config),
         .ages = config->gc_threshold != UINT64_MAX || config->track_idle,
     };
     policy_set_plain(pool);

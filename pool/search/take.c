@@ -120,6 +120,8 @@ static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struc
 
 block_index take_find_whole(struct bfc_pool *pool, uint64_t granules) {
     const struct bins *bins = &pool->whole;
+    if (!bins->words_in_use && !bins->root)
+        return 0;
     if (pool->rules.exact)
         return pick_exactly(pool, bins, granules);
     block_index b = bins_pick(bins, pool->blocks, granules);
@@ -145,10 +147,15 @@ static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_in
            (of_w == of_b && block_start(&pool->blocks[w]) < block_start(&pool->blocks[b]));
 }
 
-static block_index pick_ready(struct bfc_pool *pool, uint64_t granules) {
-    block_index b = pick_block(pool, &pool->ready, granules);
+static NOINLINE block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
     block_index w = pick_whole(pool, granules);
     return w && (!b || whole_is_better(pool, w, b)) ? w : b;
+}
+
+static inline block_index pick_ready(struct bfc_pool *pool, uint64_t granules) {
+    block_index b = pick_block(pool, &pool->ready, granules);
+    bool any_whole = pool->whole.words_in_use || pool->whole.root;
+    return UNLIKELY(any_whole) ? pick_better(pool, b, granules) : b;
 }
 
 bool take_whole(struct bfc_pool *pool, const struct request *request) {

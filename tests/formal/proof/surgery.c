@@ -61,7 +61,7 @@ static void lay_region(void) {
         .stats = &stats,
         .high = RECORDS,
         .oldest_fence = UINT64_MAX,
-        .rules = {.plain_most = MOST_GRANULES, .whole_least = MOST_GRANULES + 1, .cuts_all = true}};
+        .rules = {.plain_most = MOST_GRANULES, .whole_above = MOST_GRANULES, .cuts_all = true}};
     stats = (struct bfc_pool_stats){.sequence = 0};
     pool.ready = no_blocks;
     blocks[0] = (struct block){.tagged = 0};

@@ -470,3 +470,84 @@ Test(policy, what_max_split_refuses_is_not_waited_for) {
     give(get(3 * MIB));
     cr_expect_eq(stats().release_calls, 2);
 }
+
+/* ---- large regions that are wholly free ---- */
+
+static uint64_t free_for_others(void) {
+    bfc_pool_trim(pool, UINT64_MAX);
+    return fake.capacity - fake.taken;
+}
+
+static void keep_a_small_block(enum bfc_policy policy, enum bfc_growth growth) {
+    config.growth = growth;
+    config.preallocate = 64 * MIB;
+    open_pool(policy);
+    bfc_addr large = get(1024 * MIB);
+    give(large);
+    get(4 * MIB);
+    cr_expect_geq(free_for_others(), 4096 * MIB - 64 * MIB, "policy %d, growth %d", policy, growth);
+}
+
+Test(policy, a_small_block_does_not_pin_a_large_region) {
+    for (int policy = BFC_POLICY_BFC; policy <= BFC_POLICY_PYTORCH; policy++)
+        for (int growth = BFC_GROWTH_DOUBLE; growth <= BFC_GROWTH_PREALLOCATE; growth++) {
+            keep_a_small_block((enum bfc_policy)policy, (enum bfc_growth)growth);
+            tear_down();
+            set_up();
+        }
+    open_pool(BFC_POLICY_BFC);
+}
+
+Test(policy, a_large_region_serves_what_needs_much_of_it) {
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr large = get(512 * MIB);
+    give(large);
+    cr_expect_eq(get(128 * MIB), large);
+    cr_expect_eq(stats().reserved, 512 * MIB);
+}
+
+Test(policy, a_large_region_serves_a_small_block_where_the_pool_cannot_grow) {
+    config.limit = 512 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr large = get(512 * MIB);
+    give(large);
+    cr_expect_eq(get(MIB), large);
+    give(large);
+    fake.capacity = fake.taken;
+    cr_expect_eq(get(MIB), large);
+}
+
+Test(policy, a_region_that_was_preallocated_serves_all) {
+    config.growth = BFC_GROWTH_PREALLOCATE;
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr first = get(MIB);
+    give(first);
+    cr_expect_eq(get(MIB), first);
+    cr_expect_eq(stats().regions, 1);
+}
+
+Test(policy, large_regions_are_kept_at_little_cost_until_others_want_memory) {
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr live = get(768 * MIB), large = get(256 * MIB);
+    give(large);
+    cr_expect_eq(get(MIB), large); /* 32 MiB more were too much to keep 256 */
+    give(large);
+    bfc_pool_trim(pool, MIB);
+    give(live);
+    live = get(768 * MIB);
+    large = get(256 * MIB);
+    give(large);
+    get(MIB);
+    cr_expect_eq(free_for_others(), 4096 * MIB - 768 * MIB - 32 * MIB);
+}
+
+Test(policy, where_giving_back_may_wait_what_fits_goes_first) {
+    config.release_waits = true;
+    config.max_split = 20 * MIB;
+    fake.capacity = 400 * MIB;
+    open_pool(BFC_POLICY_PYTORCH);
+    give(get(390 * MIB));
+    for (int i = 0; i < 300; i++)
+        get(MIB);
+    cr_expect_eq(stats().release_calls, 0);
+}
