@@ -110,7 +110,7 @@ bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
     uint64_t step = growth_to_keep(pool, size), reserved = pool->stats->reserved;
     if (region / WHOLE_PART < size || region / 2 < step)
         return false;
-    bool idle = reserved - pool->stats->ready + size <= reserved / IDLE_PART;
+    bool idle = pool->stats->in_use + size <= reserved / IDLE_PART;
     return pool->wanted_elsewhere ||
            pool->taken_to_keep + step <= reserved / (idle ? WHOLE_PART : KEEP_PART);
 }
