@@ -17,4 +17,7 @@
  */
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
+/* A symbol that the linker may have to leave out; its address is NULL then. */
+#define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
+
 #endif

@@ -5,7 +5,6 @@
 
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/host_left.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/arena/stream_frees.h"
 #include "interpose/config/process.h"
@@ -13,13 +12,12 @@
 #include "interpose/context/contexts.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
-#include "interpose/features/pages/page_calls.h"
-#include "interpose/features/share/imports.h"
 #include "interpose/fences/fences.h"
 #include "interpose/pointers/export_handle.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_while_capturing.h"
 #include "interpose/stats/events.h"
+#include "interpose/table/feature.h"
 
 /* What pools of other contexts know of it: its share in their fences, and frees in its streams. */
 static void suspend_context(CUcontext context) {
@@ -55,7 +53,7 @@ static void end_arena(const struct bfc_driver *driver, struct bfc_arena *arena) 
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_END, 0, 0);
     bfc_log(BFC_LOG_DEBUG, "device %d, context %llu: the pool ends with its context",
             (int)arena->device, arena->id);
-    bfc_pages_end(driver, arena);
+    BFC_TELL_FEATURES(arena_ended, driver, arena);
     bfc_region_remove_owner(arena);
     bfc_device_refund(arena, UINT64_MAX);
     bfc_arena_drop(arena);
@@ -78,10 +76,10 @@ static void forget_context(const struct bfc_driver *driver, CUcontext context,
         bfc_contexts_forget(context);
         return;
     }
+    BFC_TELL_FEATURES(context_ended, driver, context);
     bfc_peers_forget(context);
     forget_events(context);
     end_arenas(driver, context, id);
-    bfc_imports_context_ended(context);
     bfc_contexts_forget(context);
     if (bfc_capture_context_ended(context))
         bfc_reuse_after_captures(driver);
@@ -149,7 +147,6 @@ struct ending {
     uint64_t number;         /* bfc_contexts_close's */
     struct bfc_arena *arena; /* NULL: it has none */
     struct bfc_arena *host;  /* the same */
-    struct bfc_host_left *left;
 };
 
 static struct ending close_context(const struct bfc_driver *driver, CUcontext context) {
@@ -161,17 +158,9 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
         bfc_arena_close(ending.arena);
     if ((ending.host = bfc_arena_host_of_context(context, 0)))
         bfc_arena_close(ending.host);
-    ending.left = bfc_host_left_note(driver, ending.host);
+    BFC_TELL_FEATURES(context_ending, driver, context);
     suspend_context(context);
     return ending;
-}
-
-/* Before the arena ends, which counts what it has as gone. */
-static void conclude_left(const struct ending *ending, bool ended) {
-    if (ended && ending->left)
-        bfc_host_left_add(ending->host, ending->left);
-    else
-        bfc_host_left_forget(ending->left);
 }
 
 /* Unless another thread has got a new context of this handle meanwhile, and done so. */
@@ -182,9 +171,10 @@ static void forget_ended(const struct bfc_driver *driver, const struct ending *e
     pthread_mutex_unlock(&forgetting);
 }
 
-static void resume_living(const struct ending *ending) {
+static void resume_living(const struct bfc_driver *driver, const struct ending *ending) {
     if (ending->number)
         bfc_contexts_open(ending->context, ending->number);
+    BFC_TELL_FEATURES(context_kept, driver, ending->context);
     resume_context(ending->context);
     if (ending->arena)
         bfc_arena_reopen(ending->arena);
@@ -193,14 +183,12 @@ static void resume_living(const struct ending *ending) {
 }
 
 static void conclude_end(const struct bfc_driver *driver, const struct ending *ending, bool ended) {
-    conclude_left(ending, ended);
     if (ended && ending->context)
         forget_ended(driver, ending);
     else if (ending->context)
-        resume_living(ending);
+        resume_living(driver, ending);
     bfc_arena_drop(ending->arena);
     bfc_arena_drop(ending->host);
-    bfc_host_left_collect(driver);
 }
 
 static unsigned long long id_of(const struct bfc_driver *driver, CUcontext context) {

@@ -5,9 +5,9 @@
 #include "interpose/api/bfcpreload.h"
 #include "interpose/api/open_arena.h"
 #include "interpose/context/capture.h"
-#include "interpose/features/pressure/last_resort.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/reuse/allocate.h"
+#include "interpose/reuse/last_resort.h"
 
 __thread struct bfc_group bfc_group INITIAL_EXEC;
 
@@ -55,13 +55,13 @@ bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer)
 
 static bool get_block(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                       enum bfc_reuse_how how, CUdeviceptr *start) {
-    struct bfc_want want = bfc_want_new(driver, arena, bytes, how, start, BFC_OK);
-    want.in_pool = true;
-    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, start, &want.status);
-    if (want.status != BFC_OK)
-        result = bfc_last_resort(&want);
-    if (want.status == BFC_OUT_OF_MEMORY)
-        bfc_last_resort_failed(&want);
+    struct bfc_call call = bfc_call_of(driver, arena, bytes, how, start, BFC_OK);
+    call.in_pool = true;
+    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, start, &call.status);
+    if (call.status != BFC_OK)
+        result = bfc_last_resort(&call);
+    if (call.status == BFC_OUT_OF_MEMORY)
+        bfc_last_resort_failed(&call);
     return result == CUDA_SUCCESS;
 }
 

@@ -11,8 +11,6 @@
 #include "interpose/arena/stream_frees.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/process.h"
-#include "interpose/features/pages/page_calls.h"
-#include "interpose/features/pages/support.h"
 #include "interpose/fences/fences.h"
 #include "interpose/reuse/settle_arena.h"
 #include "interpose/stats/events.h"
@@ -68,42 +66,44 @@ static uint64_t upstream_now(void *context) {
     return bfc_now_ns();
 }
 
-static bool make_pool(struct bfc_arena *arena, struct bfc_pool_config *config) {
-    const struct bfc_page_calls pages = bfc_page_calls(arena);
-    const struct bfc_upstream upstream = {
+static bool make_pool(const struct bfc_driver *driver, struct bfc_arena *arena,
+                      struct bfc_pool_config *config) {
+    struct bfc_upstream upstream = {
         .context = arena,
         .reserve = bfc_upstream_reserve,
         .release = bfc_upstream_release,
         .poll = bfc_reuse_poll,
         .wait = bfc_reuse_wait,
         .now = upstream_now,
-        .pages = arena->paging.granule ? &pages : NULL,
     };
+    BFC_TELL_FEATURES(arena_making, driver, arena, &upstream);
+    arena->has_pages = upstream.pages;
     config->reuse_pending = arena->free_mode == BFC_FREE_ORDERED;
     config->stats = &arena->stats.section->stats;
     return bfc_pool_create(&arena->pool, config, &upstream) == BFC_OK;
 }
 
-static struct bfc_arena *begin(CUcontext context, unsigned long long id) {
+struct bfc_arena *bfc_arena_begin(const struct bfc_memory_source *source, CUcontext context,
+                                  unsigned long long id) {
     struct bfc_arena *arena = calloc(1, sizeof *arena);
     if (arena) {
         arena->references = 1;
+        arena->source = source;
         arena->context = context;
         arena->id = id;
     }
     return arena;
 }
 
-/* What comes after what the arena is for; NULL: the host has no memory, and the arena is gone. */
-static struct bfc_arena *complete(struct bfc_arena *arena, const struct bfc_driver *driver,
-                                  int free_mode, struct bfc_pool_config *config) {
+struct bfc_arena *bfc_arena_complete(struct bfc_arena *arena, const struct bfc_driver *driver,
+                                     int free_mode, struct bfc_pool_config *config) {
     take_section(arena);
     fill_section(arena, driver);
     if (driver->can_fence)
         arena->fences = bfc_fences_create();
     arena->free_mode = arena->fences ? free_mode : BFC_FREE_SYNC;
     arena->stream_frees = bfc_stream_frees_create();
-    if (arena->stream_frees && make_pool(arena, config))
+    if (arena->stream_frees && make_pool(driver, arena, config))
         return arena;
     bfc_arena_drop(arena);
     return NULL;
@@ -115,42 +115,11 @@ static uint64_t plain_most(const struct bfc_arena *arena) {
     return arena->device_total < arena->bypass_above ? arena->device_total : arena->bypass_above;
 }
 
-/* Small blocks share a region; a larger one has its own, which goes when it is freed. */
-static void configure_host(const struct bfc_options *options, struct bfc_pool_config *config) {
-    bfc_pool_config_default(config);
-    config->growth = BFC_GROWTH_FIXED;
-    config->growth_size = options->growth_size;
-    config->pending_budget = options->pending_budget;
-}
-
-/*
- * An arena of host memory (interpose/reuse/spill.h), of the context of `home`, of which it keeps a
- * reference. It counts against BFC_SPILL.
- */
-static struct bfc_arena *make_host(const struct bfc_driver *driver, struct bfc_arena *home) {
-    const struct bfc_process *process = bfc_process();
-    struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
-    struct bfc_arena *arena = process && on ? begin(home->context, home->id) : NULL;
-    struct bfc_pool_config config;
-    if (!arena)
-        return NULL;
-    bfc_arena_keep(home);
-    arena->home = home;
-    arena->on = on;
-    arena->device = home->device;
-    arena->device_total = home->device_total;
-    arena->limit = process->options.spill;
-    arena->pending_budget = process->options.pending_budget;
-    configure_host(&process->options, &config);
-    int mode = home->free_mode == BFC_FREE_SYNC ? BFC_FREE_SYNC : BFC_FREE_LAZY;
-    return complete(arena, driver, mode, &config);
-}
-
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id) {
     static unsigned long long own_ids;
     const struct bfc_process *process = bfc_process();
-    struct bfc_arena *arena = process ? begin(context, id) : NULL;
+    struct bfc_arena *arena = process ? bfc_arena_begin(&bfc_device_memory, context, id) : NULL;
     struct bfc_pool_config config;
     if (!arena)
         return NULL;
@@ -160,13 +129,11 @@ struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext cont
         free(arena);
         return NULL;
     }
-    bfc_backing_choose(driver, &process->options, arena);
     bfc_pool_config_default(&config);
     bfc_options_configure(&process->options, arena->device_total, &config);
-    arena = complete(arena, driver, process->options.free_mode, &config);
+    arena = bfc_arena_complete(arena, driver, process->options.free_mode, &config);
     if (arena) {
-        arena->plain_most = arena->plain_without_plan = plain_most(arena);
-        arena->make_host = make_host;
+        arena->plain_most = arena->plain_limit = plain_most(arena);
     }
     return arena;
 }

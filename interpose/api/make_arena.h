@@ -12,4 +12,14 @@
 struct bfc_arena *bfc_arena_make(const struct bfc_driver *driver, CUcontext context,
                                  unsigned long long id);
 
+/*
+ * The two halves of that, for an arena of other memory: an arena with one reference, of which the
+ * caller sets what it is for (device, home, limits); and what all have: section, fences, pool.
+ * NULL: the host has no memory, and the arena is gone.
+ */
+struct bfc_arena *bfc_arena_begin(const struct bfc_memory_source *source, CUcontext context,
+                                  unsigned long long id);
+struct bfc_arena *bfc_arena_complete(struct bfc_arena *arena, const struct bfc_driver *driver,
+                                     int free_mode, struct bfc_pool_config *config);
+
 #endif

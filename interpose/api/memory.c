@@ -12,21 +12,16 @@
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/driver.h"
-#include "interpose/features/plan/followed_plan.h"
-#include "interpose/features/pressure/last_resort.h"
-#include "interpose/features/watch/helper.h"
-#include "interpose/features/who/frees.h"
-#include "interpose/features/who/samples.h"
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/pointers/export_handle.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/reuse/free_in_stream_order.h"
 #include "interpose/reuse/free_modes.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/reuse/spill.h"
+#include "interpose/reuse/last_resort.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
-#include "interpose/stats/trace_writer.h"
+#include "interpose/table/feature.h"
 
 /* ---- forwarding ---- */
 
@@ -102,11 +97,6 @@ static struct bfc_arena *owner_of(CUdeviceptr pointer) {
     return bfc_process_if_made() ? bfc_arena_living_of(pointer) : NULL;
 }
 
-static bool is_spilled(CUdeviceptr pointer) {
-    const struct bfc_arena *arena = owner_of(pointer);
-    return arena && bfc_arena_is_host(arena);
-}
-
 /* ---- allocating ---- */
 
 /* After an allocation that the arena served, before the program has its address. */
@@ -114,41 +104,41 @@ static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdevic
                                           size_t bytes, uint64_t start) {
     unsigned bin = bfc_size_bin(bytes);
     bfc_events_add_allocation(&arena->stats, pointer, bytes, bin, start);
-    bfc_who_allocated(arena, pointer, bytes, bin);
+    bfc_features_count_allocation(arena, pointer, bytes, bin);
 }
 
 /* That neither pages nor a region of the pool's size can be had says nothing of cudaMalloc. */
-static bool is_of_pages(const struct bfc_want *want, CUresult result) {
-    return want->arena->paging.granule && !bfc_driver_is_fatal(result) &&
-           want->status == BFC_UPSTREAM_FAILED;
+static bool is_of_pages(const struct bfc_call *call, CUresult result) {
+    return call->arena->has_pages && !bfc_driver_is_fatal(result) &&
+           call->status == BFC_UPSTREAM_FAILED;
 }
 
 /* The pool could not serve it: whatever the driver said when it was asked to grow is the answer;
  * but where memory was lacking in the end, not what it said of pages before. */
-static CUresult answer_failure(const struct bfc_want *want) {
+static CUresult answer_failure(const struct bfc_call *call) {
     static unsigned seen;
-    if (want->status == BFC_NO_HOST_MEMORY)
-        return forward_within_limit(want->driver, want->arena, want->pointer, want->bytes,
+    if (call->status == BFC_NO_HOST_MEMORY)
+        return forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
                                     BFC_FORWARD_NO_HOST_MEMORY);
     CUresult result = bfc_upstream_take_error();
-    if (is_of_pages(want, result))
-        return forward_within_limit(want->driver, want->arena, want->pointer, want->bytes,
+    if (is_of_pages(call, result))
+        return forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
                                     BFC_FORWARD_NO_PAGES);
     if (result != CUDA_SUCCESS)
-        return want->status == BFC_OUT_OF_MEMORY && !bfc_driver_is_fatal(result)
+        return call->status == BFC_OUT_OF_MEMORY && !bfc_driver_is_fatal(result)
                    ? CUDA_ERROR_OUT_OF_MEMORY
                    : result;
     bfc_log_repeated(BFC_LOG_INFO, &seen, "the pool did not grow for %s: BFC_LIMIT leaves no room",
-                     BFC_BYTES(want->bytes));
+                     BFC_BYTES(call->bytes));
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* What a last resort served, or could not; `start` as bfc_events_add_allocation takes it. */
-static CUresult conclude_allocation(struct bfc_want *want, CUresult result, uint64_t start) {
-    if (want->status == BFC_OK && result == CUDA_SUCCESS)
-        note_allocation(want->arena, *want->pointer, want->bytes, start);
+static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
+    if (call->status == BFC_OK && result == CUDA_SUCCESS)
+        note_allocation(call->arena, *call->pointer, call->bytes, start);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        bfc_last_resort_failed(want);
+        bfc_last_resort_failed(call);
     return result;
 }
 
@@ -156,19 +146,19 @@ static CUresult conclude_allocation(struct bfc_want *want, CUresult result, uint
 static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
                                             struct bfc_arena *arena, CUdeviceptr *pointer,
                                             size_t bytes, enum bfc_reuse_how how, uint64_t start) {
-    struct bfc_want want = bfc_want_new(driver, arena, bytes, how, pointer, BFC_OUT_OF_MEMORY);
+    struct bfc_call call = bfc_call_of(driver, arena, bytes, how, pointer, BFC_OUT_OF_MEMORY);
     CUresult result = forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) /* else it is the driver's, and no arena's */
-        result = conclude_allocation(&want, bfc_last_resort(&want), start);
+        result = conclude_allocation(&call, bfc_last_resort(&call), start);
     return result;
 }
 
 /* What a pool does not have. */
-static NOINLINE CUresult look_further(struct bfc_want *want, uint64_t start) {
-    CUresult result = bfc_last_resort(want);
-    if (want->status != BFC_OK)
-        result = answer_failure(want);
-    return conclude_allocation(want, result, start);
+static NOINLINE CUresult look_further(struct bfc_call *call, uint64_t start) {
+    CUresult result = bfc_last_resort(call);
+    if (call->status != BFC_OK)
+        result = answer_failure(call);
+    return conclude_allocation(call, result, start);
 }
 
 static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -185,8 +175,8 @@ static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struc
     CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
     BFC_CHECK_POOL(arena->pool);
     if (status != BFC_OK) {
-        struct bfc_want want = bfc_want_new(driver, arena, bytes, how, pointer, status);
-        return look_further(&want, start);
+        struct bfc_call call = bfc_call_of(driver, arena, bytes, how, pointer, status);
+        return look_further(&call, start);
     }
     if (result == CUDA_SUCCESS)
         note_allocation(arena, *pointer, bytes, start);
@@ -230,15 +220,15 @@ static CUresult ask_and_allocate(const struct bfc_driver *driver, CUdeviceptr *p
     return allocate_pooled(driver, pointer, bytes);
 }
 
-/* Where the pool alone would serve it at once: by the plan that the arena follows, if it comes as
- * planned. */
-static ALWAYS_INLINE bool allocate_as_planned(struct bfc_arena *arena, CUdeviceptr *pointer,
-                                              size_t bytes) {
+/* Where the pool alone would serve it at once, the placer may have a place for it at once. */
+static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                          size_t bytes) {
+    const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
     struct bfc_block_info block;
-    if (bytes > arena->plain_without_plan || bfc_load_relaxed(&arena->fatal) || bfc_group.left)
+    if (!placer || bytes > arena->plain_limit || bfc_load_relaxed(&arena->fatal) || bfc_group.left)
         return false;
     uint64_t start = bfc_events_allocate_start();
-    if (!bfc_plan_take(arena, bytes, &block))
+    if (!placer->take(arena, bytes, &block))
         return false;
     *pointer = block.start;
     note_allocation(arena, block.start, bytes, start);
@@ -249,7 +239,7 @@ static ALWAYS_INLINE bool allocate_as_planned(struct bfc_arena *arena, CUdevicep
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason) {
-    if (arena && bfc_load_relaxed(&arena->follower) && allocate_as_planned(arena, pointer, bytes))
+    if (arena && allocate_placed(arena, pointer, bytes))
         return CUDA_SUCCESS;
     return arena ? allocate_of(driver, arena, pointer, bytes, BFC_CAPTURE_NONE)
                  : forward_allocation(driver, pointer, bytes, reason);
@@ -258,8 +248,18 @@ static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *dri
 static NOINLINE CUresult look_beyond(const struct bfc_driver *driver, struct bfc_arena *arena,
                                      CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
                                      uint64_t start) {
-    struct bfc_want want = bfc_want_new(driver, arena, bytes, BFC_REUSE_ANY, pointer, status);
-    return look_further(&want, start);
+    struct bfc_call call = bfc_call_of(driver, arena, bytes, BFC_REUSE_ANY, pointer, status);
+    return look_further(&call, start);
+}
+
+static void tell_of_allocation(CUdeviceptr pointer, size_t bytes) {
+    if (bfc_process_if_made())
+        BFC_TELL_FEATURES(allocated, pointer, bytes);
+}
+
+static void tell_of_failure(size_t bytes) {
+    if (bfc_process_if_made())
+        BFC_TELL_FEATURES(allocation_failed, bytes);
 }
 
 /*
@@ -269,12 +269,10 @@ static NOINLINE CUresult look_beyond(const struct bfc_driver *driver, struct bfc
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
     CUresult result = ask_and_allocate(driver, pointer, bytes);
-    if (!bfc_trace_is_on())
-        return result;
     if (result == CUDA_SUCCESS)
-        bfc_trace_allocation(*pointer, bytes, is_spilled(*pointer));
+        tell_of_allocation(*pointer, bytes);
     else if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        bfc_trace_out_of_memory(bytes);
+        tell_of_failure(bytes);
     return result;
 }
 
@@ -353,59 +351,57 @@ static CUresult finish_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresu
     return result;
 }
 
-/* For the list of leaks. */
-static void note_free(CUdeviceptr pointer, CUresult result) {
-    const struct bfc_process *process = bfc_process_if_made();
-    if (!process || process->options.summary != BFC_SUMMARY_LEAKS)
-        return;
-    if (result == CUDA_SUCCESS)
-        bfc_who_freed(pointer);
-    else if (result == CUDA_ERROR_INVALID_VALUE)
-        bfc_who_refused_free(pointer);
-}
-
-static void note_forwarded_free(CUdeviceptr pointer) {
+/* Around a free that features may want to see. */
+static void tell_before_free(CUdeviceptr pointer, CUstream stream) {
     if (bfc_process_if_made())
-        bfc_bypassed_freed(pointer);
+        BFC_TELL_FEATURES(freeing, pointer, stream);
 }
 
-/* What an arena of host memory has left goes back. */
-static CUresult conclude_free(struct bfc_arena *arena, CUresult result) {
-    if (result == CUDA_SUCCESS && bfc_arena_is_host(arena))
-        bfc_spill_freed(arena);
+/* What was allocated past the pool no longer counts. Returns `result`. */
+static CUresult note_forwarded_free(CUdeviceptr pointer, CUresult result) {
+    if (result == CUDA_SUCCESS && bfc_process_if_made())
+        bfc_bypassed_freed(pointer);
     return result;
 }
 
-/* A free that may have to be recorded, that may be of a block with attributes, or the driver's; or
+static CUresult tell_of_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                             bool may_wait) {
+    if (bfc_process_if_made())
+        BFC_TELL_FEATURES(freed, arena, pointer, result, may_wait);
+    return result;
+}
+
+static CUresult free_of_driver(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
+    return note_forwarded_free(pointer, driver->cuMemFree_v2(pointer));
+}
+
+static CUresult free_async_of_driver(const struct bfc_driver *driver, CUdeviceptr pointer,
+                                     CUstream stream, bool per_thread) {
+    CUresult result = per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
+                                 : driver->cuMemFreeAsync(pointer, stream);
+    return note_forwarded_free(pointer, result);
+}
+
+static CUresult free_of_arena(const struct bfc_driver *driver, struct bfc_arena *arena,
+                              CUdeviceptr pointer) {
+    uint64_t start = bfc_events_free_start();
+    uint64_t attributed = bfc_exports_attributed(arena, pointer);
+    CUresult result = bfc_reuse_free(driver, arena, pointer);
+    return finish_free(arena, pointer, result, attributed, start);
+}
+
+/* A free that features may want to see, that may be of a block with attributes, or the driver's; or
  * that is not of the thread's last arena. */
-static CUresult free_looking(CUdeviceptr pointer) {
+static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
     BFC_FIND_DRIVER(driver, cuMemFree_v2);
     if (answered.pointer && answered.pointer == pointer)
         return answered.result;
-    if (bfc_trace_is_on())
-        bfc_trace_free(pointer, NULL);
+    tell_before_free(pointer, NULL);
     struct bfc_arena *arena = owner_of(pointer);
-    if (arena) {
-        uint64_t start = bfc_events_free_start();
-        uint64_t attributed = bfc_exports_attributed(arena, pointer);
-        CUresult result = bfc_reuse_free(driver, arena, pointer);
-        note_free(pointer, result);
-        return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
-    }
-    bfc_segment_count_forwarded_free(pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
-    CUresult result = driver->cuMemFree_v2(pointer);
-    if (result == CUDA_SUCCESS)
-        note_forwarded_free(pointer);
-    else /* its region may have gone back since it was freed */
-        note_free(pointer, result);
-    return result;
-}
-
-/* And somebody may wait for it. */
-static NOINLINE CUresult free_with_all_checks(CUdeviceptr pointer) {
-    CUresult result = free_looking(pointer);
-    bfc_helper_note_free(true);
-    return result;
+    CUresult result =
+        arena ? free_of_arena(driver, arena, pointer) : free_of_driver(driver, pointer);
+    return tell_of_free(arena, pointer, result, true);
 }
 
 CUresult bfc_free(CUdeviceptr pointer) {
@@ -434,22 +430,15 @@ void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
 
 CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
                         bool per_thread) {
-    if (bfc_trace_is_on())
-        bfc_trace_free(pointer, stream);
+    tell_before_free(pointer, stream);
     struct bfc_arena *arena = owner_of(pointer);
-    if (arena) {
-        uint64_t start = bfc_events_free_start();
-        uint64_t attributed = bfc_exports_attributed(arena, pointer);
-        CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
-        note_free(pointer, result);
-        bfc_helper_note_free(false);
-        return conclude_free(arena, finish_free(arena, pointer, result, attributed, start));
-    }
-    CUresult result = per_thread ? driver->cuMemFreeAsync_ptsz(pointer, stream)
-                                 : driver->cuMemFreeAsync(pointer, stream);
-    if (result == CUDA_SUCCESS)
-        note_forwarded_free(pointer);
-    return result;
+    if (!arena)
+        return free_async_of_driver(driver, pointer, stream, per_thread);
+    uint64_t start = bfc_events_free_start();
+    uint64_t attributed = bfc_exports_attributed(arena, pointer);
+    CUresult result = bfc_reuse_free_async(driver, arena, pointer, stream, per_thread);
+    result = finish_free(arena, pointer, result, attributed, start);
+    return tell_of_free(arena, pointer, result, false);
 }
 
 /* ---- host memory ---- */

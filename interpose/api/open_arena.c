@@ -4,15 +4,29 @@
 #include "interpose/api/context_end.h"
 #include "interpose/api/make_arena.h"
 #include "interpose/context/green.h"
-#include "interpose/features/plan/followed_plan.h"
-#include "interpose/features/plan/learn/learn.h"
-#include "interpose/features/pressure/announce.h"
-#include "interpose/features/watch/helper.h"
 #include "interpose/reuse/allocate.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/table/feature.h"
+
+static void tell_of_segment(const struct bfc_process *process,
+                            struct bfc_segment_header *published) {
+    BFC_TELL_FEATURES(segment_opened, process, published);
+}
 
 void bfc_open_segment(const struct bfc_process *process) {
-    bfc_segment_open(process, bfc_helper_start);
+    bfc_segment_open(process, tell_of_segment);
+}
+
+/* Of what another thread may have published first; NULL: the host has no memory. */
+static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcontext context,
+                                          unsigned long long id) {
+    struct bfc_arena *made = bfc_arena_make(driver, context, id);
+    if (!made)
+        return NULL;
+    BFC_TELL_FEATURES(arena_publishing, made);
+    struct bfc_arena *published = bfc_arena_publish(made, id);
+    BFC_TELL_FEATURES(arena_published, published, published == made);
+    return published;
 }
 
 /* Not the thread's last: another one that lives, or a new one. */
@@ -22,12 +36,7 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, CUcontext
     if (!arena) {
         bfc_context_serve_ends();
         bfc_open_segment(bfc_process());
-        struct bfc_arena *made = bfc_arena_make(driver, context, id);
-        arena = made ? bfc_plan_publish(made, id) : NULL;
-        if (arena)
-            bfc_announce_to_new(arena);
-        if (arena && arena == made) /* not another thread's, which was first */
-            bfc_learn_begin(arena);
+        arena = make_and_publish(driver, context, id);
     }
     return arena ? bfc_arena_set_last(arena) : NULL;
 }

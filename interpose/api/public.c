@@ -4,7 +4,6 @@
 #include "interpose/api/bfcpreload.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
-#include "interpose/features/who/tags.h"
 #include "interpose/reuse/give_back.h"
 
 unsigned bfc_interface(void) {
@@ -122,15 +121,4 @@ long bfc_snapshot(int device, struct bfcpreload_block *blocks, size_t most, size
         bfc_pool_visit(arena->pool, add_block_to_snapshot, &snapshot);
     }
     return (long)snapshot.count;
-}
-
-/* A domain of our own: no address that NVTX could have for one of its. */
-#define OUR_DOMAIN UINT64_MAX
-
-int bfc_tag_push(const char *name) {
-    return name ? (int)bfc_tags_push(OUR_DOMAIN, bfc_tags_name(name)) : BFCPRELOAD_BAD_ARGUMENT;
-}
-
-int bfc_tag_pop(void) {
-    return bfc_tags_pop(OUR_DOMAIN) ? 0 : BFCPRELOAD_NO_TAG;
 }

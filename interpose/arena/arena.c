@@ -20,6 +20,7 @@
 #include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/table/feature.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -34,9 +35,8 @@ __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
 /* ---- references ---- */
 
 static void free_arena(struct bfc_arena *arena) {
-    if (arena->forget_plans)
-        arena->forget_plans(arena);
     bfc_pool_destroy(arena->pool, false);
+    BFC_TELL_FEATURES(arena_freed, arena);
     bfc_device_refund(arena, UINT64_MAX);
     bfc_fences_destroy(arena->fences);
     bfc_stream_frees_destroy(arena->stream_frees);
@@ -101,6 +101,13 @@ struct bfc_arena *bfc_arena_next_host(struct bfc_arena *previous) {
     while (arena && !bfc_arena_is_host(arena))
         arena = bfc_arena_next(arena);
     return arena;
+}
+
+void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer) {
+    bfc_store_relaxed(&arena->plain_most, placer ? 0 : arena->plain_limit);
+    bfc_store_release(&arena->placer, placer);
+    if (bfc_load_relaxed(&arena->fatal)) /* which may have been set meanwhile */
+        bfc_store_relaxed(&arena->plain_most, 0);
 }
 
 /* ---- use and end ---- */
@@ -213,7 +220,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
         struct bfc_arena *arena = unlink_arena(link);
         arena->next = lost;
         bfc_store_release(&lost, arena);
-        if (!arena->paging.granule) /* pages and their addresses are ours to give back */
+        if (!arena->has_pages) /* pages and their addresses are ours to give back */
             bfc_region_remove_owner(arena);
     }
 }
@@ -274,7 +281,7 @@ static void log_begin(const struct bfc_arena *arena) {
             "device %d, context %llu: a pool begins: policy %s, growth %s, limit %s, "
             "free %s%s%s",
             (int)arena->device, arena->id, policy, growth, limit, mode, as,
-            arena->paging.granule ? ", backing pages" : "");
+            arena->has_pages ? ", backing pages" : "");
 }
 
 struct bfc_arena *bfc_arena_publish(struct bfc_arena *arena, unsigned long long id) {

@@ -6,7 +6,7 @@
  * lives on until no thread refers to it: a thread keeps a reference to the one that it used last,
  * so that the usual call touches no counter.
  *
- * A context may have a second arena, of host memory (spill.h), which lives and ends with the first.
+ * A context may have a second arena, of host memory, which lives and ends with the first.
  */
 #ifndef BFC_INTERPOSE_ARENA_H
 #define BFC_INTERPOSE_ARENA_H
@@ -32,7 +32,7 @@ struct bfc_arena *bfc_arena_set_last(struct bfc_arena *arena);
 
 /* Whether it hands out host memory in place of its context's device memory. */
 static inline bool bfc_arena_is_host(const struct bfc_arena *arena) {
-    return arena->home;
+    return arena->source->is_host;
 }
 
 /* Whether it is the living one of the context with this id (0: not known); it may be NULL. */
@@ -41,6 +41,9 @@ static inline bool bfc_arena_is_of(const struct bfc_arena *arena, CUcontext cont
     return arena && arena->context == context && (!id || arena->id == id) &&
            !bfc_load_acquire(&arena->ended);
 }
+
+/* Who is asked in the pool's place from now on; NULL: nobody. */
+void bfc_arena_set_placer(struct bfc_arena *arena, const struct bfc_placer *placer);
 
 static inline uint64_t bfc_arena_plain_most(const struct bfc_arena *arena) {
     return bfc_load_relaxed(&arena->plain_most);

@@ -4,8 +4,30 @@
 
 #include "interpose/driver/driver.h"
 #include "interpose/stats/events.h"
+#include "interpose/table/feature.h"
 #include "layout/segment.h"
 #include "pool/pool.h"
+
+/* Where regions come from, and go back to: for the pool's upstream, in the arena's context. */
+struct bfc_memory_source {
+    bool is_host;             /* memory of the host, that the device reaches */
+    bool gives_in_background; /* giving back may wait long: only a thread of ours does it */
+    const char *over_limit;   /* what is said when its limit would be exceeded */
+    /* CUDA_ERROR_OUT_OF_MEMORY, and `why` says what is in the way, or another error of the
+     * driver's. */
+    CUresult (*take)(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
+                     CUdeviceptr *pointer, const char **why);
+    CUresult (*give)(const struct bfc_driver *driver, CUdeviceptr start);
+};
+
+/* Decides where blocks go, in place of the pool's own search. */
+struct bfc_placer {
+    /* As bfc_pool_allocate. */
+    enum bfc_status (*allocate)(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
+                                struct bfc_block_info *block);
+    /* Only if it has a place that is ready, at once; false: not so, and nothing has changed. */
+    bool (*take)(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
+};
 
 /* A device, for as long as the process lives. */
 struct bfc_device {
@@ -25,25 +47,18 @@ struct bfc_arena {
     unsigned fencers;  /* atomic: threads that give deferred blocks a fence */
     CUdeviceptr spare_page; /* atomic: of a wait (upstream.c) whose free was refused; 0: none */
     bfc_fence lazy_until;   /* atomic: until it is complete no pending block is handed out */
-    struct bfc_arena *home; /* of an arena of host memory (spill.h): its context's own, with a
-                               reference; NULL: it hands out device memory */
-    /* Makes one of host memory for this one, which nobody else knows yet; NULL: not possible. */
-    struct bfc_arena *(*make_host)(const struct bfc_driver *driver, struct bfc_arena *home);
+    const struct bfc_memory_source *source; /* where its pool's regions come from; constant */
+    struct bfc_arena *home; /* of an arena of host memory: its context's own, with a reference;
+                               NULL: it hands out device memory */
     CUcontext context;
     unsigned long long id; /* cuCtxGetId's; where the driver lacks it, a number of ours */
     CUdevice device;
     struct bfc_device *on; /* the same; of host memory: what stands for the host */
-    struct bfc_paging {
-        uint64_t
-            granule; /* least bytes of a page; 0: regions, no pages (interpose/features/pages/) */
-        CUmemAllocationProp properties; /* of each page */
-    } paging;                           /* constant once the pool was made */
-    uint64_t
-        untold_pages;  /* bytes made in the step under way, not told of yet; of the turn's holder */
-    uint64_t reserved; /* atomic: its part of that one's, in bytes */
-    bool ended;        /* atomic: its context has ended */
-    unsigned visitors; /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
-    unsigned closers;  /* atomic: threads that are about to end its context */
+    bool has_pages;        /* its pool's addresses and memory are apart (pool/pages.h); constant */
+    uint64_t reserved;     /* atomic: its part of that one's, in bytes */
+    bool ended;            /* atomic: its context has ended */
+    unsigned visitors;     /* atomic: threads between bfc_arena_enter and bfc_arena_leave */
+    unsigned closers;      /* atomic: threads that are about to end its context */
     unsigned references;   /* atomic: the table's, and the threads' */
     uint64_t device_total; /* bytes */
     uint64_t limit; /* most that all pools on the same may reserve, in bytes; UINT64_MAX: none */
@@ -52,15 +67,12 @@ struct bfc_arena {
     uint64_t bypass_above;   /* larger requests go to the driver, in bytes */
     /*
      * Atomic: requests up to it may be put to the pool without another look: 0 after a fatal error,
-     * in mode ordered, and while a plan is followed; else what neither the device nor bypass_above
-     * rule out.
+     * in mode ordered, and while there is a placer; else plain_limit, which is what neither the
+     * device nor bypass_above rule out, and constant.
      */
-    uint64_t plain_most;
-    uint64_t plain_without_plan; /* what it is when no plan is followed; constant */
-    struct bfc_follower
-        *follower; /* atomic: of the plan that it follows (interpose/features/plan/) */
-    struct bfc_follower *followers; /* of all plans that it ever followed; with the arena they go */
-    void (*forget_plans)(struct bfc_arena *arena); /* frees them; NULL: there are none */
+    uint64_t plain_most, plain_limit;
+    const struct bfc_placer *placer;   /* atomic: who is asked in the pool's place; NULL: nobody */
+    void *features[BFC_FEATURE_SLOTS]; /* their own state (struct bfc_feature) */
     struct bfc_stats_sink stats;
     struct bfc_segment_pool own_section; /* where it counts without a segment */
     uint64_t sequence;                   /* rises from each arena to the next one */

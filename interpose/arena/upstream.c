@@ -14,7 +14,6 @@
 #include "base/numbers.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/host_memory.h"
 #include "interpose/arena/leaving.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/config/log.h"
@@ -89,17 +88,15 @@ static CUresult take_from_device(const struct bfc_driver *driver, const struct b
     return enough && !due ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult take(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
-                     CUdeviceptr *pointer, const char **why) {
-    return bfc_arena_is_host(arena) ? bfc_host_memory_take(driver, bytes, pointer, why)
-                                    : take_from_device(driver, arena, bytes, pointer, why);
+static CUresult give_to_device(const struct bfc_driver *driver, CUdeviceptr start) {
+    return driver->cuMemFree_v2(start);
 }
 
-static CUresult give(const struct bfc_driver *driver, const struct bfc_arena *arena,
-                     CUdeviceptr start) {
-    return bfc_arena_is_host(arena) ? bfc_host_memory_give(driver, start)
-                                    : driver->cuMemFree_v2(start);
-}
+const struct bfc_memory_source bfc_device_memory = {
+    .over_limit = "BFC_LIMIT would be exceeded",
+    .take = take_from_device,
+    .give = give_to_device,
+};
 
 static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
                                 const char **why) {
@@ -109,11 +106,11 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
     CUresult result = bfc_arena_make_current(driver, arena, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
-    result = take(driver, arena, bytes, pointer, why);
+    result = arena->source->take(driver, arena, bytes, pointer, why);
     if (result == CUDA_SUCCESS)
         bfc_arena_given_out(*pointer, bytes);
     if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, arena)) {
-        give(driver, arena, *pointer);
+        arena->source->give(driver, *pointer);
         *why = "the host has no memory for its record";
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -138,7 +135,7 @@ CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, const char
 /* On an error `why` says what refused. */
 static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
                                const char **why) {
-    *why = bfc_arena_is_host(arena) ? "BFC_SPILL would be exceeded" : "BFC_LIMIT would be exceeded";
+    *why = arena->source->over_limit;
     if (!bfc_device_charge(arena, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = reserve_charged(arena, bytes, pointer, why);
@@ -217,7 +214,7 @@ static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena
         return;
     }
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    last_release = give(driver, arena, region->start);
+    last_release = arena->source->give(driver, region->start);
     bfc_leaving_end(region);
     bfc_upstream_note_device_free(driver, arena);
     bfc_capture_restore(driver, mode);
@@ -245,7 +242,7 @@ uint64_t bfc_upstream_count_releases(void) {
 bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     bool kept = false;
-    if (bfc_arena_is_host(arena) && !bfc_background_is_current()) {
+    if (arena->source->gives_in_background && !bfc_background_is_current()) {
         bfc_store_seq_cst(&arena->has_deferred, true);
         return false;
     }
@@ -320,7 +317,7 @@ static CUresult relaxed_in_context(const struct bfc_driver *driver, struct bfc_a
  * for nobody says: they only make room.
  */
 static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    if (arena->paging.granule)
+    if (arena->has_pages)
         return bfc_pool_trim(arena->pool, WAIT_BYTES)
                    ? relaxed_in_context(driver, arena, allocate_and_free)
                    : CUDA_ERROR_OUT_OF_MEMORY;

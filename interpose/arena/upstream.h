@@ -4,6 +4,9 @@
 
 #include "interpose/arena/state.h"
 
+/* Device memory, as cuMemAlloc gives it. */
+extern const struct bfc_memory_source bfc_device_memory;
+
 /* Functions of struct bfc_upstream; `arena` is a struct bfc_arena. */
 enum bfc_reserve_result bfc_upstream_reserve(void *arena, uint64_t bytes, bfc_addr *start);
 bool bfc_upstream_release(void *arena, bfc_addr start, uint64_t bytes);

@@ -19,6 +19,7 @@
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/scratch.h"
+#include "interpose/table/feature.h"
 
 /*
  * A variable of the C library, found when it is first needed: a reference would cost every process
@@ -156,6 +157,7 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     bool usual = process->serves && !process->options.record[0] &&
                  process->options.summary != BFC_SUMMARY_LEAKS && driver && driver->can_pool;
     process->usual = usual ? BFC_USUAL : BFC_USUAL_FREES;
+    bfc_features_begin();
     struct bfc_process *first = NULL;
     if (!bfc_compare_exchange_seq_cst(&bfc_process_made, &first, process)) {
         munmap(process, sizeof *process);

@@ -60,6 +60,12 @@ void bfc_process_no_longer_usual(void);
 /* Whether each free is to be looked at, since somebody waits for it. */
 void bfc_process_watch_frees(bool watch);
 
+/* Whether that is so. */
+static inline bool bfc_process_watches_frees(void) {
+    const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);
+    return process && !(bfc_load_relaxed(&process->usual) & BFC_USUAL_FREES);
+}
+
 /* Whether allocations may come from a pool, as far as is known without making the state. */
 static inline bool bfc_process_serves(void) {
     const struct bfc_process *process = bfc_load_acquire(&bfc_process_made);

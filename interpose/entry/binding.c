@@ -22,8 +22,8 @@
 #include "interpose/entry/hooks.h"
 #include "interpose/entry/runtime.h"
 #include "interpose/entry/unknown.h"
-#include "interpose/features/who/stacks/readable.h"
 #include "interpose/host/c_library.h"
+#include "interpose/host/readable.h"
 
 #if defined(__x86_64__)
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT };

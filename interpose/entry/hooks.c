@@ -13,7 +13,6 @@
 #include "interpose/driver/current.h"
 #include "interpose/entry/define_hook.h"
 #include "interpose/entry/unknown.h"
-#include "interpose/features/share/imports.h"
 #include "interpose/pointers/export_handle.h"
 #include "interpose/pointers/pointer_attributes.h"
 #include "interpose/reuse/allocate.h"
@@ -157,7 +156,7 @@ BFC_HOOK(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsi
     BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle);
     BFC_RETRIED_WHEN_FULL(
         result, BFC_HERE,
-        bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
+        bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle));
     return result;
 }
 
@@ -165,13 +164,13 @@ BFC_HOOK(cuIpcOpenMemHandle_v2, (CUdeviceptr * pointer, CUipcMemHandle handle, u
     BFC_FIND_DRIVER(driver, cuIpcOpenMemHandle_v2);
     BFC_RETRIED_WHEN_FULL(
         result, BFC_HERE,
-        bfc_import_open(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
+        bfc_open_handle(driver, pointer, handle, flags, driver->cuIpcOpenMemHandle_v2));
     return result;
 }
 
 BFC_HOOK(cuIpcCloseMemHandle, (CUdeviceptr pointer)) {
     BFC_FIND_DRIVER(driver, cuIpcCloseMemHandle);
-    return bfc_import_close(driver, pointer);
+    return bfc_close_handle(driver, pointer);
 }
 
 /* A context is known before its thread goes on; a part of a device's primary one stands for that.

@@ -12,7 +12,7 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/config/roads.h"
-#include "interpose/features/who/stacks/walk.h"
+#include "interpose/host/program_caller.h"
 
 /* cudaError_t, of which nothing more is needed. */
 enum { SUCCESS = 0, INITIALIZATION_ERROR = 3 };
@@ -190,9 +190,9 @@ static NOINLINE int forward_malloc(enum bfc_runtime_version version, void **poin
     *(void **)&runtime.cudaMalloc = find_real(version, BFC_CALL_cudaMalloc, caller);
     if (!runtime.cudaMalloc)
         return INITIALIZATION_ERROR;
-    uint64_t before = bfc_walk_entered_from((uint64_t)caller);
+    uint64_t before = bfc_program_caller_set((uint64_t)caller);
     int result = runtime.cudaMalloc(pointer, bytes);
-    bfc_walk_entered_from(before);
+    bfc_program_caller_set(before);
     return learn_from(version, result);
 }
 
@@ -202,9 +202,9 @@ static NOINLINE int forward_free(enum bfc_runtime_version version, void *pointer
     *(void **)&runtime.cudaFree = find_real(version, BFC_CALL_cudaFree, caller);
     if (!runtime.cudaFree)
         return INITIALIZATION_ERROR;
-    uint64_t before = bfc_walk_entered_from((uint64_t)caller);
+    uint64_t before = bfc_program_caller_set((uint64_t)caller);
     int result = runtime.cudaFree(pointer);
-    bfc_walk_entered_from(before);
+    bfc_program_caller_set(before);
     return learn_from(version, result);
 }
 

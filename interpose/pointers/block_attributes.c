@@ -106,13 +106,13 @@ bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool o
     return entry;
 }
 
-bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token) {
+bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHandle *handle) {
     pthread_mutex_lock(&lock);
     struct entry *entry = find_or_add_entry(id, owner);
     if (entry && entry->attributes.exported)
-        *token = entry->attributes.token;
+        *handle = entry->attributes.handle;
     else if (entry)
-        entry->attributes.token = *token;
+        entry->attributes.handle = *handle;
     if (entry)
         entry->attributes.exported = true;
     pthread_mutex_unlock(&lock);

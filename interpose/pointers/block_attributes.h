@@ -8,19 +8,19 @@
 #ifndef BFC_INTERPOSE_BLOCK_ATTRIBUTES_H
 #define BFC_INTERPOSE_BLOCK_ATTRIBUTES_H
 
+#include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "interpose/features/share/token.h"
 
 struct bfc_block_attributes {
     uint64_t id;       /* of the block */
     const void *owner; /* its arena */
     bool sync_memops;  /* the program set CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
-    bool exported;     /* it has a token */
-    struct bfc_token token;
+    bool exported;     /* by a handle that the library gave the program: */
+    CUipcMemHandle handle;
 };
 
 extern size_t bfc_block_attributes_count;
@@ -36,9 +36,9 @@ bool bfc_block_attributes_find(uint64_t id, struct bfc_block_attributes *attribu
 /* Stores what the program set. False: the host has no memory. */
 bool bfc_block_attributes_set_sync_memops(uint64_t id, const void *owner, bool on);
 
-/* Stores a token, unless the block has one: then returns that one in `token`. False: the host has
+/* Stores a handle, unless the block has one: then returns that one in `handle`. False: the host has
  * no memory. */
-bool bfc_block_attributes_set_token(uint64_t id, const void *owner, struct bfc_token *token);
+bool bfc_block_attributes_set_handle(uint64_t id, const void *owner, CUipcMemHandle *handle);
 
 /* Removes and returns the attributes of a block that was freed; false: it had none. */
 bool bfc_block_attributes_take(uint64_t id, struct bfc_block_attributes *attributes);

@@ -1,112 +1,19 @@
 /* Exporting pooled blocks. */
 #include "interpose/pointers/export_handle.h"
 
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
-#include "interpose/features/share/imports.h"
-#include "interpose/features/share/page_exports.h"
-#include "interpose/features/share/page_server.h"
-#include "interpose/features/share/token_table.h"
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/pointers/pointer_attributes.h"
 #include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
+#include "interpose/table/feature.h"
 
 bool bfc_has_exported_native;
 
-/* ---- tokens ---- */
-
-/* The row's handle, or which pages it is. */
-static CUresult describe(const struct bfc_driver *driver, const struct bfc_pointer *span,
-                         struct bfc_row *row) {
-    const struct bfc_block_info *block = &span->block;
-    CUipcMemHandle region;
-    if (bfc_page_exports_describe(span->arena, block, row))
-        return CUDA_SUCCESS;
-    *row = (struct bfc_row){.region_size = block->region_size,
-                            .offset = block->start - block->region_start,
-                            .size = block->requested};
-    CUresult result = driver->cuIpcGetMemHandle(&region, block->region_start);
-    memcpy(row->handle, &region, result == CUDA_SUCCESS ? sizeof row->handle : 0);
-    return result;
-}
-
-/* What importers find behind the token. */
-static bool offer_pages(const struct bfc_pointer *span, const struct bfc_token *token) {
-    if (!bfc_page_exports_add(token, span->arena, &span->block))
-        return false;
-    if (bfc_page_server_start())
-        return true;
-    bfc_page_exports_end(token);
-    return false;
-}
-
-static void retire_token(const struct bfc_token *token) {
-    bfc_token_table_retire(token);
-    bfc_page_exports_end(token);
-}
-
-static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
-                       struct bfc_token *token) {
-    *token = (struct bfc_token){.generation = span->block.id};
-    if (!bfc_token_table_publish(token, row)) {
-        bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no room for a token: %s in /dev/shm",
-                strerror(errno));
-        return false;
-    }
-    if (!row->pages || offer_pages(span, token))
-        return true;
-    bfc_log(BFC_LOG_ERROR, "cuIpcGetMemHandle: no thread or memory for importers of pages: %s",
-            strerror(errno));
-    bfc_token_table_retire(token);
-    return false;
-}
-
-/* Another thread may have exported the block meanwhile: the first token stands. */
-static bool note_token(const struct bfc_pointer *span, struct bfc_token *token) {
-    struct bfc_token made = *token;
-    bool noted = bfc_block_attributes_set_token(span->id, span->arena, token);
-    if (!noted || memcmp(&made, token, sizeof made) != 0)
-        retire_token(&made);
-    return noted;
-}
-
-/* One token a block, since programs tell memory apart by its handle. */
-static bool find_or_make_token(const struct bfc_pointer *span, struct bfc_row *row,
-                               struct bfc_token *token) {
-    struct bfc_block_attributes attributes;
-    if (bfc_block_attributes_find(span->id, &attributes) && attributes.exported) {
-        *token = attributes.token;
-        return true;
-    }
-    int before = errno;
-    bool made = make_token(span, row, token) && note_token(span, token);
-    errno = before;
-    return made;
-}
-
-static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *handle,
-                              const struct bfc_pointer *span) {
-    struct bfc_row row;
-    struct bfc_token token;
-    if (!handle)
-        return driver->cuIpcGetMemHandle(NULL, span->start);
-    CUresult result = bfc_share_block(driver, span->arena, span->start);
-    if (result == CUDA_SUCCESS)
-        result = describe(driver, span, &row);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!find_or_make_token(span, &row, &token))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(handle, &token, sizeof token);
-    return CUDA_SUCCESS;
-}
-
-/* ---- without tokens ---- */
+/* ---- handles ---- */
 
 /*
  * The driver's handle of a region stands for the block at its start as well, and for no other;
@@ -114,9 +21,7 @@ static CUresult export_pooled(const struct bfc_driver *driver, CUipcMemHandle *h
  */
 static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *handle,
                               const struct bfc_pointer *span) {
-    struct bfc_row row;
-    if (span->start == span->block.region_start &&
-        !bfc_page_exports_describe(span->arena, &span->block, &row)) {
+    if (span->start == span->block.region_start && !span->block.paged) {
         CUresult result = bfc_share_block(driver, span->arena, span->start);
         return result == CUDA_SUCCESS ? driver->cuIpcGetMemHandle(handle, span->start) : result;
     }
@@ -127,10 +32,19 @@ static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *h
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* NULL: no feature of this build exports blocks. */
+static const struct bfc_feature *find_exporter(void) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->export_block)
+        return *feature;
+    return NULL;
+}
+
 CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
                            CUdeviceptr pointer) {
     const struct bfc_process *process = bfc_process_if_made();
-    bool plainly = process && process->active && process->options.ipc == BFC_IPC_OFF;
+    const struct bfc_feature *exporter = find_exporter();
+    bool plainly = process && process->active && (!exporter || process->options.ipc == BFC_IPC_OFF);
     struct bfc_pointer span;
     bfc_pointer_lookup(pointer, &span);
     if (plainly) {
@@ -142,7 +56,24 @@ CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *hand
                                          span.kind == BFC_POINTER_GONE ? BFC_NOWHERE : pointer);
     if (bfc_pointer_is_spilled(&span))
         return bfc_pointer_refuse_spilled("cuIpcGetMemHandle");
-    return plainly ? export_native(driver, handle, &span) : export_pooled(driver, handle, &span);
+    return plainly ? export_native(driver, handle, &span)
+                   : exporter->export_block(driver, handle, &span);
+}
+
+CUresult bfc_open_handle(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                         CUipcMemHandle handle, unsigned flags,
+                         CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned)) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->open_import)
+        return (*feature)->open_import(driver, pointer, handle, flags, real);
+    return real(pointer, handle, flags);
+}
+
+CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->close_import)
+        return (*feature)->close_import(driver, pointer);
+    return driver->cuIpcCloseMemHandle(pointer);
 }
 
 /* ---- dma-buf ---- */
@@ -223,7 +154,7 @@ uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {
 
 static void retire(const struct bfc_block_attributes *attributes) {
     if (attributes->exported)
-        retire_token(&attributes->token);
+        BFC_TELL_FEATURES(export_ended, &attributes->handle);
 }
 
 void bfc_exports_freed(uint64_t id) {

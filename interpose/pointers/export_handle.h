@@ -2,13 +2,12 @@
  * Showing pooled blocks to other processes and devices: IPC handles and dma-buf descriptors.
  *
  * The driver would export a block's whole region, and an importer would read the region's first
- * block. So a pooled block is exported as a token (interpose/features/share/token.h), which a
- * preloaded importer understands and no other takes for a handle. A token is good until its block
- * is freed. Pages have no handle that could be exported: their descriptors stand behind the token
- * (interpose/features/share/page_exports.h).
+ * block. So a feature that exports blocks gives a handle of its own, which a preloaded importer
+ * understands and no other takes for the driver's.
  *
- * BFC_IPC=off is for importers without the preload: from the first export on, every allocation of
- * this process is the driver's own, and so are its handles.
+ * BFC_IPC=off is for importers without the preload, and all there is in a library that was built
+ * without such a feature: from the first export on, every allocation of this process is the
+ * driver's own, and so are its handles.
  *
  * Each function has the driver's own signature, result and thread-safety; no lock is held across a
  * driver call.
@@ -21,6 +20,10 @@
 
 CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,
                            CUdeviceptr pointer);
+CUresult bfc_open_handle(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                         CUipcMemHandle handle, unsigned flags,
+                         CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned));
+CUresult bfc_close_handle(const struct bfc_driver *driver, CUdeviceptr pointer);
 CUresult bfc_export_range(const struct bfc_driver *driver, void *handle, CUdeviceptr pointer,
                           size_t size, CUmemRangeHandleType type, unsigned long long flags);
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "interpose/features/share/imports.h"
 #include "interpose/pointers/pointer_lookup.h"
 #include "interpose/pointers/sync_memops.h"
 #include "interpose/reuse/sharing.h"

@@ -3,7 +3,7 @@
 
 #include "interpose/arena/leaving.h"
 #include "interpose/config/process.h"
-#include "interpose/features/share/imports.h"
+#include "interpose/table/feature.h"
 
 static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct bfc_pointer *span) {
     struct bfc_block_info *block = &span->block;
@@ -19,17 +19,9 @@ static void describe_block(struct bfc_arena *arena, CUdeviceptr pointer, struct 
 }
 
 static void describe_import(CUdeviceptr pointer, struct bfc_pointer *span) {
-    struct bfc_imported imported;
-    enum bfc_import_answer answer = bfc_imports_find(pointer, &imported);
-    if (answer == BFC_IMPORT_GONE)
-        span->kind = BFC_POINTER_GONE;
-    if (answer != BFC_IMPORT_OPEN)
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->find_import && (*feature)->find_import(pointer, span))
         return;
-    span->kind = BFC_POINTER_IMPORTED;
-    span->start = imported.start;
-    span->size = imported.size;
-    span->id = imported.id;
-    span->of_pages = imported.of_pages;
 }
 
 /* Unless the driver has it back by now, and perhaps gave the addresses to somebody else. */

@@ -7,6 +7,9 @@
 
 #include "interpose/arena/arena.h"
 
+/* An address at which nothing is ever allocated: the driver answers for it as for freed memory. */
+#define BFC_NOWHERE ((CUdeviceptr)1)
+
 enum bfc_pointer_kind {
     BFC_POINTER_FOREIGN,  /* not ours: the driver knows best */
     BFC_POINTER_POOLED,   /* a live block */
@@ -24,8 +27,8 @@ struct bfc_pointer {
     CUcontext of_pages; /* imported pages: whose the memory would be, had it none; else NULL */
 };
 
-/* Whether it is a block of host memory (interpose/reuse/spill.h), of which the driver's own answers
- * are not those for device memory. */
+/* Whether it is a block of host memory (interpose/features/spill/spill.h), of which the driver's
+ * own answers are not those for device memory. */
 static inline bool bfc_pointer_is_spilled(const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED && bfc_arena_is_host(span->arena);
 }

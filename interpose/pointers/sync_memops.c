@@ -1,15 +1,22 @@
 /* SYNC_MEMOPS, which the library keeps in the driver's place. */
 #include "interpose/pointers/sync_memops.h"
 
-#include "interpose/features/share/imports.h"
 #include "interpose/pointers/block_attributes.h"
+#include "interpose/table/feature.h"
 
 bool bfc_sync_memops_used;
+
+static bool import_has_it(uint64_t id) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->import_has_sync_memops && (*feature)->import_has_sync_memops(id))
+        return true;
+    return false;
+}
 
 bool bfc_sync_memops_is_set(const struct bfc_pointer *span) {
     struct bfc_block_attributes attributes;
     if (span->kind == BFC_POINTER_IMPORTED)
-        return bfc_import_sync_memops(span->id);
+        return import_has_it(span->id);
     return span->kind == BFC_POINTER_POOLED && bfc_block_attributes_find(span->id, &attributes) &&
            attributes.sync_memops;
 }
@@ -18,7 +25,7 @@ bool bfc_sync_memops_is_set(const struct bfc_pointer *span) {
 static bool note_state(const struct bfc_pointer *span, bool on) {
     bool noted = true;
     if (span->kind == BFC_POINTER_IMPORTED)
-        bfc_import_set_sync_memops(span->id, on);
+        BFC_TELL_FEATURES(set_import_sync_memops, span->id, on);
     else if (on || bfc_sync_memops_is_set(span))
         noted = bfc_block_attributes_set_sync_memops(span->id, span->arena, on);
     if (on && noted)

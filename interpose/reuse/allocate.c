@@ -3,7 +3,6 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
-#include "interpose/features/plan/followed_plan.h"
 #include "interpose/reuse/free_fence.h"
 
 /* Ordered reuse falls to the host: rare, and out of the way. */
@@ -83,10 +82,11 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* `planned` is constant, so that the compiler can drop the other case. A plan is asked once. */
+/* Only where there is a placer; it is asked once. */
 static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
                                                struct bfc_arena *arena, size_t bytes,
-                                               enum bfc_reuse_how how, unsigned flags, bool planned,
+                                               enum bfc_reuse_how how, unsigned flags,
+                                               const struct bfc_placer *placer,
                                                CUdeviceptr *pointer, enum bfc_status *status) {
     struct bfc_block_info block;
     CUresult result = (CUresult)bfc_load_relaxed(&arena->fatal);
@@ -97,8 +97,8 @@ static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
     for (;;) {
-        *status = planned ? bfc_plan_allocate(arena, bytes, base | pending, &block)
-                          : bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
+        *status = placer ? placer->allocate(arena, bytes, base | pending, &block)
+                         : bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
         if (*status != BFC_OK)
             return CUDA_ERROR_OUT_OF_MEMORY;
         if (block.fence == BFC_NO_FENCE || keep_pending(driver, arena, &block, &result))
@@ -106,24 +106,24 @@ static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
         if (result != CUDA_SUCCESS)
             return result;
         pending = 0;
-        planned = false;
+        placer = NULL;
     }
     *pointer = block.start;
     return CUDA_SUCCESS;
 }
 
-static NOINLINE CUresult allocate_planned(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                          size_t bytes, enum bfc_reuse_how how,
-                                          CUdeviceptr *pointer, enum bfc_status *status) {
-    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, true, pointer,
-                            status);
+static NOINLINE CUresult allocate_placed(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                         size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
+                                         enum bfc_status *status) {
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED,
+                            bfc_load_acquire(&arena->placer), pointer, status);
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                             enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
-    if (UNLIKELY(bfc_load_relaxed(&arena->follower) != NULL))
-        return allocate_planned(driver, arena, bytes, how, pointer, status);
-    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, false, pointer,
+    if (UNLIKELY(bfc_load_relaxed(&arena->placer) != NULL))
+        return allocate_placed(driver, arena, bytes, how, pointer, status);
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, NULL, pointer,
                             status);
 }
 
@@ -131,7 +131,7 @@ CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_ar
                                   size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
                                   enum bfc_status *status) {
     return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED | BFC_ALLOCATE_AGAIN,
-                            false, pointer, status);
+                            NULL, pointer, status);
 }
 
 /* ---- what was handed out ---- */

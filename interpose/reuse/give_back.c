@@ -33,7 +33,7 @@ static uint64_t trim_ready(const struct bfc_driver *driver, struct bfc_arena *ar
 /* Pages go only when they are ready: what unmapping waits for nobody says. */
 static uint64_t trim_captured(const struct bfc_driver *driver, struct bfc_arena *arena,
                               uint64_t bytes) {
-    if (!arena->paging.granule)
+    if (!arena->has_pages)
         return bfc_pool_trim_used(arena->pool, bytes);
     if (!bfc_arena_enter(arena))
         return 0;

@@ -4,8 +4,8 @@
 #include "interpose/config/process.h"
 #include "interpose/context/peers.h"
 #include "interpose/driver/current.h"
-#include "interpose/features/pages/access.h"
 #include "interpose/reuse/allocate.h"
+#include "interpose/table/feature.h"
 
 /* A region needs no holding: it is not given back while the block that was shown is live. */
 CUresult bfc_share_block(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -24,6 +24,16 @@ static CUresult add_peer(const struct bfc_driver *driver, CUcontext accessor, CU
     return result;
 }
 
+/* The first error counts: then the peer gets no access. */
+static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                   CUdevice device) {
+    CUresult result = CUDA_SUCCESS;
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->peers_changed && result == CUDA_SUCCESS)
+        result = (*feature)->peers_changed(driver, arena, device);
+    return result;
+}
+
 /* Access of the current context, `accessor`, is on or off: pages must be told by device. */
 static CUresult turn_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner,
                            bool on) {
@@ -33,7 +43,7 @@ static CUresult turn_pages(const struct bfc_driver *driver, CUcontext accessor, 
     if (result == CUDA_SUCCESS)
         bfc_peers_turn(accessor, owner, device, on);
     if (result == CUDA_SUCCESS && arena)
-        result = bfc_access_change(driver, arena, device);
+        result = tell_peers_changed(driver, arena, device);
     bfc_arena_drop(arena);
     return result;
 }

@@ -3,6 +3,7 @@
 
 #include "interpose/context/capture.h"
 #include "interpose/context/peers.h"
+#include "interpose/features/pages/paging.h"
 #include "pool/pages.h"
 
 static CUmemAccessDesc access_of(CUdevice device, bool may) {
@@ -50,7 +51,7 @@ static struct run next_run(struct bfc_pool *pool, bfc_addr from) {
 CUresult bfc_access_change(const struct bfc_driver *driver, struct bfc_arena *arena,
                            CUdevice device) {
     CUresult result = CUDA_SUCCESS;
-    if (!arena->paging.granule || device == arena->device)
+    if (!bfc_paging_of(arena) || device == arena->device)
         return CUDA_SUCCESS;
     bfc_pool_hold_pages(arena->pool);
     CUmemAccessDesc access = access_of(device, bfc_peers_device_may(arena->context, device));

@@ -18,8 +18,9 @@
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
+#include "interpose/driver/retry_release.h"
 #include "interpose/features/pages/access.h"
-#include "interpose/features/pages/insist.h"
+#include "interpose/features/pages/paging.h"
 #include "interpose/host/background.h"
 #include "interpose/stats/events.h"
 
@@ -106,7 +107,7 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     CUresult result = visit.driver->cuMemAddressReserve(&pointer, bytes, 0, 0, 0);
     bool done = note(arena, "cuMemAddressReserve", bytes, result);
     if (done && !bfc_region_add(pointer, bytes, arena)) {
-        bfc_insist_free_addresses(visit.driver, pointer, bytes);
+        bfc_retry_free_addresses(visit.driver, pointer, bytes);
         done = false;
     }
     leave(&visit);
@@ -125,7 +126,7 @@ static void unreserve(void *context, bfc_addr start, uint64_t bytes) {
     bfc_region_remove(start, arena);
     if (!enter_if_alive(&visit, arena))
         return;
-    note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(visit.driver, start, bytes));
+    note(arena, "cuMemAddressFree", bytes, bfc_retry_free_addresses(visit.driver, start, bytes));
     leave(&visit);
     bfc_fetch_sub_relaxed(&arena->stats.section->pages.addresses, bytes);
 }
@@ -139,7 +140,7 @@ static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes,
     if (result != CUDA_SUCCESS)
         return result;
     *why = "the driver refused it";
-    result = driver->cuMemCreate(handle, bytes, &arena->paging.properties, 0);
+    result = driver->cuMemCreate(handle, bytes, &bfc_paging_of(arena)->properties, 0);
     bfc_add_fetch_relaxed(&arena->stats.section->pages.calls, 1);
     if (result != CUDA_SUCCESS)
         bfc_device_refund(arena, bytes);
@@ -161,29 +162,30 @@ static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *p
         return bfc_upstream_note_refused(arena, bytes, why, result);
     *page = handle;
     bfc_add_fetch_relaxed(&arena->stats.section->pages.created, bytes);
-    arena->untold_pages += bytes;
+    bfc_paging_of(arena)->unreported += bytes;
     return BFC_RESERVED;
 }
 
 /* A step of growth is one event, however many pages it is made of. */
 static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
-    if (arena->untold_pages)
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start, arena->untold_pages);
-    arena->untold_pages = 0;
+    if (bfc_paging_of(arena)->unreported)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start,
+                                bfc_paging_of(arena)->unreported);
+    bfc_paging_of(arena)->unreported = 0;
 }
 
 /* So is giving back. Of a step that failed only what was there before it counts. */
 static void tell_released(void *context, uint64_t bytes) {
     struct bfc_arena *arena = context;
-    uint64_t untold = bfc_min(arena->untold_pages, bytes);
-    arena->untold_pages -= untold;
+    uint64_t untold = bfc_min(bfc_paging_of(arena)->unreported, bytes);
+    bfc_paging_of(arena)->unreported -= untold;
     if (bytes > untold)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - untold);
 }
 
 static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
                          uint64_t bytes) {
-    note(arena, "cuMemRelease", bytes, bfc_insist_release(driver, page));
+    note(arena, "cuMemRelease", bytes, bfc_retry_release(driver, page));
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
     bfc_device_refund(arena, bytes);
 }
@@ -243,7 +245,7 @@ static bool may_remake(void *unused) {
 }
 
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
-    uint64_t granule = arena->paging.granule;
+    uint64_t granule = bfc_paging_of(arena)->granule;
     return (struct bfc_page_calls){
         .granule = granule,
         .addresses = ((arena->device_total + granule - 1) & ~(granule - 1)) * ADDRESSES_FACTOR,
@@ -278,7 +280,7 @@ static bool add_found(void *context, const struct bfc_page_info *page) {
 /* How many bytes went. */
 static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                                const struct bfc_page_info *page) {
-    if (!note(arena, "cuMemUnmap", page->bytes, bfc_insist_unmap(driver, page->start, page->bytes)))
+    if (!note(arena, "cuMemUnmap", page->bytes, bfc_retry_unmap(driver, page->start, page->bytes)))
         return 0;
     release_page(driver, arena, page->page, page->bytes);
     return page->bytes;
@@ -311,13 +313,13 @@ static void give_addresses_back(const struct bfc_driver *driver, struct bfc_aren
     uint64_t start = 0, bytes = 0;
     while (bfc_region_next(start + bytes, arena, &start, &bytes))
         if (is_reservation(arena, start))
-            note(arena, "cuMemAddressFree", bytes, bfc_insist_free_addresses(driver, start, bytes));
+            note(arena, "cuMemAddressFree", bytes, bfc_retry_free_addresses(driver, start, bytes));
 }
 
 /* While somebody has the pages' turn he may make pages that are not to be seen yet; whoever has it
  * next finds that the context has ended. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    if (!arena->paging.granule)
+    if (!bfc_paging_of(arena))
         return;
     bfc_pool_hold_pages(arena->pool);
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);

@@ -12,7 +12,7 @@
 #include "interpose/arena/state.h"
 #include "pool/pages.h"
 
-/* For a pool of this arena, whose paging.granule is not 0. */
+/* For the pool of this arena, whose paging is there. */
 struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
 
 /*

@@ -1,10 +1,14 @@
 /* Whether a pool is backed by pages, and of what kind these are. */
 #include "interpose/features/pages/support.h"
 
+#include <stdlib.h>
+
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
-#include "interpose/features/pages/insist.h"
+#include "interpose/driver/retry_release.h"
 #include "pool/pool.h"
+
+unsigned bfc_paging_slot;
 
 static bool has(const struct bfc_driver *driver, CUdevice_attribute attribute, CUdevice device) {
     int value = 0;
@@ -38,13 +42,13 @@ static bool find_granule(const struct bfc_driver *driver, struct bfc_paging *pag
 static CUresult try_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUmemGenericAllocationHandle page;
     CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
-    return result == CUDA_SUCCESS ? bfc_insist_release(driver, page) : result;
+    return result == CUDA_SUCCESS ? bfc_retry_release(driver, page) : result;
 }
 
 static CUresult try_addresses(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUdeviceptr start;
     CUresult result = driver->cuMemAddressReserve(&start, paging->granule, 0, 0, 0);
-    return result == CUDA_SUCCESS ? bfc_insist_free_addresses(driver, start, paging->granule)
+    return result == CUDA_SUCCESS ? bfc_retry_free_addresses(driver, start, paging->granule)
                                   : result;
 }
 
@@ -61,19 +65,20 @@ static bool works(CUresult (*try)(const struct bfc_driver *, const struct bfc_pa
 /* ---- choosing ---- */
 
 /* NULL: there are pages, and the arena's paging is filled in. */
-static const char *fill_in(const struct bfc_driver *driver, struct bfc_arena *arena) {
+static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
+                           struct bfc_paging *paging) {
     if (!driver->can_page)
         return "the driver has no calls for it";
-    if (!has(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, arena->device))
+    if (!has(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device))
         return "the device does not support it";
-    arena->paging.properties = properties_on(driver, arena->device);
-    if (!driver->can_share_pages || !arena->paging.properties.requestedHandleTypes)
+    paging->properties = properties_on(driver, device);
+    if (!driver->can_share_pages || !paging->properties.requestedHandleTypes)
         return "its memory could not be shared with other processes";
-    if (!find_granule(driver, &arena->paging))
+    if (!find_granule(driver, paging))
         return "the driver names no size for pages";
-    if (!works(try_page, driver, &arena->paging))
+    if (!works(try_page, driver, paging))
         return "the driver refused to make a page";
-    if (!works(try_addresses, driver, &arena->paging))
+    if (!works(try_addresses, driver, paging))
         return "the driver refused addresses";
     return NULL;
 }
@@ -85,17 +90,30 @@ static bool is_alone(const struct bfc_driver *driver) {
            devices == 1;
 }
 
-void bfc_backing_choose(const struct bfc_driver *driver, const struct bfc_options *options,
-                        struct bfc_arena *arena) {
-    static unsigned seen;
-    if (options->backing == BFC_BACKING_MALLOC)
-        return;
+/* NULL: there are pages; else why not. */
+static const char *find_paging(const struct bfc_driver *driver, const struct bfc_options *options,
+                               CUdevice device, struct bfc_paging *paging) {
     bool fits = options->backing != BFC_BACKING_AUTO || is_alone(driver);
-    const char *why = fits ? fill_in(driver, arena) : "there are several devices";
-    if (!why)
-        return;
-    arena->paging.granule = 0;
+    return fits ? fill_in(driver, device, paging) : "there are several devices";
+}
+
+static void log_regions(const struct bfc_options *options, CUdevice device, const char *why) {
+    static unsigned seen;
     bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: BFC_BACKING=%s acts as malloc: %s",
-                     (int)arena->device, options->backing == BFC_BACKING_AUTO ? "auto" : "pages",
-                     why);
+                     (int)device, options->backing == BFC_BACKING_AUTO ? "auto" : "pages", why);
+}
+
+struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
+                                   const struct bfc_options *options,
+                                   const struct bfc_arena *arena) {
+    struct bfc_paging found = {0};
+    if (options->backing == BFC_BACKING_MALLOC)
+        return NULL;
+    const char *why = find_paging(driver, options, arena->device, &found);
+    struct bfc_paging *paging = why ? NULL : malloc(sizeof *paging);
+    if (paging)
+        *paging = found;
+    else
+        log_regions(options, arena->device, why ? why : "the host has no memory");
+    return paging;
 }

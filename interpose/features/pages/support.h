@@ -4,13 +4,15 @@
 
 #include "interpose/arena/state.h"
 #include "interpose/config/options.h"
+#include "interpose/features/pages/paging.h"
 
 /*
- * Fills in the paging of an arena whose context is current and whose device is known, as
- * BFC_BACKING says and the driver allows: the granule stays 0 where it is to have regions. What the
- * device says of itself is tried once.
+ * For an arena whose context is current and whose device is known: what its pages are to be, as
+ * BFC_BACKING says and the driver allows, without the calls; to be freed. NULL: it is to have
+ * regions. What the device says of itself is tried once.
  */
-void bfc_backing_choose(const struct bfc_driver *driver, const struct bfc_options *options,
-                        struct bfc_arena *arena);
+struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
+                                   const struct bfc_options *options,
+                                   const struct bfc_arena *arena);
 
 #endif

@@ -36,28 +36,64 @@ static __thread struct {
     bool gives_back;                /* its places, when it ends */
 } mine INITIAL_EXEC;
 
+static const struct bfc_placer plan_placer;
+
 /* ---- those of an arena ---- */
 
-/* With the arena. */
-static void forget_plans(struct bfc_arena *arena) {
-    for (struct bfc_follower *follower = arena->followers; follower;) {
+/* In the arena's slot; NULL: the host had no memory for it, and no plan is ever followed. */
+struct plan_state {
+    struct bfc_follower *follower;  /* atomic: of the plan that is followed; NULL: none is */
+    struct bfc_follower *followers; /* atomic: of all plans that were ever followed */
+};
+
+unsigned bfc_plan_slot;
+
+static inline struct plan_state *state_of(const struct bfc_arena *arena) {
+    return arena->features[bfc_plan_slot];
+}
+
+static inline struct bfc_follower *current_follower(const struct bfc_arena *arena) {
+    const struct plan_state *state = state_of(arena);
+    return LIKELY(state) ? bfc_load_acquire(&state->follower) : NULL;
+}
+
+static inline struct bfc_follower *first_follower(const struct bfc_arena *arena) {
+    const struct plan_state *state = state_of(arena);
+    return state ? bfc_load_acquire(&state->followers) : NULL;
+}
+
+bool bfc_plan_is_followed(const struct bfc_arena *arena) {
+    return current_follower(arena);
+}
+
+void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
+                    struct bfc_upstream *upstream) {
+    (void)driver, (void)upstream;
+    arena->features[bfc_plan_slot] =
+        bfc_arena_is_host(arena) ? NULL : calloc(1, sizeof(struct plan_state));
+}
+
+void bfc_plan_forget(struct bfc_arena *arena) {
+    struct plan_state *state = state_of(arena);
+    for (struct bfc_follower *follower = state ? state->followers : NULL; follower;) {
         struct bfc_follower *next = follower->next;
         bfc_follower_drop(follower);
         follower = next;
     }
+    free(state);
 }
 
 /* Two threads may add one at once. */
 static void add(struct bfc_arena *arena, struct bfc_follower *follower) {
-    bfc_store_release(&arena->forget_plans, forget_plans);
-    struct bfc_follower *first = bfc_load_acquire(&arena->followers);
+    struct plan_state *state = state_of(arena);
+    struct bfc_follower *first = bfc_load_acquire(&state->followers);
     do
         follower->next = first;
-    while (!bfc_compare_exchange_acq_rel(&arena->followers, &first, follower));
+    while (!bfc_compare_exchange_acq_rel(&state->followers, &first, follower));
 }
 
 static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct bfc_plan *plan) {
-    struct bfc_follower *follower = bfc_load_acquire(&arena->followers);
+    struct bfc_follower *follower = first_follower(arena);
     while (follower && follower->plan != plan)
         follower = follower->next;
     if (!follower && (follower = bfc_follower_make(arena, plan)))
@@ -170,7 +206,7 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
             bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
             bfc_store_seq_cst(&follower->memory, first);
             /* Was the plan left meanwhile? Either leaving saw the memory, or this sees that. */
-            if (bfc_load_seq_cst(&arena->follower) != follower)
+            if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
                 bfc_pool_set_apart(arena->pool, first, false);
             bfc_store_relaxed(&told(arena)->memory, follower->bytes);
             bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
@@ -222,13 +258,13 @@ static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bo
 }
 
 uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
-    const struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    const struct bfc_follower *follower = current_follower(arena);
     bfc_addr memory = follower ? bfc_load_acquire(&follower->memory) : 0;
     return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
 }
 
 bool bfc_plan_look_ahead(struct bfc_arena *arena) {
-    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+    struct bfc_follower *follower = current_follower(arena);
     return follower && bfc_follower_look_ahead(follower);
 }
 
@@ -236,10 +272,10 @@ bool bfc_plan_look_ahead(struct bfc_arena *arena) {
 
 bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint32_t event) {
     static uint64_t ids;
-    struct bfc_follower *follower = bfc_arena_is_host(arena) ? NULL : find_or_make(arena, plan);
+    struct bfc_follower *follower = state_of(arena) ? find_or_make(arena, plan) : NULL;
     if (!follower)
         return false;
-    if (bfc_load_acquire(&arena->follower))
+    if (current_follower(arena))
         bfc_plan_leave(arena);
     for (uint32_t i = 0; i < follower->course_count; i++) {
         bfc_cursor_begin(&follower->courses[i], event);
@@ -249,21 +285,20 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
     bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
     describe(arena, follower);
     set_apart(arena, follower, true);
-    bfc_store_relaxed(&arena->plain_most, 0);
-    bfc_store_release(&arena->follower, follower);
+    bfc_store_release(&state_of(arena)->follower, follower);
+    bfc_arena_set_placer(arena, &plan_placer);
     return true;
 }
 
 void bfc_plan_leave(struct bfc_arena *arena) {
+    struct plan_state *state = state_of(arena);
     struct bfc_follower *follower =
-        bfc_exchange_seq_cst(&arena->follower, (struct bfc_follower *)NULL);
+        state ? bfc_exchange_seq_cst(&state->follower, (struct bfc_follower *)NULL) : NULL;
     if (!follower)
         return;
+    bfc_arena_set_placer(arena, NULL);
     set_apart(arena, follower, false);
     bfc_store_relaxed(&told(arena)->source, (uint64_t)BFC_PLAN_NONE);
-    bfc_store_relaxed(&arena->plain_most, arena->plain_without_plan);
-    if (bfc_load_relaxed(&arena->fatal))
-        bfc_store_relaxed(&arena->plain_most, 0);
 }
 
 static bool is_better(const struct bfc_follower *follower, const struct bfc_follower *other) {
@@ -274,7 +309,7 @@ static bool is_better(const struct bfc_follower *follower, const struct bfc_foll
 
 const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena) {
     const struct bfc_follower *best = NULL;
-    for (const struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+    for (const struct bfc_follower *follower = first_follower(arena); follower;
          follower = follower->next)
         if (is_better(follower, best))
             best = follower;
@@ -285,7 +320,7 @@ const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena) {
 static bool is_followed(CUdevice device) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next_on(device, arena)))
-        if (bfc_load_acquire(&arena->follower)) {
+        if (current_follower(arena)) {
             bfc_arena_drop(arena);
             return true;
         }
@@ -306,19 +341,23 @@ static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
 }
 
 /* Of contexts that begin at once one follows the plan: it is seen by others before they ask. */
-struct bfc_arena *bfc_plan_publish(struct bfc_arena *made, unsigned long long id) {
-    static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+
+void bfc_plan_arena_publishing(struct bfc_arena *made) {
     const struct bfc_plan *plan = bfc_plan_of_file();
     if (!plan)
-        return bfc_arena_publish(made, id);
+        return;
     pthread_mutex_lock(&beginning);
     follow_first(made, plan);
-    struct bfc_arena *arena = bfc_arena_publish(made, id);
+}
+
+/* Its first gaps are looked up here; later ones by the thread that tends plans. */
+void bfc_plan_arena_published(struct bfc_arena *published, bool is_ours) {
+    if (!bfc_plan_of_file())
+        return;
     pthread_mutex_unlock(&beginning);
-    /* The first gaps, if it is not another thread's; later the thread that tends plans does it. */
-    if (arena == made)
-        bfc_plan_look_ahead(arena);
-    return arena;
+    if (is_ours)
+        bfc_plan_look_ahead(published);
 }
 
 /* ---- allocating ---- */
@@ -373,7 +412,7 @@ static void end_thread(void *unused) {
     mine.gives_back = false;
     mine.follower = 0;
     while (bfc_process_if_made() && (arena = bfc_arena_next(arena)))
-        for (struct bfc_follower *follower = bfc_load_acquire(&arena->followers); follower;
+        for (struct bfc_follower *follower = first_follower(arena); follower;
              follower = follower->next)
             give_back_places(follower);
 }
@@ -592,8 +631,8 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
     return true;
 }
 
-bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
-    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+static bool take_as_planned(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
+    struct bfc_follower *follower = current_follower(arena);
     return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, false, block);
 }
 
@@ -625,9 +664,9 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     return allocate(&call);
 }
 
-enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
-                                  struct bfc_block_info *block) {
-    struct bfc_follower *follower = bfc_load_acquire(&arena->follower);
+static enum bfc_status allocate_by_plan(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
+                                        struct bfc_block_info *block) {
+    struct bfc_follower *follower = current_follower(arena);
     if (UNLIKELY(!follower)) /* it was left just now */
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
     enum bfc_status status = BFC_OK;
@@ -636,3 +675,6 @@ enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsig
     mine.refused = NULL;
     return status;
 }
+
+static const struct bfc_placer plan_placer = {.allocate = allocate_by_plan,
+                                              .take = take_as_planned};

@@ -60,9 +60,18 @@ uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena);
  * the driver. */
 bool bfc_plan_look_ahead(struct bfc_arena *arena);
 
-/* Publishes a new arena (bfc_arena_publish), the first of each device with BFC_PLAN=FILE: so no
- * thread allocates in it before the plan is followed. */
-struct bfc_arena *bfc_plan_publish(struct bfc_arena *made, unsigned long long id);
+/*
+ * As struct bfc_feature has them. With BFC_PLAN=FILE the first arena of each device follows the
+ * plan before it is published, so that no thread allocates in it before.
+ */
+extern unsigned bfc_plan_slot;
+void bfc_plan_begin(const struct bfc_driver *driver, struct bfc_arena *arena,
+                    struct bfc_upstream *upstream);
+void bfc_plan_arena_publishing(struct bfc_arena *made);
+void bfc_plan_arena_published(struct bfc_arena *published, bool is_ours);
+void bfc_plan_forget(struct bfc_arena *arena);
+
+bool bfc_plan_is_followed(const struct bfc_arena *arena);
 
 /* What the arena follows or last followed; but rather a plan of the job's own of which it is known
  * how the job came there. NULL: nothing so far. It lives as long as the arena. Thread-safe. */
@@ -74,16 +83,5 @@ void bfc_plan_take_out(void);
 
 /* Whether BFC_PLAN=auto. */
 bool bfc_plan_is_automatic(void);
-
-/*
- * The allocation of `bytes` of an arena that follows a plan (arena->follower): as bfc_pool_allocate
- * is, by the plan where it can be, else by the pool.
- */
-enum bfc_status bfc_plan_allocate(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
-                                  struct bfc_block_info *block);
-
-/* Only if it comes as the plan has it, and its place is ready; false: not so, and nothing has
- * changed. */
-bool bfc_plan_take(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block);
 
 #endif

@@ -11,20 +11,20 @@
 #include "segment/queue.h"
 
 /* Where nothing seems to be lacking the driver knows better. */
-bool bfc_ask_contexts(struct bfc_want *want) {
-    uint64_t lacking = bfc_want_device_lacks(want), over = bfc_want_limit_lacks(want);
-    uint64_t bytes = lacking || over ? bfc_max(lacking, over) : want->bytes;
-    return bfc_give_back_for_sibling(want->arena, bytes) && bfc_want_again(want);
+bool bfc_ask_contexts(struct bfc_call *call) {
+    uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
+    uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;
+    return bfc_give_back_for_sibling(call->arena, bytes) && bfc_call_try_again(call);
 }
 
 /* Our other contexts may have given something back meanwhile, so what is lacking is asked again. */
-static uint64_t ask_other_jobs(const struct bfc_want *want) {
+static uint64_t ask_other_jobs(const struct bfc_call *call) {
     static unsigned seen;
-    uint64_t lacking = bfc_want_device_lacks(want);
-    uint64_t came = bfc_yield_ask(want->arena, lacking ? lacking : want->bytes);
+    uint64_t lacking = bfc_call_device_lacks(call);
+    uint64_t came = bfc_yield_ask(call->arena, lacking ? lacking : call->bytes);
     bfc_log_repeated(BFC_LOG_INFO, &seen,
                      "device %d: other jobs were asked for %s and gave back %s",
-                     (int)want->arena->device, BFC_BYTES(want->bytes), BFC_BYTES(came));
+                     (int)call->arena->device, BFC_BYTES(call->bytes), BFC_BYTES(came));
     return came;
 }
 
@@ -33,22 +33,22 @@ static uint64_t ask_other_jobs(const struct bfc_want *want) {
 #define LONGEST_NS BFC_NS_PER_SECOND
 
 /* It will wait, and others wait already: what is asked for now is theirs. */
-static bool waits_behind_others(const struct bfc_process *process, const struct bfc_want *want) {
+static bool waits_behind_others(const struct bfc_process *process, const struct bfc_call *call) {
     return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
-           bfc_waiters_want(want->arena->stats.section).bytes;
+           bfc_waiters_want(call->arena->stats.section).bytes;
 }
 
 /* Other processes do not help against our own limit. */
-bool bfc_ask_jobs(struct bfc_want *want) {
+bool bfc_ask_jobs(struct bfc_call *call) {
     const struct bfc_process *process = bfc_process_if_made();
-    if (!process || !process->options.yield || bfc_want_limit_lacks(want) ||
-        waits_behind_others(process, want))
+    if (!process || !process->options.yield || bfc_call_limit_lacks(call) ||
+        waits_behind_others(process, call))
         return false;
     uint64_t until = bfc_now_ns() + LONGEST_NS;
-    while (ask_other_jobs(want)) {
-        if (bfc_want_again(want))
+    while (ask_other_jobs(call)) {
+        if (bfc_call_try_again(call))
             return true;
-        if (want->status != BFC_OUT_OF_MEMORY || bfc_now_ns() >= until)
+        if (call->status != BFC_OUT_OF_MEMORY || bfc_now_ns() >= until)
             return false;
     }
     return false;

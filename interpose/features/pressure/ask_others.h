@@ -6,9 +6,9 @@
 #ifndef BFC_INTERPOSE_ASK_OTHERS_H
 #define BFC_INTERPOSE_ASK_OTHERS_H
 
-#include "interpose/features/pressure/want.h"
+#include "interpose/reuse/call.h"
 
-bool bfc_ask_contexts(struct bfc_want *want);
-bool bfc_ask_jobs(struct bfc_want *want);
+bool bfc_ask_contexts(struct bfc_call *call);
+bool bfc_ask_jobs(struct bfc_call *call);
 
 #endif

@@ -2,7 +2,6 @@
 #include "interpose/features/pressure/explain.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,13 +12,11 @@
 #include "base/clock.h"
 #include "base/file_name.h"
 #include "base/numbers.h"
-#include "base/open_file.h"
 #include "base/shared_folder.h"
-#include "interpose/arena/host_memory.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
-#include "interpose/features/who/libraries.h"
 #include "interpose/host/scratch.h"
+#include "interpose/table/feature.h"
 #include "pool/pages.h"
 #include "segment/figures.h"
 #include "segment/other_jobs.h"
@@ -90,57 +87,37 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
 
 /* What is known when an allocation fails; sizes in bytes. */
 struct picture {
-    const struct bfc_want *want;
+    const struct bfc_call *call;
     struct bfc_pool_stats stats;
     uint64_t cached;                    /* in the pool */
-    uint64_t lacking;                   /* bfc_want_lacks */
+    uint64_t lacking;                   /* bfc_call_lacks */
     struct bfc_page_stats pages;        /* of a pool with pages, whose addresses are not 0 */
     uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
     uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
     uint64_t jobs_in_use, jobs_cached;  /* of other preloaded jobs of the user */
-    uint64_t spilled;                   /* host memory that the process has reserved */
     int32_t cacher;                     /* the job that caches most, */
     uint64_t cacher_cached;
 };
 
-/* What is spilled, in all the process. */
-static void add_host_memory(struct bfc_message *message, struct picture *p) {
-    struct bfc_arena *host = NULL;
-    struct bfc_pool_stats stats;
-    uint64_t in_use = 0, reserved = 0, limit = 0;
-    while ((host = bfc_arena_next_host(host))) {
-        bfc_pool_read_stats(host->pool, &stats);
-        in_use += stats.in_use;
-        reserved += stats.reserved;
-        limit = host->limit;
-    }
-    p->spilled = reserved;
-    if (limit)
-        bfc_message_add(
-            message,
-            "  spilled      %s of host memory in use, %s of at most %s pinned (BFC_SPILL)\n",
-            BFC_BYTES(in_use), BFC_BYTES(reserved), BFC_BYTES(limit));
-}
-
 static uint64_t limit_of(const struct picture *p) {
-    return p->want->arena->limit;
+    return p->call->arena->limit;
 }
 
 static bool is_too_large(const struct picture *p) {
-    return p->want->bytes > p->want->arena->device_total;
+    return p->call->bytes > p->call->arena->device_total;
 }
 
 static bool is_beyond_limit(const struct picture *p) {
-    return !is_too_large(p) && bfc_want_limit_lacks(p->want) > 0;
+    return !is_too_large(p) && bfc_call_limit_lacks(p->call) > 0;
 }
 
 static bool is_left_to_others(const struct picture *p) {
-    return !is_beyond_limit(p) && p->want->arena->left_to_others && p->device_free >= p->lacking;
+    return !is_beyond_limit(p) && p->call->arena->left_to_others && p->device_free >= p->lacking;
 }
 
 /* Of this process's other contexts on the device. */
 static void add_siblings(struct bfc_message *message, struct picture *p) {
-    const struct bfc_arena *arena = p->want->arena;
+    const struct bfc_arena *arena = p->call->arena;
     struct bfc_arena *other = NULL;
     struct bfc_pool_stats stats;
     uint64_t in_use = 0, cached = 0;
@@ -224,7 +201,7 @@ static void add_other_jobs(struct bfc_message *message, struct picture *p) {
     if (!jobs)
         return;
     size_t count =
-        bfc_other_jobs_on(p->want->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
+        bfc_other_jobs_on(p->call->arena->stats.section->device_uuid, jobs, BFC_JOBS_MOST);
     bring_forward(jobs, count, JOBS_SHOWN);
     add_jobs(message, jobs, count);
     note_jobs(p, jobs, count);
@@ -245,12 +222,12 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
 
 /* While it waited; the driver tells nothing of the device then. */
 static bool has_ended(const struct picture *p) {
-    return p->want->waited == BFC_WAIT_ENDED;
+    return p->call->waited == BFC_WAIT_ENDED;
 }
 
 /* Which limit bites. */
 static void add_cause(struct bfc_message *message, const struct picture *p) {
-    const struct bfc_arena *arena = p->want->arena;
+    const struct bfc_arena *arena = p->call->arena;
     bfc_message_add(message, "  refused by   ");
     if (has_ended(p))
         bfc_message_add(message, "the end of the context or of the process\n");
@@ -269,7 +246,7 @@ static void add_cause(struct bfc_message *message, const struct picture *p) {
                         BFC_BYTES(arena->device_total), BFC_BYTES(p->device_free));
 }
 
-static void add_wait(struct bfc_message *message, const struct bfc_want *want) {
+static void add_wait(struct bfc_message *message, const struct bfc_call *call) {
     static const char *const ends[] = {
         [BFC_WAIT_TIME] = "until BFC_WAIT was over",
         [BFC_WAIT_SIGNAL] = "until a signal came",
@@ -277,10 +254,10 @@ static void add_wait(struct bfc_message *message, const struct bfc_want *want) {
         [BFC_WAIT_ENDED] = "until the context or the process was about to end",
     };
     const struct bfc_process *process = bfc_process_if_made();
-    if (want->waited != BFC_WAIT_NOT_BEGUN)
-        bfc_message_add(message, "  waited       %.1f s, %s\n", (double)want->waited_ns / 1e9,
-                        ends[want->waited]);
-    else if (process && process->options.wait > 0 && !want->arena->stats.segment)
+    if (call->waited != BFC_WAIT_NOT_BEGUN)
+        bfc_message_add(message, "  waited       %.1f s, %s\n", (double)call->waited_ns / 1e9,
+                        ends[call->waited]);
+    else if (process && process->options.wait > 0 && !call->arena->stats.segment)
         bfc_message_add(message,
                         "  waited       not at all: BFC_WAIT needs a segment in " BFC_SHARED_FOLDER
                         ", and this process has none\n");
@@ -294,7 +271,7 @@ static uint64_t round_up_mib(uint64_t bytes) {
 
 /* What the device would have had for it, with so much more. */
 static bool device_would_have(const struct picture *p, uint64_t more) {
-    return p->lacking + p->want->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
+    return p->lacking + p->call->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
 }
 
 static bool try_limit(struct bfc_message *message, const struct picture *p) {
@@ -319,15 +296,15 @@ static bool has_pages(const struct picture *p) {
 
 /* Of what the device or the limit leaves. */
 static uint64_t room_to_grow(const struct picture *p) {
-    return bfc_min(bfc_subtract_saturating(p->device_free, p->want->arena->left_to_others),
+    return bfc_min(bfc_subtract_saturating(p->device_free, p->call->arena->left_to_others),
                    bfc_subtract_saturating(limit_of(p), p->own_reserved));
 }
 
 /* What a plan placed lies where the plan had it, which may be in the middle of what is cached. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
-    if (!bfc_load_relaxed(&p->want->arena->follower) ||
-        !bfc_load_relaxed(&p->want->arena->stats.section->plan.memory) || !p->cached ||
-        bfc_add_saturating(p->cached, room_to_grow(p)) < p->want->bytes)
+    if (!bfc_load_relaxed(&p->call->arena->placer) ||
+        !bfc_load_relaxed(&p->call->arena->stats.section->plan.memory) || !p->cached ||
+        bfc_add_saturating(p->cached, room_to_grow(p)) < p->call->bytes)
         return false;
     bfc_message_add(message,
                     "a run without BFC_PLAN, with BFC_BACKING=pages, or with a plan of a run like "
@@ -350,7 +327,7 @@ static bool try_growth(struct bfc_message *message, const struct picture *p) {
     uint64_t room = room_to_grow(p);
     const struct bfc_process *process = bfc_process_if_made();
     if (has_pages(p) || !process || growth_is_settled(&process->options) || !p->cached ||
-        bfc_add_saturating(p->cached, room) < p->want->bytes)
+        bfc_add_saturating(p->cached, room) < p->call->bytes)
         return false;
     bfc_message_add(
         message,
@@ -387,31 +364,12 @@ static bool try_wait(struct bfc_message *message, const struct picture *p) {
     return true;
 }
 
-/* What the host could still give, by the kernel's estimate; 0: it does not tell. */
-static uint64_t host_available(void) {
-    char text[512];
-    int file = bfc_open("/proc/meminfo", O_RDONLY, 0);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
-    text[length > 0 ? length : 0] = '\0';
-    const char *line = strstr(text, "MemAvailable:");
-    return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) << 10 : 0;
-}
-
-static bool try_spill(struct bfc_message *message, const struct picture *p) {
-    const struct bfc_process *process = bfc_process_if_made();
-    uint64_t size = (p->spilled + p->want->bytes + MIB - 1) / MIB * MIB;
-    if (!process || p->want->in_pool || process->options.spill >= size ||
-        !(process->options.last_resort >> BFC_RUNG_SPILL & 1) ||
-        !bfc_host_memory_can_be_had(p->want->driver, p->want->arena->device) ||
-        p->want->bytes > host_available())
-        return false;
-    bfc_message_add(message,
-                    "BFC_SPILL=%lluM: in host memory, which is slower, this request would have "
-                    "fitted\n",
-                    (unsigned long long)(size / MIB));
-    return true;
+/* What other features know that would have helped. */
+static bool try_features(struct bfc_message *message, const struct picture *p) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->advise && (*feature)->advise(message, p->call))
+        return true;
+    return false;
 }
 
 /* What might have helped, and whether it could with a request larger than the device too. */
@@ -420,7 +378,7 @@ static const struct advice {
     bool beyond;
 } advice[] = {
     {try_limit, false}, {try_reserve, false}, {try_without_plan, false}, {try_growth, false},
-    {try_trim, false},  {try_wait, false},    {try_spill, true},
+    {try_trim, false},  {try_wait, false},    {try_features, true},
 };
 
 /* Each is tried on the figures first: would the request have fitted? */
@@ -434,7 +392,7 @@ static void add_advice(struct bfc_message *message, const struct picture *p) {
         else
             message->used = before;
     }
-    if (!given && !is_beyond_limit(p) && p->want->bytes + p->own_in_use <= p->device_total)
+    if (!given && !is_beyond_limit(p) && p->call->bytes + p->own_in_use <= p->device_total)
         bfc_message_add(message,
                         "  try          fewer processes on the device: %s are in use here\n",
                         BFC_BYTES(p->own_in_use));
@@ -461,7 +419,7 @@ static void add_if_in_region(void *context, const struct bfc_block_info *block) 
 
 static void add_pages(struct bfc_message *message, const struct picture *p) {
     struct free_in_regions regions = {0};
-    bfc_pool_visit(p->want->arena->pool, add_if_in_region, &regions);
+    bfc_pool_visit(p->call->arena->pool, add_if_in_region, &regions);
     uint64_t rest = bfc_subtract_saturating(p->cached, p->pages.ready + regions.bytes);
     bfc_message_add(message,
                     "  pages        %s cached in whole ones, for any block; %s in such as have a "
@@ -482,26 +440,9 @@ static void add_pieces(struct bfc_message *message, const struct picture *p) {
     else
         bfc_message_add(
             message, "  largest free %s%s\n", BFC_BYTES(p->stats.largest_free),
-            p->cached >= p->want->bytes
+            p->cached >= p->call->bytes
                 ? ": what is cached would suffice in one piece, but fragmentation keeps it apart"
                 : "");
-}
-
-/* Of all devices: a program's libraries seldom share one device and not another. */
-static void add_holders(struct bfc_message *message) {
-    enum { TOLD = 3 };
-    struct bfc_who_library largest[TOLD];
-    size_t count = bfc_who_libraries(largest, TOLD);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = bfc_file_name(largest[i].path);
-        bfc_message_add(message, "%s%s %s", i ? ", " : "  held by      ",
-                        *name ? name : program_invocation_short_name,
-                        BFC_BYTES((uint64_t)largest[i].bytes));
-    }
-    bool exact = bfc_process()->options.stacks == BFC_STACKS_ALL;
-    if (count)
-        bfc_message_add(message, " (%sbfcstat who has the call stacks)\n",
-                        exact ? "" : "estimates; ");
 }
 
 static void add_own(struct bfc_message *message, struct picture *p) {
@@ -513,41 +454,40 @@ static void add_own(struct bfc_message *message, struct picture *p) {
                     BFC_BYTES(stats->in_use), BFC_BYTES(p->cached), BFC_BYTES(stats->ready),
                     BFC_BYTES(stats->pending), BFC_BYTES(stats->deferred));
     add_pieces(message, p);
-    add_host_memory(message, p);
-    add_holders(message);
-    add_map(message, p->want->arena->pool, stats->reserved);
+    BFC_TELL_FEATURES(explain_holders, message);
+    add_map(message, p->call->arena->pool, stats->reserved);
 }
 
-static void add_head(struct bfc_message *message, const struct bfc_want *want) {
+static void add_head(struct bfc_message *message, const struct bfc_call *call) {
     bfc_message_add(message, "bfcpreload: out of memory: %s asked for on device %d (%s)\n",
-                    BFC_BYTES(want->bytes), (int)want->arena->device,
-                    want->arena->stats.section->device_name);
+                    BFC_BYTES(call->bytes), (int)call->arena->device,
+                    call->arena->stats.section->device_name);
     bfc_message_add_rank(message);
 }
 
-static void add_out_of_memory(struct bfc_message *message, const struct bfc_want *want) {
-    struct picture picture = {.want = want};
+static void add_out_of_memory(struct bfc_message *message, const struct bfc_call *call) {
+    struct picture picture = {.call = call};
     size_t device_free = 0, device_total = 0;
-    bfc_pool_read_stats(want->arena->pool, &picture.stats);
-    if (want->driver->cuMemGetInfo_v2)
-        want->driver->cuMemGetInfo_v2(&device_free, &device_total);
+    bfc_pool_read_stats(call->arena->pool, &picture.stats);
+    if (call->driver->cuMemGetInfo_v2)
+        call->driver->cuMemGetInfo_v2(&device_free, &device_total);
     picture.device_free = device_free;
     picture.device_total = device_total;
     picture.cached = bfc_pool_cached(&picture.stats);
-    bfc_pool_page_stats(want->arena->pool, &picture.pages);
-    picture.lacking = bfc_want_lacks(want);
-    add_head(message, want);
+    bfc_pool_page_stats(call->arena->pool, &picture.pages);
+    picture.lacking = bfc_call_lacks(call);
+    add_head(message, call);
     add_own(message, &picture);
     add_siblings(message, &picture);
     add_other_jobs(message, &picture);
     add_rest(message, &picture);
     add_cause(message, &picture);
-    add_wait(message, want);
+    add_wait(message, call);
     if (!has_ended(&picture))
         add_advice(message, &picture);
 }
 
-void bfc_explain_out_of_memory(const struct bfc_want *want) {
+void bfc_explain_out_of_memory(const struct bfc_call *call) {
     const struct bfc_process *process = bfc_process_if_made();
     unsigned since = 0;
     if (!process || process->options.log < BFC_LOG_ERROR)
@@ -557,12 +497,12 @@ void bfc_explain_out_of_memory(const struct bfc_want *want) {
         bfc_log(BFC_LOG_ERROR,
                 "out of memory again: %u times in the last minute or so, the last for %s on "
                 "device %d",
-                since, BFC_BYTES(want->bytes), (int)want->arena->device);
+                since, BFC_BYTES(call->bytes), (int)call->arena->device);
     struct bfc_message *message = speech == ALL ? bfc_message_begin(MESSAGE) : NULL;
     if (!message)
         return;
     int cancel = bfc_cancel_disable(); /* files are opened */
-    add_out_of_memory(message, want);
+    add_out_of_memory(message, call);
     bfc_cancel_restore(cancel);
     bfc_message_end(message);
 }

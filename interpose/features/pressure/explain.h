@@ -5,7 +5,7 @@
 #ifndef BFC_INTERPOSE_EXPLAIN_H
 #define BFC_INTERPOSE_EXPLAIN_H
 
-#include "interpose/features/pressure/want.h"
+#include "interpose/reuse/call.h"
 
 /*
  * An allocation is about to fail with CUDA_ERROR_OUT_OF_MEMORY: says who holds what, which limit
@@ -13,6 +13,6 @@
  * retries, or probes for a size) gets the text once, and then a line a minute that counts, until it
  * has not failed for a minute. Thread-safe.
  */
-void bfc_explain_out_of_memory(const struct bfc_want *want);
+void bfc_explain_out_of_memory(const struct bfc_call *call);
 
 #endif

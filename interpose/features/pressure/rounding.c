@@ -8,7 +8,7 @@
 /* A context's small regions share pages, and one alone has a page too. */
 static uint64_t rounded_up_in(const struct bfc_arena *arena) {
     uint64_t start = 0, bytes = 0, sum = 0, small = 0;
-    while (!arena->paging.granule && bfc_region_next(start + bytes, arena, &start, &bytes)) {
+    while (!arena->has_pages && bfc_region_next(start + bytes, arena, &start, &bytes)) {
         sum += bfc_in_driver_pages(bytes) - bytes;
         small += bytes <= BFC_DRIVER_PAGE / 2 ? bytes : 0;
     }

@@ -45,7 +45,7 @@ enum { MOST_WAITERS = 256, MOST_CLAIMANTS = 64 };
 
 /* A wait under way; too large for a small stack. */
 struct wait {
-    struct bfc_want *want;
+    struct bfc_call *call;
     struct bfc_segment_header *published;
     struct bfc_waiter *slot;
     uint64_t until_ns;
@@ -94,9 +94,9 @@ static bool hold_slot(struct wait *wait) {
     if (!slot)
         return false;
     wait->slot = slot;
-    bfc_store_relaxed(&slot->since_ns, wait->want->since_ns);
-    bfc_store_relaxed(&slot->pool, wait->want->arena->stats.section_index);
-    bfc_store_release(&slot->bytes, wait->want->bytes);
+    bfc_store_relaxed(&slot->since_ns, wait->call->since_ns);
+    bfc_store_relaxed(&slot->pool, wait->call->arena->stats.section_index);
+    bfc_store_release(&slot->bytes, wait->call->bytes);
     return true;
 }
 
@@ -113,7 +113,7 @@ static void give_slot_back(const struct wait *wait) {
 
 /* This process, as it appears to other jobs. */
 static struct bfc_other_job ourselves(const struct wait *wait) {
-    const struct bfc_arena *arena = wait->want->arena;
+    const struct bfc_arena *arena = wait->call->arena;
     struct bfc_other_job job = {.pid = wait->published->pid};
     struct bfc_arena *one = NULL;
     while ((one = bfc_arena_next_on(arena->device, one)))
@@ -123,7 +123,7 @@ static struct bfc_other_job ourselves(const struct wait *wait) {
 }
 
 static void publish_look(const struct wait *wait, uint64_t now) {
-    uint64_t rounded = bfc_rounded_up_on(wait->want->arena->device) / 4096;
+    uint64_t rounded = bfc_rounded_up_on(wait->call->arena->device) / 4096;
     bfc_store_relaxed(&wait->slot->rounded_4k, (uint32_t)bfc_min(rounded, UINT32_MAX));
     bfc_store_relaxed(&wait->slot->seen_ns, now);
 }
@@ -140,7 +140,7 @@ static void add_waiter(struct wait *wait, const struct bfc_waiter *waiter,
 
 static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *waiter) {
     const struct bfc_segment_pool *sections = bfc_segment_sections_of(wait->published);
-    return memcmp(sections[waiter->pool].device_uuid, wait->want->arena->stats.section->device_uuid,
+    return memcmp(sections[waiter->pool].device_uuid, wait->call->arena->stats.section->device_uuid,
                   16) == 0;
 }
 
@@ -159,17 +159,17 @@ static size_t add_own_waiters(struct wait *wait, uint64_t now) {
 }
 
 /* Without what is left to others. */
-static uint64_t free_on_device(const struct bfc_want *want) {
+static uint64_t free_on_device(const struct bfc_call *call) {
     size_t free_bytes, total;
-    if (!want->driver->cuMemGetInfo_v2 ||
-        want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+    if (!call->driver->cuMemGetInfo_v2 ||
+        call->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
         return 0;
-    return bfc_subtract_saturating(free_bytes, want->arena->left_to_others);
+    return bfc_subtract_saturating(free_bytes, call->arena->left_to_others);
 }
 
 /* Even without what this process only caches. */
 static bool limit_is_in_the_way(const struct wait *wait) {
-    uint64_t over = bfc_want_limit_lacks(wait->want);
+    uint64_t over = bfc_call_limit_lacks(wait->call);
     return over && over > ourselves(wait).cached;
 }
 
@@ -216,7 +216,7 @@ static uint64_t add_others(struct wait *wait, uint64_t now) {
 }
 
 static uint64_t reserved_by_pools(const struct wait *wait) {
-    uint64_t reserved = bfc_load_relaxed(&wait->want->arena->on->reserved);
+    uint64_t reserved = bfc_load_relaxed(&wait->call->arena->on->reserved);
     for (size_t i = 0; i < wait->jobs; i++)
         reserved = bfc_add_saturating(reserved, wait->job[i].in_use + wait->job[i].cached);
     return reserved;
@@ -231,7 +231,7 @@ static void ask_driver(struct wait *wait, uint64_t now) {
     uint64_t reserved = reserved_by_pools(wait);
     bool same = reserved == wait->reserved;
     if (!same || !wait->settled || wait->turn.is_stuck || now - wait->asked_ns >= NEXT_LOOK_NS) {
-        wait->free_bytes = free_on_device(wait->want);
+        wait->free_bytes = free_on_device(wait->call);
         wait->asked_ns = now;
     }
     wait->settled = same;
@@ -245,7 +245,7 @@ static void note_turn(struct wait *wait, uint64_t now) {
 }
 
 static void look_at_queue(struct wait *wait) {
-    const struct bfc_arena *arena = wait->want->arena;
+    const struct bfc_arena *arena = wait->call->arena;
     uint64_t now = bfc_kernel_now_ns();
     publish_look(wait, now);
     wait->waiters = 0;
@@ -263,7 +263,7 @@ static void look_at_queue(struct wait *wait) {
 
 /* By how much the device falls short. */
 static uint64_t device_lacks(const struct wait *wait) {
-    return bfc_subtract_saturating(bfc_in_driver_pages(wait->want->bytes), wait->free_bytes);
+    return bfc_subtract_saturating(bfc_in_driver_pages(wait->call->bytes), wait->free_bytes);
 }
 
 /* Also what waiting processes cache, and this one: all that can come without anything being freed.
@@ -278,18 +278,18 @@ static bool cached_suffices(const struct wait *wait) {
 
 static bool others_gave(const struct wait *wait) {
     const struct bfc_process *process = bfc_process_if_made();
-    struct bfc_want *want = wait->want;
+    struct bfc_call *call = wait->call;
     bool asks =
         process && process->options.yield && (process->options.last_resort >> BFC_RUNG_JOBS & 1);
-    return bfc_give_back_for_sibling(want->arena, want->bytes) ||
-           (asks && cached_suffices(wait) && bfc_yield_ask(want->arena, want->bytes));
+    return bfc_give_back_for_sibling(call->arena, call->bytes) ||
+           (asks && cached_suffices(wait) && bfc_yield_ask(call->arena, call->bytes));
 }
 
 /* Something that other threads of this process freed suffices, whosever turn it is. */
-static bool own_pool_has_it(const struct bfc_want *want) {
+static bool own_pool_has_it(const struct bfc_call *call) {
     struct bfc_pool_stats stats;
-    bfc_pool_read_stats(want->arena->pool, &stats);
-    return stats.largest_free >= want->bytes && stats.ready >= want->bytes;
+    bfc_pool_read_stats(call->arena->pool, &stats);
+    return stats.largest_free >= call->bytes && stats.ready >= call->bytes;
 }
 
 /* With what they freed in several regions, which go back to the driver first. */
@@ -298,14 +298,14 @@ static bool own_cache_suffices(const struct wait *wait) {
 }
 
 static bool try_again(const struct wait *wait) {
-    struct bfc_want *want = wait->want;
-    bool may_help = own_pool_has_it(want);
+    struct bfc_call *call = wait->call;
+    bool may_help = own_pool_has_it(call);
     if (wait->turn.is_next && !limit_is_in_the_way(wait))
         may_help = may_help || own_cache_suffices(wait) || others_gave(wait);
     if (!may_help)
         return false;
     bfc_upstream_take_turn(true);
-    bool served = bfc_want_again(want);
+    bool served = bfc_call_try_again(call);
     bfc_upstream_take_turn(false);
     return served;
 }
@@ -313,9 +313,9 @@ static bool try_again(const struct wait *wait) {
 /* ---- announcing, and leaving ---- */
 
 static void announce(struct wait *wait) {
-    struct bfc_demand demand = {wait->want->bytes, wait->turn_ns, wait->free_bytes};
+    struct bfc_demand demand = {wait->call->bytes, wait->turn_ns, wait->free_bytes};
     wait->announced = true;
-    bfc_announce(wait->want->arena, wait->job, wait->jobs, demand);
+    bfc_announce(wait->call->arena, wait->job, wait->jobs, demand);
 }
 
 /* The oldest of another process; 0 bytes: there is none. */
@@ -330,9 +330,9 @@ static uint64_t bytes_of_next(const struct wait *wait) {
 
 /* Until the next one looks: so that what is freed meanwhile is not lost to it. */
 static void announce_next(const struct wait *wait) {
-    const struct bfc_arena *arena = wait->want->arena;
+    const struct bfc_arena *arena = wait->call->arena;
     struct bfc_demand demand = {bytes_of_next(wait), bfc_kernel_now_ns(),
-                                free_on_device(wait->want)};
+                                free_on_device(wait->call)};
     bfc_announce(arena, wait->job, wait->jobs, demand);
     if (demand.bytes)
         bfc_announce_here(arena, demand.bytes);
@@ -349,22 +349,22 @@ static void leave_queue(const struct wait *wait) {
 
 /* ---- the wait ---- */
 
-static void log_begun(const struct bfc_want *want, double seconds) {
+static void log_begun(const struct bfc_call *call, double seconds) {
     static bool said;
     bool first = !bfc_exchange_relaxed(&said, true);
     bfc_log(first ? BFC_LOG_ERROR : BFC_LOG_INFO,
             "device %d: waits up to %g s for %s that other jobs use (BFC_WAIT)",
-            (int)want->arena->device, seconds, BFC_BYTES(want->bytes));
+            (int)call->arena->device, seconds, BFC_BYTES(call->bytes));
 }
 
 /* By the driver's count; with what this process has past its pools, which nothing tells apart. */
-static uint64_t held_by_others(const struct bfc_want *want) {
+static uint64_t held_by_others(const struct bfc_call *call) {
     size_t free_bytes, total;
-    if (!want->driver->cuMemGetInfo_v2 ||
-        want->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+    if (!call->driver->cuMemGetInfo_v2 ||
+        call->driver->cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
         return 0;
     uint64_t own =
-        bfc_load_relaxed(&want->arena->on->reserved) + bfc_rounded_up_on(want->arena->device);
+        bfc_load_relaxed(&call->arena->on->reserved) + bfc_rounded_up_on(call->arena->device);
     return bfc_subtract_saturating(total, free_bytes + own);
 }
 
@@ -373,30 +373,30 @@ static uint64_t held_by_others(const struct bfc_want *want) {
 enum { MOST_DEVICES = 64 };
 static uint64_t in_vain[MOST_DEVICES]; /* atomic */
 
-static uint64_t *vain_on(const struct bfc_want *want) {
-    return &in_vain[(unsigned)want->arena->device % MOST_DEVICES];
+static uint64_t *vain_on(const struct bfc_call *call) {
+    return &in_vain[(unsigned)call->arena->device % MOST_DEVICES];
 }
 
-static bool was_in_vain(const struct bfc_want *want, uint64_t held) {
+static bool was_in_vain(const struct bfc_call *call, uint64_t held) {
     struct bfc_other_job job;
-    return held && bfc_load_relaxed(vain_on(want)) == held &&
-           bfc_other_jobs_on(want->arena->stats.section->device_uuid, &job, 1) == 0;
+    return held && bfc_load_relaxed(vain_on(call)) == held &&
+           bfc_other_jobs_on(call->arena->stats.section->device_uuid, &job, 1) == 0;
 }
 
 static void note_in_vain(const struct wait *wait) {
-    if (wait->want->waited == BFC_WAIT_TIME && !wait->saw_jobs)
-        bfc_store_relaxed(vain_on(wait->want), held_by_others(wait->want));
+    if (wait->call->waited == BFC_WAIT_TIME && !wait->saw_jobs)
+        bfc_store_relaxed(vain_on(wait->call), held_by_others(wait->call));
 }
 
 /* What others hold is enough, and not known to stay: else a wait is in vain from the start. */
-static bool others_hold_enough(const struct bfc_want *want) {
-    uint64_t lacks = bfc_want_device_lacks(want), held = held_by_others(want);
-    return lacks == 0 || (lacks <= held && !was_in_vain(want, held));
+static bool others_hold_enough(const struct bfc_call *call) {
+    uint64_t lacks = bfc_call_device_lacks(call), held = held_by_others(call);
+    return lacks == 0 || (lacks <= held && !was_in_vain(call, held));
 }
 
-static bool must_end(const struct bfc_want *want) {
-    return bfc_background_is_over() || bfc_load_seq_cst(&want->arena->closers) ||
-           bfc_load_acquire(&want->arena->ended) || !bfc_process_if_made();
+static bool must_end(const struct bfc_call *call) {
+    return bfc_background_is_over() || bfc_load_seq_cst(&call->arena->closers) ||
+           bfc_load_acquire(&call->arena->ended) || !bfc_process_if_made();
 }
 
 /* As the kernel lays it out; asked by itself, since a program may have a sigaction of its own. */
@@ -436,12 +436,12 @@ static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) 
 }
 
 static bool wait_in_queue(struct wait *wait) {
-    struct bfc_want *want = wait->want;
+    struct bfc_call *call = wait->call;
     for (;;) {
         uint32_t seen = bfc_load_acquire(&wait->slot->wake);
         bool was_stuck = wait->turn.is_stuck;
-        want->waited = BFC_WAIT_ENDED;
-        if (must_end(want))
+        call->waited = BFC_WAIT_ENDED;
+        if (must_end(call))
             return false;
         if (!steps_aside(wait))
             look_at_queue(wait);
@@ -450,13 +450,13 @@ static bool wait_in_queue(struct wait *wait) {
         if (try_again(wait))
             return true;
         uint64_t now = bfc_kernel_now_ns();
-        if (want->status != BFC_OUT_OF_MEMORY)
+        if (call->status != BFC_OUT_OF_MEMORY)
             return false;
         bool stuck = was_stuck && wait->turn.is_stuck && !others_gave(wait);
-        want->waited = stuck ? BFC_WAIT_STUCK : BFC_WAIT_TIME;
+        call->waited = stuck ? BFC_WAIT_STUCK : BFC_WAIT_TIME;
         if (stuck || now >= wait->until_ns)
             return false;
-        want->waited = BFC_WAIT_SIGNAL;
+        call->waited = BFC_WAIT_SIGNAL;
         if (!sleep_a_while(wait, seen, now) || !hold_slot(wait))
             return false;
     }
@@ -467,26 +467,26 @@ static bool wait_with(struct wait *wait, double seconds) {
     if (!hold_slot(wait))
         return false;
     wait->until_ns = began + (uint64_t)(seconds * (double)BFC_NS_PER_SECOND);
-    log_begun(wait->want, seconds);
+    log_begun(wait->call, seconds);
     bool served = wait_in_queue(wait);
     leave_queue(wait);
     if (!served)
         note_in_vain(wait);
-    wait->want->waited_ns = bfc_kernel_now_ns() - began;
+    wait->call->waited_ns = bfc_kernel_now_ns() - began;
     return served;
 }
 
-bool bfc_wait_for_others(struct bfc_want *want) {
+bool bfc_wait_for_others(struct bfc_call *call) {
     const struct bfc_process *process = bfc_process_if_made();
-    struct bfc_segment_header *published = want->arena->stats.segment;
-    if (!process || process->options.wait <= 0 || !published || bfc_want_limit_lacks(want) ||
-        !others_hold_enough(want))
+    struct bfc_segment_header *published = call->arena->stats.segment;
+    if (!process || process->options.wait <= 0 || !published || bfc_call_limit_lacks(call) ||
+        !others_hold_enough(call))
         return false;
     struct wait *wait = bfc_scratch_begin(sizeof *wait);
     if (!wait)
         return false;
     int cancel = bfc_cancel_disable();
-    wait->want = want;
+    wait->call = call;
     wait->published = published;
     bool served = wait_with(wait, process->options.wait);
     bfc_cancel_restore(cancel);

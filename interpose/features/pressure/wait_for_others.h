@@ -2,7 +2,7 @@
 #ifndef BFC_INTERPOSE_WAIT_H
 #define BFC_INTERPOSE_WAIT_H
 
-#include "interpose/features/pressure/want.h"
+#include "interpose/reuse/call.h"
 
 /*
  * A rung of the ladder (last_resort.h): stands in the queue of the device (segment/queue.h) until
@@ -11,6 +11,6 @@
  * process is about to end, or the wait is found to be in vain. `waited` says which. True: served.
  * Takes at most BFC_WAIT and the length of one look.
  */
-bool bfc_wait_for_others(struct bfc_want *want);
+bool bfc_wait_for_others(struct bfc_call *call);
 
 #endif

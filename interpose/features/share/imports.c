@@ -11,6 +11,7 @@
 #include "interpose/context/capture.h"
 #include "interpose/features/share/page_imports.h"
 #include "interpose/features/share/token_table.h"
+#include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
 
 /* Import ids stand apart from block ids: a process may have both. */

@@ -16,9 +16,6 @@
 
 #include "interpose/driver/driver.h"
 
-/* An address at which nothing is ever allocated: the driver answers for it as for freed memory. */
-#define BFC_NOWHERE ((CUdeviceptr)1)
-
 CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
                          CUipcMemHandle handle, unsigned flags,
                          CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned));

@@ -10,7 +10,7 @@
 #include "interpose/config/log.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
-#include "interpose/features/pages/insist.h"
+#include "interpose/driver/retry_release.h"
 #include "interpose/features/share/page_fetch.h"
 
 #define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller ones */
@@ -92,8 +92,8 @@ static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_toke
 /* Takes the first `count` pages from behind the addresses, and gives these back. */
 static void unmap_pages(const struct bfc_driver *driver, const struct bfc_page_import *import,
                         uint64_t mapped) {
-    if (mapped == 0 || bfc_insist_unmap(driver, import->base, mapped) == CUDA_SUCCESS)
-        bfc_insist_free_addresses(driver, import->base, import->bytes);
+    if (mapped == 0 || bfc_retry_unmap(driver, import->base, mapped) == CUDA_SUCCESS)
+        bfc_retry_free_addresses(driver, import->base, import->bytes);
 }
 
 static CUresult map_each(const struct bfc_driver *driver, const struct pages *pages,
@@ -161,7 +161,7 @@ static CUresult import_into(const struct bfc_driver *driver, const struct bfc_to
         result = add_up_to(pages, import->bytes) ? map_pages(driver, pages, import)
                                                  : CUDA_ERROR_INVALID_HANDLE;
     for (uint64_t i = 0; i < pages->count; i++)
-        bfc_insist_release(driver, pages->handles[i]);
+        bfc_retry_release(driver, pages->handles[i]);
     bfc_capture_restore(driver, mode);
     return result;
 }
@@ -216,7 +216,7 @@ static CUresult wait_and_unmap(const struct bfc_driver *driver,
     if (result == CUDA_SUCCESS)
         result = driver->cuMemUnmap(import->base, import->bytes);
     if (result == CUDA_SUCCESS)
-        bfc_insist_free_addresses(driver, import->base, import->bytes);
+        bfc_retry_free_addresses(driver, import->base, import->bytes);
     return result;
 }
 

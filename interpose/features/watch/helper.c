@@ -10,14 +10,12 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
-#include "interpose/features/plan/followed_plan.h"
-#include "interpose/features/pressure/hand_over.h"
 #include "interpose/features/watch/occupancy.h"
-#include "interpose/features/who/samples.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/stats/published_segment.h"
+#include "interpose/table/feature.h"
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
 
@@ -40,7 +38,7 @@ static uint64_t ns_a_look(void) {
 /* UINT64_MAX: there is nothing to look for. */
 static uint64_t ns_to_next_look(void) {
     uint64_t ns = trim_idle_ns != UINT64_MAX ? ns_a_look() : UINT64_MAX;
-    return bfc_frees_are_awaited ? bfc_min(ns, AWAITED_NS_A_LOOK) : ns;
+    return bfc_process_watches_frees() ? bfc_min(ns, AWAITED_NS_A_LOOK) : ns;
 }
 
 static void futex_wait(uint32_t *word, uint32_t expected) {
@@ -106,37 +104,15 @@ static void serve_trim(struct bfc_segment_header *published) {
     bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
-static void serve_who(struct bfc_segment_header *published) {
-    static uint32_t blocks_written;
-    uint32_t asked = bfc_load_acquire(&published->who_asked);
-    uint32_t blocks = bfc_load_acquire(&published->blocks_asked);
-    if (asked == published->who_written)
-        return;
-    bfc_who_write(blocks != blocks_written);
-    blocks_written = blocks;
-    bfc_store_release(&published->who_written, asked);
-}
-
-static void serve_plan(struct bfc_segment_header *published) {
-    uint32_t asked = bfc_load_acquire(&published->plan_asked);
-    if (asked == published->plan_written)
-        return;
-    bfc_plan_take_out();
-    bfc_store_release(&published->plan_written, asked);
-}
-
 /* ---- those who wait for what is freed ---- */
 
-bool bfc_frees_are_awaited; /* atomic; the helper alone writes it */
-static bool told;           /* atomic: something was freed since the helper last told */
+static bool told; /* atomic: something was freed since the helper last told */
 
 /* Those who wait are told at most this often, however often something is freed. */
 #define TELL_EVERY_NS (2L * 1000 * 1000)
 
-void bfc_helper_tell_waiters(bool may_wait) {
+void bfc_helper_tell_waiters(void) {
     struct bfc_segment_header *published = bfc_segment_published();
-    if (may_wait)
-        bfc_hand_over();
     if (!published || bfc_exchange_acq_rel(&told, true))
         return;
     bfc_add_fetch_acq_rel(&published->request, 1);
@@ -145,10 +121,8 @@ void bfc_helper_tell_waiters(bool may_wait) {
 
 static void serve_waiters(struct bfc_segment_header *published) {
     bool awaited = bfc_waiters_exist(published);
-    if (awaited != bfc_frees_are_awaited) {
-        bfc_store_relaxed(&bfc_frees_are_awaited, awaited);
+    if (awaited != bfc_process_watches_frees())
         bfc_process_watch_frees(awaited);
-    }
     if (bfc_exchange_acq_rel(&told, false)) {
         bfc_waiters_wake(published);
         bfc_other_jobs_wake();
@@ -164,8 +138,7 @@ static void serve_requests(struct bfc_segment_header *published) {
     }
     serve_trim(published);
     serve_refresh(published);
-    serve_who(published);
-    serve_plan(published);
+    BFC_TELL_FEATURES(reader_asked, published);
     bfc_store_release(&published->request_served, seen);
 }
 

@@ -5,23 +5,11 @@
 #ifndef BFC_INTERPOSE_HELPER_H
 #define BFC_INTERPOSE_HELPER_H
 
-#include "base/atomic.h"
-#include "base/compiler.h"
 #include "interpose/config/process.h"
 #include "layout/segment.h"
 
-/* Whether somebody waits for what this process frees. */
-extern bool bfc_frees_are_awaited;
-
-/* After a free, if so: hands over what completes what is waited for, and has the helper tell those
- * who wait. `may_wait`: the call may wait for work, as cuMemFree natively does; else nothing is
- * handed over. */
-void bfc_helper_tell_waiters(bool may_wait);
-
-static inline void bfc_helper_note_free(bool may_wait) {
-    if (UNLIKELY(bfc_load_relaxed(&bfc_frees_are_awaited)))
-        bfc_helper_tell_waiters(may_wait);
-}
+/* After a free that somebody waits for: has the helper tell those who wait. */
+void bfc_helper_tell_waiters(void);
 
 /* Once a process, for the segment that it publishes. */
 void bfc_helper_start(const struct bfc_process *process, struct bfc_segment_header *published);

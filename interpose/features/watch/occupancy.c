@@ -80,7 +80,7 @@ static bool fill_row(struct bfc_arena *arena, struct bfc_map_row *row, uint64_t 
 /* Of reserved addresses far more are bare, at the end, than the map could show. */
 static uint64_t backed_size(struct bfc_arena *arena, uint64_t start, uint64_t size) {
     struct bfc_block_info last;
-    return arena->paging.granule && bfc_pool_find(arena->pool, start + size - 1, &last) && last.bare
+    return arena->has_pages && bfc_pool_find(arena->pool, start + size - 1, &last) && last.bare
                ? last.start - start
                : size;
 }

@@ -1,7 +1,6 @@
-/*
- * BFC_SUMMARY: what the pools did, on standard error at the process's end. With BFC_LOG=off there
- * is none.
- */
+/* The summary at exit. */
+#include "interpose/features/watch/summary.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -12,8 +11,6 @@
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
 #include "interpose/features/watch/fragmentation.h"
-#include "interpose/features/watch/leaks.h"
-#include "interpose/host/c_library.h"
 #include "interpose/stats/published_segment.h"
 #include "segment/figures.h"
 #include "segment/kinds.h"
@@ -103,31 +100,10 @@ static void add_pools(struct bfc_message *message) {
     }
 }
 
-/* ---- the exit status ---- */
-
-static void *c_exit; /* the C library's */
-
-/* Called in exit, it goes on where that was, with another status. */
-static void exit_again(void *status) {
-    void (*again)(int);
-    *(void **)&again = c_exit;
-    again((int)(intptr_t)status);
-}
-
-/* Destructors of other libraries are still to run. What is registered now is called after them all;
- * then only the streams are left to be flushed. */
-static void exit_with(int status) {
-    int (*at_exit)(void (*)(void *), void *, void *);
-    c_exit = bfc_c_function("exit");
-    *(void **)&at_exit = bfc_c_function("__cxa_atexit");
-    if (c_exit && at_exit)
-        at_exit(exit_again, (void *)(intptr_t)status, NULL);
-}
-
-/* ---- at the end ---- */
-
-static void tell(const struct bfc_process *process) {
-    struct bfc_message *message = bfc_message_begin(MESSAGE);
+void bfc_summary_tell(const struct bfc_process *process) {
+    struct bfc_message *message = NULL;
+    if (process->options.summary && process->options.log >= BFC_LOG_ERROR)
+        message = bfc_message_begin(MESSAGE);
     if (!message)
         return;
     bfc_message_add(message, "bfcpreload: summary of process %d (%s)\n", (int)getpid(),
@@ -136,17 +112,4 @@ static void tell(const struct bfc_process *process) {
     add_pools(message);
     add_coverage(message, bfc_segment_counters());
     bfc_message_end(message);
-    if (process->options.summary == BFC_SUMMARY_LEAKS)
-        bfc_leaks_tell();
-}
-
-__attribute__((destructor)) static void summarize(void) {
-    const struct bfc_process *process = bfc_process_if_made();
-    if (!process || !process->options.summary)
-        return;
-    if (process->options.log >= BFC_LOG_ERROR)
-        tell(process);
-    int status = (int)process->options.leak_exit;
-    if (status && process->options.summary == BFC_SUMMARY_LEAKS && bfc_leaks_exist())
-        exit_with(status);
 }

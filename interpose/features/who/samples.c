@@ -15,14 +15,9 @@
 #include "interpose/host/scratch.h"
 #include "interpose/host/thread_exit.h"
 #include "interpose/stats/events.h"
-#include "interpose/stats/trace_writer.h"
+#include "interpose/table/feature.h"
 
 /* ---- when ---- */
-
-/* For a while. */
-#define NEVER INT16_MAX
-
-__thread int16_t bfc_who_left[BFC_SIZE_BINS] INITIAL_EXEC;
 
 /* A thread's own, apart from it: what is thread-local has to fit where the loader has room for
  * libraries that are opened late. */
@@ -57,11 +52,11 @@ static uint64_t current_tick(void) {
 /* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
 static double weigh(int stacks, unsigned bin) {
     if (stacks == BFC_STACKS_ALL || !begin_thread()) {
-        bfc_who_left[bin] = 0;
+        bfc_allocations_until_sample[bin] = 0;
         return stacks == BFC_STACKS_ALL;
     }
-    return bfc_pace_weigh(&sampling->paces[bin], &bfc_who_left[bin], bin, current_tick(),
-                          &sampling->random);
+    return bfc_pace_weigh(&sampling->paces[bin], &bfc_allocations_until_sample[bin], bin,
+                          current_tick(), &sampling->random);
 }
 
 /* ---- the samples ---- */
@@ -159,8 +154,6 @@ static bool begin(void) {
     if (state == NOT_BEGUN) {
         samples = there ? bfc_scratch_begin(SAMPLES * sizeof *samples) : NULL;
         recent = samples ? bfc_scratch_begin(RECENT * sizeof *recent) : NULL;
-        if (recent)
-            bfc_trace_stacks_from(bfc_sites_now);
         bfc_store_release(&state, recent ? BEGUN : UNAVAILABLE);
     }
     pool_unlock(&bfc_who_lock);
@@ -196,7 +189,7 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     check_some(arena);
     add_sample(&sample, event);
     pool_unlock(&bfc_who_lock);
-    bfc_trace_stack(pointer, site, weight);
+    BFC_TELL_FEATURES(stack_taken, pointer, site, weight, bfc_sites_now);
 }
 
 /* Meanwhile the thread takes no other sample: Python's code may allocate. */
@@ -204,7 +197,7 @@ static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, si
                           unsigned bin) {
     int stacks = wanted_stacks();
     if (stacks == BFC_STACKS_OFF || (bfc_load_acquire(&state) != BEGUN && !begin())) {
-        bfc_who_left[bin] = NEVER;
+        bfc_allocations_until_sample[bin] = BFC_NO_SAMPLE_SOON;
         return;
     }
     busy = true;
@@ -214,11 +207,10 @@ static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, si
     busy = false;
 }
 
-NOINLINE void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
-                           unsigned bin) {
+void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes, unsigned bin) {
     int reason = errno;
     if (busy)
-        bfc_who_left[bin]++;
+        bfc_allocations_until_sample[bin]++;
     else
         sample_if_due(arena, pointer, bytes, bin);
     errno = reason;

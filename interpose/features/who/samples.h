@@ -15,19 +15,8 @@
 #include "layout/segment.h"
 #include "layout/who.h"
 
-/* Blocks to the calling thread's next sample, by bfc_size_bin; below 0: it is looked whether this
- * is one. */
-extern __thread int16_t bfc_who_left[BFC_SIZE_BINS] INITIAL_EXEC;
-
+/* An allocation of a thread whose countdown has come to its end (bfc_features_sample). */
 void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes, unsigned bin);
-
-/* After each allocation that an arena served, before the program has its address; `bin`: of its
- * size. */
-static ALWAYS_INLINE void bfc_who_allocated(const struct bfc_arena *arena, CUdeviceptr pointer,
-                                            size_t bytes, unsigned bin) {
-    if (UNLIKELY(--bfc_who_left[bin] < 0))
-        bfc_who_look(arena, pointer, bytes, bin);
-}
 
 /* Sets what the sites hold now (interpose/features/who/sites.h), and what the header tells of
  * samples; false: none was ever taken. */

@@ -76,7 +76,7 @@ bool bfc_sites_begin(void) {
 }
 
 /* The executable's path is read once, since programs may be renamed. */
-struct bfc_trace_stacks bfc_sites_now(void) {
+struct bfc_stack_tables bfc_sites_now(void) {
     static uint32_t executable; /* a text's offset */
     static char path[PATH_MAX];
     pool_lock(&bfc_who_lock);
@@ -85,7 +85,7 @@ struct bfc_trace_stacks bfc_sites_now(void) {
         path[length > 0 ? length : 0] = '\0';
         executable = bfc_sites_text(path);
     }
-    struct bfc_trace_stacks now = {.sites = bfc_sites.sites,
+    struct bfc_stack_tables now = {.sites = bfc_sites.sites,
                                    .frames = bfc_sites.frames,
                                    .objects = bfc_sites.objects,
                                    .texts = bfc_sites.texts,

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interpose/stats/trace_stacks.h"
+#include "interpose/stats/stack_tables.h"
 #include "layout/who.h"
 #include "pool/structures/lock.h"
 
@@ -39,7 +39,7 @@ struct bfc_sites {
 extern struct bfc_sites bfc_sites;
 
 /* The same for a trace, without the lock. What is below the counts never changes but for sums. */
-struct bfc_trace_stacks bfc_sites_now(void);
+struct bfc_stack_tables bfc_sites_now(void);
 
 /* Of the sites, and of all that counts by site: held in every call below but where it says so.
  * Taken before a pool's; no other lock is waited for within it. */

@@ -14,23 +14,23 @@ Test(notes, there_are_none_at_first) {
 
 Test(notes, what_is_noted_is_found_and_taken_once) {
     struct bfc_block_attributes attributes;
-    struct bfc_token token = {.generation = 7};
+    CUipcMemHandle handle = {.reserved = {7}};
     cr_assert(bfc_block_attributes_set_sync_memops(7, &first, true));
-    cr_assert(bfc_block_attributes_set_token(7, &first, &token));
+    cr_assert(bfc_block_attributes_set_handle(7, &first, &handle));
     cr_assert(bfc_block_attributes_find(7, &attributes));
     cr_assert(attributes.sync_memops && attributes.exported && attributes.owner == &first);
     cr_assert(bfc_block_attributes_set_sync_memops(7, &first, false));
     cr_assert(bfc_block_attributes_take(7, &attributes));
-    cr_assert(!attributes.sync_memops && attributes.exported && attributes.token.generation == 7);
+    cr_assert(!attributes.sync_memops && attributes.exported && attributes.handle.reserved[0] == 7);
     cr_assert_not(bfc_block_attributes_take(7, &attributes));
     cr_assert_not(bfc_block_attributes_exist());
 }
 
-Test(notes, the_first_token_stands) {
-    struct bfc_token one = {.slot = 1}, two = {.slot = 2};
-    cr_assert(bfc_block_attributes_set_token(7, &first, &one));
-    cr_assert(bfc_block_attributes_set_token(7, &first, &two));
-    cr_assert_eq(two.slot, 1);
+Test(notes, the_first_handle_stands) {
+    CUipcMemHandle one = {.reserved = {1}}, two = {.reserved = {2}};
+    cr_assert(bfc_block_attributes_set_handle(7, &first, &one));
+    cr_assert(bfc_block_attributes_set_handle(7, &first, &two));
+    cr_assert_eq(two.reserved[0], 1);
 }
 
 Test(notes, many_are_kept_apart) {

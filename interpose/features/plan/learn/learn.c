@@ -465,8 +465,7 @@ static void wake(void) {
 
 void bfc_learn_begin(struct bfc_arena *arena) {
     bool automatic = bfc_plan_is_automatic();
-    if (bfc_arena_is_host(arena) || !(automatic || bfc_load_acquire(&arena->follower)) ||
-        is_behind())
+    if (bfc_arena_is_host(arena) || !(automatic || bfc_plan_is_followed(arena)) || is_behind())
         return;
     struct pupil *pupil = automatic ? make_pupil(arena) : make_keeper(arena);
     if (!pupil || !start_once()) {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interpose/features/who/stacks/readable.h"
+#include "interpose/host/readable.h"
 
 /* As it was when it was found: another thread may unload it at any moment, so that all its memory
  * is read by readable.h. */

@@ -16,7 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
-#include "interpose/features/who/stacks/readable.h"
+#include "interpose/host/readable.h"
 
 enum bfc_frame_base {
     BFC_BASE_NONE,     /* no rule: the table has none, or one that is not understood */

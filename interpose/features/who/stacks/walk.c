@@ -4,8 +4,9 @@
 #include <ucontext.h>
 
 #include "base/compiler.h"
-#include "interpose/features/who/stacks/readable.h"
 #include "interpose/features/who/stacks/unwind_table.h"
+#include "interpose/host/program_caller.h"
+#include "interpose/host/readable.h"
 
 /* Of this library, by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -28,14 +29,6 @@ struct frame {
     uint64_t reach; /* of the next frame from this one */
     bool exact;     /* `code` is about to be run: a signal came there. Else a call is before it. */
 };
-
-static __thread uint64_t entered_from INITIAL_EXEC;
-
-uint64_t bfc_walk_entered_from(uint64_t code) {
-    uint64_t before = entered_from;
-    entered_from = code;
-    return before;
-}
 
 /* The address of the instruction that is under way. */
 static inline uint64_t call_of(const struct frame *frame) {
@@ -135,7 +128,7 @@ NOINLINE size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler) {
     struct bfc_readable readable;
     struct frame frame = {.exact = true, .reach = HIGHEST_CODE};
     size_t count = 0, steps = 0;
-    uint64_t from = entered_from;
+    uint64_t from = bfc_program_caller;
     *in_handler = false;
     HERE(frame);
     bfc_readable_begin(&readable);

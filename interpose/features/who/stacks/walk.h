@@ -18,11 +18,4 @@
  */
 size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler);
 
-/*
- * The calling thread goes on to a runtime's function for a caller that returns to `code`: until
- * this is called again, what lies below that caller is not part of a walk, so that a stack is the
- * same whether the runtime was entered or not. 0: none. Returns what held before.
- */
-uint64_t bfc_walk_entered_from(uint64_t code);
-
 #endif

@@ -1,5 +1,5 @@
 /* Host memory in place of device memory. */
-#include "interpose/reuse/spill.h"
+#include "interpose/features/spill/spill.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,14 +9,16 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "interpose/api/make_arena.h"
 #include "interpose/arena/arena.h"
-#include "interpose/arena/host_left.h"
-#include "interpose/arena/host_memory.h"
+#include "interpose/arena/device.h"
 #include "interpose/arena/upstream.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
+#include "interpose/features/spill/host_left.h"
+#include "interpose/features/spill/host_memory.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/settle_arena.h"
 
@@ -48,8 +50,9 @@ static void wake_giver(void) {
     errno = before;
 }
 
-void bfc_spill_freed(struct bfc_arena *arena) {
-    if (has_free(arena))
+void bfc_spill_freed(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait) {
+    (void)pointer, (void)may_wait;
+    if (arena && result == CUDA_SUCCESS && bfc_arena_is_host(arena) && has_free(arena))
         wake_giver();
 }
 
@@ -123,13 +126,50 @@ static void log_impossible(const struct bfc_arena *home) {
                 (int)home->device);
 }
 
+static const struct bfc_memory_source host_memory = {
+    .is_host = true,
+    .gives_in_background = true,
+    .over_limit = "BFC_SPILL would be exceeded",
+    .take = bfc_host_memory_take,
+    .give = bfc_host_memory_give,
+};
+
+/* Small blocks share a region; a larger one has its own, which goes when it is freed. */
+static void configure_pool(const struct bfc_options *options, struct bfc_pool_config *config) {
+    bfc_pool_config_default(config);
+    config->growth = BFC_GROWTH_FIXED;
+    config->growth_size = options->growth_size;
+    config->pending_budget = options->pending_budget;
+}
+
+/* Of the context of `home`, of which it keeps a reference. NULL: the host has no memory. */
+static struct bfc_arena *begin_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
+    const struct bfc_process *process = bfc_process();
+    struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
+    struct bfc_arena *arena =
+        process && on ? bfc_arena_begin(&host_memory, home->context, home->id) : NULL;
+    struct bfc_pool_config config;
+    if (!arena)
+        return NULL;
+    bfc_arena_keep(home);
+    arena->home = home;
+    arena->on = on;
+    arena->device = home->device;
+    arena->device_total = home->device_total;
+    arena->limit = process->options.spill;
+    arena->pending_budget = process->options.pending_budget;
+    configure_pool(&process->options, &config);
+    int mode = home->free_mode == BFC_FREE_SYNC ? BFC_FREE_SYNC : BFC_FREE_LAZY;
+    return bfc_arena_complete(arena, driver, mode, &config);
+}
+
 static struct bfc_arena *make_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
     if (!bfc_host_memory_can_be_had(driver, home->device)) {
         log_impossible(home);
         return NULL;
     }
     start_giver();
-    struct bfc_arena *arena = home->make_host(driver, home);
+    struct bfc_arena *arena = begin_arena(driver, home);
     return arena ? bfc_arena_publish(arena, home->id) : NULL;
 }
 
@@ -140,9 +180,9 @@ static struct bfc_arena *find_or_make(const struct bfc_driver *driver, struct bf
     return arena ? bfc_arena_set_last(arena) : NULL;
 }
 
-bool bfc_spill_may_serve(size_t bytes) {
+bool bfc_spill_may_serve(const struct bfc_call *call) {
     const struct bfc_process *process = bfc_process_if_made();
-    return process && bytes <= process->options.spill;
+    return process && !call->in_pool && call->bytes <= process->options.spill;
 }
 
 /* How long an allocation waits for what was freed before it: the driver's call may take for ever.
@@ -179,15 +219,16 @@ static CUresult allocate(const struct bfc_driver *driver, struct bfc_arena *aren
     return result;
 }
 
-struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc_arena *home,
-                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer) {
-    struct bfc_arena *arena = bfc_spill_may_serve(bytes) ? find_or_make(driver, home) : NULL;
-    CUresult result =
-        arena ? allocate(driver, arena, bytes, how, pointer) : CUDA_ERROR_OUT_OF_MEMORY;
+bool bfc_spill_serve(struct bfc_call *call) {
+    struct bfc_arena *arena = find_or_make(call->driver, call->arena);
+    CUresult result = arena ? allocate(call->driver, arena, call->bytes, call->how, call->pointer)
+                            : CUDA_ERROR_OUT_OF_MEMORY;
     if (result != CUDA_SUCCESS) {
         bfc_upstream_note_fatal(result);
-        return NULL;
+        return false;
     }
     bfc_upstream_take_error(); /* of the device, which refused before */
-    return arena;
+    call->arena = arena;
+    call->status = BFC_OK;
+    return true;
 }

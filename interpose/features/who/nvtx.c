@@ -1,5 +1,5 @@
 /* The calls of NVTX that begin and end ranges, and those that make what they refer to. */
-#include "interpose/api/nvtx.h"
+#include "interpose/features/who/nvtx.h"
 
 #include <dlfcn.h>
 #include <limits.h>

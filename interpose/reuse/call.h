@@ -1,6 +1,9 @@
-/* An allocation that its pool could not serve, for what is tried then (last_resort.h). */
-#ifndef BFC_INTERPOSE_WANT_H
-#define BFC_INTERPOSE_WANT_H
+/*
+ * An allocation on its way from the program's call to its pool and, if that has no memory, to the
+ * last resorts (last_resort.h): it carries what was asked for down, and what came of it up.
+ */
+#ifndef BFC_INTERPOSE_CALL_H
+#define BFC_INTERPOSE_CALL_H
 
 #include "interpose/arena/arena.h"
 #include "interpose/reuse/allocate.h"
@@ -14,7 +17,7 @@ enum bfc_wait_end {
     BFC_WAIT_ENDED,  /* the context, or the process, is about to end */
 };
 
-struct bfc_want {
+struct bfc_call {
     const struct bfc_driver *driver;
     struct bfc_arena *arena; /* its context is current; once served, the one that the block is of */
     size_t bytes;
@@ -28,10 +31,10 @@ struct bfc_want {
     bool in_pool; /* only the arena's own pool will do */
 };
 
-static inline struct bfc_want bfc_want_new(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                           size_t bytes, enum bfc_reuse_how how,
-                                           CUdeviceptr *pointer, enum bfc_status status) {
-    return (struct bfc_want){.driver = driver,
+static inline struct bfc_call bfc_call_of(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          size_t bytes, enum bfc_reuse_how how,
+                                          CUdeviceptr *pointer, enum bfc_status status) {
+    return (struct bfc_call){.driver = driver,
                              .arena = arena,
                              .bytes = bytes,
                              .how = how,
@@ -44,16 +47,16 @@ static inline struct bfc_want bfc_want_new(const struct bfc_driver *driver, stru
  * Asks the pool once more, since memory may have come. True: served. False, and the status is no
  * longer BFC_OUT_OF_MEMORY: nothing further can help.
  */
-bool bfc_want_again(struct bfc_want *want);
+bool bfc_call_try_again(struct bfc_call *call);
 
 /* Bytes that have to be taken for it: ready pages go to wherever they are wanted. */
-uint64_t bfc_want_lacks(const struct bfc_want *want);
+uint64_t bfc_call_lacks(const struct bfc_call *call);
 
 /* Bytes by which the device falls short of the allocation and of what is left to others; 0: of
  * none, as far as the driver tells. */
-uint64_t bfc_want_device_lacks(const struct bfc_want *want);
+uint64_t bfc_call_device_lacks(const struct bfc_call *call);
 
 /* Bytes that must go before the allocation is within BFC_LIMIT. */
-uint64_t bfc_want_limit_lacks(const struct bfc_want *want);
+uint64_t bfc_call_limit_lacks(const struct bfc_call *call);
 
 #endif

@@ -1,5 +1,5 @@
 /* Host memory of contexts that have ended: a list. */
-#include "interpose/arena/host_left.h"
+#include "interpose/features/spill/host_left.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include "base/atomic.h"
 #include "interpose/arena/arena.h"
 #include "interpose/arena/device.h"
-#include "interpose/arena/host_memory.h"
 #include "interpose/arena/region_map.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
+#include "interpose/features/spill/host_memory.h"
 
 struct bfc_host_left {
     struct bfc_host_left *next;
@@ -33,11 +33,13 @@ static CUresult ask_id(const struct bfc_driver *driver, uint64_t start, uint64_t
     return result;
 }
 
-struct bfc_host_left *bfc_host_left_note(const struct bfc_driver *driver, struct bfc_arena *arena) {
+/* What an arena of host memory has, by the driver's ids. */
+static struct bfc_host_left *note_regions(const struct bfc_driver *driver,
+                                          struct bfc_arena *arena) {
     struct bfc_host_left *noted = NULL, *one;
     uint64_t start, bytes;
     bool pushed;
-    if (!arena || bfc_arena_make_current(driver, arena, &pushed) != CUDA_SUCCESS)
+    if (bfc_arena_make_current(driver, arena, &pushed) != CUDA_SUCCESS)
         return NULL;
     for (uint64_t from = 0; bfc_region_next(from, arena, &start, &bytes); from = start + bytes) {
         if (!(one = malloc(sizeof *one)))
@@ -61,7 +63,7 @@ static void append(struct bfc_host_left *list) {
 }
 
 /* From now on nobody takes the addresses for ours: the driver may give them to others. */
-void bfc_host_left_add(struct bfc_arena *arena, struct bfc_host_left *noted) {
+static void add_noted(struct bfc_arena *arena, struct bfc_host_left *noted) {
     for (struct bfc_host_left *one = noted; one; one = one->next) {
         bfc_region_remove(one->start, arena);
         bfc_device_leave(arena, one->bytes);
@@ -69,12 +71,50 @@ void bfc_host_left_add(struct bfc_arena *arena, struct bfc_host_left *noted) {
     append(noted);
 }
 
-void bfc_host_left_forget(struct bfc_host_left *noted) {
+static void forget_noted(struct bfc_host_left *noted) {
     while (noted) {
         struct bfc_host_left *next = noted->next;
         free(noted);
         noted = next;
     }
+}
+
+/* The arena's slot holds what was noted of it between the two. */
+unsigned bfc_host_left_slot;
+
+static struct bfc_host_left *take_noted(struct bfc_arena *arena) {
+    struct bfc_host_left *noted = arena->features[bfc_host_left_slot];
+    arena->features[bfc_host_left_slot] = NULL;
+    return noted;
+}
+
+void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context) {
+    struct bfc_arena *arena = bfc_arena_host_of_context(context, 0);
+    if (!arena)
+        return;
+    forget_noted(take_noted(arena));
+    arena->features[bfc_host_left_slot] = note_regions(driver, arena);
+    bfc_arena_drop(arena);
+}
+
+void bfc_host_left_add(const struct bfc_driver *driver, CUcontext context) {
+    struct bfc_arena *arena = bfc_arena_host_of_context(context, 0);
+    if (arena)
+        add_noted(arena, take_noted(arena));
+    bfc_arena_drop(arena);
+    bfc_host_left_collect(driver);
+}
+
+void bfc_host_left_forget(const struct bfc_driver *driver, CUcontext context) {
+    struct bfc_arena *arena = bfc_arena_host_of_context(context, 0);
+    (void)driver;
+    if (arena)
+        forget_noted(take_noted(arena));
+    bfc_arena_drop(arena);
+}
+
+void bfc_host_left_arena_freed(struct bfc_arena *arena) {
+    forget_noted(take_noted(arena));
 }
 
 /* ---- afterwards ---- */

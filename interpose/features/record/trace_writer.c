@@ -8,7 +8,7 @@
  * Blocks are compressed by the system's libzstd, which is loaded by name when a recording begins,
  * since this library may need none but libc; where it is not installed, blocks are plain.
  */
-#include "interpose/stats/trace_writer.h"
+#include "interpose/features/record/trace_writer.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -472,7 +472,9 @@ static uint32_t number_of(CUstream stream) {
     return i < STREAMS_MOST ? i + 1 : STREAMS_MOST;
 }
 
-void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight) {
+void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
+                     struct bfc_stack_tables (*tables)(void)) {
+    bfc_trace_stacks_from(tables);
     stack.pointer = pointer;
     stack.site = site;
     stack.weight = weight;

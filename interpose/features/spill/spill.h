@@ -19,20 +19,20 @@
 #ifndef BFC_INTERPOSE_SPILL_H
 #define BFC_INTERPOSE_SPILL_H
 
-#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/call.h"
 
 /* Whether BFC_SPILL is so large. */
-bool bfc_spill_may_serve(size_t bytes);
+bool bfc_spill_may_serve(const struct bfc_call *call);
 
 /*
- * Serves a request for which `home`, the arena of the current context, has found no memory. NULL:
- * it cannot be served. Else the arena of host memory that the block is of; valid until the thread's
- * next call here or of bfc_arena_of.
+ * Serves a call for which the arena of its context has found no memory: then the call's arena is
+ * that of host memory, valid until the thread's next call here or of bfc_arena_of. False: it cannot
+ * be served.
  */
-struct bfc_arena *bfc_spill_allocate(const struct bfc_driver *driver, struct bfc_arena *home,
-                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer);
+bool bfc_spill_serve(struct bfc_call *call);
 
-/* After a free: what is ready, or will be, is left to a thread of the library's, which is woken. */
-void bfc_spill_freed(struct bfc_arena *arena);
+/* After a free (`freed` of struct bfc_feature): host memory that is ready, or will be, is left to a
+ * thread of the library's, which is woken. */
+void bfc_spill_freed(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result, bool may_wait);
 
 #endif

@@ -13,24 +13,19 @@
 
 #include "base/compiler.h"
 #include "interpose/config/process.h"
-#include "interpose/stats/trace_stacks.h"
+#include "interpose/features/record/trace_stacks.h"
 
 #include <cuda.h>
-
-/* Whether this process records: then the functions below are worth a call. */
-static inline bool bfc_trace_is_on(void) {
-    const struct bfc_process *process = bfc_process_if_made();
-    return process && UNLIKELY(process->options.record[0] != '\0');
-}
 
 /* After an allocation that succeeded (`host`: with host memory), and after one that failed for want
  * of memory. */
 void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host);
 void bfc_trace_out_of_memory(size_t bytes);
 
-/* Before bfc_trace_allocation, by the same thread: its stack was taken. `weight`: blocks that the
- * sample stands for. */
-void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight);
+/* Before bfc_trace_allocation, by the same thread: the block's call stack was taken (stack_taken of
+ * struct bfc_feature). */
+void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
+                     struct bfc_stack_tables (*tables)(void));
 
 /* Before a free, since the address may be another's right after it. */
 void bfc_trace_free(CUdeviceptr pointer, CUstream stream);

@@ -11,17 +11,14 @@
 
 #include "interpose/arena/state.h"
 
-struct bfc_host_left;
+/* As struct bfc_feature has them: what a context's arena of host memory has is noted before the
+ * end, is ours to free after it, or is forgotten. Without host memory for the notes it is lost. */
+extern unsigned bfc_host_left_slot;
+void bfc_host_left_note(const struct bfc_driver *driver, CUcontext context);
+void bfc_host_left_add(const struct bfc_driver *driver, CUcontext context);
+void bfc_host_left_forget(const struct bfc_driver *driver, CUcontext context);
 
-/* Before the end of the context: what its arena of host memory has (NULL: it has none). Returns
- * NULL if that is nothing, or the host has no memory: then it is forgotten. */
-struct bfc_host_left *bfc_host_left_note(const struct bfc_driver *driver, struct bfc_arena *arena);
-
-/* After it: what was noted is the arena's no longer, but ours to free. */
-void bfc_host_left_add(struct bfc_arena *arena, struct bfc_host_left *noted);
-
-/* Or the context did not end. */
-void bfc_host_left_forget(struct bfc_host_left *noted);
+void bfc_host_left_arena_freed(struct bfc_arena *arena);
 
 /* Frees what is left; a context should be current, or the driver may not answer: what it does not
  * tell of stays for the next time. Does nothing while something captures. */

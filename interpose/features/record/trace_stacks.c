@@ -1,14 +1,14 @@
 /* Tables of stacks, piece by piece. */
-#include "interpose/stats/trace_stacks.h"
+#include "interpose/features/record/trace_stacks.h"
 
 #include <string.h>
 
 #include "base/atomic.h"
 
-static struct bfc_trace_stacks (*source)(void);
+static struct bfc_stack_tables (*source)(void);
 static struct bfc_trace_counts taken;
 
-void bfc_trace_stacks_from(struct bfc_trace_stacks (*now)(void)) {
+void bfc_trace_stacks_from(struct bfc_stack_tables (*now)(void)) {
     bfc_store_release(&source, now);
 }
 
@@ -40,10 +40,10 @@ static bool is_nothing(const struct bfc_trace_counts *counts) {
 }
 
 size_t bfc_trace_take_stacks(char *to, size_t room) {
-    struct bfc_trace_stacks (*ask)(void) = bfc_load_acquire(&source);
+    struct bfc_stack_tables (*ask)(void) = bfc_load_acquire(&source);
     if (!ask)
         return 0;
-    const struct bfc_trace_stacks now = ask();
+    const struct bfc_stack_tables now = ask();
     const struct bfc_trace_counts part = {
         .sites = next_part(now.known.sites, taken.sites, room, sizeof *now.sites),
         .frames = next_part(now.known.frames, taken.frames, room, sizeof *now.frames),

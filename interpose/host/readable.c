@@ -1,5 +1,5 @@
 /* Copies by the kernel. */
-#include "interpose/features/who/stacks/readable.h"
+#include "interpose/host/readable.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* Host memory that the device reaches. */
-#include "interpose/arena/host_memory.h"
+#include "interpose/features/spill/host_memory.h"
 
 bool bfc_host_memory_can_be_had(const struct bfc_driver *driver, CUdevice device) {
     int maps = 0;
@@ -16,8 +16,9 @@ static bool is_unified(const struct bfc_driver *driver, void *memory, CUdevicept
            *pointer == (CUdeviceptr)memory;
 }
 
-CUresult bfc_host_memory_take(const struct bfc_driver *driver, uint64_t bytes, CUdeviceptr *pointer,
-                              const char **why) {
+CUresult bfc_host_memory_take(const struct bfc_driver *driver, const struct bfc_arena *arena,
+                              uint64_t bytes, CUdeviceptr *pointer, const char **why) {
+    (void)arena;
     void *memory = NULL;
     CUresult result = driver->cuMemHostAlloc(&memory, bytes,
                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);

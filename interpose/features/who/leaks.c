@@ -1,5 +1,5 @@
 /* The list of leaks. */
-#include "interpose/features/watch/leaks.h"
+#include "interpose/features/who/leaks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/file_name.h"
 #include "interpose/config/message.h"
+#include "interpose/config/process.h"
 #include "interpose/features/who/frees.h"
 #include "interpose/features/who/samples.h"
 #include "interpose/features/who/take_stack.h"
@@ -136,7 +137,7 @@ static void add_refused(struct bfc_message *message) {
     }
 }
 
-void bfc_leaks_tell(void) {
+static void tell_leaks(void) {
     struct bfc_who_header header;
     struct bfc_message *message = bfc_message_begin(MESSAGE);
     if (!message)
@@ -154,7 +155,7 @@ void bfc_leaks_tell(void) {
     bfc_message_end(message);
 }
 
-bool bfc_leaks_exist(void) {
+static bool leaks_exist(void) {
     struct bfc_who_header header;
     bool exist = false;
     if (!bfc_who_bring_up_to_date(&header))
@@ -164,4 +165,37 @@ bool bfc_leaks_exist(void) {
         exist = bfc_sites.sites[i].live_samples != 0;
     pool_unlock(&bfc_who_lock);
     return exist;
+}
+
+/* ---- the exit status ---- */
+
+static void *c_exit; /* the C library's */
+
+/* Called in exit, it goes on where that was, with another status. */
+static void exit_again(void *status) {
+    void (*again)(int);
+    *(void **)&again = c_exit;
+    again((int)(intptr_t)status);
+}
+
+/* Destructors of other libraries are still to run. What is registered now is called after them all;
+ * then only the streams are left to be flushed. */
+static void exit_with(int status) {
+    int (*at_exit)(void (*)(void *), void *, void *);
+    c_exit = bfc_c_function("exit");
+    *(void **)&at_exit = bfc_c_function("__cxa_atexit");
+    if (c_exit && at_exit)
+        at_exit(exit_again, (void *)(intptr_t)status, NULL);
+}
+
+/* ---- at exit ---- */
+
+void bfc_leaks_at_exit(const struct bfc_process *process) {
+    if (process->options.summary != BFC_SUMMARY_LEAKS)
+        return;
+    if (process->options.log >= BFC_LOG_ERROR)
+        tell_leaks();
+    int status = (int)process->options.leak_exit;
+    if (status && leaks_exist())
+        exit_with(status);
 }

@@ -1,0 +1,9 @@
+/* The process's exit: features tell what they have to tell. */
+#include "interpose/config/process.h"
+#include "interpose/table/feature.h"
+
+__attribute__((destructor)) static void tell_features(void) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (process)
+        BFC_TELL_FEATURES(at_exit, process);
+}

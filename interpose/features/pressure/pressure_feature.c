@@ -1,0 +1,37 @@
+/*
+ * The feature `pressure`: what is tried, and told, when a device has no memory left: other contexts
+ * and jobs are asked, others' frees are waited for (BFC_WAIT), and what this job frees is handed
+ * over to those who wait for it.
+ */
+#include "interpose/config/process.h"
+#include "interpose/features/pressure/announce.h"
+#include "interpose/features/pressure/ask_others.h"
+#include "interpose/features/pressure/explain.h"
+#include "interpose/features/pressure/hand_over.h"
+#include "interpose/features/pressure/wait_for_others.h"
+#include "interpose/table/feature.h"
+
+static void look_for_waiters(struct bfc_arena *published, bool is_ours) {
+    (void)is_ours;
+    bfc_announce_to_new(published);
+}
+
+static void hand_over(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                      bool may_wait) {
+    (void)arena, (void)pointer, (void)result;
+    if (may_wait && bfc_process_watches_frees())
+        bfc_hand_over();
+}
+
+static const struct bfc_feature pressure = {
+    .name = "pressure",
+    .arena_published = look_for_waiters,
+    .freed = hand_over,
+    .resorts = {{.rung = BFC_RUNG_CONTEXTS,
+                 .event = BFC_EVENT_SAVED_CONTEXTS,
+                 .serve = bfc_ask_contexts},
+                {.rung = BFC_RUNG_JOBS, .event = BFC_EVENT_SAVED_JOBS, .serve = bfc_ask_jobs},
+                {.rung = BFC_RUNG_WAIT, .event = BFC_EVENT_WAITED, .serve = bfc_wait_for_others}},
+    .out_of_memory = bfc_explain_out_of_memory,
+};
+BFC_REGISTER_FEATURE(pressure);

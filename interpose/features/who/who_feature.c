@@ -1,0 +1,65 @@
+/* The feature `who`: which call stacks hold the memory (BFC_STACKS), and leaks. */
+#include <errno.h>
+
+#include "base/bytes.h"
+#include "base/file_name.h"
+#include "interpose/config/message.h"
+#include "interpose/config/process.h"
+#include "interpose/features/who/frees.h"
+#include "interpose/features/who/leaks.h"
+#include "interpose/features/who/libraries.h"
+#include "interpose/features/who/samples.h"
+#include "interpose/table/feature.h"
+
+/* Both request words only rise, and so what was not written yet is what differs. */
+static void write_if_asked(struct bfc_segment_header *published) {
+    static uint32_t blocks_written;
+    uint32_t asked = bfc_load_acquire(&published->who_asked);
+    uint32_t blocks = bfc_load_acquire(&published->blocks_asked);
+    if (asked == published->who_written)
+        return;
+    bfc_who_write(blocks != blocks_written);
+    blocks_written = blocks;
+    bfc_store_release(&published->who_written, asked);
+}
+
+/* For the list of leaks. A free that is not ours counts only if it failed: the region of what was
+ * freed twice may have gone back to the driver in between. */
+static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                      bool may_wait) {
+    const struct bfc_process *process = bfc_process_if_made();
+    (void)may_wait;
+    if (!process || process->options.summary != BFC_SUMMARY_LEAKS)
+        return;
+    if (result == CUDA_SUCCESS && arena)
+        bfc_who_freed(pointer);
+    else if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_who_refused_free(pointer);
+}
+
+/* Of all devices: a program's libraries seldom share one device and not another. */
+static void name_holders(struct bfc_message *message) {
+    enum { TOLD = 3 };
+    struct bfc_who_library largest[TOLD];
+    size_t count = bfc_who_libraries(largest, TOLD);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = bfc_file_name(largest[i].path);
+        bfc_message_add(message, "%s%s %s", i ? ", " : "  held by      ",
+                        *name ? name : program_invocation_short_name,
+                        BFC_BYTES((uint64_t)largest[i].bytes));
+    }
+    bool exact = bfc_process()->options.stacks == BFC_STACKS_ALL;
+    if (count)
+        bfc_message_add(message, " (%sbfcstat who has the call stacks)\n",
+                        exact ? "" : "estimates; ");
+}
+
+static const struct bfc_feature who = {
+    .name = "who",
+    .reader_asked = write_if_asked,
+    .at_exit = bfc_leaks_at_exit,
+    .sample_due = bfc_who_look,
+    .freed = note_free,
+    .explain_holders = name_holders,
+};
+BFC_REGISTER_FEATURE(who);

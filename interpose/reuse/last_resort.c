@@ -1,0 +1,63 @@
+/* The last resorts: whatever features offer, in the order of the rungs. */
+#include "interpose/reuse/last_resort.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "interpose/config/process.h"
+#include "interpose/stats/events.h"
+#include "interpose/table/feature.h"
+
+/* NULL: no feature of this build offers it. */
+static const struct bfc_resort *find_last_resort(enum bfc_rung rung) {
+    BFC_FOR_EACH_FEATURE(feature)
+    for (unsigned i = 0; i < BFC_RESORTS_OF_FEATURE; i++) {
+        const struct bfc_resort *resort = &(*feature)->resorts[i];
+        if (resort->serve && resort->rung == rung)
+            return resort;
+    }
+    return NULL;
+}
+
+static bool is_in_force(enum bfc_rung rung) {
+    const struct bfc_process *process = bfc_process_if_made();
+    return process && process->options.last_resort >> rung & 1;
+}
+
+static bool may_serve(const struct bfc_resort *resort, const struct bfc_call *call) {
+    return resort->may_serve ? resort->may_serve(call) : call->bytes <= call->arena->device_total;
+}
+
+static bool try_resort(const struct bfc_resort *resort, struct bfc_call *call) {
+    const struct bfc_stats_sink *sink = &call->arena->stats;
+    struct bfc_rung_counts *counts = &sink->section->rungs[resort->rung];
+    uint64_t began = bfc_now_ns();
+    bool served = resort->serve(call);
+    uint64_t took = bfc_now_ns() - began;
+    bfc_fetch_add_relaxed(&counts->climbed, 1);
+    bfc_fetch_add_relaxed(&counts->saved, served);
+    bfc_fetch_add_relaxed(&counts->ns, took);
+    if (served || (resort->rung == BFC_RUNG_WAIT && call->waited != BFC_WAIT_NOT_BEGUN))
+        bfc_events_add_landmark(sink, resort->event, took, call->bytes);
+    return served;
+}
+
+CUresult bfc_last_resort(struct bfc_call *call) {
+    struct bfc_arena *arena = call->arena;
+    call->result = CUDA_ERROR_OUT_OF_MEMORY;
+    call->since_ns = bfc_kernel_now_ns();
+    for (unsigned rung = 0; rung < BFC_RUNGS && call->status == BFC_OUT_OF_MEMORY; rung++) {
+        const struct bfc_resort *resort = find_last_resort((enum bfc_rung)rung);
+        if (resort && is_in_force(resort->rung) && may_serve(resort, call) &&
+            try_resort(resort, call)) {
+            bfc_pool_count_saved(arena->pool);
+            return CUDA_SUCCESS;
+        }
+    }
+    return call->result;
+}
+
+void bfc_last_resort_failed(const struct bfc_call *call) {
+    bfc_pool_count_out_of_memory(call->arena->pool);
+    bfc_events_add_landmark(&call->arena->stats, BFC_EVENT_OUT_OF_MEMORY, 0, call->bytes);
+    BFC_TELL_FEATURES(out_of_memory, call);
+}

@@ -1,0 +1,19 @@
+/*
+ * The tables in which call stacks are kept (layout/who.h), as one feature hands them to another:
+ * they only grow, and what is below a count never changes but for the sums of the sites.
+ */
+#ifndef BFC_INTERPOSE_STACK_TABLES_H
+#define BFC_INTERPOSE_STACK_TABLES_H
+
+#include "layout/trace.h"
+#include "layout/who.h"
+
+struct bfc_stack_tables {
+    const struct bfc_who_site *sites;
+    const struct bfc_who_frame *frames;
+    const struct bfc_who_object *objects;
+    const char *texts;
+    struct bfc_trace_counts known; /* how many there are */
+};
+
+#endif

@@ -1,0 +1,29 @@
+/* The table of features. */
+#include "interpose/table/feature.h"
+
+#include <stdio.h>
+#include <string.h>
+
+__thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC;
+
+void bfc_features_begin(void) {
+    unsigned slots = 0;
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->slot)
+        *(*feature)->slot = slots++;
+}
+
+void bfc_features_names(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    BFC_FOR_EACH_FEATURE(feature)
+    if (used < size)
+        used += (size_t)snprintf(text + used, size - used, " %s", (*feature)->name);
+}
+
+/* Without a feature that wants samples the next look is as far away as can be. */
+NOINLINE void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
+                                  unsigned bin) {
+    bfc_allocations_until_sample[bin] = BFC_NO_SAMPLE_SOON;
+    BFC_TELL_FEATURES(sample_due, arena, pointer, bytes, bin);
+}
