@@ -21,9 +21,10 @@ void bfc_features_names(char *text, size_t size) {
         used += (size_t)snprintf(text + used, size - used, " %s", (*feature)->name);
 }
 
-/* Without a feature that wants samples the next look is as far away as can be. */
+/* Where no feature has set a countdown the next look is as far away as can be. */
 NOINLINE void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                                   unsigned bin) {
-    bfc_allocations_until_sample[bin] = BFC_NO_SAMPLE_SOON;
     BFC_TELL_FEATURES(sample_due, arena, pointer, bytes, bin);
+    if (bfc_allocations_until_sample[bin] < 0)
+        bfc_allocations_until_sample[bin] = BFC_NO_SAMPLE_SOON;
 }

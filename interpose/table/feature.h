@@ -88,7 +88,8 @@ struct bfc_feature {
 
     /* ---- allocations and frees ---- */
 
-    /* The countdown of bfc_allocations_until_sample has come to its end. */
+    /* The countdown of bfc_allocations_until_sample has come to its end, and is below 0: whoever
+     * wants to see another allocation sets it. */
     void (*sample_due)(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                        unsigned bin);
     /* After each allocation, whoever served it; only while the process is not usual
@@ -164,8 +165,7 @@ void bfc_features_names(char *text, size_t size);
 
 /*
  * How many more allocations of the calling thread, by bfc_size_bin, are served until the features
- * are told of one (sample_due): a feature lowers the number there to what it wants. So an
- * allocation that nobody wants to see costs a subtraction.
+ * are told of one (sample_due). So an allocation that nobody wants to see costs a subtraction.
  */
 extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC;
 #define BFC_NO_SAMPLE_SOON INT16_MAX
