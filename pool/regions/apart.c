@@ -1,11 +1,13 @@
 /* Regions that are set apart: their free blocks are in bins of their own, or in none. */
 #include "pool/regions/apart.h"
 
+#include "base/numbers.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/settle_blocks.h"
 #include "pool/blocks/whole.h"
 #include "pool/paging/grow.h"
+#include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/beside.h"
 #include "pool/regions/regions.h"
@@ -93,8 +95,16 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart) {
     return may;
 }
 
+/* What the driver would take in whole pages is a region of whole ones, so that all of it is used
+ * and reported; but where only the limit forbids the last page. */
+static enum bfc_status add_whole(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
+    uint64_t whole = bytes <= POLICY_PAGE / 2 ? bytes : policy_round_to(bytes, POLICY_PAGE);
+    uint64_t room = bfc_subtract_saturating(pool->config.limit, pool->stats->reserved);
+    return regions_add_exactly(pool, whole <= room ? whole : bytes, start);
+}
+
 static enum bfc_status add_plain(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
-    enum bfc_status status = regions_add_exactly(pool, bytes, start);
+    enum bfc_status status = add_whole(pool, bytes, start);
     if (status == BFC_OK) {
         struct region *region = region_of(pool, find_holding(pool, *start));
         region->planned = true;

@@ -308,6 +308,19 @@ Test(place, apart_it_is_within_the_limit_and_goes_back) {
     cr_assert_eq(bfc_pool_add_apart(pool, 10 * MIB, &other), BFC_OK);
 }
 
+Test(place, apart_it_is_of_whole_pages) {
+    struct bfc_pool_stats stats;
+    bfc_addr other = 0;
+    config.limit = 15 * MIB;
+    open_pool();
+    cr_assert_eq(bfc_pool_add_apart(pool, 3 * MIB + 4096, &other), BFC_OK);
+    bfc_pool_read_stats(pool, &stats);
+    cr_assert_eq(stats.reserved, 12 * MIB);
+    cr_assert_eq(bfc_pool_add_apart(pool, 3 * MIB, &other), BFC_OK);
+    bfc_pool_read_stats(pool, &stats);
+    cr_assert_eq(stats.reserved, 15 * MIB);
+}
+
 Test(place, apart_under_every_policy) {
     static const enum bfc_policy policies[] = {BFC_POLICY_TF, BFC_POLICY_PYTORCH};
     struct bfc_block_info block;
