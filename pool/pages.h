@@ -26,9 +26,10 @@
  * Everything is decided under the pool's lock and done without it. One thread at a time has the
  * pages' turn, from the decision until the calls are done; allocations that hit and frees go on
  * meanwhile. A call that fails leaves nothing behind: pages that were made go back, a page that
- * could not be unmapped stays what it was. What failed is tried once more with as few new pages as
- * possible; then, unless memory alone was lacking, a region serves (bfc_upstream.reserve, if there
- * is one), for which ready pages go back if they have to.
+ * could not be unmapped stays what it was, or goes when the pool next grows or trims. What failed
+ * is tried once more with as few new pages as possible; then, unless memory alone was lacking, a
+ * region serves (bfc_upstream.reserve, if there is one), for which ready pages go back if they have
+ * to.
  *
  * Sizes in bytes. Thread-safety as in pool.h.
  */
@@ -76,6 +77,7 @@ struct bfc_page_info {
     bfc_addr start;
     uint64_t bytes;
     uint32_t pins; /* a count */
+    bool lost;     /* mapped, but in no block: it could not be unmapped, and will be */
 };
 
 /* What the pages come to. All since the pool began, or now. */

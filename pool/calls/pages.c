@@ -107,10 +107,8 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
         const struct page *page = page_table_at(table, i);
         if (page->start >= end)
             break;
-        if (page->lost)
-            continue;
-        goes_on = visit(
-            context, &(struct bfc_page_info){page->handle, page->start, page->bytes, page->pins});
+        goes_on = visit(context, &(struct bfc_page_info){page->handle, page->start, page->bytes,
+                                                         page->pins, page->lost});
         visited++;
     }
     pool_leave(pool);

@@ -103,6 +103,7 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
     bool saving = false, taken;
     *status = BFC_OK;
     pages_take_turn(pool);
+    perform_recover(pool);
     /* What other threads freed while the lock was dropped is taken before a plan is made, so that
      * each plan brings something. */
     while (!(taken = take_any(pool, request)) && *status == BFC_OK) {
@@ -113,6 +114,7 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
         if (!saving && is_worth_saving(*status)) {
             saving = true;
             *status = BFC_OK;
+            perform_recover(pool);
         }
     }
     pthread_mutex_unlock(&pool->growth_turn);
@@ -170,12 +172,12 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
 static const block_index keep_none[2] = {0, 0};
 
 static uint64_t trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
-    uint64_t released = 0;
     pages_take_turn(pool);
+    uint64_t released = perform_recover(pool), wanted = bfc_subtract_saturating(bytes, released);
     uint64_t chosen =
-        anywhere ? donors_choose_anywhere(pool, bytes) : donors_choose(pool, bytes, keep_none);
+        anywhere ? donors_choose_anywhere(pool, wanted) : donors_choose(pool, wanted, keep_none);
     if (chosen && donors_take(pool))
-        released = perform_release(pool);
+        released += perform_release(pool);
     pthread_mutex_unlock(&pool->growth_turn);
     return released;
 }
@@ -209,12 +211,12 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
 }
 
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
-    uint64_t released = 0;
     pages_take_turn(pool);
+    uint64_t released = perform_recover(pool);
     if (donors_choose_anywhere(pool, UINT64_MAX)) {
         keep_overdue(pool, idle_ns, now);
         if (pool->paging->on_hand.count && donors_take(pool))
-            released = perform_release(pool);
+            released += perform_release(pool);
     }
     pthread_mutex_unlock(&pool->growth_turn);
     return released;

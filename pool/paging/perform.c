@@ -137,7 +137,8 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
 
 /* ---- the account; under the lock ---- */
 
-/* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, to the end. */
+/* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, until it can
+ * be unmapped. */
 static void lose(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
     pool->paging->lost++;
@@ -217,6 +218,46 @@ uint64_t perform_release(struct bfc_pool *pool) {
     pool->stats->release_calls += o.unmapped;
     paging->released += released;
     take_in(pool, o.unmapped, o.planned);
+    return released;
+}
+
+/* Puts the pages that are lost on hand; they stay in the table meanwhile. */
+static void choose_lost(struct paging *paging) {
+    paging->on_hand.count = 0;
+    if (!page_array_prepare(&paging->on_hand, paging->lost))
+        return;
+    for (uint32_t i = 0; paging->on_hand.count < paging->lost; i++)
+        if (page_table_at(&paging->table, i)->lost)
+            page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
+}
+
+/* Unmaps what can be unmapped of the pages on hand, which then are those alone. */
+static void unmap_possible(struct bfc_pool *pool) {
+    struct page_array *on_hand = &pool->paging->on_hand;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < on_hand->count; i++) {
+        const struct page page = on_hand->all[i];
+        if (unmap(pool, page.start, page.bytes))
+            on_hand->all[kept++] = page;
+    }
+    on_hand->count = kept;
+}
+
+uint64_t perform_recover(struct bfc_pool *pool) {
+    struct paging *paging = pool->paging;
+    uint64_t released = 0;
+    if (!paging->lost)
+        return 0;
+    choose_lost(paging);
+    pool_leave(pool);
+    unmap_possible(pool);
+    release_from(pool, 0, &(struct outcome){.planned = 0});
+    pool_enter(pool);
+    for (uint32_t i = 0; i < paging->on_hand.count; i++)
+        released += paging->on_hand.all[i].bytes;
+    page_table_remove(&paging->table, &paging->on_hand);
+    paging->lost -= paging->on_hand.count;
+    paging->released += released;
     return released;
 }
 

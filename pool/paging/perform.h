@@ -18,6 +18,10 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
  * meanwhile. Those that cannot be unmapped are put back. Returns how many bytes went. */
 uint64_t perform_release(struct bfc_pool *pool);
 
+/* Tries again to give back what could not be unmapped, if there is such a page; drops the lock
+ * meanwhile. Returns how many bytes went. */
+uint64_t perform_recover(struct bfc_pool *pool);
+
 /* Gives every page and every reservation back, without a lock: the pool ends. */
 void perform_end(struct bfc_pool *pool);
 

@@ -34,6 +34,8 @@ struct run {
 
 static bool extend_run(void *context, const struct bfc_page_info *page) {
     struct run *run = context;
+    if (page->lost)
+        return true;
     if (!run->bytes)
         run->start = page->start;
     if (page->start != run->start + run->bytes)

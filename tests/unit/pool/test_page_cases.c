@@ -311,6 +311,86 @@ static const char *falls_back(void) {
     return close_case(&m, held, "pages that failed were not replaced by a region");
 }
 
+/* ---- what could not be unmapped ---- */
+
+static uint64_t bytes_lost(struct machine *m) {
+    struct bfc_page_stats pages;
+    bfc_pool_page_stats(m->pool, &pages);
+    return pages.lost;
+}
+
+/* Each step is one page. The next one gets no access and, so many times, cannot be unmapped. */
+static void open_refusing(struct machine *m, unsigned unmaps) {
+    struct bfc_pool_config config;
+    bfc_pool_config_default(&config);
+    config.page_steps = true;
+    open_exactly(m, config, 4 * CAPACITY);
+    allocate_units(m, 1);
+    m->fake.fail = true;
+    m->fake.refuse_at[PAGE_ALLOW] = m->fake.made[PAGE_ALLOW] + 1;
+    m->fake.refuse_at[PAGE_UNMAP] = m->fake.made[PAGE_UNMAP] + 1;
+    m->fake.refuse_on = unmaps > 1;
+}
+
+/* It is most of what the device has, and what was asked for needs it. */
+static const char *unmaps_what_it_lost_at_once(void) {
+    static struct machine m;
+    open_refusing(&m, 1);
+    uint64_t most = CAPACITY / UNIT - 1;
+    allocate_units(&m, most);
+    return close_case(&m, bytes_lost(&m) == 0 && m.fake.taken == CAPACITY,
+                      "what could not be unmapped was lost to the allocation that it was made for");
+}
+
+static void lose_page(struct machine *m) {
+    open_refusing(m, 2);
+    machine_allocate(m, 4 * UNIT, 0);
+    m->fake.refuse_on = false;
+    if (bytes_lost(m) == 0)
+        machine_fail(m, "nothing was lost");
+}
+
+static const char *unmaps_what_it_lost_before_growing(void) {
+    static struct machine m;
+    lose_page(&m);
+    allocate_units(&m, 2);
+    return close_case(&m, bytes_lost(&m) == 0, "growing did not unmap what was lost");
+}
+
+static const char *unmaps_what_it_lost_in_a_trim(void) {
+    static struct machine m;
+    lose_page(&m);
+    uint64_t taken = m.fake.taken, lost = bytes_lost(&m);
+    bool held = bfc_pool_trim(m.pool, 1) == lost && m.fake.taken == taken - lost;
+    return close_case(&m, held && bytes_lost(&m) == 0, "a trim did not give back what was lost");
+}
+
+static const char *unmaps_what_it_lost_when_idle(void) {
+    static struct machine m;
+    lose_page(&m);
+    uint64_t lost = bytes_lost(&m);
+    bool held = bfc_pool_trim_idle(m.pool, UINT64_MAX) == lost;
+    return close_case(&m, held && bytes_lost(&m) == 0, "what was lost is not idle");
+}
+
+/* One that stays so does not keep the others. */
+static const char *unmaps_others_that_it_lost(void) {
+    static struct machine m;
+    lose_page(&m);
+    uint64_t first = bytes_lost(&m);
+    m.fake.refuse_on = true;
+    m.fake.refuse_at[PAGE_ALLOW] = m.fake.made[PAGE_ALLOW] + 1;
+    m.fake.refuse_at[PAGE_UNMAP] = m.fake.made[PAGE_UNMAP] + 1;
+    machine_allocate(&m, 3 * UNIT, 0);
+    uint64_t both = bytes_lost(&m);
+    m.fake.refuse_on = false;
+    m.fake.refuse_at[PAGE_UNMAP] = m.fake.made[PAGE_UNMAP] + 1;
+    uint64_t went = bfc_pool_trim(m.pool, UINT64_MAX);
+    machine_check(&m);
+    bool held = both > first && went > 0 && bytes_lost(&m) > 0 && bytes_lost(&m) < both;
+    return close_case(&m, held, "a page that is lost kept another one");
+}
+
 /* ---- many bare blocks ---- */
 
 /* Small blocks, so that the records are moved together when these are gone; and blocks every other
@@ -560,6 +640,11 @@ static const struct {
     {"what is freed while access is given is no harm", takes_what_is_freed_at_allow},
     {"what is not split without pages is split with them", splits_the_unsplit},
     {"a region takes the place of pages that fail", falls_back},
+    {"what could not be unmapped serves the same allocation", unmaps_what_it_lost_at_once},
+    {"what could not be unmapped goes when the pool grows", unmaps_what_it_lost_before_growing},
+    {"what could not be unmapped goes in a trim", unmaps_what_it_lost_in_a_trim},
+    {"what could not be unmapped is idle", unmaps_what_it_lost_when_idle},
+    {"one that cannot be unmapped keeps no other", unmaps_others_that_it_lost},
     {"more bare blocks than are looked at", has_many_bare},
     {"small blocks get pages of their own once pages move", parts_small},
     {"at the limit small and large blocks share pages", mixes_at_the_limit},
