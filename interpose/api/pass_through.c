@@ -5,6 +5,12 @@
 #include "interpose/config/process.h"
 #include "interpose/stats/published_segment.h"
 
+/* What these calls return is an address. A handle may be a pointer to the driver's own records, and
+ * these may lie where a number of bytes further on there is device memory. */
+static bool gives_address(enum bfc_bypass_kind kind) {
+    return kind != BFC_BYPASS_VMM && kind != BFC_BYPASS_ARRAY;
+}
+
 /*
  * The segment is made here too, at the first allocation of whatever kind: a job that never comes to
  * the pool is to be explained as well.
@@ -13,7 +19,8 @@ void bfc_count_past_pool(enum bfc_bypass_kind kind, uintptr_t start, size_t byte
     const struct bfc_process *process = bfc_process();
     if (!process || !process->active)
         return;
-    bfc_arena_given_out(start, bytes);
+    if (gives_address(kind))
+        bfc_arena_given_out(start, bytes);
     bfc_open_segment(process);
     bfc_segment_count_bypassed(kind, bytes);
 }

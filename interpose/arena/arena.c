@@ -248,10 +248,32 @@ struct bfc_arena *bfc_arena_take_lost(void) {
     return arena;
 }
 
+/* With a reference to drop; NULL: the table does not have it, and it may be no arena any more. */
+static struct bfc_arena *keep_if_living(const struct bfc_arena *owner) {
+    pthread_mutex_lock(&table_lock);
+    struct bfc_arena *arena = owner ? living : NULL;
+    while (arena && arena != owner)
+        arena = arena->next;
+    if (arena)
+        bfc_arena_keep(arena);
+    pthread_mutex_unlock(&table_lock);
+    return arena;
+}
+
+/* The address alone says so only where contexts have no ids. */
+static bool lose_given_out(const struct bfc_driver *driver, const struct bfc_arena *arena) {
+    bool ended =
+        !driver->cuCtxGetId || bfc_handle_of(driver, arena->context, arena->id) != BFC_HANDLE_SAME;
+    return ended && bfc_arena_lose(arena);
+}
+
 void bfc_arena_given_out(CUdeviceptr start, uint64_t bytes) {
-    const struct bfc_arena *owner;
-    while ((owner = bfc_region_overlapping(start, bytes)) && bfc_arena_lose(owner))
-        ;
+    struct bfc_arena *arena;
+    bool lost_one = true;
+    while (lost_one && (arena = keep_if_living(bfc_region_overlapping(start, bytes)))) {
+        lost_one = lose_given_out(bfc_driver(), arena);
+        bfc_arena_drop(arena);
+    }
 }
 
 static void log_begin_of_host(const struct bfc_arena *arena) {
@@ -377,12 +399,6 @@ struct bfc_arena *bfc_arena_living_of(CUdeviceptr address) {
 
 /* Only an arena that still lives in the table may be referred to anew. */
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner) {
-    pthread_mutex_lock(&table_lock);
-    struct bfc_arena *arena = living;
-    while (arena && arena != owner)
-        arena = arena->next;
-    if (arena)
-        bfc_add_fetch_relaxed(&arena->references, 1);
-    pthread_mutex_unlock(&table_lock);
+    struct bfc_arena *arena = keep_if_living(owner);
     return arena ? bfc_arena_set_last(arena) : NULL;
 }

@@ -114,8 +114,9 @@ void bfc_arena_reopen(struct bfc_arena *arena);
  *
  * bfc_arena_lose: false: it was not in the table. bfc_arena_take_lost: with the table's reference;
  * NULL: there is none left. bfc_arena_given_out: the driver has just given the range to somebody,
- * so whose region it was has ended. bfc_arena_living_of: as bfc_arena_of, of those that are
- * themselves. bfc_arena_make_current: as bfc_current_enter, for the arena's context.
+ * so whose region it was has ended, unless its context's id says that it has not.
+ * bfc_arena_living_of: as bfc_arena_of, of those that are themselves. bfc_arena_make_current: as
+ * bfc_current_enter, for the arena's context.
  */
 bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena *arena);
 bool bfc_arena_lose(const struct bfc_arena *arena);
