@@ -64,13 +64,18 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
 
 /* ---- freeing ---- */
 
+/* An address at which no block ever starts. */
+static inline bool is_crooked(CUdeviceptr pointer) {
+    return UNLIKELY(pointer % BFC_GRANULE != 0);
+}
+
 /*
- * The second of two frees fails at once. Where the first may have been in the order of a stream,
- * other work goes on as if nothing had happened, and may be waited for in vain.
+ * What cannot be freed is refused at once. Where the first of two frees may have been in the order
+ * of a stream, other work goes on as if nothing had happened, and may be waited for in vain.
  */
-static inline bool is_freed_already(struct bfc_arena *arena, CUdeviceptr pointer) {
-    return UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)) &&
-           !bfc_reuse_is_live(arena, pointer);
+static inline bool is_free_refused(struct bfc_arena *arena, CUdeviceptr pointer) {
+    return is_crooked(pointer) || (UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)) &&
+                                   !bfc_reuse_is_live(arena, pointer));
 }
 
 /* Fences after which what is complete is looked up: the pool asks only when it finds nothing ready.
@@ -164,7 +169,7 @@ static inline CUresult free_waited_for(const struct bfc_driver *driver, struct b
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
     bool captured;
-    if (is_freed_already(arena, pointer))
+    if (is_free_refused(arena, pointer))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = wait_for_owner(driver, arena, &captured);
     if (UNLIKELY(captured))
@@ -227,7 +232,7 @@ CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer) {
     if (arena->free_mode != BFC_FREE_SYNC || !arena->fences ||
-        UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)))
+        UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)) || is_crooked(pointer))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
