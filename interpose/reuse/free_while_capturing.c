@@ -98,7 +98,12 @@ void bfc_reuse_make_all_ready(const struct bfc_driver *driver, struct bfc_arena 
 void bfc_reuse_settle_deferred(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bfc_reuse_fence_deferred(driver, arena);
     await_fencers(arena);
-    if (bfc_load_seq_cst(&arena->has_deferred) && bfc_capture_state(driver) != BFC_CAPTURE_BARRED)
+    if (!bfc_load_seq_cst(&arena->has_deferred) || bfc_capture_state(driver) == BFC_CAPTURE_BARRED)
+        return;
+    /* No free of the driver's takes pages back that peers may use: they are waited for as well. */
+    if (arena->has_pages && bfc_reuse_has_peers(arena))
+        bfc_reuse_make_all_ready(driver, arena);
+    else
         clear_deferred(driver, arena);
 }
 
