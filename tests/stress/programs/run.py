@@ -63,9 +63,8 @@ def library_of(chance):
         "BFC_SPILL": [None, None, None, None, "8G"],
     }
     settings = {name: chance.choice(values) for name, values in drawn.items()}
-    # Most memory is the host's then, or all. A limit alone is set by --set: what another library has
-    # counts, so that a program may be refused what it natively gets.
-    settings["BFC_LIMIT"] = chance.choice(["512", "8M"]) if settings["BFC_SPILL"] else None
+    # Most memory is the host's then, or all; else the limit is the device.
+    settings["BFC_LIMIT"] = chance.choice(["512", "8M"] if settings["BFC_SPILL"] else [None, None, "0.95"])
     return {name: value for name, value in settings.items() if value}
 
 
