@@ -104,7 +104,7 @@ static void end_lost(const struct bfc_driver *driver) {
     }
 }
 
-static void review(const struct bfc_driver *driver) {
+static void end_unseen_arenas(const struct bfc_driver *driver) {
     struct bfc_arena *arena = NULL;
     CUcontext ended;
     if (bfc_process_is_forked())
@@ -120,7 +120,7 @@ static void review(const struct bfc_driver *driver) {
 }
 
 void bfc_context_serve_ends(void) {
-    bfc_contexts_set_reviewer(review);
+    bfc_contexts_set_reviewer(end_unseen_arenas);
 }
 
 /* A new context: where the driver has no ids, only its handle says that another one has ended. */
@@ -234,7 +234,7 @@ static CUresult end_primary(const struct bfc_driver *driver, CUdevice device, bo
     if (closes)
         conclude_end(driver, &ending, ended);
     if (ended) /* which one it was may not have been known */
-        review(driver);
+        end_unseen_arenas(driver);
     return result;
 }
 

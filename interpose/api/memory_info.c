@@ -49,7 +49,8 @@ static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     return whole_requests(arena, bfc_subtract_saturating(arena->limit, held));
 }
 
-static void correct(const struct bfc_arena *arena, size_t *free_bytes, size_t *total_bytes) {
+static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
+                            size_t *total_bytes) {
     struct bfc_pool_room room = read_room(arena);
     uint64_t leaving = bfc_leaving_bytes(arena->on);
     uint64_t available =
@@ -74,7 +75,7 @@ static CUresult read_memory_info(const struct bfc_driver *driver, const struct b
         uint64_t reserved = bfc_load_acquire(&arena->on->reserved);
         result = driver->cuMemGetInfo_v2(free_bytes, total_bytes);
         if (result == CUDA_SUCCESS)
-            correct(arena, free_bytes, total_bytes);
+            correct_figures(arena, free_bytes, total_bytes);
         moved = bfc_load_acquire(&arena->on->reserved) != reserved;
     }
     return result;

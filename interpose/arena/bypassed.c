@@ -29,13 +29,13 @@ static uint64_t bytes_taken(uint64_t bytes) {
     return bfc_add_saturating(bytes, unit - 1) / unit * unit;
 }
 
-static bool counts(const struct bfc_arena *arena) {
+static bool is_counted(const struct bfc_arena *arena) {
     return arena && arena->limit != UINT64_MAX;
 }
 
 bool bfc_bypassed_charge(struct bfc_arena *arena, uint64_t bytes, uint64_t *lacks) {
     *lacks = 0;
-    if (!counts(arena) || bfc_device_charge(arena, bytes_taken(bytes)))
+    if (!is_counted(arena) || bfc_device_charge(arena, bytes_taken(bytes)))
         return true;
     uint64_t wanted =
         bfc_add_saturating(bfc_load_relaxed(&arena->on->reserved), bytes_taken(bytes));
@@ -43,7 +43,7 @@ bool bfc_bypassed_charge(struct bfc_arena *arena, uint64_t bytes, uint64_t *lack
     return false;
 }
 
-static void forget(struct record **link) {
+static void forget_record(struct record **link) {
     struct record *record = *link;
     *link = record->next;
     bfc_store_relaxed(&records, records - 1);
@@ -61,19 +61,19 @@ static void forget_at(CUdeviceptr pointer) {
     while (*link && (*link)->pointer != pointer)
         link = &(*link)->next;
     if (*link)
-        forget(link);
+        forget_record(link);
 }
 
 static void forget_ended(void) {
     for (unsigned i = 0; i < BUCKETS; i++)
         for (struct record **link = &buckets[i]; *link;)
             if (bfc_load_acquire(&(*link)->arena->ended))
-                forget(link);
+                forget_record(link);
             else
                 link = &(*link)->next;
 }
 
-static void add(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
+static void add_record(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
     struct record *record = malloc(sizeof *record), **bucket = bucket_of(pointer);
     if (!record) /* it is counted until its context ends */
         return;
@@ -88,10 +88,10 @@ static void add(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
 }
 
 void bfc_bypassed_note(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t bytes) {
-    if (!counts(arena))
+    if (!is_counted(arena))
         return;
     if (pointer)
-        add(arena, pointer, bytes_taken(bytes));
+        add_record(arena, pointer, bytes_taken(bytes));
     else
         bfc_device_refund(arena, bytes_taken(bytes));
 }

@@ -69,7 +69,7 @@ void bfc_stream_frees_destroy(struct bfc_stream_frees *frees) {
 static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
     struct stream_free **link = &frees->store;
-    while (*link && ((*link)->context != context || (*link)->fate != LIVE))
+    while (*link && ((*link)->context != context || (*link)->liveness != LIVE))
         link = &(*link)->next;
     struct stream_free *taken = *link;
     if (taken)
@@ -80,7 +80,7 @@ static struct stream_free *take_stored_free(struct bfc_stream_frees *frees, CUco
 
 /* Under the lock. */
 static void store_free(struct bfc_stream_frees *frees, struct stream_free *one) {
-    if (one->fate == DEAD) {
+    if (one->liveness == DEAD) {
         free(one);
         return;
     }
@@ -209,7 +209,7 @@ struct question {
     uint64_t stream, number;
     CUevent event;
     CUcontext context;
-    enum fate fate;
+    enum liveness liveness;
     bool rivalled;
 };
 
@@ -220,8 +220,8 @@ static bool ask_about(struct look *look, uint64_t stream, const struct stream_fr
         return false;
     look->queries--;
     look->context = one->context;
-    *question = (struct question){stream,       one->number,          one->event,
-                                  one->context, (enum fate)one->fate, one->rivalled};
+    *question = (struct question){
+        stream, one->number, one->event, one->context, (enum liveness)one->liveness, one->rivalled};
     return true;
 }
 
@@ -260,9 +260,9 @@ static bool ask_from(struct bfc_stream_frees *frees, struct look *look, uint64_t
 
 /* Of a context that is about to end nothing is known, and no call is made with its events. */
 static CUresult answer_question(const struct bfc_driver *driver, const struct question *question) {
-    if (question->fate == LIVE)
+    if (question->liveness == LIVE)
         return driver->cuEventQuery(question->event);
-    return question->fate == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return question->liveness == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 /* The stream's first free, if its number is not above this one, is done with: its block has this
@@ -361,7 +361,7 @@ static void end_look(struct bfc_stream_frees *frees, const struct look *look) {
     pthread_mutex_unlock(&frees->lock);
 }
 
-static void look(const struct bfc_driver *driver, struct bfc_arena *arena, bool all) {
+static void look_at_frees(const struct bfc_driver *driver, struct bfc_arena *arena, bool all) {
     struct look look;
     if (!begin_look(arena->stream_frees, &look, all))
         return;
@@ -372,11 +372,11 @@ static void look(const struct bfc_driver *driver, struct bfc_arena *arena, bool 
 }
 
 void bfc_stream_frees_poll(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    look(driver, arena, false);
+    look_at_frees(driver, arena, false);
 }
 
 void bfc_stream_frees_settle(const struct bfc_driver *driver, struct bfc_arena *arena) {
-    look(driver, arena, true);
+    look_at_frees(driver, arena, true);
 }
 
 static bool is_any(struct bfc_stream_frees *frees) {
@@ -401,23 +401,24 @@ bool bfc_stream_frees_wait(const struct bfc_driver *driver, struct bfc_arena *ar
 
 /* ---- a context's end ---- */
 
-static void set_fate(struct stream_free *one, CUcontext context, enum fate fate) {
+static void set_liveness(struct stream_free *one, CUcontext context, enum liveness liveness) {
     for (; one; one = one->next)
-        if (one->context == context && one->fate != DEAD)
-            one->fate = (unsigned char)fate;
+        if (one->context == context && one->liveness != DEAD)
+            one->liveness = (unsigned char)liveness;
 }
 
 /* Under the lock. */
-static void set_fates(struct bfc_stream_frees *frees, CUcontext context, enum fate fate) {
+static void set_queued_liveness(struct bfc_stream_frees *frees, CUcontext context,
+                                enum liveness liveness) {
     for (size_t i = 0; i < frees->queues.count; i++)
-        set_fate(frees->queues.all[i]->first, context, fate);
-    set_fate(frees->store, context, fate);
+        set_liveness(frees->queues.all[i]->first, context, liveness);
+    set_liveness(frees->store, context, liveness);
 }
 
 /* No question about the context is begun after that. */
 static bool put_frees_aside(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
-    set_fates(frees, context, ENDING);
+    set_queued_liveness(frees, context, ENDING);
     const struct look *look = frees->looks;
     while (look && look->context != context)
         look = look->next;
@@ -433,15 +434,15 @@ void bfc_stream_frees_suspend_context(struct bfc_stream_frees *frees, CUcontext 
 
 void bfc_stream_frees_resume_context(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
-    set_fates(frees, context, LIVE);
+    set_queued_liveness(frees, context, LIVE);
     pthread_mutex_unlock(&frees->lock);
 }
 
 void bfc_stream_frees_forget_context(struct bfc_stream_frees *frees, CUcontext context) {
     pthread_mutex_lock(&frees->lock);
-    set_fates(frees, context, DEAD);
+    set_queued_liveness(frees, context, DEAD);
     for (struct stream_free **link = &frees->store, *one; (one = *link);) {
-        if (one->fate != DEAD) {
+        if (one->liveness != DEAD) {
             link = &one->next;
             continue;
         }

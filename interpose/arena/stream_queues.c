@@ -29,7 +29,7 @@ void stream_queues_clear(struct stream_queues *queues) {
     *queues = (struct stream_queues){0};
 }
 
-static void hash(struct stream_queues *queues, struct stream_queue *queue) {
+static void hash_queue(struct stream_queues *queues, struct stream_queue *queue) {
     struct stream_queue **slot = hash_slot(queues, queue->stream);
     queue->next = *slot;
     *slot = queue;
@@ -48,7 +48,7 @@ static bool make_room_for_queues(struct stream_queues *queues) {
     queues->hashed = hashed;
     queues->capacity = capacity;
     for (size_t i = 0; i < queues->count; i++)
-        hash(queues, all[i]);
+        hash_queue(queues, all[i]);
     return true;
 }
 
@@ -78,7 +78,7 @@ static struct stream_queue *open_queue(struct stream_queues *queues, uint64_t st
     *spare = NULL;
     *queue = (struct stream_queue){.stream = stream, .place = queues->count};
     queues->all[queues->count++] = queue;
-    hash(queues, queue);
+    hash_queue(queues, queue);
     return queue;
 }
 

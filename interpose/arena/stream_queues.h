@@ -12,9 +12,9 @@
 struct stream_free {
     struct stream_free *next; /* in its queue, or in a store */
     CUevent event;
-    CUcontext context;  /* the event's */
-    unsigned char fate; /* an enum fate, the event's */
-    bool rivalled;      /* another free drew its number between this one's draw and its queueing */
+    CUcontext context;      /* the event's */
+    unsigned char liveness; /* an enum liveness, the event's */
+    bool rivalled; /* another free drew its number between this one's draw and its queueing */
     CUdeviceptr start;
     uint64_t number;
 };

@@ -6,7 +6,7 @@
 
 enum { LONGEST = 63 };
 
-static unsigned least(unsigned a, unsigned b) {
+static unsigned least_of(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
@@ -21,7 +21,7 @@ unsigned bfc_name_distance(const char *a, const char *b) {
         for (unsigned j = 1; j <= length; j++) {
             unsigned changed = diagonal + (*a != b[j - 1]);
             diagonal = row[j];
-            row[j] = least(changed, least(row[j], row[j - 1]) + 1);
+            row[j] = least_of(changed, least_of(row[j], row[j - 1]) + 1);
         }
     }
     return row[length];

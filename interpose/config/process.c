@@ -14,7 +14,7 @@
 #include "base/atomic.h"
 #include "base/file_name.h"
 #include "interpose/config/fork_check.h"
-#include "interpose/config/roads.h"
+#include "interpose/config/routes.h"
 #include "interpose/config/settings_file.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
@@ -166,7 +166,7 @@ static struct bfc_process *make_process(struct complaints *complaints) {
     bfc_log_begin(&process->options.log);
     print_complaints(process, complaints);
     log_decisions(process, fell_back, watched, objection);
-    bfc_roads_begin();
+    bfc_routes_begin();
     return process;
 }
 

@@ -27,9 +27,9 @@ struct reading {
     bool former; /* this pass takes former names, the next one present names */
 };
 
-static void complain(struct reading *reading, const char *format, ...) PRINTF_LIKE(2, 3);
+static void report_line(struct reading *reading, const char *format, ...) PRINTF_LIKE(2, 3);
 
-static void complain(struct reading *reading, const char *format, ...) {
+static void report_line(struct reading *reading, const char *format, ...) {
     char line[512];
     va_list arguments;
     int used = snprintf(line, sizeof line, "bfcpreload: %.256s:", reading->path);
@@ -46,39 +46,42 @@ static void complain(struct reading *reading, const char *format, ...) {
 /* ---- lines ---- */
 
 /* What is between the blanks at both ends of text[0..length), ended by NUL there. */
-static char *trim(char *text, size_t length) {
+static char *trim_spaces(char *text, size_t length) {
     while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
         length--;
     text[length] = '\0';
     return text + strspn(text, " \t");
 }
 
-static void take(struct reading *reading, const struct bfc_option *option, const char *value) {
+static void take_value(struct reading *reading, const struct bfc_option *option,
+                       const char *value) {
     char accepted[160];
     bfc_option_describe(option, accepted, sizeof accepted);
     if (strcmp(option->name, "BFC_DEEPBIND") == 0)
-        complain(reading, " BFC_DEEPBIND counts in the environment alone, since it is needed before"
-                          " this file is read");
+        report_line(reading,
+                    " BFC_DEEPBIND counts in the environment alone, since it is needed before"
+                    " this file is read");
     else if (!bfc_option_set(reading->options, option, value))
-        complain(reading, " %s=%.64s is not accepted: expected %s", option->name, value, accepted);
+        report_line(reading, " %s=%.64s is not accepted: expected %s", option->name, value,
+                    accepted);
     else if (reading->listener->taken)
         reading->listener->taken(reading->listener->context, option, reading->path, reading->line);
 }
 
 /* `text` is one line, which may be cut up. What no pass can take is reported in the first. */
 static void read_line(struct reading *reading, char *text, size_t length) {
-    char *name = trim(text, length), *equals = strchr(name, '=');
+    char *name = trim_spaces(text, length), *equals = strchr(name, '=');
     if (*name == '\0' || *name == '#')
         return;
-    char *value = equals ? trim(equals + 1, strlen(equals + 1)) : NULL;
-    name = equals ? trim(name, (size_t)(equals - name)) : name;
+    char *value = equals ? trim_spaces(equals + 1, strlen(equals + 1)) : NULL;
+    name = equals ? trim_spaces(name, (size_t)(equals - name)) : name;
     const struct bfc_option *option = equals ? bfc_option_find(name) : NULL;
     if (option && reading->former == (strcmp(option->name, name) != 0))
-        take(reading, option, value);
+        take_value(reading, option, value);
     else if (!option && reading->former && !equals)
-        complain(reading, " '%.64s' is not NAME=value", name);
+        report_line(reading, " '%.64s' is not NAME=value", name);
     else if (!option && reading->former)
-        complain(reading, " %.64s: no such variable; bfcrun --help lists them", name);
+        report_line(reading, " %.64s: no such variable; bfcrun --help lists them", name);
 }
 
 /* Control characters would reach the terminal in a complaint, and NUL would hide what follows. */
@@ -98,7 +101,7 @@ static void read_lines(struct reading *reading, const char *text) {
             line[length] = '\0';
             read_line(reading, line, length);
         } else if (reading->former) {
-            complain(reading, " longer than %zu characters", sizeof line - 1);
+            report_line(reading, " longer than %zu characters", sizeof line - 1);
         }
         text += length + (text[length] == '\n');
     }
@@ -135,11 +138,11 @@ static void read_open_file(struct reading *reading, int file, bool only_own, cha
     const char *objection = find_objection(file, only_own);
     ssize_t length = objection ? 0 : read_whole(file, text, BFC_SETTINGS_MOST);
     if (objection)
-        complain(reading, "%s", objection);
+        report_line(reading, "%s", objection);
     else if (length < 0 && errno == EFBIG)
-        complain(reading, " larger than %u bytes", BFC_SETTINGS_MOST - 1);
+        report_line(reading, " larger than %u bytes", BFC_SETTINGS_MOST - 1);
     else if (length < 0)
-        complain(reading, " cannot be read (error %d)", errno);
+        report_line(reading, " cannot be read (error %d)", errno);
     if (length <= 0)
         return;
     text[length] = '\0';
@@ -164,9 +167,9 @@ unsigned bfc_settings_read(struct bfc_options *options, const char *path, bool o
         bfc_scratch_end(text, BFC_SETTINGS_MOST + 1);
         close(file);
     } else if (errno == EACCES && !only_own) {
-        complain(&reading, " permission denied");
+        report_line(&reading, " permission denied");
     } else if (errno == ELOOP) {
-        complain(&reading, " links in a circle");
+        report_line(&reading, " links in a circle");
     } /* a home that this process cannot enter has no file for it */
     bfc_cancel_restore(cancel);
     return reading.errors;

@@ -31,9 +31,9 @@ static struct capture unknown_capture = {
 static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* of the list; held while the gate is closed */
 static struct capture *captures;
-unsigned bfc_captures_under_way; /* how many are in the list; changed under the lock */
-static unsigned gate;            /* threads inside, and CLOSED */
-static struct bfc_door *doors;   /* guarded by the lock */
+unsigned bfc_captures_under_way;         /* how many are in the list; changed under the lock */
+static unsigned gate;                    /* threads inside, and CLOSED */
+static struct bfc_gate_part *gate_parts; /* guarded by the lock */
 bool bfc_capture_seen;
 struct bfc_waits bfc_waits[BFC_WAITS];
 
@@ -67,7 +67,7 @@ bool bfc_gate_enter(void) {
 void bfc_gate_hold(void) {
     while (bfc_fetch_add_seq_cst(&gate, 1) & CLOSED) {
         bfc_gate_leave();
-        bfc_door_await();
+        bfc_gate_part_await();
     }
 }
 
@@ -96,49 +96,50 @@ static void outlast_waits(void) {
         bfc_nap(NAP_NS);
 }
 
-/* ---- doors ---- */
+/* ---- gate_parts ---- */
 
-void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door)) {
+void bfc_gate_part_add(struct bfc_gate_part *gate_part,
+                       bool (*is_empty)(struct bfc_gate_part *gate_part)) {
     pthread_mutex_lock(&lock);
-    *door = (struct bfc_door){.is_empty = is_empty, .next = doors};
-    doors = door;
+    *gate_part = (struct bfc_gate_part){.is_empty = is_empty, .next = gate_parts};
+    gate_parts = gate_part;
     pthread_mutex_unlock(&lock);
 }
 
-void bfc_door_remove(struct bfc_door *door) {
+void bfc_gate_part_remove(struct bfc_gate_part *gate_part) {
     pthread_mutex_lock(&lock);
-    struct bfc_door **link = &doors;
-    while (*link != door)
+    struct bfc_gate_part **link = &gate_parts;
+    while (*link != gate_part)
         link = &(*link)->next;
-    *link = door->next;
+    *link = gate_part->next;
     pthread_mutex_unlock(&lock);
 }
 
-void bfc_door_await(void) {
+void bfc_gate_part_await(void) {
     pthread_mutex_lock(&lock);
     pthread_mutex_unlock(&lock);
 }
 
-static bool shut(struct bfc_door *door) {
-    pool_lock(&door->lock);
-    door->shut = true;
-    bool empty = door->is_empty(door);
-    pool_unlock(&door->lock);
+static bool shut_part(struct bfc_gate_part *gate_part) {
+    pool_lock(&gate_part->lock);
+    gate_part->shut = true;
+    bool empty = gate_part->is_empty(gate_part);
+    pool_unlock(&gate_part->lock);
     return empty;
 }
 
-static void shut_doors(void) {
+static void shut_gate_parts(void) {
     unsigned tries = 0;
-    for (struct bfc_door *door = doors; door; door = door->next)
-        while (!shut(door))
+    for (struct bfc_gate_part *gate_part = gate_parts; gate_part; gate_part = gate_part->next)
+        while (!shut_part(gate_part))
             bfc_back_off(&tries);
 }
 
-static void open_doors(void) {
-    for (struct bfc_door *door = doors; door; door = door->next) {
-        pool_lock(&door->lock);
-        door->shut = false;
-        pool_unlock(&door->lock);
+static void open_gate_parts(void) {
+    for (struct bfc_gate_part *gate_part = gate_parts; gate_part; gate_part = gate_part->next) {
+        pool_lock(&gate_part->lock);
+        gate_part->shut = false;
+        pool_unlock(&gate_part->lock);
     }
 }
 
@@ -154,7 +155,7 @@ void bfc_capture_begin(void) {
     unsigned tries = 0;
     while (bfc_load_seq_cst(&gate) != CLOSED)
         bfc_back_off(&tries); /* the threads inside leave soon: their calls do not block */
-    shut_doors();
+    shut_gate_parts();
 }
 
 static CUcontext current_context(void) {
@@ -227,7 +228,7 @@ static void add_capture(CUstream stream, bool default_stream, CUstreamCaptureMod
 }
 
 static void open_gate(void) {
-    open_doors();
+    open_gate_parts();
     bfc_fetch_and_seq_cst(&gate, ~CLOSED);
     pthread_mutex_unlock(&lock);
 }
@@ -257,7 +258,7 @@ bool bfc_capture_began_unknown(CUresult result) {
  */
 enum { MODE_TRIES = 8 };
 
-static void exchange(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
+static void exchange_mode(const struct bfc_driver *driver, CUstreamCaptureMode *mode) {
     for (int tries = 0; tries < MODE_TRIES; tries++)
         if (driver->cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS)
             return;
@@ -266,21 +267,21 @@ static void exchange(const struct bfc_driver *driver, CUstreamCaptureMode *mode)
 CUstreamCaptureMode bfc_capture_relax_now(const struct bfc_driver *driver) {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver->cuThreadExchangeStreamCaptureMode)
-        exchange(driver, &mode);
+        exchange_mode(driver, &mode);
     return mode;
 }
 
 /* Puts back what relax returned; relax leaves RELAXED alone when it had nothing to change. */
 void bfc_capture_restore_now(const struct bfc_driver *driver, CUstreamCaptureMode mode) {
     if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
-        exchange(driver, &mode);
+        exchange_mode(driver, &mode);
 }
 
 /*
  * The driver's rule: a relaxed thread is never barred; any other by a non-relaxed capture of its
  * own, and a global one also by a global capture of another thread.
  */
-static bool bars(const struct capture *capture, CUstreamCaptureMode mode) {
+static bool bars_calls(const struct capture *capture, CUstreamCaptureMode mode) {
     if (capture->mode == BFC_CAPTURE_MODE_UNKNOWN)
         return true; /* it may bar anything, so the call goes to the driver */
     if (capture->thread == &bfc_this_thread)
@@ -299,8 +300,8 @@ enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver) {
     enum bfc_capture_state state = BFC_CAPTURE_NONE;
     pthread_mutex_lock(&lock);
     for (const struct capture *capture = captures; capture; capture = capture->next)
-        state = bars(capture, mode) || state == BFC_CAPTURE_BARRED ? BFC_CAPTURE_BARRED
-                                                                   : BFC_CAPTURE_ALLOWED;
+        state = bars_calls(capture, mode) || state == BFC_CAPTURE_BARRED ? BFC_CAPTURE_BARRED
+                                                                         : BFC_CAPTURE_ALLOWED;
     pthread_mutex_unlock(&lock);
     return state;
 }

@@ -81,28 +81,30 @@ void bfc_gate_leave(void);
 void bfc_gate_hold(void);
 
 /*
- * A door is a part of the gate with a lock of its own, for calls that take that lock anyway. A
- * thread that begins a capture shuts the gate, then each door, and waits until nothing is inside. A
- * thread must not pass a door while it waits for the gate, nor enter the gate while it is inside a
- * door.
+ * A gate_part is a part of the gate with a lock of its own, for calls that take that lock anyway. A
+ * thread that begins a capture shuts the gate, then each gate_part, and waits until nothing is
+ * inside. A thread must not pass a gate_part while it waits for the gate, nor enter the gate while
+ * it is inside a gate_part.
  */
-struct bfc_door {
-    struct pool_lock lock; /* guards all but `next`, and what the door's owner puts under it */
+struct bfc_gate_part {
+    struct pool_lock lock; /* guards all but `next`, and what the gate_part's owner puts under it */
     bool shut;
-    bool (*is_empty)(struct bfc_door *door); /* under the lock: whether no call is inside */
-    struct bfc_door *next;
+    bool (*is_empty)(
+        struct bfc_gate_part *gate_part); /* under the lock: whether no call is inside */
+    struct bfc_gate_part *next;
 };
-void bfc_door_add(struct bfc_door *door, bool (*is_empty)(struct bfc_door *door));
-void bfc_door_remove(struct bfc_door *door);
+void bfc_gate_part_add(struct bfc_gate_part *gate_part,
+                       bool (*is_empty)(struct bfc_gate_part *gate_part));
+void bfc_gate_part_remove(struct bfc_gate_part *gate_part);
 
 /*
- * Under the door's lock: whether it may be passed. False: if it is `shut`, release the lock, call
- * bfc_door_await and check again; else something captures.
+ * Under the gate_part's lock: whether it may be passed. False: if it is `shut`, release the lock,
+ * call bfc_gate_part_await and check again; else something captures.
  */
-static inline bool bfc_door_is_open(const struct bfc_door *door) {
-    return !door->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
+static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) {
+    return !gate_part->shut && bfc_load_acquire(&bfc_captures_under_way) == 0;
 }
-void bfc_door_await(void);
+void bfc_gate_part_await(void);
 
 /*
  * Whether a call was refused because of a capture: one that no hook saw, or that began since. The

@@ -57,7 +57,7 @@ CUresult bfc_peers_add(CUcontext accessor, CUcontext owner) {
     return result;
 }
 
-void bfc_peers_turn(CUcontext accessor, CUcontext owner, CUdevice device, bool on) {
+void bfc_peers_switch_access(CUcontext accessor, CUcontext owner, CUdevice device, bool on) {
     pthread_mutex_lock(&lock);
     for (struct pair *pair = pairs; pair; pair = pair->next)
         if (pair->owner == owner && pair->accessor == accessor) {

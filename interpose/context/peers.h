@@ -39,7 +39,7 @@ size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 
 /* Notes that access was turned on or off; nothing happens for a pair that is not known. */
-void bfc_peers_turn(CUcontext accessor, CUcontext owner, CUdevice device, bool on);
+void bfc_peers_switch_access(CUcontext accessor, CUcontext owner, CUdevice device, bool on);
 
 /* Writes the devices, other than `own`, each once; returns how many. */
 size_t bfc_peers_devices(CUcontext owner, CUdevice own, CUdevice devices[BFC_PEER_DEVICES_MOST]);

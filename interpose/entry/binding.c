@@ -17,7 +17,7 @@
 
 #include "base/atomic.h"
 #include "interpose/config/process.h"
-#include "interpose/config/roads.h"
+#include "interpose/config/routes.h"
 #include "interpose/driver/driver.h"
 #include "interpose/entry/hooks.h"
 #include "interpose/entry/runtime.h"
@@ -126,7 +126,7 @@ static ElfW(Addr) new_address(const struct binding *binding, const char *name, E
     if (!real || address != (binding->undoes ? ours : real))
         return 0;
     if (!binding->undoes)
-        bfc_roads_note(hook->symbol, BFC_ROAD_SYMBOL_TABLE);
+        bfc_routes_note(hook->symbol, BFC_ROUTE_SYMBOL_TABLE);
     return binding->undoes ? real : ours;
 }
 
@@ -196,7 +196,7 @@ static int rebind_object(struct dl_phdr_info *info, size_t size, void *context) 
     return 0;
 }
 
-static bool bind(struct binding binding, bool at_start) {
+static bool bind_word(struct binding binding, bool at_start) {
     dl_iterate_phdr(lead_driver, &binding);
     if (!at_start) /* waits for the loads under way */
         bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
@@ -208,10 +208,10 @@ static bool bind(struct binding binding, bool at_start) {
 static bool bind_or_undo(const struct bfc_driver *driver, const struct link_map *library,
                          bool at_start) {
     struct binding binding = {.driver = driver, .library = library};
-    if (bind(binding, at_start))
+    if (bind_word(binding, at_start))
         return true;
     binding.undoes = true;
-    bind(binding, at_start);
+    bind_word(binding, at_start);
     return false;
 }
 
@@ -225,10 +225,10 @@ static void explain_sealed(void) {
 }
 
 /*
- * The driver is published only after every road leads to the hooks. If some road could not be
+ * The driver is published only after every route leads to the hooks. If some route could not be
  * redirected, nothing is pooled.
  */
-static const struct bfc_driver *adopt(const struct link_map *library, bool at_start) {
+static const struct bfc_driver *adopt_driver(const struct link_map *library, bool at_start) {
     const struct bfc_driver *driver = bfc_driver_read(library);
     bfc_readable_begin_process();
     bool bound = bind_or_undo(driver, library, at_start);
@@ -245,7 +245,7 @@ static const struct bfc_driver *adopt(const struct link_map *library, bool at_st
 static const struct bfc_driver *find_driver(void) {
     const struct link_map *library = bfc_real_dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     bfc_forget_dl_error();
-    return library ? adopt(library, false) : NULL;
+    return library ? adopt_driver(library, false) : NULL;
 }
 
 /*
@@ -288,7 +288,7 @@ static void look_at_start(void) {
     bfc_driver_set_finder(find_driver);
     const struct link_map *library = bfc_driver_at_start();
     if (library)
-        adopt(library, true);
+        adopt_driver(library, true);
 }
 
 __attribute__((constructor)) static void begin(void) {

@@ -6,7 +6,7 @@
 
 #include "interpose/api/context_end.h"
 #include "interpose/api/memory.h"
-#include "interpose/config/roads.h"
+#include "interpose/config/routes.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/contexts.h"
 #include "interpose/context/green.h"
@@ -551,7 +551,7 @@ static const struct bfc_hook *find_by_request(const char *name, int version, bfc
 }
 
 static void *give_hook(const struct bfc_hook *hook) {
-    bfc_roads_note(hook->symbol, BFC_ROAD_PROC_ADDRESS);
+    bfc_routes_note(hook->symbol, BFC_ROUTE_PROC_ADDRESS);
     return hook->replacement;
 }
 

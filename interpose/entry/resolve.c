@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/file_name.h"
-#include "interpose/config/roads.h"
+#include "interpose/config/routes.h"
 #include "interpose/driver/driver.h"
 #include "interpose/entry/binding.h"
 #include "interpose/entry/hooks.h"
@@ -52,7 +52,7 @@ static bool finds_next(const char *name, const void *caller, const void *real) {
 }
 
 /* Whether a look-up would find `real`. */
-static bool finds(void *handle, const char *name, const void *caller, const void *real) {
+static bool finds_real(void *handle, const char *name, const void *caller, const void *real) {
     if (handle == RTLD_DEFAULT)
         return finds_by_default(name, caller, real);
     if (handle == RTLD_NEXT)
@@ -106,13 +106,13 @@ static enum bfc_runtime_version runtime_version_of(const char *version) {
 }
 
 static void *give_entry(enum bfc_runtime_version version, enum bfc_runtime_call call) {
-    bfc_roads_note(bfc_runtime_names[call], BFC_ROAD_DLSYM);
+    bfc_routes_note(bfc_runtime_names[call], BFC_ROUTE_DLSYM);
     return bfc_runtime_entry(version, call);
 }
 
 /* Our entry, if `real` is the sole runtime's own function; any other function as it is. */
-static void *replace(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
-                     enum bfc_runtime_call call, void *real) {
+static void *replace_symbol(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version,
+                            enum bfc_runtime_call call, void *real) {
     bool ours = bfc_runtimes_sole(runtimes, version) && real == runtimes->of[version].calls[call];
     return ours ? give_entry(version, call) : real;
 }
@@ -125,7 +125,7 @@ static void *resolve_without_version(void *handle, enum bfc_runtime_call call, c
         enum bfc_runtime_version version = (enum bfc_runtime_version)v;
         void *real = runtimes.of[v].calls[call];
         if (real && bfc_runtimes_sole(&runtimes, version) &&
-            finds(handle, bfc_runtime_names[call], caller, real))
+            finds_real(handle, bfc_runtime_names[call], caller, real))
             return give_entry(version, call);
     }
     return NULL;
@@ -168,7 +168,7 @@ static void *resolve_versioned(void *handle, const char **name, const char **ver
     else if (!found)
         return NULL;
     if (found)
-        return replace(&runtimes, v, call, found);
+        return replace_symbol(&runtimes, v, call, found);
     *name = missing[v][call];
     *version = NULL;
     return NULL;
@@ -184,7 +184,7 @@ static bool is_driver_name(const char *name) {
 static void note_hook(const char *name) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
     if (hook)
-        bfc_roads_note(hook->symbol, BFC_ROAD_DLSYM);
+        bfc_routes_note(hook->symbol, BFC_ROUTE_DLSYM);
 }
 
 /* ---- libraries that patch code ---- */
@@ -202,7 +202,7 @@ static bool patches_code(const void *caller) {
 /* The driver's own function, where the look-up would find its hook; NULL: it would not. */
 static void *driver_own(void *handle, const char *name, const void *caller) {
     const struct bfc_hook *hook = bfc_hook_of_symbol(name);
-    return hook && finds(handle, name, caller, hook->replacement)
+    return hook && finds_real(handle, name, caller, hook->replacement)
                ? bfc_hook_real(bfc_driver(), hook)
                : NULL;
 }

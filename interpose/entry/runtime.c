@@ -11,7 +11,7 @@
 #include "interpose/api/memory.h"
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
-#include "interpose/config/roads.h"
+#include "interpose/config/routes.h"
 #include "interpose/host/program_caller.h"
 
 /* cudaError_t, of which nothing more is needed. */
@@ -80,7 +80,7 @@ static void set_ready(enum bfc_runtime_version version, bool may) {
         bfc_store_seq_cst(&runtimes[version].ready, false);
 }
 
-static void forbid(bool *reason) {
+static void forbid_entry(bool *reason) {
     bfc_store_seq_cst(reason, true);
     for (int version = 0; version < BFC_RUNTIME_VERSIONS; version++)
         set_ready((enum bfc_runtime_version)version, bfc_load_relaxed(&runtimes[version].ready));
@@ -97,7 +97,7 @@ static void log_watched(void) {
 }
 
 void bfc_runtime_watched(void) {
-    forbid(&watched);
+    forbid_entry(&watched);
     log_watched();
 }
 
@@ -134,7 +134,7 @@ static NOINLINE void *look_for(enum bfc_runtime_version version, enum bfc_runtim
     unsigned long loads = bfc_load_acquire(&bfc_loads);
     bfc_runtimes_find(&found);
     note_found(version, &found, loads);
-    bfc_roads_note(bfc_runtime_names[call], BFC_ROAD_RUNTIME);
+    bfc_routes_note(bfc_runtime_names[call], BFC_ROUTE_RUNTIME);
     log_watched();
     return bfc_runtimes_call(&found, version, call, caller);
 }
@@ -152,7 +152,7 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *library)
 
 static void forbid_at_exit(void *unused) {
     (void)unused;
-    forbid(&exiting);
+    forbid_entry(&exiting);
 }
 
 /*
@@ -169,7 +169,7 @@ static void stop_at_exit(enum bfc_runtime_version version) {
  * After a call of the runtime that succeeded: notes that the runtime works in the context that is
  * current now.
  */
-static NOINLINE void learn(enum bfc_runtime_version version) {
+static NOINLINE void learn_version(enum bfc_runtime_version version) {
     const struct bfc_driver *driver = bfc_driver_found;
     if (!driver || bfc_arena_last_has_id(thread.context[version]))
         return;
@@ -180,7 +180,7 @@ static NOINLINE void learn(enum bfc_runtime_version version) {
 
 static inline int learn_from(enum bfc_runtime_version version, int result) {
     if (result == SUCCESS && bfc_load_relaxed(&runtimes[version].ready))
-        learn(version);
+        learn_version(version);
     return result;
 }
 
@@ -222,8 +222,8 @@ static NOINLINE int fail_free(enum bfc_runtime_version version, void *pointer, C
 
 /* ---- the calls ---- */
 
-static inline int allocate(enum bfc_runtime_version version, void **pointer, size_t bytes,
-                           const void *caller) {
+static inline int allocate_memory(enum bfc_runtime_version version, void **pointer, size_t bytes,
+                                  const void *caller) {
     CUdeviceptr block;
     if (may_answer(version) && pointer &&
         bfc_allocate_hit(&block, bytes, thread.context[version])) {
@@ -233,7 +233,8 @@ static inline int allocate(enum bfc_runtime_version version, void **pointer, siz
     return forward_malloc(version, pointer, bytes, caller);
 }
 
-static inline int release(enum bfc_runtime_version version, void *pointer, const void *caller) {
+static inline int release_memory(enum bfc_runtime_version version, void *pointer,
+                                 const void *caller) {
     CUresult result;
     if (!may_answer(version) || !pointer ||
         !bfc_free_hit((CUdeviceptr)pointer, thread.context[version], &result))
@@ -265,9 +266,9 @@ static int set_device(enum bfc_runtime_version version, int device, const void *
     }
 #define ENTRIES(number, version)                                                                   \
     ENTRY(number, version, cudaMalloc, (void **pointer, size_t bytes),                             \
-          allocate(BFC_RUNTIME_##number, pointer, bytes, __builtin_return_address(0)))             \
+          allocate_memory(BFC_RUNTIME_##number, pointer, bytes, __builtin_return_address(0)))      \
     ENTRY(number, version, cudaFree, (void *pointer),                                              \
-          release(BFC_RUNTIME_##number, pointer, __builtin_return_address(0)))                     \
+          release_memory(BFC_RUNTIME_##number, pointer, __builtin_return_address(0)))              \
     ENTRY(number, version, cudaSetDevice, (int device),                                            \
           set_device(BFC_RUNTIME_##number, device, __builtin_return_address(0)))
 BFC_RUNTIMES(ENTRIES)

@@ -56,7 +56,7 @@ static void count_changes(struct bfc_runtimes *runtimes, const struct dl_phdr_in
     runtimes->unloaded = info->dlpi_subs;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *context) {
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context) {
     struct bfc_runtimes *runtimes = context;
     struct link_map object;
     (void)size;
@@ -78,7 +78,7 @@ static bool busy;                /* the lock of `last` */
 static struct bfc_runtimes last; /* loaded 0: nothing yet */
 
 /* Held for a copy alone. A child that was forked meanwhile never gets it: it looks by itself. */
-static bool enter(void) {
+static bool enter_search(void) {
     for (int tries = 0; tries < 100; tries++) {
         if (!bfc_exchange_acquire(&busy, true))
             return true;
@@ -87,31 +87,31 @@ static bool enter(void) {
     return false;
 }
 
-static void leave(void) {
+static void leave_search(void) {
     bfc_store_release(&busy, false);
 }
 
-static bool recall(struct bfc_runtimes *runtimes) {
+static bool recall_runtimes(struct bfc_runtimes *runtimes) {
     struct bfc_runtimes now = {0};
     dl_iterate_phdr(visit_first, &now);
-    if (!enter())
+    if (!enter_search())
         return false;
     bool valid = last.loaded == now.loaded && last.unloaded == now.unloaded;
     if (valid)
         *runtimes = last;
-    leave();
+    leave_search();
     return valid;
 }
 
 void bfc_runtimes_find(struct bfc_runtimes *runtimes) {
-    if (recall(runtimes))
+    if (recall_runtimes(runtimes))
         return;
     memset(runtimes, 0, sizeof *runtimes);
-    dl_iterate_phdr(visit, runtimes);
-    if (!enter())
+    dl_iterate_phdr(visit_object, runtimes);
+    if (!enter_search())
         return;
     last = *runtimes;
-    leave();
+    leave_search();
 }
 
 bool bfc_runtimes_sole(const struct bfc_runtimes *runtimes, enum bfc_runtime_version version) {

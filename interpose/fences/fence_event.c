@@ -1,5 +1,5 @@
 /*
- * CUDA events of fences: making and destroying them, waiting for them, and their fate when a
+ * CUDA events of fences: making and destroying them, waiting for them, and their liveness when a
  * context ends.
  */
 #include "interpose/fences/fence_event.h"
@@ -12,12 +12,12 @@
 #include "interpose/driver/current.h"
 
 /*
- * Counts itself as a user, then checks the event's fate; a thread that ends a context sets the
- * fate, then reads the count. So of the two, one sees the other.
+ * Counts itself as a user, then checks the event's liveness; a thread that ends a context sets the
+ * liveness, then reads the count. So of the two, one sees the other.
  */
 static bool begin_use(struct event *event) {
     bfc_fetch_add_seq_cst(&event->users, 1);
-    if (LIKELY(bfc_fence_event_fate(event) == LIVE))
+    if (LIKELY(bfc_fence_event_liveness(event) == LIVE))
         return true;
     bfc_fetch_sub_release(&event->users, 1);
     return false;
@@ -79,7 +79,7 @@ CUresult bfc_fence_events_make(const struct bfc_driver *driver, CUcontext contex
 static CUresult synchronize_event(const struct bfc_driver *driver, struct event *event) {
     if (begin_use(event))
         return end_use(event, driver->cuEventSynchronize(event->handle));
-    return bfc_fence_event_fate(event) == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return bfc_fence_event_liveness(event) == DEAD ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct event *event) {
@@ -89,8 +89,8 @@ CUresult bfc_fence_events_synchronize(const struct bfc_driver *driver, struct ev
     return result;
 }
 
-void bfc_fence_events_set_fate(struct event *event, CUcontext context, enum fate fate) {
+void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness) {
     for (; event; event = event->next)
-        if (event->context == context && bfc_fence_event_fate(event) != DEAD)
-            bfc_store_seq_cst(&event->fate, (unsigned char)fate);
+        if (event->context == context && bfc_fence_event_liveness(event) != DEAD)
+            bfc_store_seq_cst(&event->liveness, (unsigned char)liveness);
 }

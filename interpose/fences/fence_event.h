@@ -18,26 +18,26 @@
  * made with the event, whose state is unknown. DEAD: it has ended; the event counts as complete,
  * and its handle is invalid.
  */
-enum fate { LIVE, ENDING, DEAD };
+enum liveness { LIVE, ENDING, DEAD };
 
 struct event {
     CUevent handle;
     CUcontext context;
-    unsigned users;      /* atomic: host waits for it under way */
-    unsigned char fate;  /* atomic, changed under the lock: an enum fate */
-    unsigned char state; /* atomic, in a fence's first event: the fence's, an enum state */
-    struct event *next;  /* in its fence, or in the store */
+    unsigned users;         /* atomic: host waits for it under way */
+    unsigned char liveness; /* atomic, changed under the lock: an enum liveness */
+    unsigned char state;    /* atomic, in a fence's first event: the fence's, an enum state */
+    struct event *next;     /* in its fence, or in the store */
 };
 
-static inline enum fate bfc_fence_event_fate(const struct event *event) {
-    return (enum fate)bfc_load_seq_cst(&event->fate);
+static inline enum liveness bfc_fence_event_liveness(const struct event *event) {
+    return (enum liveness)bfc_load_seq_cst(&event->liveness);
 }
 
 /*
- * Sets the fate of the list's events of this context, except of dead ones: a new context may have
- * the same handle as one that has ended.
+ * Sets the liveness of the list's events of this context, except of dead ones: a new context may
+ * have the same handle as one that has ended.
  */
-void bfc_fence_events_set_fate(struct event *event, CUcontext context, enum fate fate);
+void bfc_fence_events_set_liveness(struct event *event, CUcontext context, enum liveness liveness);
 
 /* Makes a CUDA event of the context, without timing. */
 CUresult bfc_fence_event_make_handle(const struct bfc_driver *driver, CUcontext context,
@@ -65,9 +65,9 @@ static inline CUresult bfc_fence_events_query(const struct bfc_driver *driver,
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;
     for (; event && result == CUDA_SUCCESS; event = event->next)
-        if (LIKELY(bfc_fence_event_fate(event) == LIVE))
+        if (LIKELY(bfc_fence_event_liveness(event) == LIVE))
             result = driver->cuEventQuery(event->handle);
-        else if (bfc_fence_event_fate(event) == ENDING)
+        else if (bfc_fence_event_liveness(event) == ENDING)
             result = CUDA_ERROR_NOT_READY;
     return result;
 }
@@ -78,9 +78,9 @@ static inline CUresult bfc_fence_events_order(const struct bfc_driver *driver, C
                                               const struct event *event) {
     CUresult result = CUDA_SUCCESS;
     for (; event && result == CUDA_SUCCESS; event = event->next)
-        if (LIKELY(bfc_fence_event_fate(event) == LIVE))
+        if (LIKELY(bfc_fence_event_liveness(event) == LIVE))
             result = driver->cuCtxWaitEvent(context, event->handle);
-        else if (bfc_fence_event_fate(event) == ENDING)
+        else if (bfc_fence_event_liveness(event) == ENDING)
             result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return result;
 }

@@ -30,7 +30,7 @@ enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
 enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */
 #define NAP_NS 20000L                  /* between two polls of a wait */
 
-/* The state of a fence. While it is RECORDING, it counts as inside the door. */
+/* The state of a fence. While it is RECORDING, it counts as inside the gate_part. */
 enum state { RECORDING, RECORDED, VOID };
 
 /* A context that is about to end; there is one entry for each thread that is ending it. */
@@ -46,14 +46,15 @@ struct entry {
 
 /*
  * Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
- * Neither the first nor the last of them is void: a void last one gives its number back. The door's
- * lock guards everything except `ordered`.
+ * Neither the first nor the last of them is void: a void last one gives its number back. The
+ * gate_part's lock guards everything except `ordered`.
  */
 struct bfc_fences {
-    struct bfc_door door; /* first, so that a pointer to the door is one to the fences */
-    unsigned ordering;    /* threads that hold a fence to make a context wait for it */
-    unsigned looking;     /* threads that query fences */
-    uint64_t looked;      /* how often one has ended its queries */
+    struct bfc_gate_part
+        gate_part;     /* first, so that a pointer to the gate_part is one to the fences */
+    unsigned ordering; /* threads that hold a fence to make a context wait for it */
+    unsigned looking;  /* threads that query fences */
+    uint64_t looked;   /* how often one has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
     uint64_t capacity;       /* a power of two */
@@ -70,11 +71,11 @@ struct bfc_fences {
 };
 
 static void lock_fences(struct bfc_fences *fences) {
-    pool_lock(&fences->door.lock);
+    pool_lock(&fences->gate_part.lock);
 }
 
 static void unlock_fences(struct bfc_fences *fences) {
-    pool_unlock(&fences->door.lock);
+    pool_unlock(&fences->gate_part.lock);
 }
 
 static struct entry *entry_of(const struct bfc_fences *fences, bfc_fence fence) {
@@ -117,8 +118,8 @@ static bool is_recorded(const struct entry *entry) {
 }
 
 /* Under the lock: whether no fence is being recorded, and no context is being made to wait. */
-static bool nothing_inside(struct bfc_door *door) {
-    struct bfc_fences *fences = (struct bfc_fences *)door;
+static bool nothing_inside(struct bfc_gate_part *gate_part) {
+    struct bfc_fences *fences = (struct bfc_fences *)gate_part;
     if (fences->seen_recorded < fences->first)
         fences->seen_recorded = fences->first;
     while (fences->seen_recorded < fences->next &&
@@ -148,14 +149,14 @@ struct bfc_fences *bfc_fences_create(void) {
     fences->first = fences->next = fences->stride = 1;
     fences->ring = ring;
     fences->capacity = FIRST_CAPACITY;
-    bfc_door_add(&fences->door, nothing_inside);
+    bfc_gate_part_add(&fences->gate_part, nothing_inside);
     return fences;
 }
 
 void bfc_fences_destroy(struct bfc_fences *fences) {
     if (!fences)
         return;
-    bfc_door_remove(&fences->door);
+    bfc_gate_part_remove(&fences->gate_part);
     for (uint64_t i = 0; i < fences->capacity; i++)
         bfc_fence_events_free(fences->ring[i].events);
     bfc_fence_events_free(fences->store);
@@ -166,7 +167,7 @@ void bfc_fences_destroy(struct bfc_fences *fences) {
 }
 
 static void store_event(struct bfc_fences *fences, struct event *event) {
-    if (bfc_fence_event_fate(event) == DEAD) {
+    if (bfc_fence_event_liveness(event) == DEAD) {
         free(event);
         return;
     }
@@ -194,7 +195,7 @@ static NOINLINE void clear_out(struct bfc_fences *fences, struct entry *entry) {
 static ALWAYS_INLINE void drop_entry(struct bfc_fences *fences, struct entry *entry) {
     if (UNLIKELY(fences->mixed))
         fences->mixed -= is_mixed(fences, entry->events);
-    if (UNLIKELY(entry->events->next || bfc_fence_event_fate(entry->events) != LIVE))
+    if (UNLIKELY(entry->events->next || bfc_fence_event_liveness(entry->events) != LIVE))
         clear_out(fences, entry);
 }
 
@@ -236,7 +237,7 @@ static void drop_void_lasts(struct bfc_fences *fences) {
 /* Moves an event of the context from the store to `taken`; under the lock. */
 static bool take_stored_event(struct bfc_fences *fences, CUcontext context, struct event **taken) {
     struct event **link = &fences->store;
-    while (*link && ((*link)->context != context || bfc_fence_event_fate(*link) != LIVE))
+    while (*link && ((*link)->context != context || bfc_fence_event_liveness(*link) != LIVE))
         link = &(*link)->next;
     struct event *event = *link;
     if (!event)
@@ -323,21 +324,21 @@ static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *co
     return CUDA_SUCCESS;
 }
 
-/* The same if the door is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* The same if the gate_part is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *contexts,
                                    size_t count, struct event **events, bfc_fence *fence) {
     bool shut, open;
     do {
         lock_fences(fences);
-        shut = fences->door.shut;
-        open = bfc_door_is_open(&fences->door);
+        shut = fences->gate_part.shut;
+        open = bfc_gate_part_is_open(&fences->gate_part);
         CUresult result = open ? draw_fence(fences, contexts, count, events, fence)
                                : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         unlock_fences(fences);
         if (LIKELY(open))
             return result;
         if (shut)
-            bfc_door_await();
+            bfc_gate_part_await();
     } while (shut);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
@@ -386,7 +387,7 @@ static struct event *pin_locked(struct bfc_fences *fences, bfc_fence fence) {
     return entry_of(fences, fence)->events;
 }
 
-static struct event *pin(struct bfc_fences *fences, bfc_fence fence) {
+static struct event *pin_event(struct bfc_fences *fences, bfc_fence fence) {
     lock_fences(fences);
     struct event *events = pin_locked(fences, fence);
     unlock_fences(fences);
@@ -401,7 +402,7 @@ static void unpin_locked(struct bfc_fences *fences, bfc_fence fence, bool comple
         retire_up_to(fences, fence);
 }
 
-static void unpin(struct bfc_fences *fences, bfc_fence fence, bool complete) {
+static void unpin_event(struct bfc_fences *fences, bfc_fence fence, bool complete) {
     lock_fences(fences);
     unpin_locked(fences, fence, complete);
     unlock_fences(fences);
@@ -524,7 +525,7 @@ static bool is_pending(struct bfc_fences *fences) {
  */
 static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_driver *driver) {
     bfc_fence first = complete_fence(fences) + 1;
-    struct event *events = pin(fences, first);
+    struct event *events = pin_event(fences, first);
     if (!events) {
         bfc_nap(NAP_NS);
         return CUDA_SUCCESS;
@@ -533,7 +534,7 @@ static CUresult wait_for_first(struct bfc_fences *fences, const struct bfc_drive
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = synchronize_events(driver, events);
     bfc_capture_restore(driver, mode);
-    unpin(fences, first, result == CUDA_SUCCESS);
+    unpin_event(fences, first, result == CUDA_SUCCESS);
     return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
 }
 
@@ -553,9 +554,9 @@ CUresult bfc_fences_synchronize(struct bfc_fences *fences, const struct bfc_driv
                                 bfc_fence fence) {
     CUresult result = CUDA_ERROR_NOT_READY;
     struct event *events;
-    while (result == CUDA_ERROR_NOT_READY && (events = pin(fences, fence))) {
+    while (result == CUDA_ERROR_NOT_READY && (events = pin_event(fences, fence))) {
         result = synchronize_events(driver, events);
-        unpin(fences, fence, result == CUDA_SUCCESS);
+        unpin_event(fences, fence, result == CUDA_SUCCESS);
     }
     return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
 }
@@ -578,7 +579,7 @@ bool bfc_fences_announce(struct bfc_fences *fences, bfc_fence fence, struct bfc_
     if (fence <= bfc_load_acquire(&fences->ordered))
         return true;
     lock_fences(fences);
-    bool open = bfc_door_is_open(&fences->door);
+    bool open = bfc_gate_part_is_open(&fences->gate_part);
     if (fence > fences->handed_out)
         fences->handed_out = fence;
     if (open && (order->events = pin_locked(fences, fence)))
@@ -624,16 +625,16 @@ CUresult bfc_fences_order(struct bfc_fences *fences, const struct bfc_driver *dr
 static void clear_idle(struct bfc_fences *fences) {
     for (bfc_fence fence = fences->next; fence < fences->first + fences->capacity; fence++) {
         struct entry *entry = entry_of(fences, fence);
-        if (entry->events && bfc_fence_event_fate(entry->events) != LIVE)
+        if (entry->events && bfc_fence_event_liveness(entry->events) != LIVE)
             clear_out(fences, entry);
     }
 }
 
-static void set_all_fates(struct bfc_fences *fences, CUcontext context, enum fate fate) {
+static void set_all_liveness(struct bfc_fences *fences, CUcontext context, enum liveness liveness) {
     for (uint64_t i = 0; i < fences->capacity; i++)
-        bfc_fence_events_set_fate(fences->ring[i].events, context, fate);
+        bfc_fence_events_set_liveness(fences->ring[i].events, context, liveness);
     clear_idle(fences);
-    bfc_fence_events_set_fate(fences->store, context, fate);
+    bfc_fence_events_set_liveness(fences->store, context, liveness);
 }
 
 static void purge_store(struct bfc_fences *fences) {
@@ -661,10 +662,10 @@ static bool are_used(struct bfc_fences *fences, CUcontext context) {
     return used;
 }
 
-/* Called repeatedly, so that events that were made meanwhile get their fate too. */
+/* Called repeatedly, so that events that were made meanwhile get their liveness too. */
 static bool put_fences_aside(struct bfc_fences *fences, CUcontext context) {
     lock_fences(fences);
-    set_all_fates(fences, context, ENDING);
+    set_all_liveness(fences, context, ENDING);
     bool used = are_used(fences, context);
     unlock_fences(fences);
     return !used;
@@ -687,14 +688,14 @@ void bfc_fences_resume_context(struct bfc_fences *fences, CUcontext context) {
     lock_fences(fences);
     remove_ending(fences, context);
     if (!is_ending(fences, context))
-        set_all_fates(fences, context, LIVE);
+        set_all_liveness(fences, context, LIVE);
     unlock_fences(fences);
 }
 
 void bfc_fences_forget_context(struct bfc_fences *fences, CUcontext context) {
     lock_fences(fences);
     remove_ending(fences, context);
-    set_all_fates(fences, context, DEAD);
+    set_all_liveness(fences, context, DEAD);
     purge_store(fences);
     unlock_fences(fences);
 }

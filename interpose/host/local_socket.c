@@ -20,7 +20,7 @@ enum { SLICE_MS = 50 };
 
 /* ---- which socket it is ---- */
 
-static bool identify(struct bfc_local *local, int file) {
+static bool identify_peer(struct bfc_local *local, int file) {
     struct stat status;
     local->file = file < 0 ? -1 : bfc_open_above(file);
     if (local->file < 0 || !bfc_file_status(local->file, &status))
@@ -82,8 +82,8 @@ static bool name_address(struct sockaddr_un *address, const char *path) {
     return true;
 }
 
-static bool make(struct bfc_local *local) {
-    return identify(local, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+static bool make_socket(struct bfc_local *local) {
+    return identify_peer(local, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 static bool give_up(struct bfc_local *local) {
@@ -94,7 +94,7 @@ static bool give_up(struct bfc_local *local) {
 /* The file's mode is that of the socket, less the program's umask: so it is set twice. */
 bool bfc_local_listen(struct bfc_local *local, const char *path) {
     struct sockaddr_un address;
-    if (!make(local) || !name_address(&address, path) || fchmod(local->file, 0600) != 0 ||
+    if (!make_socket(local) || !name_address(&address, path) || fchmod(local->file, 0600) != 0 ||
         bind(local->file, (const struct sockaddr *)&address, sizeof address) != 0)
         return give_up(local);
     if (chmod(path, 0600) == 0 && listen(local->file, 4) == 0)
@@ -110,14 +110,14 @@ bool bfc_local_accept(const struct bfc_local *listener, struct bfc_local *local,
     if (!await_event(listener, POLLIN, ms))
         return false;
     int file = accept4(listener->file, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (!identify(local, file))
+    if (!identify_peer(local, file))
         return give_up(local);
     return is_this_users(local) || give_up(local);
 }
 
 bool bfc_local_call(struct bfc_local *local, const char *path) {
     struct sockaddr_un address;
-    if (!make(local) || !name_address(&address, path) ||
+    if (!make_socket(local) || !name_address(&address, path) ||
         connect(local->file, (const struct sockaddr *)&address, sizeof address) != 0)
         return give_up(local);
     return is_this_users(local) || give_up(local);

@@ -12,7 +12,7 @@
 #include "base/atomic.h"
 #include "base/cancel.h"
 
-#define PATIENCE_MS 100 /* how long a standard error that accepts nothing is waited for */
+#define TIMEOUT_MS 100 /* how long a standard error that accepts nothing is waited for */
 
 /* ---- signals ---- */
 
@@ -127,7 +127,7 @@ bool bfc_is_standard_error(void) {
 static bool takes_text(void) {
     static bool stuck; /* atomic */
     struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
-    poll(&standard_error, 1, bfc_load_relaxed(&stuck) ? 0 : PATIENCE_MS);
+    poll(&standard_error, 1, bfc_load_relaxed(&stuck) ? 0 : TIMEOUT_MS);
     bool takes = (standard_error.revents & (POLLOUT | POLLERR | POLLHUP)) == POLLOUT;
     bfc_store_relaxed(&stuck, !takes);
     return takes;

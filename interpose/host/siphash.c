@@ -7,22 +7,22 @@ struct state {
     uint64_t a, b, c, d; /* the paper's v0 to v3 */
 };
 
-static uint64_t rotate(uint64_t word, int by) {
+static uint64_t rotate_left(uint64_t word, int by) {
     return word << by | word >> (64 - by);
 }
 
-static void mix(struct state *s, int rounds) {
+static void mix_rounds(struct state *s, int rounds) {
     while (rounds-- > 0) {
         s->a += s->b;
         s->c += s->d;
-        s->b = rotate(s->b, 13) ^ s->a;
-        s->d = rotate(s->d, 16) ^ s->c;
-        s->a = rotate(s->a, 32);
+        s->b = rotate_left(s->b, 13) ^ s->a;
+        s->d = rotate_left(s->d, 16) ^ s->c;
+        s->a = rotate_left(s->a, 32);
         s->c += s->b;
         s->a += s->d;
-        s->b = rotate(s->b, 17) ^ s->c;
-        s->d = rotate(s->d, 21) ^ s->a;
-        s->c = rotate(s->c, 32);
+        s->b = rotate_left(s->b, 17) ^ s->c;
+        s->d = rotate_left(s->d, 21) ^ s->a;
+        s->c = rotate_left(s->c, 32);
     }
 }
 
@@ -34,9 +34,9 @@ static uint64_t read_word(const uint8_t *bytes, size_t size) {
     return word;
 }
 
-static void absorb(struct state *s, uint64_t word) {
+static void absorb_word(struct state *s, uint64_t word) {
     s->d ^= word;
-    mix(s, 2);
+    mix_rounds(s, 2);
     s->a ^= word;
 }
 
@@ -47,9 +47,9 @@ uint64_t bfc_siphash(const uint8_t key[16], const void *bytes, size_t size) {
                       low ^ UINT64_C(0x6c7967656e657261), high ^ UINT64_C(0x7465646279746573)};
     size_t left = size;
     for (; left >= 8; left -= 8, at += 8)
-        absorb(&s, read_word(at, 8));
-    absorb(&s, read_word(at, left) | (uint64_t)size << 56);
+        absorb_word(&s, read_word(at, 8));
+    absorb_word(&s, read_word(at, left) | (uint64_t)size << 56);
     s.c ^= 0xff;
-    mix(&s, 4);
+    mix_rounds(&s, 4);
     return s.a ^ s.b ^ s.c ^ s.d;
 }

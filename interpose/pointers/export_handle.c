@@ -83,8 +83,8 @@ static uint64_t page_size(void) {
     return size > 0 ? (uint64_t)size : 4096;
 }
 
-static bool within(CUdeviceptr pointer, size_t size, const struct bfc_pointer *span,
-                   uint64_t page) {
+static bool is_within(CUdeviceptr pointer, size_t size, const struct bfc_pointer *span,
+                      uint64_t page) {
     CUdeviceptr start = span->start & ~(page - 1);
     CUdeviceptr end = (span->start + span->size + page - 1) & ~(page - 1);
     return pointer >= start && pointer < end && size <= end - pointer;
@@ -99,7 +99,7 @@ static bool find_exported(CUdeviceptr pointer, size_t size, struct bfc_pointer *
     uint64_t page = page_size();
     for (uint64_t step = 0; step < page; step += BFC_GRANULE) {
         bfc_pointer_lookup(pointer + step, span);
-        if (span->kind == BFC_POINTER_POOLED && within(pointer, size, span, page))
+        if (span->kind == BFC_POINTER_POOLED && is_within(pointer, size, span, page))
             return true;
     }
     return false;
@@ -152,7 +152,7 @@ uint64_t bfc_exports_attributed(struct bfc_arena *arena, CUdeviceptr start) {
     return bfc_block_attributes_find(block.id, &attributes) ? block.id : 0;
 }
 
-static void retire(const struct bfc_block_attributes *attributes) {
+static void retire_handle(const struct bfc_block_attributes *attributes) {
     if (attributes->exported)
         BFC_TELL_FEATURES(export_ended, &attributes->handle);
 }
@@ -160,11 +160,11 @@ static void retire(const struct bfc_block_attributes *attributes) {
 void bfc_exports_freed(uint64_t id) {
     struct bfc_block_attributes attributes;
     if (bfc_block_attributes_take(id, &attributes))
-        retire(&attributes);
+        retire_handle(&attributes);
 }
 
 void bfc_exports_arena_ended(const struct bfc_arena *arena) {
     struct bfc_block_attributes attributes;
     while (bfc_block_attributes_take_of(arena, &attributes))
-        retire(&attributes);
+        retire_handle(&attributes);
 }

@@ -41,7 +41,7 @@ CUresult bfc_address_range(const struct bfc_driver *driver, CUdeviceptr *start, 
 /* ---- registration ---- */
 
 /* Others than this context's work may use the block from now on: a network card, for one. */
-static CUresult show(const struct bfc_driver *driver, const struct bfc_pointer *span) {
+static CUresult show_region(const struct bfc_driver *driver, const struct bfc_pointer *span) {
     return span->kind == BFC_POINTER_POOLED ? bfc_share_block(driver, span->arena, span->start)
                                             : CUDA_SUCCESS;
 }
@@ -165,7 +165,7 @@ CUresult bfc_pointer_attribute(const struct bfc_driver *driver, void *data,
         return spilled_attribute(driver, &span, data, attribute, pointer);
     /* Tokens for a network card; asking for them sets SYNC_MEMOPS. */
     bool registers = attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && is_ours(&span);
-    CUresult result = registers ? show(driver, &span) : CUDA_SUCCESS;
+    CUresult result = registers ? show_region(driver, &span) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = driver->cuPointerGetAttribute(data, attribute, asked_of(&span, pointer));
     if (result != CUDA_SUCCESS || !is_ours(&span))
@@ -201,6 +201,6 @@ CUresult bfc_set_pointer_attribute(const struct bfc_driver *driver, const void *
         return driver->cuPointerSetAttribute(value, attribute, asked_of(&span, pointer));
     unsigned on;
     memcpy(&on, value, sizeof on);
-    CUresult result = on ? show(driver, &span) : CUDA_SUCCESS;
+    CUresult result = on ? show_region(driver, &span) : CUDA_SUCCESS;
     return result == CUDA_SUCCESS ? bfc_sync_memops_set(driver, &span, pointer, on) : result;
 }

@@ -165,26 +165,26 @@ static bool record_now(const struct bfc_driver *driver, struct bfc_arena *arena,
  * a kernel may wait for what the program does then.
  */
 static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *arena,
-                          uint64_t patience_ns) {
+                          uint64_t limit_ns) {
     bfc_fence fence;
     if (!arena->fences)
         return true;
     if (!record_now(driver, arena, &fence))
         return false;
     uint64_t now = bfc_now_ns();
-    struct bfc_patience patience = bfc_patience_until(now + patience_ns, now, REST_NAP_NS);
+    struct bfc_patience patience = bfc_patience_until(now + limit_ns, now, REST_NAP_NS);
     while (!is_complete(driver, arena, fence))
         if (!bfc_patience_nap(&patience))
             return false;
     return true;
 }
 
-uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t patience_ns) {
+uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t released = 0;
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena))) {
-        if (bfc_arena_is_host(arena) || !comes_to_rest(driver, arena, patience_ns))
+        if (bfc_arena_is_host(arena) || !comes_to_rest(driver, arena, limit_ns))
             continue;
         bfc_reuse_settle(arena);
         released += bfc_pool_trim_idle(arena->pool, idle_ns);

@@ -14,9 +14,9 @@ uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes);
 
 /*
  * BFC_TRIM_IDLE: gives back the regions that were idle for so long, unless a context's work would
- * hold up the driver's free of them for longer than `patience_ns`. For the helper thread.
+ * hold up the driver's free of them for longer than `limit_ns`. For the helper thread.
  */
-uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t patience_ns);
+uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns);
 
 /*
  * From the pools of the process's other contexts on the arena's device; stops when so much came.

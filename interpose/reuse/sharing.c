@@ -35,13 +35,13 @@ static CUresult tell_peers_changed(const struct bfc_driver *driver, struct bfc_a
 }
 
 /* Access of the current context, `accessor`, is on or off: pages must be told by device. */
-static CUresult turn_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner,
-                           bool on) {
+static CUresult switch_page_access(const struct bfc_driver *driver, CUcontext accessor,
+                                   CUcontext owner, bool on) {
     CUdevice device;
     struct bfc_arena *arena = bfc_arena_of_context(owner, 0);
     CUresult result = driver->cuCtxGetDevice(&device);
     if (result == CUDA_SUCCESS)
-        bfc_peers_turn(accessor, owner, device, on);
+        bfc_peers_switch_access(accessor, owner, device, on);
     if (result == CUDA_SUCCESS && arena)
         result = tell_peers_changed(driver, arena, device);
     bfc_arena_drop(arena);
@@ -50,9 +50,9 @@ static CUresult turn_pages(const struct bfc_driver *driver, CUcontext accessor, 
 
 /* Without its pages the peer has not got what it was given: access is turned off again. */
 static CUresult give_pages(const struct bfc_driver *driver, CUcontext accessor, CUcontext owner) {
-    CUresult result = turn_pages(driver, accessor, owner, true);
+    CUresult result = switch_page_access(driver, accessor, owner, true);
     if (result != CUDA_SUCCESS && driver->cuCtxDisablePeerAccess) {
-        turn_pages(driver, accessor, owner, false);
+        switch_page_access(driver, accessor, owner, false);
         driver->cuCtxDisablePeerAccess(owner);
     }
     return result;
@@ -76,7 +76,7 @@ CUresult bfc_share_disable_peer(const struct bfc_driver *driver, CUcontext owner
     bool known = driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && owner;
     CUresult result = driver->cuCtxDisablePeerAccess(owner);
     if (known && result == CUDA_SUCCESS && bfc_process_if_made())
-        turn_pages(driver, current, owner, false);
+        switch_page_access(driver, current, owner, false);
     return result;
 }
 
@@ -92,12 +92,12 @@ static CUresult add_peers_on(const struct bfc_driver *driver, CUcontext accessor
     return result;
 }
 
-static CUresult turn_pages_on(const struct bfc_driver *driver, CUcontext accessor,
-                              CUdevice device) {
+static CUresult enable_page_access(const struct bfc_driver *driver, CUcontext accessor,
+                                   CUdevice device) {
     struct bfc_arena *arena = NULL;
     CUresult result = CUDA_SUCCESS;
     while (result == CUDA_SUCCESS && (arena = bfc_arena_next_on(device, arena)))
-        result = turn_pages(driver, accessor, arena->context, true);
+        result = switch_page_access(driver, accessor, arena->context, true);
     bfc_arena_drop(arena);
     return result;
 }
@@ -111,5 +111,5 @@ CUresult bfc_share_peer_opened(const struct bfc_driver *driver, CUcontext access
         device == own)
         return CUDA_SUCCESS;
     CUresult result = add_peers_on(driver, accessor, device);
-    return result == CUDA_SUCCESS ? turn_pages_on(driver, accessor, device) : result;
+    return result == CUDA_SUCCESS ? enable_page_access(driver, accessor, device) : result;
 }

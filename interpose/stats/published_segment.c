@@ -190,7 +190,7 @@ __attribute__((destructor)) static void remove_segment(void) {
 
 /* ---- sections and counters ---- */
 
-static struct bfc_segment_pool *sections(void) {
+static struct bfc_segment_pool *pool_sections(void) {
     struct bfc_segment_header *published = bfc_load_acquire(&segment);
     return published ? bfc_segment_sections(published) : NULL;
 }
@@ -200,7 +200,7 @@ static bool taken[BFC_SEGMENT_POOLS];
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER; /* guards it */
 
 unsigned bfc_segment_section_index(const struct bfc_segment_pool *section) {
-    return (unsigned)(section - sections());
+    return (unsigned)(section - pool_sections());
 }
 
 /* The counts of a section's former pool stay in the process's totals. */
@@ -210,7 +210,7 @@ static void retire_counts(struct bfc_segment_pool *section) {
 }
 
 static struct bfc_segment_pool *take_section_in_state(enum bfc_pool_state state) {
-    struct bfc_segment_pool *all = sections();
+    struct bfc_segment_pool *all = pool_sections();
     for (unsigned i = 0; all && i < BFC_SEGMENT_POOLS; i++)
         if (!taken[i] && all[i].state == (uint64_t)state) {
             taken[i] = true;
@@ -230,7 +230,7 @@ struct bfc_segment_pool *bfc_segment_take_section(void) {
 
 void bfc_segment_return_section(struct bfc_segment_pool *section) {
     pthread_mutex_lock(&taking);
-    taken[section - sections()] = false;
+    taken[section - pool_sections()] = false;
     pthread_mutex_unlock(&taking);
 }
 

@@ -316,6 +316,18 @@ def check_length(root):
         yield f"README.md and docs/ have {words} words, at most {MOST_WORDS} are wanted: cut or link"
 
 
+TWO_WORD_TREES = ("interpose/",)  # add a folder here once its static functions are verb and noun
+
+
+def check_names(root):
+    """No static function's name is one bare word: `take` says too little where it is called."""
+    for name in c_sources(root):
+        if name.startswith(TWO_WORD_TREES):
+            for word in re.findall(r"^static [^=;(]*?\b([a-z0-9]+)\(", read(root, name), re.MULTILINE):
+                if word not in ("main", "assert"):
+                    yield f"{name}: static function {word}() is one bare word: name it verb_noun"
+
+
 def is_script(root, name, interpreter):
     first = read(root, name).split("\n", 1)[0]
     return first.startswith("#!") and re.search(rf"\b{interpreter}\b", first)

@@ -54,7 +54,7 @@ static bool try_to_enter(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-static bool enter(struct visit *visit, struct bfc_arena *arena) {
+static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     bool entered = try_to_enter(visit, arena);
     if (!entered)
         bfc_upstream_note_error(CUDA_ERROR_INVALID_CONTEXT);
@@ -72,7 +72,7 @@ static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-static void leave(const struct visit *visit) {
+static void leave_context(const struct visit *visit) {
     bfc_capture_restore(visit->driver, visit->mode);
     if (!visit->arena)
         return;
@@ -88,7 +88,8 @@ static void log_failed(const struct bfc_arena *arena, const char *call, uint64_t
 }
 
 /* What a call of virtual memory management answered. True: it was done. */
-static bool note(const struct bfc_arena *arena, const char *call, uint64_t bytes, CUresult result) {
+static bool note_result(const struct bfc_arena *arena, const char *call, uint64_t bytes,
+                        CUresult result) {
     bfc_add_fetch_relaxed(&arena->stats.section->pages.calls, 1);
     if (result == CUDA_SUCCESS)
         return true;
@@ -98,19 +99,19 @@ static bool note(const struct bfc_arena *arena, const char *call, uint64_t bytes
 
 /* ---- addresses ---- */
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, bfc_addr *start) {
     struct bfc_arena *arena = context;
     struct visit visit;
     CUdeviceptr pointer = 0;
-    if (!enter(&visit, arena))
+    if (!enter_context(&visit, arena))
         return BFC_FAILED;
     CUresult result = visit.driver->cuMemAddressReserve(&pointer, bytes, 0, 0, 0);
-    bool done = note(arena, "cuMemAddressReserve", bytes, result);
+    bool done = note_result(arena, "cuMemAddressReserve", bytes, result);
     if (done && !bfc_region_add(pointer, bytes, arena)) {
         bfc_retry_free_addresses(visit.driver, pointer, bytes);
         done = false;
     }
-    leave(&visit);
+    leave_context(&visit);
     if (!done)
         return BFC_REFUSED;
     *start = pointer;
@@ -120,14 +121,15 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static void unreserve(void *context, bfc_addr start, uint64_t bytes) {
+static void free_addresses(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
     bfc_region_remove(start, arena);
     if (!enter_if_alive(&visit, arena))
         return;
-    note(arena, "cuMemAddressFree", bytes, bfc_retry_free_addresses(visit.driver, start, bytes));
-    leave(&visit);
+    note_result(arena, "cuMemAddressFree", bytes,
+                bfc_retry_free_addresses(visit.driver, start, bytes));
+    leave_context(&visit);
     bfc_fetch_sub_relaxed(&arena->stats.section->pages.addresses, bytes);
 }
 
@@ -148,15 +150,15 @@ static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes,
     return result;
 }
 
-static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *page) {
+static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
     struct bfc_arena *arena = context;
     struct visit visit;
     CUmemGenericAllocationHandle handle = 0;
     const char *why = "its context cannot be entered";
     CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-    if (enter(&visit, arena)) {
+    if (enter_context(&visit, arena)) {
         result = create_charged(arena, bytes, &handle, &why);
-        leave(&visit);
+        leave_context(&visit);
     }
     if (result != CUDA_SUCCESS)
         return bfc_upstream_note_refused(arena, bytes, why, result);
@@ -183,56 +185,57 @@ static void tell_released(void *context, uint64_t bytes) {
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - untold);
 }
 
-static void release_page(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
-                         uint64_t bytes) {
-    note(arena, "cuMemRelease", bytes, bfc_retry_release(driver, page));
+static void release_handle(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
+                           uint64_t bytes) {
+    note_result(arena, "cuMemRelease", bytes, bfc_retry_release(driver, page));
     bfc_add_fetch_relaxed(&arena->stats.section->pages.released, bytes);
     bfc_device_refund(arena, bytes);
 }
 
-static void release(void *context, bfc_page page, uint64_t bytes) {
+static void release_page(void *context, bfc_page page, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
     if (!enter_if_alive(&visit, arena))
         return;
-    release_page(visit.driver, arena, page, bytes);
+    release_handle(visit.driver, arena, page, bytes);
     if (visit.arena)
         bfc_upstream_note_device_free(visit.driver, arena);
-    leave(&visit);
+    leave_context(&visit);
 }
 
 /* ---- both together ---- */
 
-static bool map(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
+static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
     struct bfc_arena *arena = context;
     struct visit visit;
-    if (!enter(&visit, arena))
+    if (!enter_context(&visit, arena))
         return false;
-    bool done = note(arena, "cuMemMap", bytes, visit.driver->cuMemMap(start, bytes, 0, page, 0));
-    leave(&visit);
+    bool done =
+        note_result(arena, "cuMemMap", bytes, visit.driver->cuMemMap(start, bytes, 0, page, 0));
+    leave_context(&visit);
     if (done)
         bfc_add_fetch_relaxed(&arena->stats.section->pages.mapped, bytes);
     return done;
 }
 
-static bool unmap(void *context, bfc_addr start, uint64_t bytes) {
+static bool unmap_page(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
     if (!enter_if_alive(&visit, arena))
         return false;
-    bool done = note(arena, "cuMemUnmap", bytes, visit.driver->cuMemUnmap(start, bytes));
-    leave(&visit);
+    bool done = note_result(arena, "cuMemUnmap", bytes, visit.driver->cuMemUnmap(start, bytes));
+    leave_context(&visit);
     return done;
 }
 
-static bool allow(void *context, bfc_addr start, uint64_t bytes) {
+static bool allow_access(void *context, bfc_addr start, uint64_t bytes) {
     struct bfc_arena *arena = context;
     struct visit visit;
-    if (!enter(&visit, arena))
+    if (!enter_context(&visit, arena))
         return false;
-    bool done =
-        note(arena, "cuMemSetAccess", bytes, bfc_access_allow(visit.driver, arena, start, bytes));
-    leave(&visit);
+    bool done = note_result(arena, "cuMemSetAccess", bytes,
+                            bfc_access_allow(visit.driver, arena, start, bytes));
+    leave_context(&visit);
     if (done)
         tell_growth(arena, start);
     return done;
@@ -249,14 +252,14 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
     return (struct bfc_page_calls){
         .granule = granule,
         .addresses = ((arena->device_total + granule - 1) & ~(granule - 1)) * ADDRESSES_FACTOR,
-        .reserve = reserve,
-        .unreserve = unreserve,
-        .create = create,
-        .release = release,
+        .reserve = reserve_addresses,
+        .unreserve = free_addresses,
+        .create = create_page,
+        .release = release_page,
         .released = tell_released,
-        .map = map,
-        .unmap = unmap,
-        .allow = allow,
+        .map = map_page,
+        .unmap = unmap_page,
+        .allow = allow_access,
         .may_remake = may_remake,
     };
 }
@@ -280,9 +283,10 @@ static bool add_found(void *context, const struct bfc_page_info *page) {
 /* How many bytes went. */
 static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                                const struct bfc_page_info *page) {
-    if (!note(arena, "cuMemUnmap", page->bytes, bfc_retry_unmap(driver, page->start, page->bytes)))
+    if (!note_result(arena, "cuMemUnmap", page->bytes,
+                     bfc_retry_unmap(driver, page->start, page->bytes)))
         return 0;
-    release_page(driver, arena, page->page, page->bytes);
+    release_handle(driver, arena, page->page, page->bytes);
     return page->bytes;
 }
 
@@ -313,7 +317,8 @@ static void give_addresses_back(const struct bfc_driver *driver, struct bfc_aren
     uint64_t start = 0, bytes = 0;
     while (bfc_region_next(start + bytes, arena, &start, &bytes))
         if (is_reservation(arena, start))
-            note(arena, "cuMemAddressFree", bytes, bfc_retry_free_addresses(driver, start, bytes));
+            note_result(arena, "cuMemAddressFree", bytes,
+                        bfc_retry_free_addresses(driver, start, bytes));
 }
 
 /* While somebody has the pages' turn he may make pages that are not to be seen yet; whoever has it

@@ -20,7 +20,7 @@ static void choose_backing(const struct bfc_driver *driver, struct bfc_arena *ar
     upstream->pages = &paging->calls;
 }
 
-static void forget(struct bfc_arena *arena) {
+static void forget_paging(struct bfc_arena *arena) {
     free(bfc_paging_of(arena));
 }
 
@@ -29,7 +29,7 @@ static const struct bfc_feature pages = {
     .slot = &bfc_paging_slot,
     .arena_making = choose_backing,
     .arena_ended = bfc_pages_end,
-    .arena_freed = forget,
+    .arena_freed = forget_paging,
     .peers_changed = bfc_access_change,
 };
 BFC_REGISTER_FEATURE(pages);

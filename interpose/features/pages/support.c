@@ -10,7 +10,8 @@
 
 unsigned bfc_paging_slot;
 
-static bool has(const struct bfc_driver *driver, CUdevice_attribute attribute, CUdevice device) {
+static bool has_attribute(const struct bfc_driver *driver, CUdevice_attribute attribute,
+                          CUdevice device) {
     int value = 0;
     return driver->cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS && value != 0;
 }
@@ -21,10 +22,11 @@ static CUmemAllocationProp properties_on(const struct bfc_driver *driver, CUdevi
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
     };
-    if (has(driver, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, device))
+    if (has_attribute(driver, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+                      device))
         properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     properties.allocFlags.gpuDirectRDMACapable =
-        has(driver, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device);
+        has_attribute(driver, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device);
     return properties;
 }
 
@@ -54,8 +56,8 @@ static CUresult try_addresses(const struct bfc_driver *driver, const struct bfc_
 
 /* A lack of memory says nothing of pages. Nothing is mapped: unmapping might wait for the device.
  */
-static bool works(CUresult (*try)(const struct bfc_driver *, const struct bfc_paging *),
-                  const struct bfc_driver *driver, const struct bfc_paging *paging) {
+static bool works_in_context(CUresult (*try)(const struct bfc_driver *, const struct bfc_paging *),
+                             const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
     CUresult result = try(driver, paging);
     bfc_capture_restore(driver, mode);
@@ -69,16 +71,16 @@ static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
                            struct bfc_paging *paging) {
     if (!driver->can_page)
         return "the driver has no calls for it";
-    if (!has(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device))
+    if (!has_attribute(driver, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device))
         return "the device does not support it";
     paging->properties = properties_on(driver, device);
     if (!driver->can_share_pages || !paging->properties.requestedHandleTypes)
         return "its memory could not be shared with other processes";
     if (!find_granule(driver, paging))
         return "the driver names no size for pages";
-    if (!works(try_page, driver, paging))
+    if (!works_in_context(try_page, driver, paging))
         return "the driver refused to make a page";
-    if (!works(try_addresses, driver, paging))
+    if (!works_in_context(try_addresses, driver, paging))
         return "the driver refused addresses";
     return NULL;
 }

@@ -2,10 +2,10 @@
 #include "interpose/features/plan/cursor.h"
 
 enum {
-    REACH = 16,  /* slots that are searched on each side */
-    STRAYS = 64, /* in a row, after which the place is lost */
-    SIGNS = 4,   /* allocations by which the beginning of a period is known */
-    DOUBT = 8,   /* allocations after a move within which it may be taken back */
+    REACH = 16,          /* slots that are searched on each side */
+    MOST_UNMATCHED = 64, /* in a row, after which the place is lost */
+    SIGNS = 4,           /* allocations by which the beginning of a period is known */
+    DOUBT = 8,           /* allocations after a move within which it may be taken back */
 };
 
 static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {
@@ -102,10 +102,10 @@ static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     return low;
 }
 
-/* Only after two strays: a size that is new may be that of an anchor by chance. */
+/* Only after two unmatched: a size that is new may be that of an anchor by chance. */
 static bool search_anchors(const struct bfc_course *course, uint64_t size,
                            struct bfc_match *match) {
-    if (course->strays < 2 && !course->lost)
+    if (course->unmatched < 2 && !course->lost)
         return false;
     const struct bfc_plan *plan = course->plan;
     const struct bfc_plan_anchor *anchor = bfc_plan_find_anchor(
@@ -155,7 +155,7 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     begin_round(course);
     course->at = course->prefix + course->begun;
     course->lost = false;
-    course->strays = course->begun = 0;
+    course->unmatched = course->begun = 0;
 }
 
 /* One that moves again before anything came as planned has moved from where it was at first. In a
@@ -183,16 +183,16 @@ void bfc_cursor_pass(struct bfc_course *course, const struct bfc_match *match, u
         begin_round(course);
     course->lost = false;
     course->at = match->at + 1;
-    course->strays = match->same ? 0 : course->strays + 1;
+    course->unmatched = match->same ? 0 : course->unmatched + 1;
     if (LIKELY(match->same))
         course->slots[match->at].matched = course->round;
-    else if (course->strays >= STRAYS)
+    else if (course->unmatched >= MOST_UNMATCHED)
         course->lost = true;
 }
 
 void bfc_cursor_begin(struct bfc_course *course, uint32_t event) {
     course->at = find_slot(course, event);
-    course->strays = course->begun = 0;
+    course->unmatched = course->begun = 0;
     course->lost = false;
     begin_round(course);
 }

@@ -30,11 +30,11 @@ struct bfc_course {
     uint32_t count, prefix; /* of slots; and of those before the period */
     uint32_t at;            /* the next one; `count`: none is left */
     uint32_t round;         /* from 1 on, rises with each period */
-    int64_t allowance;      /* for its user: what may still miss... */
+    int64_t miss_budget;    /* for its user: what may still miss... */
     int64_t earned;         /* ...and what the changes of this period added */
     int32_t moved;          /* slots by which the place moved last in this period; 0: none... */
     uint32_t moved_at;      /* ...and the slot that was to come then */
-    uint32_t strays;        /* in a row that matched nothing */
+    uint32_t unmatched;     /* in a row that matched nothing */
     uint32_t begun; /* while lost: how many in a row came as at the beginning of the period */
     bool lost;
     bool periodic;                  /* after the last slot comes that of `prefix` */

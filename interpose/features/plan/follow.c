@@ -21,7 +21,7 @@
 #include "interpose/host/thread_exit.h"
 
 enum {
-    MISS = 10,         /* the allowance is counted in tenths of a miss... */
+    MISS = 10,         /* the miss_budget is counted in tenths of a miss... */
     CHANGE = 15,       /* ...and this is what a change adds to it */
     AMPLE = 32,        /* so many times what it takes: then the plan's memory is taken first */
     STRIPPED_MOST = 8, /* doublings of the periods between two tries */
@@ -84,7 +84,7 @@ void bfc_plan_forget(struct bfc_arena *arena) {
 }
 
 /* Two threads may add one at once. */
-static void add(struct bfc_arena *arena, struct bfc_follower *follower) {
+static void add_follower(struct bfc_arena *arena, struct bfc_follower *follower) {
     struct plan_state *state = state_of(arena);
     struct bfc_follower *first = bfc_load_acquire(&state->followers);
     do
@@ -97,24 +97,24 @@ static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct b
     while (follower && follower->plan != plan)
         follower = follower->next;
     if (!follower && (follower = bfc_follower_make(arena, plan)))
-        add(arena, follower);
+        add_follower(arena, follower);
     return follower;
 }
 
 /* ---- what is told of it ---- */
 
-static struct bfc_segment_plan *told(struct bfc_arena *arena) {
+static struct bfc_segment_plan *published_plan(struct bfc_arena *arena) {
     return &arena->stats.section->plan;
 }
 
-static void count(uint64_t *counter) {
+static void count_one(uint64_t *counter) {
     bfc_fetch_add_relaxed(counter, 1);
 }
 
 /* What the plan is, of this device. */
-static void describe(struct bfc_arena *arena, const struct bfc_follower *follower) {
+static void describe_plan(struct bfc_arena *arena, const struct bfc_follower *follower) {
     const struct bfc_plan *plan = follower->plan;
-    struct bfc_segment_plan *to = told(arena);
+    struct bfc_segment_plan *to = published_plan(arena);
     uint64_t all = 0, prefix = 0, bound = 0;
     for (uint32_t i = 0; i < follower->course_count; i++) {
         all += follower->courses[i].count;
@@ -132,7 +132,7 @@ static void describe(struct bfc_arena *arena, const struct bfc_follower *followe
 
 static void note_divergence(struct bfc_arena *arena, const struct bfc_slot *expected,
                             uint64_t came) {
-    struct bfc_segment_plan *to = told(arena);
+    struct bfc_segment_plan *to = published_plan(arena);
     bfc_store_relaxed(&to->divergence, expected->event);
     bfc_store_relaxed(&to->expected, expected->size);
     bfc_store_relaxed(&to->came, came);
@@ -187,10 +187,10 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
 /* What the pool needed alone, for what a plan of the job's own saves to be told. */
 static void note_before(struct bfc_arena *arena, const struct bfc_follower *follower) {
     struct bfc_pool_stats stats;
-    if (!follower->plan->automatic || bfc_load_relaxed(&told(arena)->before))
+    if (!follower->plan->automatic || bfc_load_relaxed(&published_plan(arena)->before))
         return;
     bfc_pool_read_stats(arena->pool, &stats);
-    bfc_store_relaxed(&told(arena)->before, stats.reserved);
+    bfc_store_relaxed(&published_plan(arena)->before, stats.reserved);
 }
 
 static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
@@ -208,7 +208,7 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
             /* Was the plan left meanwhile? Either leaving saw the memory, or this sees that. */
             if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
                 bfc_pool_set_apart(arena->pool, first, false);
-            bfc_store_relaxed(&told(arena)->memory, follower->bytes);
+            bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
             bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
         } else {
             bfc_upstream_take_error(); /* nobody's answer */
@@ -241,7 +241,7 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
     if (is_there(arena, follower, memory) ||
         !bfc_compare_exchange_acq_rel(&follower->memory, &memory, (bfc_addr)0))
         return;
-    bfc_store_relaxed(&told(arena)->memory, 0);
+    bfc_store_relaxed(&published_plan(arena)->memory, 0);
     if (bfc_pool_find(arena->pool, memory, &block) && block.paged) {
         bfc_pool_set_apart(arena->pool, memory, false);
         rest_after_strip(follower);
@@ -283,7 +283,7 @@ bool bfc_plan_follow(struct bfc_arena *arena, const struct bfc_plan *plan, uint3
     }
     bfc_store_relaxed(&follower->refused_round, 0);
     bfc_store_release(&follower->id, bfc_add_fetch_relaxed(&ids, 1));
-    describe(arena, follower);
+    describe_plan(arena, follower);
     set_apart(arena, follower, true);
     bfc_store_release(&state_of(arena)->follower, follower);
     bfc_arena_set_placer(arena, &plan_placer);
@@ -298,7 +298,7 @@ void bfc_plan_leave(struct bfc_arena *arena) {
         return;
     bfc_arena_set_placer(arena, NULL);
     set_apart(arena, follower, false);
-    bfc_store_relaxed(&told(arena)->source, (uint64_t)BFC_PLAN_NONE);
+    bfc_store_relaxed(&published_plan(arena)->source, (uint64_t)BFC_PLAN_NONE);
 }
 
 static bool is_better(const struct bfc_follower *follower, const struct bfc_follower *other) {
@@ -371,7 +371,7 @@ static uint64_t own_number(void) {
 
 /* Whether no thread has it, and its next allocation is of this size; then it is the thread's.
  * Another thread may take it meanwhile and move on: so a copy is looked at, which does not move. */
-static bool take(struct bfc_course *course, uint64_t size) {
+static bool take_anchor(struct bfc_course *course, uint64_t size) {
     uint64_t none = 0;
     if (bfc_load_acquire(&course->owner))
         return false;
@@ -389,7 +389,7 @@ static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, u
         if (bfc_load_relaxed(&courses[i].owner) == own_number())
             return &courses[i];
     for (uint32_t i = 0; i < follower->course_count; i++)
-        if (take(&courses[i], size))
+        if (take_anchor(&courses[i], size))
             return &courses[i];
     return NULL;
 }
@@ -487,7 +487,7 @@ static enum bfc_status take_gap(const struct call *call) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* What it will probably make miss, in units of the allowance: of what begins while it lives (as
+/* What it will probably make miss, in units of the miss_budget: of what begins while it lives (as
  * long as the one in whose stead it came), the part of which a place overlaps with its own. */
 static uint64_t probable_misses(const struct call *call) {
     const struct bfc_plan *plan = call->follower->plan;
@@ -498,13 +498,13 @@ static uint64_t probable_misses(const struct call *call) {
     return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
 }
 
-/* Whether the allowance is as many times what it will probably make miss. Only what came instead of
- * one that a period has: how long others live is not known. */
+/* Whether the miss_budget is as many times what it will probably make miss. Only what came instead
+ * of one that a period has: how long others live is not known. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
-    return course->allowance > 0 && call->match.known && call->match.at >= course->prefix &&
+    return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
            course->periodic && course->slots[call->match.at].offset != BFC_NO_PLACE &&
-           course->allowance / times >= (int64_t)probable_misses(call);
+           course->miss_budget / times >= (int64_t)probable_misses(call);
 }
 
 /*
@@ -525,19 +525,19 @@ static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
 
 /* What was not planned so; but for what comes before a plan of the job's own has its memory. */
 static NOINLINE void note_missed(const struct call *call) {
-    struct bfc_segment_plan *to = told(call->arena);
+    struct bfc_segment_plan *to = published_plan(call->arena);
     if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
         !bfc_load_relaxed(&call->follower->refused_round))
         return;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (call->match.known && call->match.same && slot->offset == BFC_NO_PLACE) {
-        count(&to->unplanned);
+        count_one(&to->unplanned);
         return;
     }
-    count(&to->missed);
-    call->course->allowance -= MISS;
+    count_one(&to->missed);
+    call->course->miss_budget -= MISS;
     if (call->match.known && call->match.same)
-        count(&to->busy);
+        count_one(&to->busy);
 }
 
 /* What was passed over comes later for a change that was counted then. */
@@ -549,37 +549,38 @@ static bool is_change(const struct bfc_course *course, const struct bfc_match *m
 static NOINLINE void note_unexpected(const struct call *call) {
     struct bfc_course *course = call->course;
     if (is_change(course, &call->match)) {
-        course->allowance += CHANGE;
+        course->miss_budget += CHANGE;
         course->earned += CHANGE;
     }
     if (course->at < course->count)
         note_divergence(call->arena, &course->slots[course->at], call->size);
     if (call->match.jumped)
-        count(&told(call->arena)->resumed);
+        count_one(&published_plan(call->arena)->resumed);
 }
 
 /* What was not used is kept for as long as twice the changes of a period last; and what is lacking,
  * for a period. */
-static void limit_allowance(struct bfc_course *course) {
+static void limit_miss_budget(struct bfc_course *course) {
     int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
-    course->allowance = course->allowance > most ? most : course->allowance;
-    course->allowance = course->allowance < least ? least : course->allowance;
+    course->miss_budget = course->miss_budget > most ? most : course->miss_budget;
+    course->miss_budget = course->miss_budget < least ? least : course->miss_budget;
     course->earned = 0;
 }
 
 /* Rare: at the beginning of a period, and when the place in the plan was lost or found again. */
-static NOINLINE void turn(const struct call *call, bool was_lost) {
+static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {
-        count(&told(call->arena)->lost);
+        count_one(&published_plan(call->arena)->lost);
         bfc_events_add_landmark(&call->arena->stats, BFC_EVENT_PLAN_LOST, 0, call->size);
     } else
-        count(was_lost ? &told(call->arena)->resumed : &told(call->arena)->periods);
-    limit_allowance(course);
+        count_one(was_lost ? &published_plan(call->arena)->resumed
+                           : &published_plan(call->arena)->periods);
+    limit_miss_budget(course);
     set_apart(call->arena, call->follower, !course->lost);
 }
 
-static inline void pass(const struct call *call) {
+static inline void pass_event(const struct call *call) {
     struct bfc_course *course = call->course;
     bool was_lost = course->lost;
     uint32_t round = course->round;
@@ -587,10 +588,10 @@ static inline void pass(const struct call *call) {
         note_unexpected(call);
     bfc_cursor_pass(course, &call->match, call->size);
     if (UNLIKELY(course->round != round || course->lost != was_lost))
-        turn(call, was_lost);
+        count_transition(call, was_lost);
 }
 
-static inline enum bfc_status allocate(struct call *call) {
+static inline enum bfc_status allocate_planned(struct call *call) {
     enum bfc_status status = take_planned(call);
     bool followed = status == BFC_OK;
     if (UNLIKELY(!followed))
@@ -598,10 +599,10 @@ static inline enum bfc_status allocate(struct call *call) {
     if (UNLIKELY(status != BFC_OK && (call->flags & BFC_ALLOCATE_HIT_ONLY)))
         return status; /* the caller asks again */
     if (LIKELY(followed))
-        count(&told(call->arena)->followed);
+        count_one(&published_plan(call->arena)->followed);
     else
         note_missed(call);
-    pass(call);
+    pass_event(call);
     return status;
 }
 
@@ -626,8 +627,8 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
     }
     slot->matched = course->round;
     course->at++;
-    course->strays = 0;
-    count(&told(arena)->followed);
+    course->unmatched = 0;
+    count_one(&published_plan(arena)->followed);
     return true;
 }
 
@@ -645,7 +646,7 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
     if (UNLIKELY(!course || bytes > follower->bytes)) {
         enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, flags, block);
         if (status == BFC_OK || !(flags & BFC_ALLOCATE_HIT_ONLY)) /* else the caller asks again */
-            count(&told(arena)->missed);
+            count_one(&published_plan(arena)->missed);
         return status;
     }
     if (UNLIKELY(!bfc_load_relaxed(&follower->memory)) && wants_memory(follower, course)) {
@@ -661,7 +662,7 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
                         .size = size,
                         .flags = flags,
                         .block = block};
-    return allocate(&call);
+    return allocate_planned(&call);
 }
 
 static enum bfc_status allocate_by_plan(struct bfc_arena *arena, uint64_t bytes, unsigned flags,

@@ -103,7 +103,8 @@ void bfc_follower_drop(struct bfc_follower *follower) {
     free(follower);
 }
 
-static bool fill(struct bfc_follower *follower, const struct bfc_arena *arena, uint64_t *starts) {
+static bool fill_starts(struct bfc_follower *follower, const struct bfc_arena *arena,
+                        uint64_t *starts) {
     uint32_t events = follower->plan->header->events;
     lay_out(follower, arena, starts);
     follower->courses = calloc(COURSES_MOST, sizeof *follower->courses);
@@ -131,7 +132,7 @@ struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const stru
     bool good = follower && starts;
     if (follower)
         follower->plan = plan;
-    if (follower && !(good && fill(follower, arena, starts))) {
+    if (follower && !(good && fill_starts(follower, arena, starts))) {
         bfc_follower_drop(follower);
         follower = NULL;
     }

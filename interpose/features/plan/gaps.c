@@ -31,7 +31,7 @@ static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event
 }
 
 /* Keeps the largest. */
-static void add(struct bfc_gaps *gaps, struct bfc_gap gap) {
+static void add_gap(struct bfc_gaps *gaps, struct bfc_gap gap) {
     uint32_t i = 0;
     if (gaps->count < BFC_GAPS)
         i = gaps->count++;
@@ -65,14 +65,14 @@ void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
         if (other == slot || !is_near_in_time(&stay, &plan->events[other->event]))
             continue;
         if (other->offset > top)
-            add(&found, (struct bfc_gap){top, other->offset - top, before});
+            add_gap(&found, (struct bfc_gap){top, other->offset - top, before});
         if (other->offset + other->size > top) {
             top = other->offset + other->size;
             before = other->offset;
         }
     }
     if (places->bytes > top)
-        add(&found, (struct bfc_gap){top, places->bytes - top, before});
+        add_gap(&found, (struct bfc_gap){top, places->bytes - top, before});
     memcpy(gaps->list, found.list, sizeof gaps->list);
     gaps->count = found.count;
     bfc_store_release(&gaps->state, (uint32_t)BFC_GAPS_KNOWN);

@@ -71,7 +71,7 @@ static bool is_ours(char why[BFC_PLAN_WHY]) {
     return false;
 }
 
-static bool take(int file, char why[BFC_PLAN_WHY]) {
+static bool take_file(int file, char why[BFC_PLAN_WHY]) {
     uint64_t size;
     void *bytes = is_acceptable(file, &size, why) ? read_bytes(file, size, why) : NULL;
     if (!bytes)
@@ -82,11 +82,11 @@ static bool take(int file, char why[BFC_PLAN_WHY]) {
     return false;
 }
 
-static void look(const char *path) {
+static void look_for_file(const char *path) {
     char why[BFC_PLAN_WHY];
     int cancel = bfc_cancel_disable(), reason = errno;
     int file = bfc_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    bool good = file >= 0 && take(file, why);
+    bool good = file >= 0 && take_file(file, why);
     if (file < 0)
         snprintf(why, sizeof why, "it cannot be opened: %s", strerror(errno));
     else
@@ -110,7 +110,7 @@ const struct bfc_plan *bfc_plan_of_file(void) {
         return NULL;
     pthread_mutex_lock(&mutex);
     if (!looked)
-        look(process->options.plan);
+        look_for_file(process->options.plan);
     looked = true;
     pthread_mutex_unlock(&mutex);
     return accepted;

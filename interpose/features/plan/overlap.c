@@ -98,12 +98,12 @@ static void set_living(struct sweep *sweep, uint32_t piece, bool lives) {
     }
 }
 
-static unsigned pick(uint64_t word, bool above) {
+static unsigned pick_bit(uint64_t word, bool above) {
     return above ? (unsigned)__builtin_ctzll(word) : 63u - (unsigned)__builtin_clzll(word);
 }
 
 /* The nearest living piece above, or below, this one; UINT32_MAX: there is none. */
-static uint32_t neighbour(const struct sweep *sweep, uint32_t piece, bool above) {
+static uint32_t find_neighbour(const struct sweep *sweep, uint32_t piece, bool above) {
     uint64_t at = piece, word = 0;
     int level = 0;
     for (;; level++, at >>= BITS) {
@@ -115,7 +115,7 @@ static uint32_t neighbour(const struct sweep *sweep, uint32_t piece, bool above)
             break;
     }
     for (at >>= BITS;; word = sweep->living[level][at]) {
-        at = at << BITS | pick(word, above);
+        at = at << BITS | pick_bit(word, above);
         if (level-- == 0)
             return (uint32_t)at;
     }
@@ -132,7 +132,8 @@ static void sort_pieces(struct sweep *sweep) {
 
 static bool overlaps_neighbour(const struct sweep *sweep, uint32_t piece) {
     const struct piece *pieces = sweep->pieces;
-    uint32_t below = neighbour(sweep, piece, false), above = neighbour(sweep, piece, true);
+    uint32_t below = find_neighbour(sweep, piece, false),
+             above = find_neighbour(sweep, piece, true);
     return (below != UINT32_MAX && pieces[below].to > pieces[piece].from) ||
            (above != UINT32_MAX && pieces[above].from < pieces[piece].to);
 }

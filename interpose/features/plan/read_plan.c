@@ -7,7 +7,7 @@
 enum { ARENAS_MOST = 256 };
 #define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas */
 
-static bool refuse(char why[BFC_PLAN_WHY], const char *what) {
+static bool refuse_plan(char why[BFC_PLAN_WHY], const char *what) {
     snprintf(why, BFC_PLAN_WHY, "%s", what);
     return false;
 }
@@ -20,9 +20,9 @@ static bool refuse_event(char why[BFC_PLAN_WHY], uint32_t event, const char *wha
 static bool check_start(const struct bfc_plan_header *header, uint64_t size,
                         char why[BFC_PLAN_WHY]) {
     if (size < sizeof *header || memcmp(header->magic, BFC_PLAN_MAGIC, sizeof header->magic) != 0)
-        return refuse(why, "it is not a plan of bfcplan");
+        return refuse_plan(why, "it is not a plan of bfcplan");
     if (header->byte_order != BFC_PLAN_BYTE_ORDER)
-        return refuse(why, "it was written on a machine of another byte order");
+        return refuse_plan(why, "it was written on a machine of another byte order");
     if (header->version == BFC_PLAN_VERSION)
         return true;
     snprintf(why, BFC_PLAN_WHY, "its version is %u, only %d is accepted: plan it anew",
@@ -39,19 +39,19 @@ static bool is_inside(const struct bfc_plan_header *header, uint64_t at, uint64_
 static bool check_header(const struct bfc_plan_header *header, uint64_t size,
                          char why[BFC_PLAN_WHY]) {
     if (header->file_bytes > size)
-        return refuse(why, "its end is missing");
+        return refuse_plan(why, "its end is missing");
     if (header->file_bytes != size || header->checksum != bfc_plan_checksum(header, size))
-        return refuse(why, "it is damaged: the checksum is wrong");
+        return refuse_plan(why, "it is damaged: the checksum is wrong");
     if (!(header->flags & BFC_PLAN_FROM_TRACE))
-        return refuse(why, "it was made of a list of lifetimes: accepted are plans of a trace "
-                           "(BFC_RECORD)");
+        return refuse_plan(why, "it was made of a list of lifetimes: accepted are plans of a trace "
+                                "(BFC_RECORD)");
     if (!is_inside(header, header->arenas_at, header->arenas, sizeof(struct bfc_plan_arena)) ||
         !is_inside(header, header->events_at, header->events, sizeof(struct bfc_plan_event)) ||
         !is_inside(header, header->anchors_at, header->anchors, sizeof(struct bfc_plan_anchor)))
-        return refuse(why, "it contradicts itself: a table lies outside the file");
+        return refuse_plan(why, "it contradicts itself: a table lies outside the file");
     if ((uint64_t)header->prefix + header->period != header->events ||
         header->arenas > ARENAS_MOST || (header->period && !header->period_ticks))
-        return refuse(why, "it contradicts itself: its numbers do not fit together");
+        return refuse_plan(why, "it contradicts itself: its numbers do not fit together");
     return true;
 }
 
@@ -59,10 +59,10 @@ static bool check_arenas(const struct bfc_plan *plan, char why[BFC_PLAN_WHY]) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < plan->header->arenas; i++) {
         if (plan->arenas[i].peak > MEMORY_MOST)
-            return refuse(why, "it contradicts itself: an arena is larger than any device");
+            return refuse_plan(why, "it contradicts itself: an arena is larger than any device");
         sum += plan->arenas[i].peak;
     }
-    return sum <= MEMORY_MOST || refuse(why, "its arenas together are larger than any device");
+    return sum <= MEMORY_MOST || refuse_plan(why, "its arenas together are larger than any device");
 }
 
 static bool is_whole(uint64_t offset, uint64_t size) {
@@ -95,12 +95,12 @@ static bool check_events(const struct bfc_plan *plan, char why[BFC_PLAN_WHY]) {
     }
     for (uint32_t i = 0; i < plan->header->anchors; i++)
         if (plan->anchors[i].event >= plan->header->events)
-            return refuse(why, "it contradicts itself: an anchor is of no event");
+            return refuse_plan(why, "it contradicts itself: an anchor is of no event");
     switch (bfc_plan_find_overlap(plan)) {
     case BFC_OVERLAP_FOUND:
-        return refuse(why, "it contradicts itself: two blocks are in one place at a time");
+        return refuse_plan(why, "it contradicts itself: two blocks are in one place at a time");
     case BFC_OVERLAP_NO_HOST_MEMORY:
-        return refuse(why, "the host has no memory to check it");
+        return refuse_plan(why, "the host has no memory to check it");
     case BFC_OVERLAP_NONE:
         break;
     }

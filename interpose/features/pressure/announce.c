@@ -25,7 +25,7 @@ static uint64_t in_reach(const struct bfc_other_job *jobs, size_t count, uint64_
     return free_bytes;
 }
 
-static struct bfc_awaited announcement(uint64_t bytes, uint64_t turn_ns, uint64_t now) {
+static struct bfc_awaited make_announcement(uint64_t bytes, uint64_t turn_ns, uint64_t now) {
     return (struct bfc_awaited){.until_ns = bytes ? now + ANNOUNCED_NS : 0,
                                 .turn_ns = turn_ns,
                                 .bytes = bytes,
@@ -40,8 +40,8 @@ static bool is_known(const struct bfc_other_job *job, const struct bfc_awaited *
            job->awaited.until_ns <= now + ANNOUNCED_NS;
 }
 
-static void tell(const struct bfc_arena *arena, const struct bfc_other_job *job,
-                 const struct bfc_awaited *awaited, uint64_t now) {
+static void tell_job(const struct bfc_arena *arena, const struct bfc_other_job *job,
+                     const struct bfc_awaited *awaited, uint64_t now) {
     struct bfc_segment_header *header = bfc_other_job_map(job->pid);
     if (!header)
         return;
@@ -53,17 +53,17 @@ static void tell(const struct bfc_arena *arena, const struct bfc_other_job *job,
 void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
                   struct bfc_demand demand) {
     uint64_t now = bfc_kernel_now_ns(), all = in_reach(jobs, count, demand.free_bytes);
-    struct bfc_awaited awaited = announcement(demand.bytes, demand.turn_ns, now);
+    struct bfc_awaited awaited = make_announcement(demand.bytes, demand.turn_ns, now);
     for (size_t i = 0; i < count; i++) {
         awaited.from_here = bfc_subtract_saturating(demand.bytes, all - jobs[i].cached);
         if (!is_known(&jobs[i], &awaited, now))
-            tell(arena, &jobs[i], &awaited, now);
+            tell_job(arena, &jobs[i], &awaited, now);
     }
 }
 
 void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes) {
     uint64_t now = bfc_kernel_now_ns();
-    struct bfc_awaited awaited = announcement(bytes, now, now);
+    struct bfc_awaited awaited = make_announcement(bytes, now, now);
     bfc_waiters_announce(arena->stats.segment, arena->stats.section->device_uuid, &awaited, now);
 }
 

@@ -135,7 +135,7 @@ static void add_siblings(struct bfc_message *message, struct picture *p) {
                         BFC_BYTES(in_use), BFC_BYTES(cached));
 }
 
-static bool waits(const struct bfc_other_job *job) {
+static bool job_waits(const struct bfc_other_job *job) {
     uint64_t now = bfc_kernel_now_ns();
     for (unsigned i = 0; i < BFC_WAITERS; i++)
         if (bfc_waiter_is_there(&job->waiters[i], now))
@@ -166,7 +166,7 @@ static void add_jobs(struct bfc_message *message, const struct bfc_other_job *jo
     size_t more = 0;
     for (size_t i = 0; i < count; i++) {
         const struct bfc_other_job *job = &jobs[i];
-        bool waiting = waits(job);
+        bool waiting = job_waits(job);
         if (!held_by(job) && !waiting)
             continue;
         if (i >= JOBS_SHOWN) {

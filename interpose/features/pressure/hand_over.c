@@ -43,7 +43,7 @@ static bool has_cached(CUdevice device, uint64_t bytes) {
 /* By section: the last turn in which this process could have handed over; atomic. */
 static uint64_t kept_in_turn[BFC_SEGMENT_POOLS];
 
-static bool keeps(unsigned section, const struct bfc_awaited *awaited) {
+static bool keeps_memory(unsigned section, const struct bfc_awaited *awaited) {
     uint64_t waited = bfc_subtract_saturating(bfc_kernel_now_ns(), awaited->turn_ns);
     bool first = bfc_exchange_relaxed(&kept_in_turn[section], awaited->turn_ns) != awaited->turn_ns;
     return waited < KEPT_AT_MOST_NS && (waited < KEPT_AT_LEAST_NS || first);
@@ -55,7 +55,7 @@ static void hand_over_on(const struct bfc_arena *arena) {
     struct bfc_awaited awaited = bfc_waiters_want(section);
     if (bfc_arena_is_host(arena) || !published || !awaited.bytes || !awaited.from_here ||
         !has_cached(arena->device, awaited.from_here) ||
-        keeps(arena->stats.section_index, &awaited))
+        keeps_memory(arena->stats.section_index, &awaited))
         return;
     bfc_waiters_note_given(published, section->device_uuid);
     bfc_give_back_as_free(arena->device, awaited.from_here);

@@ -112,7 +112,7 @@ static void give_slot_back(const struct wait *wait) {
 /* ---- looking at the queue ---- */
 
 /* This process, as it appears to other jobs. */
-static struct bfc_other_job ourselves(const struct wait *wait) {
+static struct bfc_other_job describe_ourselves(const struct wait *wait) {
     const struct bfc_arena *arena = wait->call->arena;
     struct bfc_other_job job = {.pid = wait->published->pid};
     struct bfc_arena *one = NULL;
@@ -147,7 +147,7 @@ static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *w
 /* Our own first: the index of our entry is returned. */
 static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     size_t own = 0;
-    const struct bfc_other_job job = ourselves(wait);
+    const struct bfc_other_job job = describe_ourselves(wait);
     for (uint32_t i = 0; i < BFC_WAITERS; i++) {
         const struct bfc_waiter *waiter = &wait->published->waiters[i];
         if (waiter == wait->slot)
@@ -170,7 +170,7 @@ static uint64_t free_on_device(const struct bfc_call *call) {
 /* Even without what this process only caches. */
 static bool limit_is_in_the_way(const struct wait *wait) {
     uint64_t over = bfc_call_limit_lacks(wait->call);
-    return over && over > ourselves(wait).cached;
+    return over && over > describe_ourselves(wait).cached;
 }
 
 /* What stands in its way is BFC_LIMIT, which other threads of this process have come to: then it is
@@ -269,7 +269,7 @@ static uint64_t device_lacks(const struct wait *wait) {
 /* Also what waiting processes cache, and this one: all that can come without anything being freed.
  */
 static bool cached_suffices(const struct wait *wait) {
-    uint64_t lacks = device_lacks(wait), cached = ourselves(wait).cached;
+    uint64_t lacks = device_lacks(wait), cached = describe_ourselves(wait).cached;
     for (size_t i = 0; i < wait->jobs; i++)
         cached =
             bfc_add_saturating(cached, bfc_rounded_at_most(wait->job[i].cached, &wait->job[i]));
@@ -294,7 +294,7 @@ static bool own_pool_has_it(const struct bfc_call *call) {
 
 /* With what they freed in several regions, which go back to the driver first. */
 static bool own_cache_suffices(const struct wait *wait) {
-    return device_lacks(wait) <= ourselves(wait).cached;
+    return device_lacks(wait) <= describe_ourselves(wait).cached;
 }
 
 static bool try_again(const struct wait *wait) {
@@ -312,7 +312,7 @@ static bool try_again(const struct wait *wait) {
 
 /* ---- announcing, and leaving ---- */
 
-static void announce(struct wait *wait) {
+static void announce_demand(struct wait *wait) {
     struct bfc_demand demand = {wait->call->bytes, wait->turn_ns, wait->free_bytes};
     wait->announced = true;
     bfc_announce(wait->call->arena, wait->job, wait->jobs, demand);
@@ -407,7 +407,7 @@ struct kernel_action {
     uint64_t mask;
 };
 
-static bool interrupts(int number, const sigset_t *blocked) {
+static bool signal_interrupts(int number, const sigset_t *blocked) {
     struct kernel_action action;
     return sigismember(blocked, number) == 0 &&
            syscall(SYS_rt_sigaction, number, NULL, &action, sizeof action.mask) == 0 &&
@@ -420,7 +420,7 @@ static bool signals_may_interrupt(void) {
     if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux the thread's own */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
-        if (interrupts(number, &blocked))
+        if (signal_interrupts(number, &blocked))
             return true;
     return false;
 }
@@ -446,7 +446,7 @@ static bool wait_in_queue(struct wait *wait) {
         if (!steps_aside(wait))
             look_at_queue(wait);
         if (wait->turn.is_next)
-            announce(wait);
+            announce_demand(wait);
         if (try_again(wait))
             return true;
         uint64_t now = bfc_kernel_now_ns();

@@ -33,7 +33,7 @@
 /* ---- one other job's segment ---- */
 
 /* Its settings, as it published them. */
-static bool yields(const struct bfc_segment_header *header) {
+static bool job_yields(const struct bfc_segment_header *header) {
     size_t length;
     const char *value = bfc_configuration_find(header->configuration, sizeof header->configuration,
                                                "BFC_YIELD", &length);
@@ -42,7 +42,7 @@ static bool yields(const struct bfc_segment_header *header) {
 
 static struct bfc_segment_header *open_job(int pid) {
     struct bfc_segment_header *header = bfc_other_job_map(pid);
-    if (header && bfc_segment_may_answer(header) && yields(header))
+    if (header && bfc_segment_may_answer(header) && job_yields(header))
         return header;
     if (header)
         munmap(header, BFC_SEGMENT_SIZE);

@@ -12,7 +12,7 @@ void bfc_trace_stacks_from(struct bfc_stack_tables (*now)(void)) {
     bfc_store_release(&source, now);
 }
 
-static size_t put(char *to, const void *from, size_t bytes) {
+static size_t put_bytes(char *to, const void *from, size_t bytes) {
     memcpy(to, from, bytes);
     return bytes;
 }
@@ -24,7 +24,7 @@ static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t coun
                                     .native = from[i].native,
                                     .python = from[i].python,
                                     .tag = from[i].tag};
-        put(to + i * sizeof site, &site, sizeof site);
+        put_bytes(to + i * sizeof site, &site, sizeof site);
     }
     return count * sizeof *from;
 }
@@ -52,11 +52,11 @@ size_t bfc_trace_take_stacks(char *to, size_t room) {
         .executable = now.known.executable};
     if (is_nothing(&part))
         return 0;
-    size_t size = put(to, &part, sizeof part);
+    size_t size = put_bytes(to, &part, sizeof part);
     size += put_sites(to + size, now.sites + taken.sites, part.sites);
-    size += put(to + size, now.frames + taken.frames, part.frames * sizeof *now.frames);
-    size += put(to + size, now.objects + taken.objects, part.objects * sizeof *now.objects);
-    size += put(to + size, now.texts + taken.texts, part.texts);
+    size += put_bytes(to + size, now.frames + taken.frames, part.frames * sizeof *now.frames);
+    size += put_bytes(to + size, now.objects + taken.objects, part.objects * sizeof *now.objects);
+    size += put_bytes(to + size, now.texts + taken.texts, part.texts);
     taken.sites += part.sites;
     taken.frames += part.frames;
     taken.objects += part.objects;

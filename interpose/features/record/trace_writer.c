@@ -41,8 +41,8 @@
 #define BUFFERS 8
 #define RECORDS 8192 /* in a buffer, and so in a block */
 #define FLUSH_NS 500000000L
-#define NAP_NS 100000  /* between looks for a free buffer... */
-#define PATIENCE 10000 /* ...of which there are so many: a second */
+#define NAP_NS 100000   /* between looks for a free buffer... */
+#define MOST_NAPS 10000 /* ...of which there are so many: a second */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -221,7 +221,7 @@ static void stop_trace(const char *why, const char *what_is_left) {
 }
 
 /* NULL: it may be written over, being empty or a trace. */
-static const char *refusal(int file) {
+static const char *refusal_reason(int file) {
     char magic[sizeof(struct bfc_trace_header){0}.magic];
     struct stat status;
     if (syscall(SYS_fstat, file, &status) != 0)
@@ -241,7 +241,7 @@ static const char *refusal(int file) {
 /* Non-blocking, so that a pipe without a reader holds nobody up. */
 static bool create_trace_file(const struct bfc_trace_header *header) {
     int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
-    const char *why = file < 0 ? strerror(errno) : refusal(file);
+    const char *why = file < 0 ? strerror(errno) : refusal_reason(file);
     if (!why && !append_to_block(file, (const char *)header, sizeof *header))
         why = strerror(errno);
     if (file >= 0)
@@ -287,7 +287,8 @@ static void load_zstd(void) {
 }
 
 /* The payload into `to`; where it does not become smaller, it stays as it is. */
-static size_t pack(char *to, const void *payload, size_t size, enum bfc_trace_codec *codec) {
+static size_t pack_payload(char *to, const void *payload, size_t size,
+                           enum bfc_trace_codec *codec) {
     size_t packed_size =
         zstd.compress ? zstd.compress(to, sizeof *buffers, payload, size, COMPRESSION) : 0;
     *codec = zstd.compress && !zstd.is_error(packed_size) ? BFC_TRACE_ZSTD : BFC_TRACE_PLAIN;
@@ -302,7 +303,7 @@ static void write_block(struct bfc_trace_block head, const void *payload, size_t
     if (bfc_load_acquire(&recording) != RECORDING)
         return;
     head.magic = BFC_TRACE_BLOCK_MAGIC;
-    head.bytes = (uint32_t)pack(packed + sizeof head, payload, size, &codec);
+    head.bytes = (uint32_t)pack_payload(packed + sizeof head, payload, size, &codec);
     head.codec = (uint16_t)codec;
     head.sum = bfc_trace_sum(packed + sizeof head, head.bytes);
     memcpy(packed, &head, sizeof head);
@@ -429,7 +430,7 @@ static void wake_writer(void) {
 /* All buffers wait for the disk: gives it a moment, without the lock. False: none came free. Then
  * nobody waits again before one has. */
 static NOINLINE bool wait_for_buffer(void) {
-    for (int i = 0; i < PATIENCE && !gave_up && filling - writing >= BUFFERS; i++) {
+    for (int i = 0; i < MOST_NAPS && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
         bfc_nap(NAP_NS);
         pool_lock(&lock);

@@ -12,8 +12,8 @@
 #include "interpose/reuse/sharing.h"
 
 /* The row's handle, or which pages it is. */
-static CUresult describe(const struct bfc_driver *driver, const struct bfc_pointer *span,
-                         struct bfc_row *row) {
+static CUresult describe_region(const struct bfc_driver *driver, const struct bfc_pointer *span,
+                                struct bfc_row *row) {
     const struct bfc_block_info *block = &span->block;
     CUipcMemHandle region;
     if (bfc_page_exports_describe(span->arena, block, row))
@@ -96,7 +96,7 @@ CUresult bfc_export_token(const struct bfc_driver *driver, CUipcMemHandle *handl
         return driver->cuIpcGetMemHandle(NULL, span->start);
     CUresult result = bfc_share_block(driver, span->arena, span->start);
     if (result == CUDA_SUCCESS)
-        result = describe(driver, span, &row);
+        result = describe_region(driver, span, &row);
     if (result == CUDA_SUCCESS && !find_or_make_token(span, &row, handle))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     return result;

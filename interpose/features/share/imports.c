@@ -57,7 +57,7 @@ static bool imports_exist(void) {
 /* ---- the lists, under the lock ---- */
 
 /* The first import that starts behind an address. */
-static size_t behind(CUdeviceptr address) {
+static size_t bytes_behind(CUdeviceptr address) {
     size_t low = 0, high = all.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -70,7 +70,7 @@ static size_t behind(CUdeviceptr address) {
 }
 
 static struct import *import_at(CUdeviceptr start) {
-    size_t next = behind(start);
+    size_t next = bytes_behind(start);
     return next > 0 && all.imports[next - 1].start == start ? &all.imports[next - 1] : NULL;
 }
 
@@ -96,7 +96,7 @@ static bool make_room_for_import(void) {
 static bool insert_import(struct import import) {
     if (!make_room_for_import())
         return false;
-    size_t at = behind(import.start);
+    size_t at = bytes_behind(import.start);
     memmove(&all.imports[at + 1], &all.imports[at], (all.count - at) * sizeof *all.imports);
     all.imports[at] = import;
     all.count++;
@@ -324,7 +324,7 @@ static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *
 }
 
 /* One line that says what is wrong with a token, and what to do about it. */
-static void complain(const struct bfc_token *token, enum bfc_table_answer answer) {
+static void report_refusal(const struct bfc_token *token, enum bfc_table_answer answer) {
     static const char *const reasons[] = {
         [BFC_TABLE_MISSING] = "that process has ended, is another user's, or has a /dev/shm of its "
                               "own (a container's, which can be shared)",
@@ -350,7 +350,7 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
     enum bfc_table_answer answer = bfc_token_table_read(&token, &opening.row);
     errno = before;
     if (answer != BFC_TABLE_FOUND) {
-        complain(&token, answer);
+        report_refusal(&token, answer);
         return CUDA_ERROR_INVALID_HANDLE;
     }
     memcpy(&opening.region, opening.row.handle, sizeof opening.region);
@@ -419,7 +419,7 @@ static void put_back(const struct closing *closing) {
 }
 
 /* After its last use. That a capture bars it the driver says for any address. */
-static CUresult unmap(const struct bfc_driver *driver, const struct mapping *mapping) {
+static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)
         return driver->cuIpcCloseMemHandle(mapping->base);
@@ -436,7 +436,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
         return driver->cuIpcCloseMemHandle(pointer);
     if (!take_import(pointer, &closing, &ours))
         return driver->cuIpcCloseMemHandle(ours ? BFC_NOWHERE : pointer);
-    CUresult result = closing.closes ? unmap(driver, &closing.mapping) : CUDA_SUCCESS;
+    CUresult result = closing.closes ? unmap_mapping(driver, &closing.mapping) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         put_back(&closing);
     return result;
@@ -449,7 +449,7 @@ enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported
     if (!imports_exist())
         return answer;
     pthread_mutex_lock(&all.lock);
-    size_t next = behind(address);
+    size_t next = bytes_behind(address);
     const struct import *import = next > 0 ? &all.imports[next - 1] : NULL;
     if (import && address - import->start < import->size) {
         const struct mapping *mapping = import->mapping;

@@ -40,7 +40,7 @@ struct span {
     bfc_addr start, end;
 };
 
-static bool widen(void *context, const struct bfc_page_info *page) {
+static bool widen_range(void *context, const struct bfc_page_info *page) {
     struct span *span = context;
     if (span->start == span->end)
         span->start = page->start;
@@ -52,7 +52,7 @@ bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_i
                                struct bfc_row *row) {
     struct span span = {0};
     uint64_t pages =
-        bfc_pool_visit_pages(arena->pool, block->start, block->requested, widen, &span);
+        bfc_pool_visit_pages(arena->pool, block->start, block->requested, widen_range, &span);
     if (pages == 0)
         return false;
     *row = (struct bfc_row){.region_size = span.end - span.start,
@@ -64,13 +64,13 @@ bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_i
 
 /* ---- the list ---- */
 
-static void release(struct export *export) {
+static void release_export(struct export *export) {
     bfc_pool_unpin(export->arena->pool, export->start, export->bytes);
     bfc_arena_drop(export->arena);
     free(export);
 }
 
-static void list(struct export *export) {
+static void list_export(struct export *export) {
     struct export **chain = chain_of(export->token.generation);
     pthread_mutex_lock(&all.lock);
     export->next = *chain;
@@ -91,12 +91,12 @@ bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena
         return false;
     }
     bfc_arena_keep(arena);
-    list(export);
+    list_export(export);
     return true;
 }
 
 /* Under the lock. */
-static struct export *unlist(const struct bfc_token *token) {
+static struct export *unlist_export(const struct bfc_token *token) {
     struct export **link = chain_of(token->generation);
     while (*link && memcmp(&(*link)->token, token, sizeof *token) != 0)
         link = &(*link)->next;
@@ -110,19 +110,19 @@ void bfc_page_exports_end(const struct bfc_token *token) {
     if (!bfc_load_acquire(&any))
         return;
     pthread_mutex_lock(&all.lock);
-    struct export *export = unlist(token);
+    struct export *export = unlist_export(token);
     bool last = export && export->holds == 0;
     if (export)
         export->ended = true;
     pthread_mutex_unlock(&all.lock);
     if (last)
-        release(export);
+        release_export(export);
 }
 
 /* ---- answering ---- */
 
 /* The one whose key the request was sealed with. */
-static struct export *hold(const struct bfc_page_request *request) {
+static struct export *hold_export(const struct bfc_page_request *request) {
     pthread_mutex_lock(&all.lock);
     struct export *export = *chain_of(request->generation);
     while (export && (export->token.generation != request->generation ||
@@ -141,7 +141,7 @@ static bool let_go(struct export *export) {
     bool lives = !export->ended, last = --export->holds == 0 && !lives;
     pthread_mutex_unlock(&all.lock);
     if (last)
-        release(export);
+        release_export(export);
     return lives;
 }
 
@@ -217,7 +217,7 @@ static bool answer_held(const struct bfc_driver *driver, const struct export *ex
 bool bfc_page_exports_answer(const struct bfc_driver *driver,
                              const struct bfc_page_request *request, struct bfc_page_reply *reply,
                              int files[BFC_LOCAL_FILES]) {
-    struct export *export = hold(request);
+    struct export *export = hold_export(request);
     if (!export)
         return false;
     bool answered = answer_held(driver, export, request, reply, files);

@@ -12,16 +12,16 @@
 #include "base/clock.h"
 #include "base/open_file.h"
 #include "base/shared_folder.h"
-#include "interpose/features/share/bell.h"
+#include "interpose/features/share/wakeup.h"
 
 enum {
-    PATIENCE_SECONDS = 10, /* for the exporter's call */
+    TIMEOUT_SECONDS = 10, /* for the exporter's call */
     SLICE_MS = 100,
     REPLY_MS = 10000, /* for each of its replies: the driver may be busy there */
 };
 #define NS_PER_SLICE (UINT64_C(1000000) * SLICE_MS)
 
-static bool draw(uint64_t *number) {
+static bool draw_number(uint64_t *number) {
     return syscall(SYS_getrandom, number, sizeof *number, 0) == (long)sizeof *number;
 }
 
@@ -48,12 +48,12 @@ static bool has_ended(const struct bfc_token *token) {
     return (kill(token->pid, 0) != 0 && errno == ESRCH) || is_zombie(token->pid);
 }
 
-/* The bell is rung every second: an exporter with many callers takes some at a time. */
+/* The wakeup is rung every second: an exporter with many callers takes some at a time. */
 static enum bfc_fetch_answer await_call(struct bfc_page_fetch *fetch,
                                         const struct bfc_local *listener) {
-    uint64_t start = bfc_now_ns(), until = start + PATIENCE_SECONDS * BFC_NS_PER_SECOND;
-    for (unsigned slice = 0; slice < PATIENCE_SECONDS * 1000 / SLICE_MS; slice++) {
-        if (slice % (1000 / SLICE_MS) == 0 && !bfc_bell_ring(&fetch->token))
+    uint64_t start = bfc_now_ns(), until = start + TIMEOUT_SECONDS * BFC_NS_PER_SECOND;
+    for (unsigned slice = 0; slice < TIMEOUT_SECONDS * 1000 / SLICE_MS; slice++) {
+        if (slice % (1000 / SLICE_MS) == 0 && !bfc_wakeup_signal(&fetch->token))
             return BFC_FETCH_SILENT;
         if (bfc_local_accept(listener, &fetch->exporter, SLICE_MS))
             return BFC_FETCH_DONE;
@@ -69,7 +69,7 @@ enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
     uint64_t number;
     struct bfc_local listener;
     *fetch = (struct bfc_page_fetch){.token = *token, .exporter = {.file = -1}};
-    if (!draw(&number))
+    if (!draw_number(&number))
         return BFC_FETCH_FAILED;
     bfc_page_caller_path(path, token, number);
     if (!bfc_local_listen(&listener, path))
@@ -90,9 +90,9 @@ static enum bfc_fetch_answer explain_silence(const struct bfc_token *token) {
     return waited || has_ended(token) ? BFC_FETCH_SILENT : BFC_FETCH_STALE;
 }
 
-static enum bfc_fetch_answer receive(struct bfc_page_fetch *fetch,
-                                     const struct bfc_page_request *request,
-                                     struct bfc_page_reply *reply, int *files) {
+static enum bfc_fetch_answer receive_pages(struct bfc_page_fetch *fetch,
+                                           const struct bfc_page_request *request,
+                                           struct bfc_page_reply *reply, int *files) {
     unsigned count;
     if (!bfc_local_receive(&fetch->exporter, reply, sizeof *reply, files, &count, REPLY_MS))
         return explain_silence(&fetch->token);
@@ -109,12 +109,12 @@ enum bfc_fetch_answer bfc_page_fetch_next(struct bfc_page_fetch *fetch,
                                           int files[BFC_LOCAL_FILES]) {
     struct bfc_page_request request = {
         .table = fetch->token.table, .generation = fetch->token.generation, .first = fetch->next};
-    if (!draw(&request.nonce))
+    if (!draw_number(&request.nonce))
         return BFC_FETCH_FAILED;
     bfc_page_request_seal(fetch->token.key, &request);
     if (!bfc_local_send(&fetch->exporter, &request, sizeof request, NULL, 0, REPLY_MS))
         return BFC_FETCH_SILENT;
-    enum bfc_fetch_answer answer = receive(fetch, &request, reply, files);
+    enum bfc_fetch_answer answer = receive_pages(fetch, &request, reply, files);
     if (answer == BFC_FETCH_DONE)
         fetch->next += reply->count;
     return answer;

@@ -24,7 +24,7 @@ struct pages {
 
 /* ---- fetching ---- */
 
-static void complain(const struct bfc_token *token, enum bfc_fetch_answer answer) {
+static void report_refusal(const struct bfc_token *token, enum bfc_fetch_answer answer) {
     static const char *const reasons[] = {
         [BFC_FETCH_SILENT] = "that process has ended, or does not answer",
         [BFC_FETCH_STALE] = "its memory was freed there",
@@ -80,7 +80,7 @@ static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_toke
     if (answer == BFC_FETCH_DONE)
         result = import_all(driver, &fetch, &answer, pages);
     if (answer != BFC_FETCH_DONE)
-        complain(token, answer);
+        report_refusal(token, answer);
     bfc_page_fetch_end(&fetch);
     bfc_cancel_restore(cancel);
     errno = before;
@@ -108,8 +108,8 @@ static CUresult map_each(const struct bfc_driver *driver, const struct pages *pa
 }
 
 /* As natively, where opening gives the importing device access to the other one's memory. */
-static CUresult allow(const struct bfc_driver *driver, const struct pages *pages,
-                      const struct bfc_page_import *import) {
+static CUresult allow_access(const struct bfc_driver *driver, const struct pages *pages,
+                             const struct bfc_page_import *import) {
     CUdevice device;
     CUmemAllocationProp properties;
     CUresult result = driver->cuCtxGetDevice(&device);
@@ -136,7 +136,7 @@ static CUresult map_pages(const struct bfc_driver *driver, const struct pages *p
         return result;
     result = map_each(driver, pages, import->base, &mapped);
     if (result == CUDA_SUCCESS)
-        result = allow(driver, pages, import);
+        result = allow_access(driver, pages, import);
     if (result != CUDA_SUCCESS)
         unmap_pages(driver, import, mapped);
     return result;

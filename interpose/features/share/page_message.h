@@ -1,10 +1,10 @@
 /*
  * What an importer and an exporter say to each other about a block that lies in pages.
  *
- * The importer waits at a socket beside the exporter's table and rings the table's bell
- * (interpose/features/share/bell.h); the exporter calls him there. Then the importer asks for some
- * pages after the others, and gets their descriptors. Both show that they know the token's key, and
- * do not say it. Messages are in the machine's own layout: both run on one machine.
+ * The importer waits at a socket beside the exporter's table and rings the table's wakeup
+ * (interpose/features/share/wakeup.h); the exporter calls him there. Then the importer asks for
+ * some pages after the others, and gets their descriptors. Both show that they know the token's
+ * key, and do not say it. Messages are in the machine's own layout: both run on one machine.
  *
  * Pure.
  */

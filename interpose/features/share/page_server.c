@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "base/open_file.h"
 #include "base/shared_folder.h"
-#include "interpose/features/share/bell.h"
 #include "interpose/features/share/page_exports.h"
+#include "interpose/features/share/wakeup.h"
 #include "interpose/host/background.h"
 
 enum {
     CALLERS_AT_ONCE = 16,
-    PATIENCE_MS = 2000, /* with an importer between two of its requests */
+    TIMEOUT_MS = 2000, /* with an importer between two of its requests */
     SETTLED_SECONDS = 10,
 };
 #define REST_NS 1000000L /* between two looks: who rings without pause takes no processor */
@@ -27,7 +27,7 @@ enum {
 static struct {
     pthread_mutex_t lock;
     pid_t pid; /* whose thread it is; 0: none was started */
-    struct bfc_bell bell;
+    struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 enum { PATH_SIZE = sizeof BFC_SHARED_FOLDER + BFC_CALLER_NAME };
@@ -46,7 +46,7 @@ static uint64_t answer_request(const struct bfc_local *importer,
     if (!bfc_page_exports_answer(bfc_driver(), request, &reply, files))
         return 0;
     bool sent =
-        bfc_local_send(importer, &reply, sizeof reply, files, (unsigned)reply.count, PATIENCE_MS);
+        bfc_local_send(importer, &reply, sizeof reply, files, (unsigned)reply.count, TIMEOUT_MS);
     for (uint64_t i = 0; i < reply.count; i++)
         close(files[i]);
     return sent ? reply.count : 0;
@@ -57,7 +57,7 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     struct bfc_page_request request;
     int files[BFC_LOCAL_FILES];
     unsigned count;
-    if (!bfc_local_receive(importer, &request, sizeof request, files, &count, PATIENCE_MS))
+    if (!bfc_local_receive(importer, &request, sizeof request, files, &count, TIMEOUT_MS))
         return 0;
     for (unsigned i = 0; i < count; i++)
         close(files[i]); /* nobody asked for any */
@@ -95,7 +95,7 @@ static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     unsigned count = 0;
     const struct dirent *entry;
     DIR *folder = bfc_open_folder_at(AT_FDCWD, BFC_SHARED_FOLDER);
-    bfc_page_caller_prefix(prefix, &server.bell.table);
+    bfc_page_caller_prefix(prefix, &server.wakeup.table);
     while (folder && count < CALLERS_AT_ONCE && (entry = readdir(folder)))
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
             strlen(entry->d_name) < BFC_CALLER_NAME)
@@ -112,14 +112,14 @@ static void answer_callers(void) {
         answer_caller(names[i]);
 }
 
-static void *serve(void *unused) {
+static void *serve_importers(void *unused) {
     uint32_t word;
     (void)unused;
     bfc_background_enter();
-    while (bfc_bell_read(&server.bell, &word)) {
+    while (bfc_wakeup_read(&server.wakeup, &word)) {
         answer_callers();
         bfc_nap(REST_NS);
-        if (!bfc_bell_await(&server.bell, word))
+        if (!bfc_wakeup_await(&server.wakeup, word))
             break;
     }
     return NULL;
@@ -131,7 +131,7 @@ bool bfc_page_server_start(void) {
     int cancel = bfc_cancel_disable();
     pthread_mutex_lock(&server.lock);
     bool runs = server.pid == getpid();
-    if (!runs && bfc_bell_hang(&server.bell) && bfc_background_start(serve, NULL)) {
+    if (!runs && bfc_wakeup_open(&server.wakeup) && bfc_background_start(serve_importers, NULL)) {
         server.pid = getpid();
         runs = true;
     }

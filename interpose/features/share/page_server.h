@@ -1,9 +1,9 @@
 /*
  * The thread that gives importers the descriptors of this process's exported pages.
  *
- * It sleeps at the bell of the process's table without an open descriptor, and calls importers that
- * wait at sockets beside the table. A hung importer costs the others some seconds, and the program
- * nothing.
+ * It sleeps at the wakeup of the process's table without an open descriptor, and calls importers
+ * that wait at sockets beside the table. A hung importer costs the others some seconds, and the
+ * program nothing.
  */
 #ifndef BFC_INTERPOSE_PAGE_SERVER_H
 #define BFC_INTERPOSE_PAGE_SERVER_H

@@ -21,9 +21,9 @@
 
 #define PATH_FORMAT BFC_SHARED_FOLDER "/" BFC_TABLE_NAME_FORMAT
 
-/* The bell is written so that the head is there to be waited at. */
+/* The wakeup is written so that the head is there to be waited at. */
 struct head {
-    uint32_t bell, padding;
+    uint32_t wakeup, padding;
     struct bfc_table_maker maker;
 };
 _Static_assert(offsetof(struct head, maker) == BFC_TABLE_MAKER_OFFSET, "where it is looked for");
@@ -67,7 +67,7 @@ static bool write_quietly(int file, const void *bytes, size_t size, off_t offset
 }
 
 /* A forked child that comes here has no table; its parent's lives on. */
-static bool make(void) {
+static bool make_table(void) {
     if (table.pid == getpid())
         return true;
     table.pid_namespace = bfc_pid_namespace();
@@ -76,7 +76,7 @@ static bool make(void) {
         return false;
     table.pid = getpid();
     table.rows = table.unused_count = 0;
-    const struct head head = {.bell = 1, .maker = bfc_table_maker_self()};
+    const struct head head = {.wakeup = 1, .maker = bfc_table_maker_self()};
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
     bool made = file >= 0 && fchmod(file, 0600) == 0 && /* whatever the program's umask is */
                 write_quietly(file, &head, sizeof head, 0);
@@ -136,7 +136,7 @@ static bool write_row(uint32_t slot, const struct bfc_row *row) {
 }
 
 static bool publish_row(struct bfc_token *token, struct bfc_row *row) {
-    if (!make() || !fill_randomly(token->key, sizeof token->key))
+    if (!make_table() || !fill_randomly(token->key, sizeof token->key))
         return false;
     if (!take_slot(&token->slot)) {
         errno = ENOSPC;

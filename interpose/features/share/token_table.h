@@ -1,6 +1,6 @@
 /*
  * The table of exported blocks: a file of rows (interpose/features/share/token.h) for each process
- * that exports, behind a head that is a bell (interpose/features/share/bell.h).
+ * that exports, behind a head that is a wakeup (interpose/features/share/wakeup.h).
  *
  * It lies beside the segment in /dev/shm, mode 0600, under a random name, from the process's first
  * export to its end; files that killed processes left are swept by whoever comes next

@@ -52,7 +52,7 @@ static struct bfc_host_left *note_regions(const struct bfc_driver *driver,
     return noted;
 }
 
-static void append(struct bfc_host_left *list) {
+static void append_memory(struct bfc_host_left *list) {
     struct bfc_host_left **end = &list;
     while (*end)
         end = &(*end)->next;
@@ -68,7 +68,7 @@ static void add_noted(struct bfc_arena *arena, struct bfc_host_left *noted) {
         bfc_region_remove(one->start, arena);
         bfc_device_leave(arena, one->bytes);
     }
-    append(noted);
+    append_memory(noted);
 }
 
 static void forget_noted(struct bfc_host_left *noted) {
@@ -153,7 +153,7 @@ void bfc_host_left_collect(const struct bfc_driver *driver) {
         }
     }
     bfc_capture_restore(driver, mode);
-    append(kept);
+    append_memory(kept);
 }
 
 bool bfc_host_left_is_there(void) {

@@ -88,7 +88,7 @@ static void give_back(void) {
     bfc_arena_drop(arena);
 }
 
-static void look(void) {
+static void look_at_memory(void) {
     if (!bfc_background_begin())
         return;
     bfc_store_seq_cst(&is_giving, true);
@@ -106,7 +106,7 @@ static void *run_giver(void *unused) {
     for (uint32_t seen = 0;; seen = bfc_load_acquire(&freed)) {
         bool waits = is_free();
         syscall(SYS_futex, &freed, FUTEX_WAIT_PRIVATE, seen, waits ? &soon : NULL, NULL, 0);
-        look();
+        look_at_memory();
     }
     return unused;
 }
@@ -206,8 +206,8 @@ static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint6
 }
 
 /* The pool itself may not give back what it has free (upstream.c). */
-static CUresult allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
-                         enum bfc_reuse_how how, CUdeviceptr *pointer) {
+static CUresult allocate_host_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer) {
     enum bfc_status status;
     uint64_t until = bfc_now_ns() + LONGEST_WAIT_NS, before;
     CUresult result;
@@ -221,8 +221,9 @@ static CUresult allocate(const struct bfc_driver *driver, struct bfc_arena *aren
 
 bool bfc_spill_serve(struct bfc_call *call) {
     struct bfc_arena *arena = find_or_make(call->driver, call->arena);
-    CUresult result = arena ? allocate(call->driver, arena, call->bytes, call->how, call->pointer)
-                            : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result =
+        arena ? allocate_host_memory(call->driver, arena, call->bytes, call->how, call->pointer)
+              : CUDA_ERROR_OUT_OF_MEMORY;
     if (result != CUDA_SUCCESS) {
         bfc_upstream_note_fatal(result);
         return false;

@@ -43,7 +43,7 @@ static void add_to_sums(const struct bfc_map_row *row, struct row_sums *sums,
         add_block_to_row(row, sums->pending, block);
 }
 
-static unsigned fifteenths(uint64_t part, uint64_t whole) {
+static unsigned in_fifteenths(uint64_t part, uint64_t whole) {
     return part >= whole ? 15 : (unsigned)((part * 15 + whole - 1) / whole);
 }
 
@@ -51,8 +51,8 @@ static void set_cells(struct bfc_map_row *row, const struct row_sums *sums) {
     memset(row->cells, 0, sizeof row->cells);
     for (uint64_t i = 0; i * row->cell_bytes < row->size; i++) {
         uint64_t bytes = bfc_min(row->cell_bytes, row->size - i * row->cell_bytes);
-        unsigned in_use = fifteenths(sums->in_use[i], bytes);
-        unsigned pending = fifteenths(sums->pending[i], bytes);
+        unsigned in_use = in_fifteenths(sums->in_use[i], bytes);
+        unsigned pending = in_fifteenths(sums->pending[i], bytes);
         row->cells[i] =
             sums->bare[i] == bytes ? (uint8_t)BFC_MAP_BARE : (uint8_t)(in_use << 4 | pending);
     }

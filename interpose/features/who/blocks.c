@@ -14,7 +14,7 @@ static enum bfc_who_state state_of(const struct bfc_block_info *block) {
 
 /* From `at` on. What lies below is listed already, as it was before it was merged; if all of it has
  * been allocated since, the rest is still told of as free. */
-static struct bfc_who_block describe(const struct bfc_block_info *block, uint64_t at) {
+static struct bfc_who_block describe_block(const struct bfc_block_info *block, uint64_t at) {
     uint64_t size = block->start + block->size - at;
     if (block->live && block->start != at)
         return (struct bfc_who_block){.start = at, .size = size, .state = BFC_WHO_READY};
@@ -35,7 +35,7 @@ static bool list_blocks(struct bfc_blocks *list, struct bfc_arena *arena,
         if (list->block_count == BFC_LISTED_BLOCKS || !bfc_pool_find(arena->pool, at, &block) ||
             block.region_start != region->start)
             return false;
-        list->blocks[list->block_count++] = describe(&block, at);
+        list->blocks[list->block_count++] = describe_block(&block, at);
         at = block.start + block.size;
     }
     region->paged = block.paged;

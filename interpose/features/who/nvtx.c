@@ -21,7 +21,7 @@ typedef struct bfc_nvtx_attributes attributes;
 /* ---- names ---- */
 
 /* UTF-8 (RFC 3629); cut off at `size` bytes. */
-static const char *narrow(const wchar_t *wide, char *text, size_t size) {
+static const char *narrow_string(const wchar_t *wide, char *text, size_t size) {
     size_t length = 0;
     for (; wide && *wide && length + 5 <= size; wide++) {
         uint32_t c = (uint32_t)*wide;
@@ -40,7 +40,7 @@ static const char *narrow(const wchar_t *wide, char *text, size_t size) {
 
 static uint32_t name_of_wide(const wchar_t *wide) {
     char text[64];
-    return bfc_tags_name(narrow(wide, text, sizeof text));
+    return bfc_tags_name(narrow_string(wide, text, sizeof text));
 }
 
 /* Strings that were registered with the next injection, by its handles. */
@@ -117,14 +117,14 @@ static uint64_t new_id(void) {
     return bfc_fetch_add_relaxed(&last_id, 1) + 1;
 }
 
-static uint64_t start(uint64_t id, uint32_t name) {
+static uint64_t start_range(uint64_t id, uint32_t name) {
     if (id)
         bfc_tags_start(id, name);
     return id;
 }
 
 /* The next injection is asked first: its id is the range's. */
-#define STARTED(call, arguments, name) start(next.call ? next.call arguments : new_id(), name)
+#define STARTED(call, arguments, name) start_range(next.call ? next.call arguments : new_id(), name)
 
 static uint64_t on_start_event(const attributes *event) {
     return STARTED(start_event, (event), name_of(event));
@@ -185,18 +185,19 @@ static int on_domain_pop(void *domain) {
     return next.domain_pop ? next.domain_pop(domain) : level;
 }
 
-static void *string(void *handle, uint32_t name) {
+static void *string_of(void *handle, uint32_t name) {
     handle = handle ? handle : (void *)new_id();
     remember_string(handle, name);
     return handle;
 }
 
 static void *on_string_bytes(void *domain, const char *text) {
-    return string(next.string_bytes ? next.string_bytes(domain, text) : NULL, bfc_tags_name(text));
+    return string_of(next.string_bytes ? next.string_bytes(domain, text) : NULL,
+                     bfc_tags_name(text));
 }
 
 static void *on_string_wide(void *domain, const wchar_t *text) {
-    return string(next.string_wide ? next.string_wide(domain, text) : NULL, name_of_wide(text));
+    return string_of(next.string_wide ? next.string_wide(domain, text) : NULL, name_of_wide(text));
 }
 
 static void *on_domain_bytes(const char *text) {

@@ -10,12 +10,12 @@ static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
 }
 
 /* Samples that are not forgotten yet. */
-static uint64_t owed(const struct bfc_pace *pace, uint64_t tick) {
+static uint64_t samples_owed(const struct bfc_pace *pace, uint64_t tick) {
     return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }
 
 static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
-    uint64_t samples = owed(pace, tick);
+    uint64_t samples = samples_owed(pace, tick);
     uint64_t doublings =
         samples > BFC_PACE_FREE ? (samples - BFC_PACE_FREE) / BFC_PACE_A_DOUBLING : 0;
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
@@ -30,7 +30,7 @@ double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, u
     int64_t left = *countdown + (int64_t)pace->beyond;
     double weight = left < 0 ? bfc_poisson_weight(1, distance_of(pace, bin)) : 0;
     if (left < 0)
-        pace->paid_at = tick + owed(pace, tick) + 1;
+        pace->paid_at = tick + samples_owed(pace, tick) + 1;
     uint8_t doublings = doublings_at(pace, tick);
     if (left < 0 || doublings != pace->doublings) {
         pace->doublings = doublings;

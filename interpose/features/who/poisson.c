@@ -7,7 +7,7 @@
 #define MOST 0x1p60
 
 /* xorshift64*: Vigna, 2016. */
-static uint64_t draw(uint64_t *state) {
+static uint64_t draw_random(uint64_t *state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
     *state ^= *state >> 27;
@@ -38,7 +38,7 @@ static double exp_minus(double x) {
 }
 
 uint64_t bfc_poisson_next(uint64_t *state, uint64_t interval) {
-    uint64_t n = draw(state);
+    uint64_t n = draw_random(state);
     double distance = minus_log(n ? n : 1) * (double)interval;
     return distance < MOST ? (uint64_t)distance : (uint64_t)MOST;
 }

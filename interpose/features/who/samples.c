@@ -50,7 +50,7 @@ static uint64_t current_tick(void) {
 }
 
 /* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
-static double weigh(int stacks, unsigned bin) {
+static double weigh_sample(int stacks, unsigned bin) {
     if (stacks == BFC_STACKS_ALL || !begin_thread()) {
         bfc_allocations_until_sample[bin] = 0;
         return stacks == BFC_STACKS_ALL;
@@ -86,7 +86,7 @@ static bool is_live(const struct bfc_arena *arena, const struct sample *sample) 
 }
 
 /* Drops a sample; the last one takes its place. */
-static void drop(size_t i) {
+static void drop_sample(size_t i) {
     samples[i] = samples[--count];
 }
 
@@ -95,7 +95,7 @@ static void check_some(const struct bfc_arena *arena) {
     for (int i = 0; i < CHECKED_A_SAMPLE && count; i++) {
         hand = hand < count ? hand : 0;
         if (samples[hand].arena == arena->sequence && !is_live(arena, &samples[hand]))
-            drop(hand);
+            drop_sample(hand);
         else
             hand++;
     }
@@ -117,7 +117,7 @@ static void drop_unmarked(void) {
         if (marked)
             i++;
         else
-            drop(i);
+            drop_sample(i);
     }
 }
 
@@ -148,7 +148,7 @@ static void add_sample(const struct sample *sample, uint64_t event) {
 /* ---- one sample ---- */
 
 /* Once a process. */
-static bool begin(void) {
+static bool begin_sampling(void) {
     bool there = bfc_sites_begin();
     pool_lock(&bfc_who_lock);
     if (state == NOT_BEGUN) {
@@ -196,12 +196,12 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
 static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                           unsigned bin) {
     int stacks = wanted_stacks();
-    if (stacks == BFC_STACKS_OFF || (bfc_load_acquire(&state) != BEGUN && !begin())) {
+    if (stacks == BFC_STACKS_OFF || (bfc_load_acquire(&state) != BEGUN && !begin_sampling())) {
         bfc_allocations_until_sample[bin] = BFC_NO_SAMPLE_SOON;
         return;
     }
     busy = true;
-    double weight = weigh(stacks, bin);
+    double weight = weigh_sample(stacks, bin);
     if (weight > 0)
         take_sample(arena, pointer, bytes, weight);
     busy = false;
@@ -235,7 +235,7 @@ static void sum_up(void) {
     }
 }
 
-static uint64_t requested(const struct bfc_arena *arena) {
+static uint64_t requested_bytes(const struct bfc_arena *arena) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(arena->pool, &stats);
     return stats.requested;
@@ -245,9 +245,9 @@ static uint64_t in_use(void) {
     struct bfc_arena *arena = NULL;
     uint64_t sum = 0;
     while ((arena = bfc_arena_next(arena)))
-        sum += requested(arena);
+        sum += requested_bytes(arena);
     while ((arena = bfc_arena_next_host(arena)))
-        sum += requested(arena);
+        sum += requested_bytes(arena);
     return sum;
 }
 

@@ -50,7 +50,7 @@ static void begin_forks(void) {
 }
 
 /* Site 0 and text 0 are those of nothing. */
-static void begin(void) {
+static void begin_sites(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
         return;
@@ -68,7 +68,7 @@ bool bfc_sites_begin(void) {
     if (UNLIKELY(!bfc_load_acquire(&begun))) {
         pool_lock(&bfc_who_lock);
         if (!begun)
-            begin();
+            begin_sites();
         bfc_store_release(&begun, 1);
         pool_unlock(&bfc_who_lock);
     }

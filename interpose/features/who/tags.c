@@ -113,7 +113,7 @@ void bfc_tags_end(uint64_t id) {
 
 /* ---- as one text ---- */
 
-static uint32_t join(void) {
+static uint32_t join_tags(void) {
     char text[TEXT_BYTES];
     size_t length = 0;
     for (unsigned i = 0; i < own.count; i++) {
@@ -138,7 +138,7 @@ uint32_t bfc_tags_now(void) {
         return 0;
     drop_ended();
     if (!own.known) {
-        own.text = own.count ? join() : 0;
+        own.text = own.count ? join_tags() : 0;
         own.known = true;
     }
     return own.text;

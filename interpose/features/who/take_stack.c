@@ -15,7 +15,7 @@ static bool add_python_frame(void *context, const char *function, const char *fi
     return stack->python < BFC_PYTHON_MOST;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word) {
+static uint64_t mix_word(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * UINT64_C(0x9fb21c651e98df25);
     return hash ^ hash >> 35;
 }
@@ -32,12 +32,12 @@ void bfc_who_take_stack(struct bfc_stack *stack) {
     if (!in_handler) /* which may have come while the interpreter changes its frames */
         bfc_walk_python(stack->calls, stack->native, add_python_frame, stack);
     stack->tag = bfc_tags_now();
-    stack->hash = mix(stack->native, stack->tag);
+    stack->hash = mix_word(stack->native, stack->tag);
     for (size_t i = 0; i < stack->native; i++)
-        stack->hash = mix(stack->hash, stack->calls[i]);
+        stack->hash = mix_word(stack->hash, stack->calls[i]);
     for (size_t i = 0; i < stack->python; i++) {
         const struct bfc_who_frame *frame = &stack->frames[i];
-        stack->hash = mix(stack->hash, (uint64_t)frame->object << 32 | frame->file);
-        stack->hash = mix(stack->hash, frame->place);
+        stack->hash = mix_word(stack->hash, (uint64_t)frame->object << 32 | frame->file);
+        stack->hash = mix_word(stack->hash, frame->place);
     }
 }

@@ -39,9 +39,9 @@ static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult res
 
 /* Of all devices: a program's libraries seldom share one device and not another. */
 static void name_holders(struct bfc_message *message) {
-    enum { TOLD = 3 };
-    struct bfc_who_library largest[TOLD];
-    size_t count = bfc_who_libraries(largest, TOLD);
+    enum { SHOWN = 3 };
+    struct bfc_who_library largest[SHOWN];
+    size_t count = bfc_who_libraries(largest, SHOWN);
     for (size_t i = 0; i < count; i++) {
         const char *name = bfc_file_name(largest[i].path);
         bfc_message_add(message, "%s%s %s", i ? ", " : "  held by      ",

@@ -5,8 +5,8 @@
  * thread of low priority looks at the notes now and then: at a loop that is known, its plan is
  * followed again; where what came last repeats three times, that is planned and followed. The
  * program's calls do nothing but note. In bounds: notes of BFC_LEARN_NOTES calls, after which there
- * is a pause; BFC_MOST_LESSONS plans a pool; a few seconds a plan, a small part of one processor
- * for looking.
+ * is a pause; BFC_MOST_LEARNED_LOOPS plans a pool; a few seconds a plan, a small part of one
+ * processor for looking.
  *
  * In a forked child, and once the process exits, nothing is learned any more; what a context's pool
  * was to learn ends with the context, planning under way too.

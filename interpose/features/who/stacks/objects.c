@@ -30,7 +30,7 @@ static int find_nothing(void *address, struct found *found) {
 }
 
 /* find_nothing: the C library has no such function. */
-static find_object *finder(void) {
+static find_object *get_finder(void) {
     static find_object *known; /* atomic; NULL: not looked for yet */
     find_object *found = bfc_load_relaxed(&known);
     if (UNLIKELY(!found)) {
@@ -149,7 +149,7 @@ static bool find_by_list(struct bfc_readable *readable, uint64_t address,
 
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object) {
     struct found found;
-    find_object *find = finder();
+    find_object *find = get_finder();
     if (UNLIKELY(find == find_nothing))
         return find_by_list(readable, address, object);
     if (find((void *)address, &found) != 0)

@@ -51,7 +51,7 @@ static void *find_either(const struct link_map *from, const char *name, const ch
     return found ? found : bfc_object_function(from, former, &version);
 }
 
-static bool fill(const struct link_map *from) {
+static bool fill_layout(const struct link_map *from) {
     const char *version;
     bool all = true;
 #define FIND(name, result, parameters)                                                             \
@@ -75,7 +75,7 @@ static bool fill(const struct link_map *from) {
  * good. */
 static void find_in(const struct link_map *map) {
     uint32_t was = UNKNOWN;
-    if (!bfc_compare_exchange_acquire(&state, &was, FILLING) || !fill(map))
+    if (!bfc_compare_exchange_acquire(&state, &was, FILLING) || !fill_layout(map))
         return;
     object_of_python = (uint64_t)map;
     bfc_store_release(&state, FOUND);

@@ -33,13 +33,13 @@ const struct bfc_python_layout *bfc_python_layout_find(const char *version) {
     return NULL;
 }
 
-static const char *at(const void *structure, size_t offset) {
+static const char *field_at(const void *structure, size_t offset) {
     return (const char *)structure + offset;
 }
 
 static void *pointer_at(const void *structure, size_t offset) {
     void *pointer;
-    memcpy(&pointer, at(structure, offset), sizeof pointer);
+    memcpy(&pointer, field_at(structure, offset), sizeof pointer);
     return pointer;
 }
 
@@ -50,8 +50,8 @@ static const char *text_at(const struct bfc_python_layout *layout, const void *c
                            size_t offset) {
     const void *text = pointer_at(code, offset);
     uint32_t state;
-    memcpy(&state, at(text, layout->text_state), sizeof state);
-    return (state & TEXT_IS_ASCII) == TEXT_IS_ASCII ? at(text, layout->text_ascii) : "?";
+    memcpy(&state, field_at(text, layout->text_state), sizeof state);
+    return (state & TEXT_IS_ASCII) == TEXT_IS_ASCII ? field_at(text, layout->text_ascii) : "?";
 }
 
 /* Owned by the C stack, from 3.14 on by the interpreter: its own, of no function. */
@@ -60,7 +60,7 @@ enum { OWNER_C_STACK = 3 };
 /* From 3.14 on the lowest bits of a frame's reference say how it is counted. */
 static void *code_of(const struct bfc_python_layout *layout, const void *frame) {
     uintptr_t reference;
-    memcpy(&reference, at(frame, layout->frame_code), sizeof reference);
+    memcpy(&reference, field_at(frame, layout->frame_code), sizeof reference);
     return (void *)(reference & ~(uintptr_t)3);
 }
 
@@ -69,10 +69,11 @@ static void *code_of(const struct bfc_python_layout *layout, const void *frame) 
 static int64_t offset_in(const struct bfc_python_layout *layout, const void *frame,
                          const void *code) {
     int32_t first;
-    memcpy(&first, at(code, layout->code_first_traceable), sizeof first);
+    memcpy(&first, field_at(code, layout->code_first_traceable), sizeof first);
     int64_t offset = (const char *)pointer_at(frame, layout->frame_instruction) -
-                     at(code, layout->code_instructions);
-    bool none = *at(frame, layout->frame_owner) == OWNER_C_STACK || offset < (int64_t)first * 2;
+                     field_at(code, layout->code_instructions);
+    bool none =
+        *field_at(frame, layout->frame_owner) == OWNER_C_STACK || offset < (int64_t)first * 2;
     return none ? -1 : offset;
 }
 
@@ -80,7 +81,7 @@ static bool is_code(const void *object, const void *code_type) {
     return object && pointer_at(object, sizeof(intptr_t)) == code_type; /* behind its count */
 }
 
-static const void *innermost(const struct bfc_python_layout *layout, const void *thread) {
+static const void *innermost_frame(const struct bfc_python_layout *layout, const void *thread) {
     const void *first = pointer_at(thread, layout->thread_frame);
     return first && layout->c_frame_frame != NONE ? pointer_at(first, layout->c_frame_frame)
                                                   : first;
@@ -89,7 +90,7 @@ static const void *innermost(const struct bfc_python_layout *layout, const void 
 void bfc_python_layout_walk(const struct bfc_python_layout *layout, const void *thread,
                             const void *code_type, int (*line_of)(void *code, int offset),
                             bfc_python_visit *visit, void *context) {
-    const void *frame = innermost(layout, thread);
+    const void *frame = innermost_frame(layout, thread);
     for (bool more = true; frame && more; frame = pointer_at(frame, layout->frame_previous)) {
         void *code = code_of(layout, frame);
         int64_t offset = is_code(code, code_type) ? offset_in(layout, frame, code) : -1;

@@ -28,7 +28,7 @@ struct bytes {
     bool bad; /* beyond the end, gone, or of a kind that is not understood: all else is void */
 };
 
-static uint64_t take(struct bytes *bytes, size_t size) {
+static uint64_t take_bytes(struct bytes *bytes, size_t size) {
     uint64_t value = 0;
     if (bytes->bad || bytes->end - bytes->at < size ||
         !bfc_readable_copy(bytes->readable, bytes->at, &value, size)) {
@@ -42,7 +42,7 @@ static uint64_t take(struct bytes *bytes, size_t size) {
 static uint64_t take_uleb(struct bytes *bytes) {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 63 && !bytes->bad; shift += 7) {
-        uint64_t byte = take(bytes, 1);
+        uint64_t byte = take_bytes(bytes, 1);
         value |= (byte & 0x7f) << shift;
         if (!(byte & 0x80))
             return value;
@@ -54,7 +54,7 @@ static uint64_t take_uleb(struct bytes *bytes) {
 static int64_t take_sleb(struct bytes *bytes) {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 57 && !bytes->bad; shift += 7) {
-        uint64_t byte = take(bytes, 1);
+        uint64_t byte = take_bytes(bytes, 1);
         value |= (byte & 0x7f) << shift;
         if (!(byte & 0x80))
             return (int64_t)(byte & 0x40 ? value | ~UINT64_C(0) << (shift + 7) : value);
@@ -63,7 +63,7 @@ static int64_t take_sleb(struct bytes *bytes) {
     return 0;
 }
 
-static void skip(struct bytes *bytes, uint64_t size) {
+static void skip_bytes(struct bytes *bytes, uint64_t size) {
     if (bytes->bad || bytes->end - bytes->at < size)
         bytes->bad = true;
     else
@@ -86,7 +86,7 @@ struct place {
 };
 
 /* The object's memory from `address` on. */
-static struct bytes mapped(const struct place *place, uint64_t address) {
+static struct bytes mapped_bytes(const struct place *place, uint64_t address) {
     bool inside = address >= place->object.start && address < place->object.end;
     return (struct bytes){
         .readable = place->readable, .at = address, .end = place->object.end, .bad = !inside};
@@ -102,11 +102,12 @@ struct index_row {
 /* The entry (FDE) of the last function that begins at or below the address; 0: none. */
 static uint64_t find_entry(const struct place *place, uint64_t address) {
     uint64_t index = place->object.index;
-    struct bytes bytes = mapped(place, index);
-    uint64_t version = take(&bytes, 1), to_table = take(&bytes, 1), of_count = take(&bytes, 1);
-    uint64_t of_rows = take(&bytes, 1);
-    skip(&bytes, 4);
-    uint64_t count = take(&bytes, 4);
+    struct bytes bytes = mapped_bytes(place, index);
+    uint64_t version = take_bytes(&bytes, 1), to_table = take_bytes(&bytes, 1),
+             of_count = take_bytes(&bytes, 1);
+    uint64_t of_rows = take_bytes(&bytes, 1);
+    skip_bytes(&bytes, 4);
+    uint64_t count = take_bytes(&bytes, 4);
     struct index_row row;
     if (bytes.bad || version != 1 || to_table != (RELATIVE_TO_ITSELF | SDATA4) ||
         of_count != UDATA4 || of_rows != (RELATIVE_TO_INDEX | SDATA4) ||
@@ -141,8 +142,8 @@ struct entry {
 
 /* An entry's bytes behind its length. */
 static struct bytes open_entry(const struct place *place, uint64_t at) {
-    struct bytes bytes = mapped(place, at);
-    uint64_t length = take(&bytes, 4);
+    struct bytes bytes = mapped_bytes(place, at);
+    uint64_t length = take_bytes(&bytes, 4);
     if (length >= 0xfffffff0 || (bytes.end - bytes.at) < length)
         bytes.bad = true;
     else
@@ -152,14 +153,14 @@ static struct bytes open_entry(const struct place *place, uint64_t at) {
 
 static void skip_address(struct bytes *bytes, uint64_t encoding) {
     bool eight = (encoding & 0x0f) == 0 || (encoding & 0x07) == 4;
-    skip(bytes, eight ? 8 : 4);
+    skip_bytes(bytes, eight ? 8 : 4);
     if ((encoding & 0x07) == 1 || (encoding & 0x07) == 2) /* variable length, or 2 bytes */
         bytes->bad = true;
 }
 
 /* "z" and what follows: each letter says what the data holds. */
 static void read_augmentation(struct bytes *bytes, struct bytes letters, struct entry *entry) {
-    uint64_t letter = take(&letters, 1);
+    uint64_t letter = take_bytes(&letters, 1);
     if (letter != 'z') {
         bytes->bad |= letter != '\0';
         return;
@@ -167,14 +168,14 @@ static void read_augmentation(struct bytes *bytes, struct bytes letters, struct 
     entry->has_data = true;
     uint64_t size = take_uleb(bytes);
     struct bytes data = *bytes;
-    skip(bytes, size);
-    while (!data.bad && (letter = take(&letters, 1))) {
+    skip_bytes(bytes, size);
+    while (!data.bad && (letter = take_bytes(&letters, 1))) {
         if (letter == 'R')
-            entry->encoding = take(&data, 1);
+            entry->encoding = take_bytes(&data, 1);
         else if (letter == 'L')
-            skip(&data, 1);
+            skip_bytes(&data, 1);
         else if (letter == 'P')
-            skip_address(&data, take(&data, 1));
+            skip_address(&data, take_bytes(&data, 1));
         else if (letter == 'S')
             entry->is_signal = true;
         else
@@ -186,13 +187,13 @@ static void read_augmentation(struct bytes *bytes, struct bytes letters, struct 
 /* What is common to many functions (CIE). */
 static bool read_common(const struct place *place, uint64_t at, struct entry *entry) {
     struct bytes bytes = open_entry(place, at);
-    uint64_t id = take(&bytes, 4), version = take(&bytes, 1);
+    uint64_t id = take_bytes(&bytes, 4), version = take_bytes(&bytes, 1);
     struct bytes letters = bytes;
-    while (take(&bytes, 1))
+    while (take_bytes(&bytes, 1))
         ;
     entry->code_unit = take_uleb(&bytes);
     entry->data_unit = take_sleb(&bytes);
-    uint64_t returns = version == 1 ? take(&bytes, 1) : take_uleb(&bytes);
+    uint64_t returns = version == 1 ? take_bytes(&bytes, 1) : take_uleb(&bytes);
     if (bytes.bad || id != 0 || (version != 1 && version != 3) || returns != RETURN_ADDRESS)
         return false;
     read_augmentation(&bytes, letters, entry);
@@ -205,16 +206,16 @@ static bool read_entry(const struct place *place, uint64_t address, struct entry
     uint64_t at = find_entry(place, address);
     struct bytes bytes = open_entry(place, at);
     uint64_t common = bytes.at;
-    common -= take(&bytes, 4);
+    common -= take_bytes(&bytes, 4);
     *entry = (struct entry){0};
     if (!at || bytes.bad || !read_common(place, common, entry) ||
         entry->encoding != (RELATIVE_TO_ITSELF | SDATA4))
         return false;
     entry->code = bytes.at;
-    entry->code += (uint64_t)(int64_t)(int32_t)take(&bytes, 4);
-    uint64_t size = take(&bytes, 4);
+    entry->code += (uint64_t)(int64_t)(int32_t)take_bytes(&bytes, 4);
+    uint64_t size = take_bytes(&bytes, 4);
     if (entry->has_data)
-        skip(&bytes, take_uleb(&bytes));
+        skip_bytes(&bytes, take_uleb(&bytes));
     entry->own = bytes;
     return !bytes.bad && address - entry->code < size;
 }
@@ -271,13 +272,13 @@ enum { OP_FRAME_POINTER = 0x70 + FRAME_POINTER, OP_READ = 0x06 };
 static bool read_expression(struct bytes *bytes, bool *reads, int64_t *offset) {
     uint64_t size = take_uleb(bytes);
     struct bytes inner = *bytes;
-    skip(bytes, size);
+    skip_bytes(bytes, size);
     if (bytes->bad)
         return false;
     inner.end = bytes->at;
-    uint64_t operation = take(&inner, 1);
+    uint64_t operation = take_bytes(&inner, 1);
     *offset = take_sleb(&inner);
-    *reads = !inner.bad && inner.at < inner.end && take(&inner, 1) == OP_READ;
+    *reads = !inner.bad && inner.at < inner.end && take_bytes(&inner, 1) == OP_READ;
     return !inner.bad && operation == OP_FRAME_POINTER && inner.at == inner.end;
 }
 
@@ -408,7 +409,7 @@ static void run_register(struct machine *machine, uint64_t code, struct bytes *b
         return;
     case CFA_VAL_EXPRESSION:
         take_uleb(bytes);
-        skip(bytes, take_uleb(bytes));
+        skip_bytes(bytes, take_uleb(bytes));
         return;
     case CFA_GNU_ARGS_SIZE:
         take_uleb(bytes);
@@ -419,15 +420,15 @@ static void run_register(struct machine *machine, uint64_t code, struct bytes *b
 }
 
 static uint64_t advance_of(uint64_t code, struct bytes *bytes) {
-    return code == CFA_ADVANCE1   ? take(bytes, 1)
-           : code == CFA_ADVANCE2 ? take(bytes, 2)
-                                  : take(bytes, 4);
+    return code == CFA_ADVANCE1   ? take_bytes(bytes, 1)
+           : code == CFA_ADVANCE2 ? take_bytes(bytes, 2)
+                                  : take_bytes(bytes, 4);
 }
 
 /* Runs instructions until those of a later address. */
-static bool run(struct machine *machine, struct bytes bytes) {
+static bool run_program(struct machine *machine, struct bytes bytes) {
     while (bytes.at < bytes.end && !bytes.bad) {
-        uint64_t code = take(&bytes, 1), small = code & 0x3f;
+        uint64_t code = take_bytes(&bytes, 1), small = code & 0x3f;
         uint64_t advance = 0;
         if (code >> 6 == 1)
             advance = small;
@@ -451,24 +452,24 @@ static struct rule rule_of(const struct entry *entry, uint64_t address) {
     const struct rule none = {.base = BFC_BASE_NONE};
     if (entry->is_signal)
         return (struct rule){.base = BFC_BASE_SIGNAL};
-    if (!run(&machine, entry->initial))
+    if (!run_program(&machine, entry->initial))
         return none;
     machine.initial = machine.now;
-    if (!run(&machine, entry->own) || machine.now.returns_elsewhere)
+    if (!run_program(&machine, entry->own) || machine.now.returns_elsewhere)
         return none;
     return machine.now.rule;
 }
 
 /* ---- what is known ---- */
 
-static bool fits(int32_t offset, int bits) {
+static bool fits_bits(int32_t offset, int bits) {
     int32_t limit = 1 << (bits - 1);
     return offset % 8 == 0 && offset / 8 >= -limit && offset / 8 < limit;
 }
 
-static bfc_frame_rule pack(const struct rule *rule) {
-    if (!fits(rule->base_offset, BFC_RULE_BASE_BITS) ||
-        !fits(rule->pointer_offset, BFC_RULE_POINTER_BITS))
+static bfc_frame_rule pack_rule(const struct rule *rule) {
+    if (!fits_bits(rule->base_offset, BFC_RULE_BASE_BITS) ||
+        !fits_bits(rule->pointer_offset, BFC_RULE_POINTER_BITS))
         return BFC_BASE_NONE;
     uint32_t base = (uint16_t)(rule->base_offset / 8),
              pointer = (uint8_t)(rule->pointer_offset / 8);
@@ -482,7 +483,7 @@ NOINLINE bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, ui
     bfc_frame_rule rule = BFC_BASE_NONE;
     if (bfc_object_at(readable, address, &place.object) && read_entry(&place, address, &entry)) {
         struct rule found = rule_of(&entry, address);
-        rule = pack(&found);
+        rule = pack_rule(&found);
     }
     uint64_t *slot = bfc_known_rules[key >> BFC_RULE_TAG_BITS];
     bfc_store_relaxed(&slot[1], bfc_load_relaxed(&slot[0]));

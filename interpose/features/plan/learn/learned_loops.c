@@ -1,4 +1,4 @@
-#include "interpose/features/plan/learn/lessons.h"
+#include "interpose/features/plan/learn/learned_loops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,36 +13,38 @@
 /* Allocations that are compared, of which one in so many may have another size. */
 enum { COMPARED = 32, DIFFERENT = 4 };
 
-static const struct bfc_plan_event *event_of(const struct bfc_lesson *lesson, uint32_t event) {
-    return &lesson->plan.events[lesson->plan.header->prefix + event];
+static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *learned_loop,
+                                             uint32_t event) {
+    return &learned_loop->plan.events[learned_loop->plan.header->prefix + event];
 }
 
 /* How many of the last allocations have the sizes of those before `event`; 0: too few. */
-static uint32_t count_same(const struct bfc_lesson *lesson, const struct events *events,
+static uint32_t count_same(const struct bfc_learned_loop *learned_loop, const struct events *events,
                            uint32_t event) {
-    uint32_t period = lesson->plan.header->period, same = 0;
+    uint32_t period = learned_loop->plan.header->period, same = 0;
     for (uint32_t i = 1; i <= COMPARED; i++) {
         event = event ? event - 1 : period - 1;
         same += events->allocations[events->allocations_count - i].bytes ==
-                event_of(lesson, event)->size;
+                event_of(learned_loop, event)->size;
         if (i - same > COMPARED / DIFFERENT)
             return 0;
     }
     return same;
 }
 
-static struct bfc_position recognise_as_planned(const struct bfc_lessons *lessons,
+static struct bfc_position recognise_as_planned(const struct bfc_learned_loops *learned_loops,
                                                 const struct events *events) {
-    struct bfc_position position = {.lesson = NULL};
+    struct bfc_position position = {.learned_loop = NULL};
     uint32_t most = 0;
-    for (unsigned i = 0; i < lessons->count; i++) {
-        if (lessons->list[i] == lessons->avoided)
+    for (unsigned i = 0; i < learned_loops->count; i++) {
+        if (learned_loops->list[i] == learned_loops->avoided)
             continue;
-        for (uint32_t e = 0; e < lessons->list[i]->plan.header->period && most < COMPARED; e++) {
-            uint32_t same = count_same(lessons->list[i], events, e);
+        for (uint32_t e = 0; e < learned_loops->list[i]->plan.header->period && most < COMPARED;
+             e++) {
+            uint32_t same = count_same(learned_loops->list[i], events, e);
             if (same > most) {
                 most = same;
-                position = (struct bfc_position){lessons->list[i], e};
+                position = (struct bfc_position){learned_loops->list[i], e};
             }
         }
     }
@@ -57,11 +59,11 @@ enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 }
 
 /* A loop's sizes back from its end, twice, so that a loop that begins elsewhere is a part of them.
  * NULL: no host memory. */
-static uint64_t *make_sizes(const struct bfc_lesson *lesson) {
-    uint32_t period = lesson->plan.header->period;
+static uint64_t *make_sizes(const struct bfc_learned_loop *learned_loop) {
+    uint32_t period = learned_loop->plan.header->period;
     uint64_t *sizes = malloc(2 * (size_t)period * sizeof *sizes);
     for (uint32_t i = 0; sizes && i < 2 * period; i++)
-        sizes[i] = event_of(lesson, period - 1 - i % period)->size;
+        sizes[i] = event_of(learned_loop, period - 1 - i % period)->size;
     return sizes;
 }
 
@@ -73,10 +75,11 @@ static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *la
 }
 
 /* How many of the last allocations are those of the loop before `*event`, at best. */
-static uint32_t find_best(const struct bfc_lesson *lesson, const uint64_t *last, uint32_t *event) {
-    uint32_t places[ALIGNED], most = 0, period = lesson->plan.header->period, tries = TRIED;
+static uint32_t find_best(const struct bfc_learned_loop *learned_loop, const uint64_t *last,
+                          uint32_t *event) {
+    uint32_t places[ALIGNED], most = 0, period = learned_loop->plan.header->period, tries = TRIED;
     struct alignment alignment = {.places = places};
-    uint64_t *sizes = make_sizes(lesson);
+    uint64_t *sizes = make_sizes(learned_loop);
     for (uint32_t start = 0; sizes && tries > 0 && start < period; start++) {
         const struct token_loop loop = {.tokens = sizes + start, .count = period};
         if (!may_be_at(loop.tokens, period, last))
@@ -92,65 +95,66 @@ static uint32_t find_best(const struct bfc_lesson *lesson, const uint64_t *last,
     return most;
 }
 
-static struct bfc_position recognise_changed(const struct bfc_lessons *lessons,
+static struct bfc_position recognise_changed(const struct bfc_learned_loops *learned_loops,
                                              const struct events *events) {
-    struct bfc_position position = {.lesson = NULL};
+    struct bfc_position position = {.learned_loop = NULL};
     uint64_t last[ALIGNED];
     uint32_t most = ALIGNED_SAME - 1, event = 0;
     for (uint32_t i = 0; i < ALIGNED; i++)
         last[i] = events->allocations[events->allocations_count - 1 - i].bytes;
-    for (unsigned i = 0; i < lessons->count; i++) {
-        uint32_t same =
-            lessons->list[i] == lessons->avoided ? 0 : find_best(lessons->list[i], last, &event);
+    for (unsigned i = 0; i < learned_loops->count; i++) {
+        uint32_t same = learned_loops->list[i] == learned_loops->avoided
+                            ? 0
+                            : find_best(learned_loops->list[i], last, &event);
         if (same > most) {
             most = same;
-            position = (struct bfc_position){lessons->list[i], event};
+            position = (struct bfc_position){learned_loops->list[i], event};
         }
     }
     return position;
 }
 
-struct bfc_position bfc_lessons_recognise(const struct bfc_lessons *lessons,
-                                          const struct events *events) {
-    struct bfc_position position = {.lesson = NULL};
+struct bfc_position bfc_learned_loops_recognise(const struct bfc_learned_loops *learned_loops,
+                                                const struct events *events) {
+    struct bfc_position position = {.learned_loop = NULL};
     if (events->allocations_count >= COMPARED)
-        position = recognise_as_planned(lessons, events);
-    if (!position.lesson && events->allocations_count >= ALIGNED)
-        position = recognise_changed(lessons, events);
+        position = recognise_as_planned(learned_loops, events);
+    if (!position.learned_loop && events->allocations_count >= ALIGNED)
+        position = recognise_changed(learned_loops, events);
     return position;
 }
 
 /* ---- learning ---- */
 
 /* Takes a copy, since a plan's tables need their alignment. */
-static struct bfc_lesson *make_lesson(const struct loop_result *made) {
+static struct bfc_learned_loop *make_learned_loop(const struct loop_result *made) {
     char why[BFC_PLAN_WHY] = "no host memory";
     uint64_t room = (made->plan.size + BFC_PLAN_TABLE_ALIGN - 1) & ~(BFC_PLAN_TABLE_ALIGN - 1ull);
-    struct bfc_lesson *lesson = calloc(1, sizeof *lesson);
+    struct bfc_learned_loop *learned_loop = calloc(1, sizeof *learned_loop);
     void *bytes = aligned_alloc(BFC_PLAN_TABLE_ALIGN, room);
-    if (lesson && bytes) {
+    if (learned_loop && bytes) {
         memcpy(bytes, made->plan.bytes, made->plan.size);
-        *lesson = (struct bfc_lesson){
+        *learned_loop = (struct bfc_learned_loop){
             .bytes = {bytes, made->plan.size}, .bound = made->bound, .peak = made->peak};
-        if (bfc_plan_read(&lesson->plan, bytes, made->plan.size, why)) {
-            lesson->plan.automatic = true;
-            return lesson;
+        if (bfc_plan_read(&learned_loop->plan, bytes, made->plan.size, why)) {
+            learned_loop->plan.automatic = true;
+            return learned_loop;
         }
     }
     bfc_log(BFC_LOG_WARN, "BFC_PLAN=auto: a plan is not followed: %s", why);
     free(bytes);
-    free(lesson);
+    free(learned_loop);
     return NULL;
 }
 
-static struct bfc_lesson *plan_loop(const struct events *events, const struct period *period,
-                                    const struct loop_limits *limits) {
+static struct bfc_learned_loop *plan_loop(const struct events *events, const struct period *period,
+                                          const struct loop_limits *limits) {
     struct plan_error error;
     struct loop_result made;
     if (loop_plan(&made, events, period, limits, &error)) {
-        struct bfc_lesson *lesson = make_lesson(&made);
+        struct bfc_learned_loop *learned_loop = make_learned_loop(&made);
         file_free(&made.plan);
-        return lesson;
+        return learned_loop;
     }
     bfc_log(BFC_LOG_DEBUG, "BFC_PLAN=auto: a loop of %u allocations is not planned: %s",
             period->length, error.text);
@@ -158,7 +162,7 @@ static struct bfc_lesson *plan_loop(const struct events *events, const struct pe
 }
 
 /* Only for the next run: without host memory that has to do without it. */
-static void keep_lead(struct bfc_lesson *lesson, const struct events *events,
+static void keep_lead(struct bfc_learned_loop *learned_loop, const struct events *events,
                       const struct period *period) {
     struct plan_lead_event *list = calloc((size_t)period->prefix + 1, sizeof *list);
     if (!list)
@@ -166,15 +170,15 @@ static void keep_lead(struct bfc_lesson *lesson, const struct events *events,
     for (uint32_t i = 0; i < period->prefix; i++)
         list[i] = (struct plan_lead_event){.bytes = events->allocations[i].bytes,
                                            .thread = events->allocations[i].thread};
-    lesson->lead = (struct plan_lead){list, period->prefix};
-    lesson->plan.lead = &lesson->lead;
+    learned_loop->lead = (struct plan_lead){list, period->prefix};
+    learned_loop->plan.lead = &learned_loop->lead;
 }
 
-static void log_learned(const struct bfc_lesson *lesson, const struct period *period) {
+static void log_learned(const struct bfc_learned_loop *learned_loop, const struct period *period) {
     bfc_log(BFC_LOG_INFO,
             "BFC_PLAN=auto: planned a loop of %u allocations%s: %s, where %s are alive at a time",
-            period->length, period->jitter ? ", whose sizes vary" : "", BFC_BYTES(lesson->peak),
-            BFC_BYTES(lesson->bound));
+            period->length, period->jitter ? ", whose sizes vary" : "",
+            BFC_BYTES(learned_loop->peak), BFC_BYTES(learned_loop->bound));
 }
 
 /* Where some sizes change at random, few repetitions tell little of which are usual. */
@@ -184,7 +188,7 @@ enum { TELLING_REPETITIONS = 6 };
 struct found {
     const struct events *events;
     struct period period; /* length 0: none */
-    struct bfc_lesson *lesson;
+    struct bfc_learned_loop *learned_loop;
 };
 
 static bool find_loop(struct found *found, const struct events *events, uint64_t wanted) {
@@ -198,58 +202,59 @@ static bool find_loop(struct found *found, const struct events *events, uint64_t
 static struct found find_usual(const struct events *events, struct events *usual,
                                const struct loop_limits *limits) {
     struct plan_error error;
-    struct found found = {.lesson = NULL};
+    struct found found = {.learned_loop = NULL};
     if (!limits->same_sizes && usual_find(usual, events, &error) && usual->count > 0 &&
         find_loop(&found, usual, UINT64_MAX))
-        found.lesson = plan_loop(usual, &found.period, limits);
+        found.learned_loop = plan_loop(usual, &found.period, limits);
     return found;
 }
 
 /* In the stream as it is, else in that. */
-static struct found find_lesson(const struct events *events, uint64_t wanted, struct events *usual,
-                                const struct loop_limits *limits) {
+static struct found find_learned_loop(const struct events *events, uint64_t wanted,
+                                      struct events *usual, const struct loop_limits *limits) {
     struct found exact;
     bool is_there = find_loop(&exact, events, wanted);
     if (is_there && !exact.period.usual)
-        exact.lesson = plan_loop(events, &exact.period, limits);
-    const struct found other =
-        exact.lesson ? (struct found){.lesson = NULL} : find_usual(events, usual, limits);
-    if (other.lesson)
+        exact.learned_loop = plan_loop(events, &exact.period, limits);
+    const struct found other = exact.learned_loop ? (struct found){.learned_loop = NULL}
+                                                  : find_usual(events, usual, limits);
+    if (other.learned_loop)
         return other;
     if (is_there && exact.period.usual && exact.period.repetitions >= TELLING_REPETITIONS)
-        exact.lesson = plan_loop(events, &exact.period, limits);
+        exact.learned_loop = plan_loop(events, &exact.period, limits);
     return exact;
 }
 
-static struct bfc_position add(struct bfc_lessons *lessons, const struct found *found) {
+static struct bfc_position add_loop(struct bfc_learned_loops *learned_loops,
+                                    const struct found *found) {
     const struct period *period = &found->period;
-    lessons->list[lessons->count++] = found->lesson;
-    log_learned(found->lesson, period);
+    learned_loops->list[learned_loops->count++] = found->learned_loop;
+    log_learned(found->learned_loop, period);
     return (struct bfc_position){
-        found->lesson, (found->events->allocations_count - period->prefix) % period->length};
+        found->learned_loop, (found->events->allocations_count - period->prefix) % period->length};
 }
 
-struct bfc_position bfc_lessons_learn(struct bfc_lessons *lessons, const struct events *events,
-                                      uint64_t wanted, bool whole,
-                                      const struct loop_limits *limits) {
+struct bfc_position bfc_learned_loops_learn(struct bfc_learned_loops *learned_loops,
+                                            const struct events *events, uint64_t wanted,
+                                            bool whole, const struct loop_limits *limits) {
     struct events usual = {.list = NULL};
-    struct bfc_position position = {.lesson = NULL};
-    if (lessons->count == BFC_MOST_LESSONS)
+    struct bfc_position position = {.learned_loop = NULL};
+    if (learned_loops->count == BFC_MOST_LEARNED_LOOPS)
         return position;
-    const struct found found = find_lesson(events, wanted, &usual, limits);
-    if (found.lesson && whole && found.events == events)
-        keep_lead(found.lesson, events, &found.period);
-    if (found.lesson)
-        position = add(lessons, &found);
+    const struct found found = find_learned_loop(events, wanted, &usual, limits);
+    if (found.learned_loop && whole && found.events == events)
+        keep_lead(found.learned_loop, events, &found.period);
+    if (found.learned_loop)
+        position = add_loop(learned_loops, &found);
     events_free(&usual);
     return position;
 }
 
-void bfc_lessons_forget(struct bfc_lessons *lessons) {
-    for (unsigned i = 0; i < lessons->count; i++) {
-        file_free(&lessons->list[i]->bytes);
-        free(lessons->list[i]->lead.list);
-        free(lessons->list[i]);
+void bfc_learned_loops_forget(struct bfc_learned_loops *learned_loops) {
+    for (unsigned i = 0; i < learned_loops->count; i++) {
+        file_free(&learned_loops->list[i]->bytes);
+        free(learned_loops->list[i]->lead.list);
+        free(learned_loops->list[i]);
     }
-    lessons->count = 0;
+    learned_loops->count = 0;
 }

@@ -1,5 +1,5 @@
 /* Bells: a futex in a shared file. */
-#include "interpose/features/share/bell.h"
+#include "interpose/features/share/wakeup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,19 +17,19 @@ static void *map_head(int file) {
     return head == MAP_FAILED ? NULL : head;
 }
 
-bool bfc_bell_hang(struct bfc_bell *bell) {
-    if (!bfc_token_table_name(&bell->table))
+bool bfc_wakeup_open(struct bfc_wakeup *wakeup) {
+    if (!bfc_token_table_name(&wakeup->table))
         return false;
-    int file = bfc_token_table_open(&bell->table, O_RDONLY);
+    int file = bfc_token_table_open(&wakeup->table, O_RDONLY);
     if (file < 0)
         return false;
-    bell->head = map_head(file);
+    wakeup->head = map_head(file);
     close(file);
-    return bell->head;
+    return wakeup->head;
 }
 
-bool bfc_bell_read(const struct bfc_bell *bell, uint32_t *word) {
-    int file = bfc_token_table_open(&bell->table, O_RDONLY);
+bool bfc_wakeup_read(const struct bfc_wakeup *wakeup, uint32_t *word) {
+    int file = bfc_token_table_open(&wakeup->table, O_RDONLY);
     if (file < 0)
         return false;
     ssize_t size = pread(file, word, sizeof *word, 0);
@@ -37,8 +37,8 @@ bool bfc_bell_read(const struct bfc_bell *bell, uint32_t *word) {
     return size == (ssize_t)sizeof *word;
 }
 
-bool bfc_bell_await(const struct bfc_bell *bell, uint32_t word) {
-    return syscall(SYS_futex, bell->head, FUTEX_WAIT, word, NULL, NULL, 0) == 0 ||
+bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word) {
+    return syscall(SYS_futex, wakeup->head, FUTEX_WAIT, word, NULL, NULL, 0) == 0 ||
            errno == EAGAIN || errno == EINTR;
 }
 
@@ -54,7 +54,7 @@ static bool change_word(int file) {
     return changed;
 }
 
-static bool wake(int file) {
+static bool wake_waiters(int file) {
     void *head = map_head(file);
     if (!head)
         return false;
@@ -63,11 +63,11 @@ static bool wake(int file) {
     return woken;
 }
 
-bool bfc_bell_ring(const struct bfc_token *token) {
+bool bfc_wakeup_signal(const struct bfc_token *token) {
     int file = bfc_token_table_open(token, O_RDWR);
     if (file < 0)
         return false;
-    bool rung = change_word(file) && wake(file);
+    bool rung = change_word(file) && wake_waiters(file);
     close(file);
     return rung;
 }
