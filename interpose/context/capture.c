@@ -96,7 +96,7 @@ static void outlast_waits(void) {
         bfc_nap(NAP_NS);
 }
 
-/* ---- gate_parts ---- */
+/* ---- the parts of the gate ---- */
 
 void bfc_gate_part_add(struct bfc_gate_part *gate_part,
                        bool (*is_empty)(struct bfc_gate_part *gate_part)) {

@@ -81,13 +81,13 @@ void bfc_gate_leave(void);
 void bfc_gate_hold(void);
 
 /*
- * A gate_part is a part of the gate with a lock of its own, for calls that take that lock anyway. A
- * thread that begins a capture shuts the gate, then each gate_part, and waits until nothing is
- * inside. A thread must not pass a gate_part while it waits for the gate, nor enter the gate while
- * it is inside a gate_part.
+ * A gate part has a lock of its own, for calls that take that lock anyway. A
+ * thread that begins a capture shuts the gate, then each part, and waits until nothing is
+ * inside. A thread must not pass a part while it waits for the gate, nor enter the gate while
+ * it is inside a part.
  */
 struct bfc_gate_part {
-    struct pool_lock lock; /* guards all but `next`, and what the gate_part's owner puts under it */
+    struct pool_lock lock; /* guards all but `next`, and what the part's owner puts under it */
     bool shut;
     bool (*is_empty)(
         struct bfc_gate_part *gate_part); /* under the lock: whether no call is inside */
@@ -98,7 +98,7 @@ void bfc_gate_part_add(struct bfc_gate_part *gate_part,
 void bfc_gate_part_remove(struct bfc_gate_part *gate_part);
 
 /*
- * Under the gate_part's lock: whether it may be passed. False: if it is `shut`, release the lock,
+ * Under the part's lock: whether it may be passed. False: if it is `shut`, release the lock,
  * call bfc_gate_part_await and check again; else something captures.
  */
 static inline bool bfc_gate_part_is_open(const struct bfc_gate_part *gate_part) {

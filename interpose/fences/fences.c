@@ -30,7 +30,7 @@ enum { QUERIES_A_POLL = 8, FIRST_CAPACITY = 64 };
 enum { LONGEST_WAIT_NS = 1000000000 }; /* of who ends a context, for calls in it */
 #define NAP_NS 20000L                  /* between two polls of a wait */
 
-/* The state of a fence. While it is RECORDING, it counts as inside the gate_part. */
+/* The state of a fence. While it is RECORDING, it counts as inside the part of the gate. */
 enum state { RECORDING, RECORDED, VOID };
 
 /* A context that is about to end; there is one entry for each thread that is ending it. */
@@ -47,14 +47,13 @@ struct entry {
 /*
  * Pending fences are first..next-1, at [number & (capacity - 1)]; all below `first` are complete.
  * Neither the first nor the last of them is void: a void last one gives its number back. The
- * gate_part's lock guards everything except `ordered`.
+ * lock of `gate_part` guards everything except `ordered`.
  */
 struct bfc_fences {
-    struct bfc_gate_part
-        gate_part;     /* first, so that a pointer to the gate_part is one to the fences */
-    unsigned ordering; /* threads that hold a fence to make a context wait for it */
-    unsigned looking;  /* threads that query fences */
-    uint64_t looked;   /* how often one has ended its queries */
+    struct bfc_gate_part gate_part; /* first: its address is that of the fences */
+    unsigned ordering;              /* threads that hold a fence to make a context wait for it */
+    unsigned looking;               /* threads that query fences */
+    uint64_t looked;                /* how often one has ended its queries */
     bfc_fence first, next;
     struct entry *ring;
     uint64_t capacity;       /* a power of two */
@@ -324,7 +323,7 @@ static inline CUresult draw_fence(struct bfc_fences *fences, const CUcontext *co
     return CUDA_SUCCESS;
 }
 
-/* The same if the gate_part is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* The same if the part of the gate is open; else CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 static inline CUresult draw_inside(struct bfc_fences *fences, const CUcontext *contexts,
                                    size_t count, struct event **events, bfc_fence *fence) {
     bool shut, open;

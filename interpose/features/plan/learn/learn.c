@@ -1,4 +1,4 @@
-/* The thread that learns. It alone touches the learners, once they are in the list. */
+/* The thread that learns: it alone changes a learner that is in the list. */
 #include "interpose/features/plan/learn/learn.h"
 
 #include <linux/futex.h>
@@ -388,7 +388,7 @@ static struct learner *take_new_learners(struct learner *others) {
     return first;
 }
 
-/* Until a newcomer comes, or that time has passed. */
+/* Until a new learner comes, or that time has passed. */
 static void sleep_for(uint32_t seen, uint64_t ns) {
     struct timespec time = {.tv_sec = (time_t)(ns / BFC_NS_PER_SECOND),
                             .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
