@@ -95,7 +95,9 @@ static pthread_mutex_t forgetting = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 /* ---- ends that no hook saw ---- */
 
-/* Those that were found to be of ended contexts when somebody was to use them. */
+/*
+ * Ends the arenas whose contexts turned out to have ended when their handles were about to be used.
+ */
 static void end_lost(const struct bfc_driver *driver) {
     struct bfc_arena *arena;
     while ((arena = bfc_arena_take_lost())) {
@@ -163,7 +165,10 @@ static struct ending close_context(const struct bfc_driver *driver, CUcontext co
     return ending;
 }
 
-/* Unless another thread has got a new context of this handle meanwhile, and done so. */
+/*
+ * Forgets the ended context, unless another thread has done so since it got a new context with the
+ * same handle.
+ */
 static void forget_ended(const struct bfc_driver *driver, const struct ending *ending) {
     pthread_mutex_lock(&forgetting);
     if (!ending->number || bfc_contexts_open(ending->context, ending->number))

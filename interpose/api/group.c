@@ -25,7 +25,10 @@ static bool carve_from_group(size_t bytes) {
     return true;
 }
 
-/* What was never the program's: it goes back under the fence that it came with. */
+/*
+ * Gives back bytes that the program never had. No work can have used them since, so they keep the
+ * fence that they came with.
+ */
 static void give_block_back(CUdeviceptr start) {
     struct bfc_block_info block;
     struct bfc_pool *pool = bfc_group.arena->pool;

@@ -68,7 +68,10 @@ static bool charge_limit(struct bfc_arena *arena, size_t bytes) {
     return true;
 }
 
-/* What the pools only cache must not be what the driver lacks. */
+/*
+ * Forwards an allocation. If the driver is out of memory, the pools give back what they cache and
+ * the call is made again.
+ */
 static NOINLINE CUresult forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer,
                                             size_t bytes, enum bfc_forward_reason reason) {
     bfc_segment_count_forwarded_allocation(reason);
@@ -153,7 +156,7 @@ static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
     return result;
 }
 
-/* What a pool does not have. */
+/* Serves, by the last resorts, an allocation that the pool could not serve. */
 static NOINLINE CUresult look_further(struct bfc_call *call, uint64_t start) {
     CUresult result = bfc_last_resort(call);
     if (call->status != BFC_OK)
@@ -235,7 +238,10 @@ static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *
     return true;
 }
 
-/* Nor are these: no arena, a group, an odd size, a failed context, mode ordered, a plan. */
+/*
+ * The slow path for a call with no arena, in a group, of an odd size, in a failed context, in mode
+ * ordered or under a plan.
+ */
 static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
                                                     struct bfc_arena *arena, CUdeviceptr *pointer,
                                                     size_t bytes, enum bfc_forward_reason reason) {
@@ -263,8 +269,8 @@ static void tell_of_failure(size_t bytes) {
 }
 
 /*
- * What is not as usual: the first call, a disabled process or forked child, one that records,
- * arguments not for us, a capture.
+ * The slow path for the first call, a disabled process, a forked child, a process that records,
+ * arguments that the driver must judge, and a capture.
  */
 static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
     BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
@@ -443,7 +449,7 @@ CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CU
 
 /* ---- host memory ---- */
 
-/* As the driver answers of device memory. */
+/* Pooled memory is device memory, for which the driver answers that the value is invalid. */
 CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
     return owner_of((CUdeviceptr)memory) ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);
 }

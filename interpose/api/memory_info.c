@@ -81,7 +81,10 @@ static CUresult read_memory_info(const struct bfc_driver *driver, const struct b
     return result;
 }
 
-/* Before anything was allocated the driver is right, unless it is not to be all that is told. */
+/*
+ * Before the first allocation the driver's figures are right, unless BFC_LIMIT or BFC_RESERVE
+ * leaves the program less.
+ */
 static bool needs_arena(const struct bfc_process *process) {
     const struct bfc_options *options = &process->options;
     bool unbounded = options->limit.bytes == UINT64_MAX && !(options->limit.fraction > 0);

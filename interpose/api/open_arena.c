@@ -17,7 +17,10 @@ void bfc_open_segment(const struct bfc_process *process) {
     bfc_segment_open(process, tell_of_segment);
 }
 
-/* Of what another thread may have published first; NULL: the host has no memory. */
+/*
+ * Returns the context's arena, which another thread may have published first. NULL: the host has no
+ * memory.
+ */
 static struct bfc_arena *make_and_publish(const struct bfc_driver *driver, CUcontext context,
                                           unsigned long long id) {
     struct bfc_arena *made = bfc_arena_make(driver, context, id);

@@ -121,7 +121,10 @@ bool bfc_arena_is_itself(const struct bfc_driver *driver, const struct bfc_arena
             (handle == BFC_HANDLE_DEAD && bfc_load_seq_cst(&arena->closers) != 0));
 }
 
-/* Entered, then looked; a closer does the two the other way round. */
+/*
+ * Counts itself first and then looks for a closer. A closer announces itself first and then looks
+ * for visitors, so of the two at least one sees the other.
+ */
 bool bfc_arena_enter(struct bfc_arena *arena) {
     bfc_fetch_add_seq_cst(&arena->visitors, 1);
     bool open = bfc_load_seq_cst(&arena->closers) == 0;
@@ -147,7 +150,7 @@ void bfc_arena_leave(struct bfc_arena *arena) {
     bfc_fetch_sub_seq_cst(&arena->visitors, 1);
 }
 
-/* Waits until `count` is 0, or for a while. */
+/* Waits until `count` is 0, at most LONGEST_WAIT_NS. */
 static void wait_for_none(const unsigned *count, const bool *ended) {
     uint64_t start = 0;
     while (bfc_load_seq_cst(count) != 0 && !bfc_load_acquire(ended)) {
@@ -225,7 +228,7 @@ static void unlink_lost(CUcontext context, unsigned long long id) {
     }
 }
 
-/* It may be no arena any more: it is one if the table has it. */
+/* The pointer may be stale: it is dereferenced only after the table was found to hold it. */
 bool bfc_arena_lose(const struct bfc_arena *ended) {
     pthread_mutex_lock(&table_lock);
     const struct bfc_arena *arena = living;
@@ -283,7 +286,7 @@ static void log_begin_of_host(const struct bfc_arena *arena) {
             (int)arena->device, arena->id, BFC_BYTES(arena->limit));
 }
 
-/* What was decided for it. */
+/* Logs the settings that the new arena's pool works with. */
 static void log_begin(const struct bfc_arena *arena) {
     char growth[16], policy[16], mode[16], limit[BFC_BYTES_TEXT] = "none";
     const struct bfc_process *process = bfc_process_if_made();
@@ -359,7 +362,10 @@ static struct bfc_arena *last_if_current(const struct bfc_driver *driver) {
                : NULL;
 }
 
-/* A context may have ended unseen, and its handle been given to this one. */
+/*
+ * The driver uses handles again: the context may have ended unseen, and a new one may have its
+ * handle.
+ */
 static bool is_still_itself(const struct bfc_driver *driver, const struct bfc_arena *arena) {
     unsigned long long id = arena->id;
     return !driver->cuCtxGetId ||

@@ -49,7 +49,10 @@ static uint64_t take_from_arena(struct bfc_arena *arena, uint64_t bytes) {
     return taken;
 }
 
-/* What an ended arena had was given back at once: what comes later is part of that. */
+/*
+ * When an arena ends, its whole share is refunded at once, so a later refund of a part of it must
+ * not count again.
+ */
 void bfc_device_refund(struct bfc_arena *arena, uint64_t bytes) {
     uint64_t taken = take_from_arena(arena, bytes);
     if (taken)

@@ -55,7 +55,10 @@ void bfc_upstream_take_turn(bool takes) {
     has_turn = takes;
 }
 
-/* What another job waits for before us, and we would wait too. */
+/*
+ * Whether another job has queued for this memory before us, in a process that waits for memory too
+ * (BFC_WAIT).
+ */
 static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -272,7 +275,10 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
 /* Of its own in the driver, not cut from memory that the driver keeps. */
 enum { WAIT_BYTES = 2 << 20 };
 
-/* What a free refused is there for the next wait; a second such one goes astray. */
+/*
+ * Frees the page that was made to wait. If the driver refuses, the page is kept for the next wait;
+ * a second refused page is lost.
+ */
 static CUresult free_page(const struct bfc_driver *driver, struct bfc_arena *arena,
                           CUdeviceptr page) {
     CUdeviceptr none = 0;
@@ -330,7 +336,7 @@ static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_aren
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {
     arena = bfc_arena_is_host(arena) ? arena->home : arena;
     CUresult result = relaxed_in_context(driver, arena, allocate_and_free);
-    /* The device is full: then memory of ours goes. */
+    /* The device is full, so the wait uses the real free of one of the pool's own regions. */
     return result == CUDA_ERROR_OUT_OF_MEMORY ? free_own_region(driver, arena) : result;
 }
 

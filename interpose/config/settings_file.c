@@ -45,7 +45,7 @@ static void report_line(struct reading *reading, const char *format, ...) {
 
 /* ---- lines ---- */
 
-/* What is between the blanks at both ends of text[0..length), ended by NUL there. */
+/* Returns text[0..length) without the blanks at both ends, ended by NUL. */
 static char *trim_spaces(char *text, size_t length) {
     while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
         length--;

@@ -77,7 +77,10 @@ static int visit_first(struct dl_phdr_info *info, size_t size, void *context) {
 static bool busy;                /* the lock of `last` */
 static struct bfc_runtimes last; /* loaded 0: nothing yet */
 
-/* Held for a copy alone. A child that was forked meanwhile never gets it: it looks by itself. */
+/*
+ * Takes the lock that guards `last`, only for the time of a copy. A child that was forked while
+ * another thread held the lock never gets it, and walks the objects by itself.
+ */
 static bool enter_search(void) {
     for (int tries = 0; tries < 100; tries++) {
         if (!bfc_exchange_acquire(&busy, true))

@@ -61,7 +61,10 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return entered;
 }
 
-/* To give something back, which is ours to do also after the context's end. */
+/*
+ * Enters the context if it still lives. Pages are the device's, so they must be given back after
+ * the context's end too.
+ */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (try_to_enter(visit, arena))
         return true;
@@ -176,7 +179,10 @@ static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
     bfc_paging_of(arena)->unreported = 0;
 }
 
-/* So is giving back. Of a step that failed only what was there before it counts. */
+/*
+ * Giving pages back is one event too. If a step of growth fails, its own pages are not counted as
+ * given back.
+ */
 static void tell_released(void *context, uint64_t bytes) {
     struct bfc_arena *arena = context;
     uint64_t untold = bfc_min(bfc_paging_of(arena)->unreported, bytes);
@@ -280,7 +286,7 @@ static bool add_found(void *context, const struct bfc_page_info *page) {
     return found->count < AT_ONCE;
 }
 
-/* How many bytes went. */
+/* Gives one page back to the device and returns its bytes. */
 static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                                const struct bfc_page_info *page) {
     if (!note_result(arena, "cuMemUnmap", page->bytes,

@@ -48,7 +48,7 @@ static bool is_planned(const struct bfc_course *course, uint64_t size) {
     return course->sizes[bit / 64] >> bit % 64 & 1;
 }
 
-/* One that was passed over in this period. */
+/* Whether the slot was passed over in this period, so that its allocation may still come. */
 static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
                       struct bfc_match *match) {
     match->next_round = false;

@@ -83,7 +83,7 @@ void bfc_plan_forget(struct bfc_arena *arena) {
     free(state);
 }
 
-/* Two threads may add one at once. */
+/* Adds the follower to the arena's list without a lock, since two threads may do so at once. */
 static void add_follower(struct bfc_arena *arena, struct bfc_follower *follower) {
     struct plan_state *state = state_of(arena);
     struct bfc_follower *first = bfc_load_acquire(&state->followers);
@@ -205,7 +205,10 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
         if (status == BFC_OK) {
             bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
             bfc_store_seq_cst(&follower->memory, first);
-            /* Was the plan left meanwhile? Either leaving saw the memory, or this sees that. */
+            /*
+             * Another thread may have left the plan meanwhile. Either it saw the new memory, or
+             * this check sees that the plan was left.
+             */
             if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
                 bfc_pool_set_apart(arena->pool, first, false);
             bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
@@ -235,7 +238,10 @@ static void rest_after_strip(struct bfc_follower *follower) {
     bfc_store_relaxed(&follower->stripped, times);
 }
 
-/* If it is. What pages are left there are open to all, since nothing here takes of them. */
+/*
+ * If the plan's memory is gone, opens the pages that are left of it to every allocation, since the
+ * plan no longer uses them.
+ */
 static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bfc_addr memory) {
     struct bfc_block_info block;
     if (is_there(arena, follower, memory) ||
@@ -545,7 +551,7 @@ static bool is_change(const struct bfc_course *course, const struct bfc_match *m
     return !match->jumped || match->next_round || match->at >= course->at;
 }
 
-/* The cursor moves on. */
+/* Counts an allocation that was not the one to come next in the plan. */
 static NOINLINE void note_unexpected(const struct call *call) {
     struct bfc_course *course = call->course;
     if (is_change(course, &call->match)) {
@@ -637,7 +643,10 @@ static bool take_as_planned(struct bfc_arena *arena, uint64_t bytes, struct bfc_
     return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, false, block);
 }
 
-/* Whatever differs from that. */
+/*
+ * Finds a place for an allocation that the plan did not expect now, or whose planned place is not
+ * free.
+ */
 static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_follower *follower,
                                          uint64_t bytes, unsigned flags,
                                          struct bfc_block_info *block) {
