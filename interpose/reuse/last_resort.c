@@ -1,14 +1,31 @@
-/* The last resorts: whatever features offer, in the order of the rungs. */
+/* The last resorts: the other contexts, and whatever features offer, in the order of the rungs. */
 #include "interpose/reuse/last_resort.h"
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "interpose/config/process.h"
+#include "interpose/reuse/give_back.h"
 #include "interpose/stats/events.h"
 #include "interpose/table/feature.h"
 
-/* NULL: no feature of this build offers it. */
+/*
+ * Natively what one context has freed another one of its device can have, and so it must be here.
+ * Where nothing seems to be lacking the driver knows better.
+ */
+static bool ask_contexts(struct bfc_call *call) {
+    uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
+    uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;
+    return bfc_give_back_for_sibling(call->arena, bytes) && bfc_call_try_again(call);
+}
+
+static const struct bfc_resort other_contexts = {
+    .rung = BFC_RUNG_CONTEXTS, .event = BFC_EVENT_SAVED_CONTEXTS, .serve = ask_contexts};
+
+/* NULL: nothing in this build offers it. */
 static const struct bfc_resort *find_last_resort(enum bfc_rung rung) {
+    if (rung == other_contexts.rung)
+        return &other_contexts;
     BFC_FOR_EACH_FEATURE(feature)
     for (unsigned i = 0; i < BFC_RESORTS_OF_FEATURE; i++) {
         const struct bfc_resort *resort = &(*feature)->resorts[i];

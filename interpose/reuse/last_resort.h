@@ -1,8 +1,8 @@
 /*
  * What is tried for an allocation that its pool could not serve, before the program is told that
- * there is no memory (docs/internals/out-of-memory.md): what the features offer (struct
- * bfc_resort), in the order of enum bfc_rung. The pool's own last resorts, the first rung, are
- * behind it by then (pool/regions/last_resorts.c).
+ * there is no memory (docs/internals/out-of-memory.md): the process's other contexts, and what the
+ * features offer (struct bfc_resort), in the order of enum bfc_rung. The pool's own last resorts,
+ * the first rung, are behind it by then (pool/regions/last_resorts.c).
  *
  * Thread-safe; no lock is held.
  */

@@ -1,21 +1,12 @@
-/* Asking others for memory: how much is lacking, and who may have it. */
+/* Asking other jobs for memory: how much is lacking, and who may have it. */
 #include "interpose/features/pressure/ask_others.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/numbers.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/features/pressure/yield.h"
-#include "interpose/reuse/give_back.h"
 #include "segment/queue.h"
-
-/* Where nothing seems to be lacking the driver knows better. */
-bool bfc_ask_contexts(struct bfc_call *call) {
-    uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
-    uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;
-    return bfc_give_back_for_sibling(call->arena, bytes) && bfc_call_try_again(call);
-}
 
 /* Our other contexts may have given something back meanwhile, so what is lacking is asked again. */
 static uint64_t ask_other_jobs(const struct bfc_call *call) {

@@ -1,7 +1,7 @@
 /*
- * The feature `pressure`: what is tried, and told, when a device has no memory left: other contexts
- * and jobs are asked, others' frees are waited for (BFC_WAIT), and what this job frees is handed
- * over to those who wait for it.
+ * The feature `pressure`: what is tried, and told, when a device has no memory left: other jobs are
+ * asked, others' frees are waited for (BFC_WAIT), and what this job frees is handed over to those
+ * who wait for it.
  */
 #include "interpose/config/process.h"
 #include "interpose/features/pressure/announce.h"
@@ -27,10 +27,7 @@ static const struct bfc_feature pressure = {
     .name = "pressure",
     .arena_published = look_for_waiters,
     .freed = hand_over,
-    .resorts = {{.rung = BFC_RUNG_CONTEXTS,
-                 .event = BFC_EVENT_SAVED_CONTEXTS,
-                 .serve = bfc_ask_contexts},
-                {.rung = BFC_RUNG_JOBS, .event = BFC_EVENT_SAVED_JOBS, .serve = bfc_ask_jobs},
+    .resorts = {{.rung = BFC_RUNG_JOBS, .event = BFC_EVENT_SAVED_JOBS, .serve = bfc_ask_jobs},
                 {.rung = BFC_RUNG_WAIT, .event = BFC_EVENT_WAITED, .serve = bfc_wait_for_others}},
     .out_of_memory = bfc_explain_out_of_memory,
 };
