@@ -14,6 +14,7 @@
 #include "base/atomic.h"
 #include "base/file_name.h"
 #include "interpose/config/fork_check.h"
+#include "interpose/config/left_out.h"
 #include "interpose/config/routes.h"
 #include "interpose/config/settings_file.h"
 #include "interpose/driver/driver.h"
@@ -132,10 +133,12 @@ static bool has_more_rights(void) {
 static unsigned read_settings(struct bfc_options *options, struct complaints *complaints) {
     char *const *environment = *(char ***)libc_variable("environ");
     struct bfc_settings_listener listener = {.complain = keep_complaint, .context = complaints};
-    if (has_more_rights())
-        return 0;
-    unsigned errors = bfc_settings_read_all(options, environment, &listener);
-    return errors + bfc_options_read(options, environment, keep_complaint, complaints);
+    unsigned errors = 0;
+    if (!has_more_rights()) {
+        errors = bfc_settings_read_all(options, environment, &listener);
+        errors += bfc_options_read(options, environment, keep_complaint, complaints);
+    }
+    return errors + bfc_left_out_settle(options, keep_complaint, complaints);
 }
 
 /* Several threads may get here at once: each makes its own state, and the first to publish wins. */

@@ -15,6 +15,14 @@ bool bfc_has_exported_native;
 
 /* ---- handles ---- */
 
+/* NULL: no feature of this build exports blocks. */
+static const struct bfc_feature *find_exporter(void) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if ((*feature)->export_block)
+        return *feature;
+    return NULL;
+}
+
 /*
  * The driver's handle of a region stands for the block at its start as well, and for no other;
  * pages have none. What was allocated from the pool before the first export cannot be moved.
@@ -26,18 +34,11 @@ static CUresult export_native(const struct bfc_driver *driver, CUipcMemHandle *h
         return result == CUDA_SUCCESS ? driver->cuIpcGetMemHandle(handle, span->start) : result;
     }
     bfc_log(BFC_LOG_ERROR,
-            "cuIpcGetMemHandle: with BFC_IPC=off memory cannot be exported that was allocated "
+            "cuIpcGetMemHandle: with BFC_IPC=off%s memory cannot be exported that was allocated "
             "before the process's first export; allocate it after that, preload the importer and "
-            "set BFC_IPC=pooled, or run this program with BFC_DISABLE=1");
+            "set BFC_IPC=pooled, or run this program with BFC_DISABLE=1",
+            find_exporter() ? "" : ", or in a library without the feature share,");
     return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-/* NULL: no feature of this build exports blocks. */
-static const struct bfc_feature *find_exporter(void) {
-    BFC_FOR_EACH_FEATURE(feature)
-    if ((*feature)->export_block)
-        return *feature;
-    return NULL;
 }
 
 CUresult bfc_export_handle(const struct bfc_driver *driver, CUipcMemHandle *handle,

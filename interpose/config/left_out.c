@@ -1,0 +1,61 @@
+/* Variables of features that were left out. */
+#include "interpose/config/left_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "interpose/table/feature.h"
+
+/* What needs a feature, and which value holds without it. */
+struct need {
+    const char *variable, *feature, *without;
+    const char *asking; /* the only value that needs it; NULL: each but `without` */
+};
+
+static const struct need needs[] = {
+    {"BFC_BACKING", "pages", "malloc", NULL}, {"BFC_SLACK", "pages", "0.03", NULL},
+    {"BFC_PAGE", "pages", "fit", NULL},       {"BFC_PLAN", "plan", "none", NULL},
+    {"BFC_YIELD", "pressure", "0", NULL},     {"BFC_WAIT", "pressure", "0", NULL},
+    {"BFC_RECORD", "record", "none", NULL},   {"BFC_IPC", "share", "off", NULL},
+    {"BFC_SPILL", "spill", "0", NULL},        {"BFC_TRIM_IDLE", "watch", "none", NULL},
+    {"BFC_STACKS", "who", "off", NULL},       {"BFC_TAGS", "who", "off", NULL},
+    {"BFC_LEAK_EXIT", "who", "0", NULL},      {"BFC_SUMMARY", "who", "1", "leaks"},
+    {"BFC_SUMMARY", "watch", "0", NULL},
+};
+
+static bool has_feature(const char *name) {
+    BFC_FOR_EACH_FEATURE(feature)
+    if (strcmp((*feature)->name, name) == 0)
+        return true;
+    return false;
+}
+
+/* Nobody is told of a default that does not hold. Returns whether somebody was told. */
+static bool settle_need(struct bfc_options *options, const struct need *need,
+                        void (*complain)(void *context, const char *line), void *context) {
+    const struct bfc_option *option = bfc_option_find(need->variable);
+    char value[256], built[128], line[512];
+    bfc_option_print(options, need->variable, value, sizeof value);
+    bool asks = need->asking ? strcmp(value, need->asking) == 0 : strcmp(value, need->without) != 0;
+    if (!asks)
+        return false;
+    bfc_option_set(options, option, need->without);
+    if (strcmp(value, option->standard) == 0)
+        return false;
+    bfc_features_names(built, sizeof built);
+    snprintf(line, sizeof line,
+             "bfcpreload: %s=%.128s: this library was built without the feature %s (it has:%s); %s "
+             "holds",
+             need->variable, value, need->feature, built[0] ? built : " none", need->without);
+    complain(context, line);
+    return true;
+}
+
+unsigned bfc_left_out_settle(struct bfc_options *options,
+                             void (*complain)(void *context, const char *line), void *context) {
+    unsigned told = 0;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
+        if (!has_feature(needs[i].feature))
+            told += settle_need(options, &needs[i], complain, context);
+    return told;
+}

@@ -1,0 +1,17 @@
+/*
+ * Variables that ask for a feature which this build of the library left out (-Dfeatures).
+ */
+#ifndef BFC_INTERPOSE_LEFT_OUT_H
+#define BFC_INTERPOSE_LEFT_OUT_H
+
+#include "interpose/config/options.h"
+
+/*
+ * Sets what a missing feature would have to do to the value that is true without it. Calls
+ * `complain` with one finished line (no newline) for each variable that asked for more, and returns
+ * how many there were.
+ */
+unsigned bfc_left_out_settle(struct bfc_options *options,
+                             void (*complain)(void *context, const char *line), void *context);
+
+#endif
