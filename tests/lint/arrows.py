@@ -19,6 +19,7 @@ import lint
 
 # The linker's, wherever it is defined; and the C library's, before which the library puts its own.
 RESERVED = {"__dso_handle", "dlopen", "dlsym", "dlvsym"}
+FEATURES = "interpose/features/"
 SUFFIX = re.compile(r"\.(c|h|S)$")
 
 
@@ -136,6 +137,16 @@ def shown(arrows, chain):
     return "\n".join(steps)
 
 
+def misplaced(floors):
+    """The core may call no feature, and no feature another: these share a floor, and the core is below it."""
+    features = {room: height for room, height in floors.height.items() if room.startswith(FEATURES)}
+    for room, height in sorted(floors.height.items()):
+        if room in features and height != min(features.values()):
+            yield f"{room} is not on the floor of the other features"
+        elif features and room not in features and room.startswith("interpose/") and height >= min(features.values()):
+            yield f"{room} is of the core, and not below the features"
+
+
 def faults(arrows, floors):
     for start in sorted(arrows.of):
         for end, how in sorted(arrows.of[start].items()):
@@ -163,7 +174,7 @@ def main(root, build):
     found = list(objects(root, build, names))
     add_calls(arrows, floors, found)
     told = [f"{name} is in no room of tests/lint/floors" for name in homeless]
-    told = told or list(faults(arrows, floors))
+    told = told or [*misplaced(floors), *faults(arrows, floors)]
     print(f"{len(names)} files, {len(found)} objects, "
           f"{sum(map(len, arrows.of.values()))} arrows")
     print("\n".join(told))

@@ -58,6 +58,30 @@ class Arrows(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("lower/b uses a", out)
 
+    FEATURES = "features/spill features/watch\nlower\n"
+
+    def test_a_feature_calls_another(self):
+        status, out = self.check({
+            "features/spill/s.c": "int w(void);\nint s(void) { return w(); }\n",
+            "features/watch/w.c": "int w(void) { return 1; }\n"}, self.FEATURES)
+        self.assertEqual(status, 1)
+        self.assertIn("features/spill/s uses w: an arrow from features/spill to features/watch", out)
+
+    def test_the_core_includes_a_feature(self):
+        status, out = self.check({
+            "lower/b.c": '#include "features/spill/s.h"\n', "features/spill/s.h": "int s(void);\n"}, self.FEATURES)
+        self.assertEqual(status, 1)
+        self.assertIn('lower/b includes "features/spill/s.h"', out)
+
+    def test_rooms_beside_the_features(self):
+        for floors, words in (
+            ("interpose/features/a interpose/core\n", "interpose/core is of the core, and not below"),
+            ("interpose/features/b\ninterpose/features/a\n", "interpose/features/b is not on the floor"),
+        ):
+            status, out = self.check({}, floors)
+            self.assertEqual(status, 1)
+            self.assertIn(words, out)
+
     CIRCLE = {"lower/one.c": "int two(void);\nint one(void) { return two(); }\n",
               "lower/two.c": "int three(void);\nint two(void) { return three(); }\n",
               "lower/three.c": '#include "lower/one.h"\nint three(void) { return 1; }\n',
