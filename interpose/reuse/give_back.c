@@ -20,6 +20,8 @@
 
 /* How long a stream is waited for that frees: it may need what this thread does next. */
 #define STREAM_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
+/* How long a request waits for a context to come to rest. */
+#define REQUEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 /* Between two looks whether a context has come to rest. */
 #define REST_NAP_NS 200000L
 
@@ -116,20 +118,6 @@ uint64_t bfc_give_back_for_sibling(struct bfc_arena *arena, uint64_t bytes) {
     return others_gave_back() && !came ? 1 : came;
 }
 
-uint64_t bfc_give_back_bytes(uint64_t bytes) {
-    uint64_t released = 0;
-    struct bfc_arena *arena = NULL;
-    while (released < bytes && (arena = bfc_arena_next(arena))) {
-        if (bfc_arena_is_host(arena))
-            continue;
-        bfc_reuse_settle(arena);
-        released += bfc_pool_trim(arena->pool, bytes - released);
-    }
-    bfc_arena_drop(arena);
-    log_given_back(released, "a request to trim was answered:");
-    return released;
-}
-
 uint64_t bfc_give_back_as_free(CUdevice device, uint64_t bytes) {
     const struct bfc_driver *driver = bfc_driver();
     uint64_t came = 0;
@@ -177,6 +165,21 @@ static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *are
         if (!bfc_patience_nap(&patience))
             return false;
     return true;
+}
+
+uint64_t bfc_give_back_bytes(uint64_t bytes) {
+    const struct bfc_driver *driver = bfc_driver();
+    uint64_t released = 0;
+    struct bfc_arena *arena = NULL;
+    while (released < bytes && (arena = bfc_arena_next(arena))) {
+        if (bfc_arena_is_host(arena) || !comes_to_rest(driver, arena, REQUEST_WAIT_NS))
+            continue;
+        bfc_reuse_settle(arena);
+        released += bfc_pool_trim(arena->pool, bytes - released);
+    }
+    bfc_arena_drop(arena);
+    log_given_back(released, "a request to trim was answered:");
+    return released;
 }
 
 uint64_t bfc_give_back_idle(uint64_t idle_ns, uint64_t limit_ns) {

@@ -4,8 +4,11 @@
 
 #include "interpose/arena/state.h"
 
-/* Gives at least `bytes` of cached memory back, if there is so much; returns how many bytes went.
- * Thread-safe. */
+/*
+ * Gives at least `bytes` of cached memory back, if there is so much; returns how many bytes went.
+ * Not that of a context whose work would hold up the driver's free for longer than a second.
+ * Thread-safe.
+ */
 uint64_t bfc_give_back_bytes(uint64_t bytes);
 
 /* The same, of one device's memory, in a call of the program's that may wait for work as a native

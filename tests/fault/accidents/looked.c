@@ -3,22 +3,28 @@
  * threads look at meanwhile: free memory is asked for, and others allocate, free and wait as this
  * thread does. Also beside a kernel of another stream that waits for the host, for which a region's
  * way back to the driver would wait. And what was freed while a stream captured. LOOKED_ROUNDS is
- * how often (default: 500).
+ * how often (default: 500). With LOOKED_ASKS the lookers ask the library to give memory back too.
  */
 #include <stdatomic.h>
 
+#define BFCPRELOAD_WEAK
+#include "interpose/api/bfcpreload.h"
 #include "tests/conformance/gpu.h"
 
 enum { LOOKERS = 3, ALLOCATORS = 2 };
 static const size_t bytes = 96 * MIB;
 static atomic_bool over;
 static atomic_uint failed;
+static bool asks; /* natively there is nobody to ask */
 
 static void *look(void *unused) {
     size_t free_bytes, total;
     choose_device(0);
-    while (!atomic_load(&over))
+    while (!atomic_load(&over)) {
         MUST(memory_info(&free_bytes, &total));
+        if (asks)
+            bfc_trim(SIZE_MAX);
+    }
     return unused;
 }
 
@@ -87,6 +93,7 @@ int main(void) {
     unsigned long long device;
     void *host, *others[ALLOCATORS]; /* leave no room but for one */
     use_device(0);
+    asks = getenv("LOOKED_ASKS") && bfc_trim;
     leave(1 + ALLOCATORS);
     MUST(DRIVER(cuMemHostAlloc)(&host, sizeof(unsigned), CU_MEMHOSTALLOC_DEVICEMAP));
     MUST(DRIVER(cuMemHostGetDevicePointer)(&device, host, 0));
