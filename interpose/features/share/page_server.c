@@ -22,7 +22,7 @@ enum {
     TIMEOUT_MS = 2000, /* with an importer between two of its requests */
     SETTLED_SECONDS = 10,
 };
-#define REST_NS 1000000L /* between two looks: who rings without pause takes no processor */
+#define REST_NS 1000000L /* after a look in vain: who rings without pause takes no processor */
 
 static struct {
     pthread_mutex_t lock;
@@ -73,18 +73,21 @@ static void remove_left_over(const char *path) {
         unlink(path);
 }
 
-static void answer_caller(const char *name) {
+/* How many pages were sent. */
+static uint64_t answer_caller(const char *name) {
     char path[PATH_SIZE];
     struct bfc_local importer;
+    uint64_t done = 0;
     print_path(path, name);
     if (!bfc_local_call(&importer, path)) {
         if (errno == ECONNREFUSED)
             remove_left_over(path);
-        return;
+        return 0;
     }
-    for (uint64_t done = 0, more; (more = answer_next(&importer, done)) > 0;)
+    for (uint64_t more; (more = answer_next(&importer, done)) > 0;)
         done += more;
     bfc_local_end(&importer);
+    return done;
 }
 
 /* ---- all of them ---- */
@@ -105,11 +108,14 @@ static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     return count;
 }
 
-static void answer_callers(void) {
+/* False: to nobody was anything sent. */
+static bool answer_callers(void) {
     char names[CALLERS_AT_ONCE][BFC_CALLER_NAME];
     unsigned count = find_callers(names);
+    uint64_t sent = 0;
     for (unsigned i = 0; i < count; i++)
-        answer_caller(names[i]);
+        sent += answer_caller(names[i]);
+    return sent > 0;
 }
 
 static void *serve_importers(void *unused) {
@@ -117,8 +123,8 @@ static void *serve_importers(void *unused) {
     (void)unused;
     bfc_background_enter();
     while (bfc_wakeup_read(&server.wakeup, &word)) {
-        answer_callers();
-        bfc_nap(REST_NS);
+        if (!answer_callers())
+            bfc_nap(REST_NS);
         if (!bfc_wakeup_await(&server.wakeup, word))
             break;
     }
