@@ -1,8 +1,10 @@
 /*
  * The checker: the invariants of internal.h, each once. O(blocks) under the lock.
  */
+#include "pool/blocks/find_block.h"
 #include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
+#include "pool/paging/donors.h"
 
 struct tally {
     const struct bfc_pool *pool;
@@ -146,23 +148,34 @@ static const char *check_bare_list(const struct tally *t) {
     return check_sorted(pool, pool->paging->bare_sorted, BLOCK_BARE, t->bare_blocks);
 }
 
+static bool is_ready_page(const struct bfc_pool *pool, const struct page *page) {
+    const struct block *at = &pool->blocks[find_holding(pool, page->start)];
+    return !page->pins && block_state(at) == BLOCK_READY && page_end(page) <= block_end(at);
+}
+
 static const char *check_table(const struct tally *t) {
     const struct paging *paging = t->pool->paging;
-    uint64_t bytes = 0;
-    uint32_t large = 0;
+    uint64_t bytes = 0, ready = 0;
+    uint32_t large = 0, uneven = 0, pinned = 0;
     for (uint32_t i = 0; i < paging->table.count; i++) {
         const struct page *page = page_table_at(&paging->table, i);
         if (i && page_end(page_table_at(&paging->table, i - 1)) > page->start)
             return "two pages are behind one address";
         bytes += page->lost ? 0 : page->bytes;
         large += page->bytes > paging->table.large_above;
+        uneven += page->bytes > paging->table.granule;
+        pinned += page->pins != 0;
+        ready += is_ready_page(t->pool, page) ? page->bytes : 0;
     }
     if (bytes + t->region_bytes != t->pool->stats->reserved)
         return "the pages differ from what is reserved";
     if (bytes + t->bare_bytes != paging->addresses)
         return "the pages + bare differ from the addresses";
-    if (large != paging->table.large)
-        return "the count of large pages is wrong";
+    if (large != paging->table.large || uneven != paging->table.uneven ||
+        pinned != paging->table.pinned)
+        return "the count of large or of pinned pages is wrong";
+    if (ready != donors_ready(t->pool))
+        return "the sum of the ready pages is wrong";
     return check_bare_list(t);
 }
 

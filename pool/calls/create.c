@@ -66,6 +66,7 @@ static bool open_paging(struct bfc_pool *pool, const struct bfc_page_calls *call
     pool->paging->step_most = UINT64_MAX;
     bool opened = page_table_open(&pool->paging->table, MOST_PAGES) &&
                   page_array_open(&pool->paging->on_hand, MOST_PAGES);
+    pool->paging->table.granule = pool->paging->calls.granule;
     pool->paging->table.large_above = page_growth_most(pool, 0);
     return opened;
 }

@@ -6,10 +6,6 @@
 #include "pool/blocks/settle_blocks.h"
 #include "pool/paging/donors.h"
 
-static uint64_t bytes_ready(struct bfc_pool *pool) {
-    return donors_choose_anywhere(pool, UINT64_MAX);
-}
-
 /* Of regions, which took the place of pages. */
 static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
     uint64_t bytes = 0;
@@ -37,7 +33,7 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
     *stats = (struct bfc_page_stats){.addresses = paging->addresses,
                                      .bare = paging->addresses - backed,
                                      .pages = paging->table.count,
-                                     .ready = bytes_ready(pool),
+                                     .ready = donors_ready(pool),
                                      .created = paging->created,
                                      .moved = paging->moved,
                                      .released = paging->released,
@@ -76,7 +72,7 @@ bool bfc_pool_pin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     struct page_table *table = &pool->paging->table;
     struct range range = find_range(table, start, bytes);
     for (uint32_t i = range.first; range.whole && i < range.end; i++)
-        page_table_at(table, i)->pins++;
+        table->pinned += page_table_at(table, i)->pins++ == 0;
     pool_leave(pool);
     return range.whole;
 }
@@ -89,7 +85,7 @@ void bfc_pool_unpin(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     struct range range = find_range(table, start, bytes);
     for (uint32_t i = range.first; i < range.end; i++)
         if (page_table_at(table, i)->pins > 0)
-            page_table_at(table, i)->pins--;
+            table->pinned -= --page_table_at(table, i)->pins == 0;
     pool_leave(pool);
 }
 

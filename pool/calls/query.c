@@ -199,7 +199,7 @@ void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
     settle_completed(pool, FENCES_ALL);
     add_regions(pool, room);
     if (pool->paging) {
-        uint64_t pages = donors_choose_anywhere(pool, UINT64_MAX) + donors_to_come(pool);
+        uint64_t pages = donors_ready(pool) + donors_to_come(pool);
         room->reserved += pages;
         room->on_device += pages;
     }

@@ -5,10 +5,31 @@
 #include "pool/blocks/paging.h"
 
 struct choice {
-    struct bfc_pool *pool;
+    const struct bfc_pool *pool;
     uint64_t wanted, bytes;
     const block_index *keep;
+    bool only_counts;
 };
+
+/* The bytes of pages that lie wholly within a range, as far as they may be taken. */
+static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
+    uint64_t bytes = 0;
+    for (uint32_t i = page_table_find(table, start); i < table->count; i++) {
+        const struct page *page = page_table_at(table, i);
+        if (page_end(page) > end)
+            break;
+        if (page->start >= start && !page->pins && !page->lost)
+            bytes += page->bytes;
+    }
+    return bytes;
+}
+
+/* Of a block with a granule at least: all but its ends, where every page is one granule. */
+static uint64_t pages_within_ready(const struct page_table *table, const struct block *ready) {
+    uint64_t most = table->granule - 1;
+    bfc_addr start = (block_start(ready) + most) & ~most, end = block_end(ready) & ~most;
+    return table->uneven || table->pinned ? pages_within(table, start, end) : end - start;
+}
 
 /* The pages that lie wholly in a block, from the upper end, as many as are wanted; their order on
  * hand is that of their addresses. */
@@ -19,6 +40,10 @@ static void choose_from(struct choice *c, block_index b) {
     uint64_t granule = paging->calls.granule;
     if ((block_end(at) & ~(granule - 1)) < block_start(at) + granule)
         return; /* the least page does not fit, and most often no search is needed to tell */
+    if (c->only_counts) {
+        c->bytes += region_of(c->pool, b)->paged ? pages_within_ready(table, at) : 0;
+        return;
+    }
     uint32_t end = page_table_find(table, block_end(at)), first = end;
     for (; first > 0 && c->bytes < c->wanted; first--) {
         const struct page *page = page_table_at(table, first - 1);
@@ -75,15 +100,19 @@ static void choose_in(struct choice *c, const struct bins *bins) {
         choose_by_bins(c, bins);
 }
 
+static void choose_in_all(struct choice *c, bool anywhere) {
+    choose_in(c, &c->pool->ready);
+    choose_in(c, &c->pool->small);
+    if (anywhere)
+        choose_in(c, &c->pool->apart);
+}
+
 static uint64_t choose(struct choice *c, bool anywhere) {
     struct paging *paging = c->pool->paging;
     paging->on_hand.count = 0;
     if (!page_array_prepare(&paging->on_hand, paging->table.count))
         return 0;
-    choose_in(c, &c->pool->ready);
-    choose_in(c, &c->pool->small);
-    if (anywhere)
-        choose_in(c, &c->pool->apart);
+    choose_in_all(c, anywhere);
     if (c->bytes > c->wanted)
         drop_superfluous(c);
     return c->bytes;
@@ -94,9 +123,17 @@ uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index
     return choose(&c, false);
 }
 
+static const block_index none[2] = {0, 0};
+
 uint64_t donors_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
-    struct choice c = {.pool = pool, .wanted = wanted, .keep = (const block_index[2]){0, 0}};
+    struct choice c = {.pool = pool, .wanted = wanted, .keep = none};
     return choose(&c, true);
+}
+
+uint64_t donors_ready(const struct bfc_pool *pool) {
+    struct choice c = {.pool = pool, .wanted = UINT64_MAX, .keep = none, .only_counts = true};
+    choose_in_all(&c, true);
+    return c.bytes;
 }
 
 /* ---- what will be ready ---- */
@@ -118,19 +155,6 @@ static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
         b = before;
     }
     return b;
-}
-
-/* The bytes of pages that lie wholly within a range. */
-static uint64_t pages_within(const struct page_table *table, bfc_addr start, bfc_addr end) {
-    uint64_t bytes = 0;
-    for (uint32_t i = page_table_find(table, start); i < table->count; i++) {
-        const struct page *page = page_table_at(table, i);
-        if (page_end(page) > end)
-            break;
-        if (page->start >= start && !page->pins && !page->lost)
-            bytes += page->bytes;
-    }
-    return bytes;
 }
 
 /* Less what lies in its ready blocks. */

@@ -78,6 +78,7 @@ uint32_t page_table_find(const struct page_table *table, bfc_addr address) {
 static uint32_t take_record(struct page_table *table, const struct page *page) {
     uint32_t record = table->vacant - 1;
     table->large += page->bytes > table->large_above;
+    table->uneven += page->bytes > table->granule;
     if (!table->vacant) {
         page_array_append(&table->records, page);
         return table->records.count - 1;
@@ -88,7 +89,9 @@ static uint32_t take_record(struct page_table *table, const struct page *page) {
 }
 
 static void vacate_record(struct page_table *table, uint32_t record) {
-    table->large -= table->records.all[record].bytes > table->large_above;
+    const struct page *page = &table->records.all[record];
+    table->large -= page->bytes > table->large_above;
+    table->uneven -= page->bytes > table->granule;
     table->records.all[record] = (struct page){.next = table->vacant};
     table->vacant = record + 1;
 }

@@ -49,6 +49,9 @@ struct page_table {
     uint32_t count;            /* of them */
     uint32_t large;            /* of them, those above... */
     uint64_t large_above;      /* ...so many bytes; set by the owner */
+    uint32_t uneven;           /* of them, those above a granule... */
+    uint64_t granule;          /* ...which the owner sets */
+    uint32_t pinned;           /* of them, counted by who pins */
     uint32_t vacant;           /* list of vacant records, by 1 more than the index; 0: none */
     struct host_array order_memory;
 };
