@@ -344,6 +344,10 @@ uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
  * Returns how many bytes that were; 0: some are still on their way, or none were. */
 uint64_t bfc_pool_await_releases(struct bfc_pool *pool);
 
+/* Bytes of the smallest region that a pool without pages would take for a block of `bytes`: more
+ * than these where the policy's regions have their sizes, and it asks for no smaller ones. */
+uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes);
+
 /* Returns a consistent copy of the counters, with largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 

@@ -15,7 +15,7 @@ bool bfc_call_try_again(struct bfc_call *call) {
 uint64_t bfc_call_lacks(const struct bfc_call *call) {
     struct bfc_page_stats pages;
     if (!bfc_pool_page_stats(call->arena->pool, &pages))
-        return call->bytes;
+        return bfc_pool_least_growth(call->arena->pool, call->bytes);
     return bfc_subtract_saturating(bfc_in_driver_pages(call->bytes), pages.ready);
 }
 

@@ -49,7 +49,8 @@ static inline struct bfc_call bfc_call_of(const struct bfc_driver *driver, struc
  */
 bool bfc_call_try_again(struct bfc_call *call);
 
-/* Bytes that have to be taken for it: ready pages go to wherever they are wanted. */
+/* Bytes that have to be taken for it: ready pages go to wherever they are wanted, and the policy
+ * may take a region that is larger. */
 uint64_t bfc_call_lacks(const struct bfc_call *call);
 
 /* Bytes by which the device falls short of the allocation and of what is left to others; 0: of

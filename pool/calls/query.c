@@ -178,6 +178,15 @@ void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats) {
     pool_leave(pool);
 }
 
+uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t least = bytes;
+    pool_enter(pool);
+    if (bytes <= LARGEST_BLOCK && growth_back_off(pool, bytes, false) == BACK_OFF_NONE)
+        least = growth_next(pool, policy_round(pool, bytes), false);
+    pool_leave(pool);
+    return least;
+}
+
 /* What a region takes of the device: up to half a page it may share one. */
 static uint64_t bytes_on_device(uint64_t size) {
     return size <= POLICY_PAGE / 2 ? size : policy_round_to(size, POLICY_PAGE);

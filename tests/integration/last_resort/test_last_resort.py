@@ -548,6 +548,24 @@ class LastResort(JobsTest):
         self.assertIn("  try          a higher BFC_LIMIT: with 110M this request would have fitted\n", job.said())
         self.assertEqual(self.start(*actions, BFC_LIMIT="110M").results(), ["0", "0"])
 
+    def test_the_limit_is_named_where_the_policy_takes_more_than_is_wanted(self):
+        """Regions of 20 MiB: the third block is within the limit, its region is not."""
+        actions = ("alloc", 9, "alloc", 9, "alloc", 9)
+        settings = {"BFC_POLICY": "pytorch", "BFC_GROWTH": "double"}
+        job = self.start(*actions, BFC_LIMIT="30M", **settings)
+        self.assertEqual(job.results(), ["0", "0", "2"])
+        self.assertIn("  refused by   BFC_LIMIT: it is 30.0 MiB, and this process has 20.0 MiB of it reserved\n", job.said())
+        self.assertIn("  try          a higher BFC_LIMIT: with 40M this request would have fitted\n", job.said())
+        self.assertEqual(self.start(*actions, BFC_LIMIT="40M", **settings).results(), ["0", "0", "0"])
+
+    def test_other_jobs_are_not_asked_where_the_region_exceeds_the_limit(self):
+        other = self.start("alloc", 60, "free", "wait")
+        other.until_ready()
+        job = self.start("alloc", 9, "alloc", 9, "alloc", 9, "wait",
+                         BFC_LIMIT="30M", BFC_POLICY="pytorch", BFC_GROWTH="double")
+        self.assertEqual(job.until_ready(), ["0", "0", "2"])
+        self.assertGreater(other.pool()["reserved"], 0)
+
     def test_the_advised_limit_counts_on_free_pages(self):
         """Of 90 MiB reserved 50 are free in whole pages, which move: 16 of the 66 are lacking."""
         actions = ("alloc", 40, "alloc", 50, "free", "alloc", 65)
