@@ -9,13 +9,13 @@
 
 /* Known by its id too, since the handle may be used again after the context's end. */
 struct green {
-    CUcontext context;
-    unsigned long long id;
+    CUcontext context;     /* atomic */
+    unsigned long long id; /* atomic */
     struct green *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct green *greens; /* atomic to read; grows only */
+static struct green *greens; /* atomic to read; nothing leaves it, but what has ended makes room */
 
 static unsigned long long id_of_context(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = 0;
@@ -26,18 +26,34 @@ static unsigned long long id_of_context(const struct bfc_driver *driver, CUconte
 
 static bool is_green(CUcontext context, unsigned long long id) {
     const struct green *green = bfc_load_acquire(&greens);
-    while (green && (green->context != context || green->id != id))
+    while (green &&
+           (bfc_load_relaxed(&green->context) != context || bfc_load_relaxed(&green->id) != id))
         green = green->next;
+    return green;
+}
+
+/* The place of a context that has ended, or a new one. NULL: no memory. */
+static struct green *find_room(const struct bfc_driver *driver) {
+    struct green *green = greens;
+    while (green && id_of_context(driver, green->context) == green->id)
+        green = green->next;
+    if (green)
+        return green;
+    green = calloc(1, sizeof *green);
+    if (green) {
+        green->next = greens;
+        bfc_store_release(&greens, green);
+    }
     return green;
 }
 
 void bfc_green_made(const struct bfc_driver *driver, CUcontext context) {
     unsigned long long id = id_of_context(driver, context);
     pthread_mutex_lock(&lock);
-    struct green *green = is_green(context, id) ? NULL : malloc(sizeof *green);
-    if (green) {
-        *green = (struct green){context, id, greens};
-        bfc_store_release(&greens, green);
+    struct green *green = is_green(context, id) ? NULL : find_room(driver);
+    if (green) { /* nobody asks for the new context before this returns, nor for the old one */
+        bfc_store_relaxed(&green->context, context);
+        bfc_store_relaxed(&green->id, id);
     }
     pthread_mutex_unlock(&lock);
 }
