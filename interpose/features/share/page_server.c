@@ -22,7 +22,8 @@ enum {
     TIMEOUT_MS = 2000, /* with an importer between two of its requests */
     SETTLED_SECONDS = 10,
 };
-#define REST_NS 1000000L /* after a look in vain: who rings without pause takes no processor */
+/* After a look in vain, or who wakes it without pause would take a processor. */
+#define REST_NS 1000000L
 
 static struct {
     pthread_mutex_t lock;
