@@ -22,7 +22,7 @@ $compiler "${flags[@]}" "${sim[@]}" -shared -pthread -Wl,-soname,libcuda.so.1 -W
     -Wl,-z,nodelete sim/{base,device,memory,graph,order,border,calls/*}/*.c -o "$work/sim/libcuda.so.1" ||
     fail 'the stand-in driver does not build'
 $compiler "${flags[@]}" -shared -pthread -Wl,--version-script=interpose/entry/symbols.map \
-    -Wl,-z,nodelete,-z,lazy,-z,relro interpose/*/*.c interpose/features/*/*.c interpose/features/*/*/*.c interpose/entry/thunk_aarch64.S segment/*.c pool/*/*.c base/*.c \
+    -Wl,-z,nodelete,-z,lazy,-z,relro,-z,start-stop-visibility=hidden interpose/*/*.c interpose/features/*/*.c interpose/features/*/*/*.c interpose/entry/thunk_aarch64.S segment/*.c pool/*/*.c base/*.c \
     -o "$work/libbfcpreload.so" || fail 'the library does not build'
 ln -s libcuda.so.1 "$work/sim/libcuda.so"
 for program in driver_linked by_name host; do

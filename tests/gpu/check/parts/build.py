@@ -61,7 +61,7 @@ def build_library(session, version):
         return session.fail("build", "libbfcpreload.so", error + complaints)
     return session.compile("build", "libbfcpreload.so", made + pool, "-shared", "-pthread",
                            "-Xlinker", "--version-script=" + os.path.join(ROOT, "interpose/entry/symbols.map"),
-                           "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro", "-nostartfiles")
+                           "-Wl,--no-undefined,-z,nodelete,-z,lazy,-z,relro,-z,start-stop-visibility=hidden", "-nostartfiles")
 
 
 def build_bfcstat(session, version):
