@@ -13,10 +13,21 @@
  * Natively what one context has freed another one of its device can have, and so it must be here.
  * Where nothing seems to be lacking the driver knows better.
  */
-static bool ask_contexts(struct bfc_call *call) {
+static bool empty_contexts(const struct bfc_call *call) {
     uint64_t lacking = bfc_call_device_lacks(call), over = bfc_call_limit_lacks(call);
     uint64_t bytes = lacking || over ? bfc_max(lacking, over) : call->bytes;
-    return bfc_give_back_for_sibling(call->arena, bytes) && bfc_call_try_again(call);
+    return bfc_give_back_for_sibling(call->arena, bytes);
+}
+
+/* What goes back another thread may take first: then once more, as long as something comes. */
+static bool ask_contexts(struct bfc_call *call) {
+    uint64_t until = bfc_now_ns() + BFC_NS_PER_SECOND;
+    bool came = true, served = false;
+    while (came && !served && call->status == BFC_OUT_OF_MEMORY) {
+        came = bfc_now_ns() < until && empty_contexts(call);
+        served = came && bfc_call_try_again(call);
+    }
+    return served;
 }
 
 static const struct bfc_resort other_contexts = {
