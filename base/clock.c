@@ -33,15 +33,15 @@ void bfc_back_off(unsigned *tries) {
     }
 }
 
-struct bfc_patience bfc_patience_until(uint64_t until_ns, uint64_t now_ns, long nap_ns) {
+struct bfc_bounded_wait bfc_bounded_wait_until(uint64_t until_ns, uint64_t now_ns, long nap_ns) {
     uint64_t length = until_ns > now_ns ? until_ns - now_ns : 0;
-    return (struct bfc_patience){until_ns, length / (uint64_t)nap_ns + 1, nap_ns};
+    return (struct bfc_bounded_wait){until_ns, length / (uint64_t)nap_ns + 1, nap_ns};
 }
 
-bool bfc_patience_nap(struct bfc_patience *patience) {
-    if (patience->naps == 0 || bfc_now_ns() >= patience->until_ns)
+bool bfc_bounded_wait_nap(struct bfc_bounded_wait *wait) {
+    if (wait->naps == 0 || bfc_now_ns() >= wait->until_ns)
         return false;
-    patience->naps--;
-    bfc_nap(patience->nap_ns);
+    wait->naps--;
+    bfc_nap(wait->nap_ns);
     return true;
 }

@@ -54,11 +54,11 @@ void bfc_back_off(unsigned *tries);
  * A bounded wait. It ends by the clock or by the number of naps, since a program's clock may stand
  * still (libfaketime). Each nap takes at least `nap_ns`, so by count it never ends earlier.
  */
-struct bfc_patience {
+struct bfc_bounded_wait {
     uint64_t until_ns, naps;
     long nap_ns;
 };
-struct bfc_patience bfc_patience_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
-bool bfc_patience_nap(struct bfc_patience *patience); /* false, at once: the time is over */
+struct bfc_bounded_wait bfc_bounded_wait_until(uint64_t until_ns, uint64_t now_ns, long nap_ns);
+bool bfc_bounded_wait_nap(struct bfc_bounded_wait *wait); /* false, at once: the time is over */
 
 #endif

@@ -238,7 +238,7 @@ bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
 /* Gives all wholly free and ready regions back but the one that holds `planned` (0: none does), and
  * all ready pages beside regions that are set apart; returns how many bytes went. */
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned);
+uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
 
 /*
  * What has no place in a region of bfc_pool_add_apart is to lie in one region more, as large as all
@@ -246,7 +246,7 @@ uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned);
  * back that are smaller, and the next one that is needed will be large enough. Returns how many
  * bytes went.
  */
-uint64_t bfc_pool_gather_beside(struct bfc_pool *pool);
+uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
 /* Counts an allocation that failed for good, or was saved after it had failed, which the flags
  * above kept from being counted. */

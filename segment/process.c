@@ -27,7 +27,7 @@ static bool proc_is_ours(void) {
 }
 
 /* Fields 3, 20 and 22; the name before them may hold anything. */
-static bool parse(const char *text, struct status *status) {
+static bool parse_status(const char *text, struct status *status) {
     const char *field = strrchr(text, ')');
     return field && sscanf(field,
                            ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
@@ -44,7 +44,7 @@ static bool read_status(int32_t pid, struct status *status) {
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
     text[length > 0 ? length : 0] = '\0';
-    return parse(text, status);
+    return parse_status(text, status);
 }
 
 uint64_t bfc_process_start_time(int32_t pid) {

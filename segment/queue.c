@@ -1,4 +1,4 @@
-/* Whose turn it is among those who wait. */
+/* Whose place it is among those who wait. */
 #include "segment/queue.h"
 
 #include <limits.h>
@@ -64,17 +64,17 @@ static size_t find_next(const struct bfc_waiting *all, size_t count, uint64_t re
     return next < count ? next : first_within(all, count, reach, true);
 }
 
-struct bfc_turn bfc_queue_turn(const struct bfc_waiting *all, size_t count, size_t own,
-                               uint64_t reach) {
-    struct bfc_turn turn = {.position = 1};
+struct bfc_queue_place bfc_queue_find_place(const struct bfc_waiting *all, size_t count, size_t own,
+                                            uint64_t reach) {
+    struct bfc_queue_place place = {.position = 1};
     size_t served = first_within(all, count, reach, false), older = 0;
     for (size_t i = 0; i < count; i++)
         older += is_before(&all[i], &all[own]);
-    turn.position += (uint32_t)older;
-    turn.is_next = (served < count ? served : find_next(all, count, reach)) == own;
-    turn.is_stuck =
+    place.position += (uint32_t)older;
+    place.is_next = (served < count ? served : find_next(all, count, reach)) == own;
+    place.is_stuck =
         served == count && older + 1 == count && would_serve_an_older_one(all, count, reach);
-    return turn;
+    return place;
 }
 
 uint64_t bfc_in_driver_pages(uint64_t bytes) {
@@ -89,7 +89,7 @@ bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns) {
            now_ns <= seen + BFC_WAITER_LOST_NS;
 }
 
-static void wake(uint32_t *word) {
+static void wake_waiters(uint32_t *word) {
     bfc_add_fetch_acq_rel(word, 1);
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -97,7 +97,7 @@ static void wake(uint32_t *word) {
 void bfc_waiters_wake(struct bfc_segment_header *header) {
     for (unsigned i = 0; i < BFC_WAITERS; i++)
         if (bfc_load_acquire(&header->waiters[i].bytes))
-            wake(&header->waiters[i].wake);
+            wake_waiters(&header->waiters[i].wake);
 }
 
 /* ---- what is announced ---- */
@@ -136,7 +136,7 @@ void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t devic
         if (is_on(&sections[i], device_uuid))
             write_awaited(&sections[i].awaited, awaited);
     if (!known)
-        wake(&header->request);
+        wake_waiters(&header->request);
 }
 
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]) {

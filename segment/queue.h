@@ -25,7 +25,7 @@ struct bfc_waiting {
     uint64_t in_use, reserved;
 };
 
-struct bfc_turn {
+struct bfc_queue_place {
     uint32_t position; /* from 1 */
     bool is_next;      /* it may take what comes free */
     bool is_stuck;     /* the waiting hold what the others want, and it is the youngest */
@@ -35,8 +35,8 @@ struct bfc_turn {
  * Of the one with index `own` among `count`. `reach`: bytes that are free on the device, and those
  * that jobs have reserved in which nobody waits.
  */
-struct bfc_turn bfc_queue_turn(const struct bfc_waiting *all, size_t count, size_t own,
-                               uint64_t reach);
+struct bfc_queue_place bfc_queue_find_place(const struct bfc_waiting *all, size_t count, size_t own,
+                                            uint64_t reach);
 
 /*
  * What the driver takes for a range of so many bytes: above 1 MiB whole pages of 2 MiB. Smaller

@@ -95,7 +95,7 @@ static void complain_unknown(const char *assignment, int name_length) {
     fputc('\n', stderr);
 }
 
-static int check(const char *assignment) {
+static int check_assignment(const char *assignment) {
     char name[64], accepted[256];
     struct bfc_options options;
     size_t name_length = strcspn(assignment, "=");
@@ -118,7 +118,7 @@ static int check(const char *assignment) {
 static int check_all(int count, char **assignments) {
     int status = 0;
     for (int i = 0; i < count && status == 0; i++)
-        status = check(assignments[i]);
+        status = check_assignment(assignments[i]);
     return status;
 }
 

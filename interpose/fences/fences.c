@@ -507,9 +507,9 @@ static CUresult synchronize_events(const struct bfc_driver *driver, struct event
 static bfc_fence wait_until_deadline(struct bfc_fences *fences, const struct bfc_driver *driver,
                                      bfc_fence fence, uint64_t timeout_ns) {
     uint64_t start = bfc_now_ns();
-    struct bfc_patience patience = bfc_patience_until(start + timeout_ns, start, NAP_NS);
+    struct bfc_bounded_wait patience = bfc_bounded_wait_until(start + timeout_ns, start, NAP_NS);
     bfc_fence complete;
-    while ((complete = bfc_fences_poll(fences, driver)) < fence && bfc_patience_nap(&patience))
+    while ((complete = bfc_fences_poll(fences, driver)) < fence && bfc_bounded_wait_nap(&patience))
         ;
     return complete;
 }

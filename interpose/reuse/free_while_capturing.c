@@ -40,8 +40,8 @@ void bfc_reuse_fence_deferred(const struct bfc_driver *driver, struct bfc_arena 
 /* Of what another thread is about to fence the flag tells no more, and it is not pending yet. */
 static void await_fencers(const struct bfc_arena *arena) {
     uint64_t now = bfc_now_ns();
-    struct bfc_patience patience = bfc_patience_until(now + BFC_NS_PER_SECOND, now, NAP_NS);
-    while (bfc_load_seq_cst(&arena->fencers) != 0 && bfc_patience_nap(&patience))
+    struct bfc_bounded_wait patience = bfc_bounded_wait_until(now + BFC_NS_PER_SECOND, now, NAP_NS);
+    while (bfc_load_seq_cst(&arena->fencers) != 0 && bfc_bounded_wait_nap(&patience))
         ;
 }
 

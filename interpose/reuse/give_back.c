@@ -160,9 +160,9 @@ static bool comes_to_rest(const struct bfc_driver *driver, struct bfc_arena *are
     if (!record_now(driver, arena, &fence))
         return false;
     uint64_t now = bfc_now_ns();
-    struct bfc_patience patience = bfc_patience_until(now + limit_ns, now, REST_NAP_NS);
+    struct bfc_bounded_wait patience = bfc_bounded_wait_until(now + limit_ns, now, REST_NAP_NS);
     while (!is_complete(driver, arena, fence))
-        if (!bfc_patience_nap(&patience))
+        if (!bfc_bounded_wait_nap(&patience))
             return false;
     return true;
 }

@@ -33,7 +33,7 @@ uint32_t names_find(const struct names *names, struct name name) {
     return !names->slots ? NAMES_NONE : names->slots[slot_of(names, name)];
 }
 
-static bool grow(struct names *names) {
+static bool grow_table(struct names *names) {
     const uint32_t room = names->room == 0 ? 64 : names->room * 2;
     if (room > UINT32_MAX / 4)
         return false;
@@ -56,7 +56,7 @@ static bool grow(struct names *names) {
 
 uint32_t names_add(struct names *names, struct name name, bool *fresh) {
     *fresh = false;
-    if (names->count == names->room && !grow(names))
+    if (names->count == names->room && !grow_table(names))
         return NAMES_NONE;
     const uint32_t slot = slot_of(names, name);
     if (names->slots[slot] == NAMES_NONE) {

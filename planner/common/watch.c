@@ -6,7 +6,7 @@
 static uint64_t wanted, done;
 static uint64_t first, last;
 
-static void begin(uint64_t from, uint64_t to, uint64_t steps) {
+static void begin_stretch(uint64_t from, uint64_t to, uint64_t steps) {
     bfc_store_relaxed(&done, (uint64_t)0);
     bfc_store_relaxed(&first, from);
     bfc_store_relaxed(&last, to);
@@ -14,11 +14,11 @@ static void begin(uint64_t from, uint64_t to, uint64_t steps) {
 }
 
 void watch_begin(uint64_t steps) {
-    begin(0, steps > 0 ? 100 : 0, steps);
+    begin_stretch(0, steps > 0 ? 100 : 0, steps);
 }
 
 void watch_part(uint64_t percent, uint64_t steps) {
-    begin(bfc_load_relaxed(&last), percent, steps);
+    begin_stretch(bfc_load_relaxed(&last), percent, steps);
 }
 
 void watch_add(uint64_t steps) {

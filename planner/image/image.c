@@ -51,7 +51,7 @@ static struct keyed *order_events(const struct lifetimes *lifetimes) {
     return order;
 }
 
-static uint64_t rounded(uint64_t size, uint64_t align) {
+static uint64_t round_size(uint64_t size, uint64_t align) {
     uint64_t result = size;
     plan_round_up(size, align, &result);
     return result;
@@ -73,7 +73,7 @@ static bool fill_events(struct image *image) {
         const struct lifetime *r = &lifetimes->rows[row];
         image->events[i] = (struct bfc_plan_event){
             .offset = content->offsets[row],
-            .size = rounded(r->unplanned > 0 ? r->unplanned : r->size, content->align),
+            .size = round_size(r->unplanned > 0 ? r->unplanned : r->size, content->align),
             .birth = r->birth,
             .death = lifetimes_end(lifetimes, r),
             .row = row,

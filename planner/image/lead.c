@@ -75,7 +75,7 @@ static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     return resembled;
 }
 
-static void seal(struct extension *e) {
+static void finish_header(struct extension *e) {
     struct bfc_plan_header *header = &e->header;
     header->file_bytes =
         table_end(header->anchors_at, header->anchors * sizeof(struct bfc_plan_anchor));
@@ -102,7 +102,7 @@ bool plan_with_lead(struct file_text *text, const struct bfc_plan_header *plan,
         free(e.bytes);
         return plan_fail_memory(error);
     }
-    seal(&e);
+    finish_header(&e);
     *text = (struct file_text){(char *)e.bytes, e.header.file_bytes};
     return true;
 }

@@ -48,8 +48,8 @@ static bool is_worth_it(const struct loop *loop, uint64_t least_bytes, struct pl
            plan_fail(error, "its blocks live one at a time");
 }
 
-static bool prepare(struct loop *loop, const struct events *events, const struct period *period,
-                    const struct loop_limits *limits, struct plan_error *error) {
+static bool fold_loop(struct loop *loop, const struct events *events, const struct period *period,
+                      const struct loop_limits *limits, struct plan_error *error) {
     struct period alone = *period;
     alone.alone = true;
     if (limits->same_sizes && period->jitter)
@@ -67,7 +67,8 @@ static bool prepare(struct loop *loop, const struct events *events, const struct
     return (loop->offsets && loop->peaks && loop->bounds) || plan_fail_memory(error);
 }
 
-static bool pack(struct loop *loop, const struct loop_limits *limits, struct plan_error *error) {
+static bool pack_loop(struct loop *loop, const struct loop_limits *limits,
+                      struct plan_error *error) {
     const struct solve_options options = {.seconds = limits->seconds,
                                           .enough = ENOUGH,
                                           .capacity = UINT64_MAX,
@@ -96,8 +97,8 @@ static bool make_bytes(struct loop *loop, struct loop_result *result, struct pla
 bool loop_plan(struct loop_result *result, const struct events *events, const struct period *period,
                const struct loop_limits *limits, struct plan_error *error) {
     struct loop loop = {.offsets = NULL};
-    const bool good = prepare(&loop, events, period, limits, error) && pack(&loop, limits, error) &&
-                      make_bytes(&loop, result, error);
+    const bool good = fold_loop(&loop, events, period, limits, error) &&
+                      pack_loop(&loop, limits, error) && make_bytes(&loop, result, error);
     free_loop(&loop);
     return good;
 }

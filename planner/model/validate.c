@@ -38,12 +38,12 @@ struct validator {
     struct tree streams;
 };
 
-static uint64_t rounded(uint64_t size, uint64_t align) {
+static uint64_t round_size(uint64_t size, uint64_t align) {
     return size % align == 0 ? size : size + (align - size % align);
 }
 
 static uint64_t end_of(const struct validator *v, uint32_t row) {
-    return v->offsets[row] + rounded(v->lifetimes->rows[row].size, v->align);
+    return v->offsets[row] + round_size(v->lifetimes->rows[row].size, v->align);
 }
 
 static uint32_t root_of(uint32_t *class_of, uint32_t row) {
@@ -65,7 +65,7 @@ static void find_classes(struct validator *v) {
     }
     for (uint32_t i = 0; i < lifetimes->count; i++) {
         const uint32_t root = root_of(v->class_of, i);
-        const uint64_t size = rounded(lifetimes->rows[i].size, v->align);
+        const uint64_t size = round_size(lifetimes->rows[i].size, v->align);
         v->class_of[i] = root;
         v->class_size[root] = size > v->class_size[root] ? size : v->class_size[root];
     }
@@ -82,8 +82,8 @@ static bool check_rows(struct validator *v) {
         const struct lifetime *row = &v->lifetimes->rows[i];
         if (v->offsets[i] % v->align != 0)
             return fail_row(v, i, "is not a multiple of", v->align);
-        if (rounded(row->size, v->align) < row->size ||
-            v->offsets[i] > UINT64_MAX - rounded(row->size, v->align))
+        if (round_size(row->size, v->align) < row->size ||
+            v->offsets[i] > UINT64_MAX - round_size(row->size, v->align))
             return fail_row(v, i, "ends above 2^64 with size", row->size);
         if (row->pin != NOT_PINNED && row->pin != v->offsets[i])
             return fail_row(v, i, "is not the given one,", row->pin);
@@ -128,7 +128,8 @@ static uint32_t kind_of(const struct validator *v, bool by_stream, uint32_t row)
     return by_stream ? v->lifetimes->rows[row].stream : v->class_of[row];
 }
 
-static void put(const struct validator *v, bool by_stream, struct latest *at, uint32_t row) {
+static void note_latest(const struct validator *v, bool by_stream, struct latest *at,
+                        uint32_t row) {
     const struct lifetime *rows = v->lifetimes->rows;
     const uint32_t kind = kind_of(v, by_stream, row);
     if (at->first == ROW_NONE || kind_of(v, by_stream, at->first) == kind) {
@@ -147,25 +148,25 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     uint32_t a = from + tree->leaves, b = to + tree->leaves;
     for (; a < b; a /= 2, b /= 2) {
         if (a & 1)
-            put(v, by_stream, &tree->all[a++], row);
+            note_latest(v, by_stream, &tree->all[a++], row);
         if (b & 1)
-            put(v, by_stream, &tree->all[--b], row);
+            note_latest(v, by_stream, &tree->all[--b], row);
     }
     for (a = from + tree->leaves; a > 0; a /= 2)
-        put(v, by_stream, &tree->any[a], row);
+        note_latest(v, by_stream, &tree->any[a], row);
     for (b = to - 1 + tree->leaves; b > 0; b /= 2)
-        put(v, by_stream, &tree->any[b], row);
+        note_latest(v, by_stream, &tree->any[b], row);
     for (a = from + tree->leaves, b = to + tree->leaves; a < b; a /= 2, b /= 2) {
         if (a & 1)
-            put(v, by_stream, &tree->any[a++], row);
+            note_latest(v, by_stream, &tree->any[a++], row);
         if (b & 1)
-            put(v, by_stream, &tree->any[--b], row);
+            note_latest(v, by_stream, &tree->any[--b], row);
     }
 }
 
 /* The later of `found` and the last to die of another kind than `row` in this entry. */
-static uint32_t later(const struct validator *v, bool by_stream, struct latest at, uint32_t row,
-                      uint32_t found) {
+static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
+                           uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;
     uint32_t other = at.first;
     if (other != ROW_NONE && kind_of(v, by_stream, other) == kind_of(v, by_stream, row))
@@ -183,14 +184,14 @@ static uint32_t tree_find(const struct validator *v, const struct tree *tree, bo
     uint32_t a = from + tree->leaves, b = to + tree->leaves;
     for (; a < b; a /= 2, b /= 2) {
         if (a & 1)
-            found = later(v, by_stream, tree->any[a++], row, found);
+            found = find_later(v, by_stream, tree->any[a++], row, found);
         if (b & 1)
-            found = later(v, by_stream, tree->any[--b], row, found);
+            found = find_later(v, by_stream, tree->any[--b], row, found);
     }
     for (a = from + tree->leaves; a > 0; a /= 2)
-        found = later(v, by_stream, tree->all[a], row, found);
+        found = find_later(v, by_stream, tree->all[a], row, found);
     for (b = to - 1 + tree->leaves; b > 0; b /= 2)
-        found = later(v, by_stream, tree->all[b], row, found);
+        found = find_later(v, by_stream, tree->all[b], row, found);
     return found;
 }
 
@@ -311,7 +312,7 @@ static bool check_overlaps(struct validator *v, bool pinned_only) {
     return true;
 }
 
-static bool create(struct validator *v) {
+static bool create_validator(struct validator *v) {
     const size_t n = (size_t)v->lifetimes->count + 1;
     v->class_of = malloc(n * sizeof *v->class_of);
     v->class_size = calloc(n, sizeof *v->class_size);
@@ -322,7 +323,7 @@ static bool create(struct validator *v) {
            (!v->lifetimes->has_stream || tree_create(&v->streams, v->lifetimes->count));
 }
 
-static void destroy(struct validator *v) {
+static void destroy_validator(struct validator *v) {
     free(v->class_of);
     free(v->class_size);
     free(v->order);
@@ -345,14 +346,14 @@ bool validate(const struct lifetimes *lifetimes, const uint64_t *offsets, uint64
               uint64_t gap, uint64_t *peaks, struct plan_error *error) {
     struct validator v = {
         .lifetimes = lifetimes, .offsets = offsets, .align = align, .gap = gap, .error = error};
-    bool good = create(&v) || plan_fail_memory(error);
+    bool good = create_validator(&v) || plan_fail_memory(error);
     if (good) {
         find_classes(&v);
         good = check_rows(&v) && check_all_groups(&v) && check_overlaps(&v, false);
     }
     if (good)
         find_peaks(&v, peaks);
-    destroy(&v);
+    destroy_validator(&v);
     return good;
 }
 
@@ -361,14 +362,14 @@ bool validate_pins(const struct lifetimes *lifetimes, uint64_t align, uint64_t g
     uint64_t *pins = malloc(((size_t)lifetimes->count + 1) * sizeof *pins);
     struct validator v = {
         .lifetimes = lifetimes, .offsets = pins, .align = align, .gap = gap, .error = error};
-    bool good = (pins && create(&v)) || plan_fail_memory(error);
+    bool good = (pins && create_validator(&v)) || plan_fail_memory(error);
     for (uint32_t i = 0; good && i < lifetimes->count; i++)
         pins[i] = lifetimes->rows[i].pin;
     if (good) {
         find_classes(&v);
         good = check_overlaps(&v, true);
     }
-    destroy(&v);
+    destroy_validator(&v);
     free(pins);
     return good;
 }

@@ -103,7 +103,7 @@ static uint32_t born_before(const struct fill *fill, uint64_t tick) {
 }
 
 /* Whether `first` has ended more than the gap before `second` begins. */
-static bool ordered(const struct piece *first, const struct piece *second, uint64_t gap) {
+static bool are_ordered(const struct piece *first, const struct piece *second, uint64_t gap) {
     return second->birth > first->death && second->birth - first->death > gap;
 }
 
@@ -112,12 +112,12 @@ static bool alive_together(const struct arena *arena, const struct piece *a,
     const bool apart =
         arena->streams && a->stream != b->stream && a->stream != ROW_NONE && b->stream != ROW_NONE;
     if (apart)
-        return !ordered(a, b, arena->gap) && !ordered(b, a, arena->gap);
+        return !are_ordered(a, b, arena->gap) && !are_ordered(b, a, arena->gap);
     return a->birth < b->death && b->birth < a->death;
 }
 
-static bool bar(struct fill *fill, const struct piece *piece, const struct piece *other,
-                uint64_t other_offset) {
+static bool bar_offsets(struct fill *fill, const struct piece *piece, const struct piece *other,
+                        uint64_t other_offset) {
     const uint64_t bottom = other_offset + other->place;
     const uint64_t top = bottom + other->size;
     if (top <= piece->place || piece->size == 0 || other->size == 0)
@@ -160,7 +160,7 @@ static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t
             break; /* leaves come in order of birth */
         const uint32_t other = fill->piece[at];
         if (fill->latest[node] > 0 && alive_together(arena, piece, &arena->pieces[other]) &&
-            !bar(fill, piece, &arena->pieces[other], offsets[fill->item[other]]))
+            !bar_offsets(fill, piece, &arena->pieces[other], offsets[fill->item[other]]))
             return false;
     }
     return true;
@@ -173,7 +173,7 @@ static int by_from(const void *a, const void *b) {
 }
 
 /* The lowest start that is not blocked, or the one in the hole that leaves the least room. */
-static uint64_t choose(struct fill *fill, bool tightest) {
+static uint64_t choose_offset(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);
     for (size_t i = 0; i < fill->barred_count; i++) {
@@ -197,7 +197,7 @@ static bool place_item(struct fill *fill, uint32_t item, bool tightest, uint64_t
     for (uint32_t p = arena->first[item]; p < arena->first[item + 1]; p++)
         if (!bar_met(fill, &arena->pieces[p], offsets))
             return false;
-    offsets[item] = fill->barred_count == 0 ? 0 : choose(fill, tightest);
+    offsets[item] = fill->barred_count == 0 ? 0 : choose_offset(fill, tightest);
     return true;
 }
 

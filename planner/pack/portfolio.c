@@ -53,7 +53,7 @@ static bool needs_greedy(const struct arena_state *arena, const struct part_stat
            (part->best == UINT64_MAX || part->part->base + part->best > arena->arena->bound);
 }
 
-static void advance(struct portfolio *portfolio) {
+static void advance_round(struct portfolio *portfolio) {
     const struct arena_state *arena = &portfolio->arenas[portfolio->arena];
     if (++portfolio->part <= arena->parts.count)
         return;
@@ -70,7 +70,7 @@ static struct job next_greedy(struct portfolio *portfolio) {
         struct arena_state *arena = &portfolio->arenas[portfolio->arena];
         const uint32_t order = portfolio->order;
         const uint32_t part = portfolio->part;
-        advance(portfolio);
+        advance_round(portfolio);
         if (part < arena->parts.count && needs_greedy(arena, &arena->states[part]))
             return (struct job){JOB_GREEDY, arena, &arena->states[part], order, 0, false};
         const bool first = order == 0 || arena->filled_peak > arena->arena->bound;

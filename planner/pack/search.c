@@ -191,12 +191,12 @@ static uint64_t hash_entry(struct entry entry) {
     return bfc_mix_join(0, entry.floor * BFC_MIX_STEP ^ (uint64_t)entry.box << 40);
 }
 
-static bool overlap(const struct box *a, const struct box *b) {
+static bool boxes_overlap(const struct box *a, const struct box *b) {
     return a->birth < b->death && b->birth < a->death;
 }
 
 /* Takes the box out of the sections' sums. Returns whether a border is spanned no more. */
-static bool take(struct search *s, uint32_t box) {
+static bool take_box(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;
     for (uint32_t i = b->birth + 1; i < b->death; i++)
@@ -214,7 +214,7 @@ static void put_back(struct search *s, uint32_t box) {
         s->crossing[i]++;
 }
 
-static void undo(struct search *s, uint32_t placed) {
+static void undo_places(struct search *s, uint32_t placed) {
     while (s->placed_count > placed)
         put_back(s, s->placed[--s->placed_count]);
 }
@@ -230,16 +230,16 @@ static uint32_t drain_bits(struct search *s, struct entry *out, uint64_t floor) 
     return count;
 }
 
-static bool before(struct entry a, struct entry b) {
+static bool entry_precedes(struct entry a, struct entry b) {
     return a.floor != b.floor ? a.floor < b.floor : a.box < b.box;
 }
 
 /* Merges two ordered lists, the first of which ends where `out` may grow into. */
-static void merge(struct entry *out, const struct entry *a, uint32_t an, const struct entry *b,
-                  uint32_t bn) {
+static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
+                          const struct entry *b, uint32_t bn) {
     uint32_t i = an, j = bn;
     while (j > 0) {
-        if (i > 0 && before(b[j - 1], a[i - 1])) {
+        if (i > 0 && entry_precedes(b[j - 1], a[i - 1])) {
             out[i + j - 1] = a[i - 1];
             i--;
         } else {
@@ -269,7 +269,7 @@ static bool rest_of(struct search *s, const struct group *group, uint32_t index,
         const struct entry e = from[i];
         if (i == index)
             continue;
-        if (e.floor >= top || !overlap(&s->boxes[e.box], b)) {
+        if (e.floor >= top || !boxes_overlap(&s->boxes[e.box], b)) {
             out[same++] = e;
             continue;
         }
@@ -279,13 +279,13 @@ static bool rest_of(struct search *s, const struct group *group, uint32_t index,
     }
     struct entry *lifted = out + group->count;
     const uint32_t moved = drain_bits(s, lifted, top);
-    merge(out, out, same, lifted, moved);
+    merge_entries(out, out, same, lifted, moved);
     *rest = (struct group){s->pool_used, group->count - 1, group->lo, group->hi, hash};
     s->pool_used += group->count - 1;
     return true;
 }
 
-static uint32_t unpainted(uint32_t *skip, uint32_t section) {
+static uint32_t find_unpainted(uint32_t *skip, uint32_t section) {
     while (skip[section] != section) {
         skip[section] = skip[skip[section]];
         section = skip[section];
@@ -303,8 +303,8 @@ static void paint_floors(struct search *s, const struct group *group) {
     }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];
-        for (uint32_t at = unpainted(s->skip, box->birth); at < box->death;
-             at = unpainted(s->skip, at)) {
+        for (uint32_t at = find_unpainted(s->skip, box->birth); at < box->death;
+             at = find_unpainted(s->skip, at)) {
             s->floor[at] = list[i].floor;
             s->skip[at] = at + 1;
             left--;
@@ -363,7 +363,7 @@ static void sort_entries(struct search *s, struct group *group) {
         entry.floor = (uint64_t)s->floors.low[entry.box];
         group->hash += hash_entry(entry);
         uint32_t at = i;
-        for (; at > 0 && before(entry, list[at - 1]); at--)
+        for (; at > 0 && entry_precedes(entry, list[at - 1]); at--)
             list[at] = list[at - 1];
         list[at] = entry;
     }
@@ -374,7 +374,7 @@ static void sort_entries(struct search *s, struct group *group) {
  * rule "not first" of scheduling on one machine (Carlier and Pinson, Management Science 1989).
  * False when the group does not fit.
  */
-static bool tighten(struct search *s, struct group *group) {
+static bool tighten_group(struct search *s, struct group *group) {
     const struct entry *list = s->pool + group->at;
     if (s->effort == 0)
         return true;
@@ -416,7 +416,7 @@ static int fewer_first(const void *a, const void *b) {
 }
 
 /* Splits a group where no box spans, and adds its parts, the smallest first. */
-static bool split(struct search *s, const struct group *group) {
+static bool split_group(struct search *s, const struct group *group) {
     const uint32_t parts = number_parts(s, group->lo, group->hi);
     const uint32_t first = s->groups_count;
     if (!reserve_pool(s, group->count))
@@ -502,7 +502,7 @@ static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     uint64_t lowest = UINT64_MAX;
     for (uint32_t i = 0; i < group->count && list[i].floor < lowest; i++) {
         const struct box *other = &s->boxes[list[i].box];
-        if (i != index && other->size > 0 && overlap(box, other) &&
+        if (i != index && other->size > 0 && boxes_overlap(box, other) &&
             list[i].floor + other->size < lowest)
             lowest = list[i].floor + other->size;
     }
@@ -513,13 +513,13 @@ static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     group->hash -= hash_entry(entry);
     entry.floor = lowest;
     group->hash += hash_entry(entry);
-    for (; index + 1 < group->count && before(list[index + 1], entry); index++)
+    for (; index + 1 < group->count && entry_precedes(list[index + 1], entry); index++)
         list[index] = list[index + 1];
     list[index] = entry;
     return true;
 }
 
-static void enter(struct search *s, struct group group) {
+static void enter_group(struct search *s, struct group group) {
     s->frames[s->depth++] = (struct frame){.group = group,
                                            .entered = group.hash,
                                            .placed = s->placed_count,
@@ -538,7 +538,7 @@ static void drop_lists(struct search *s, const struct frame *f) {
 static bool next_child(struct search *s, struct frame *f) {
     if (f->child == s->groups_count)
         return false;
-    enter(s, s->groups[f->child++]);
+    enter_group(s, s->groups[f->child++]);
     return true;
 }
 
@@ -551,14 +551,14 @@ static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
         s->no_memory = true;
         return false;
     }
-    const bool cut = take(s, chosen.box);
+    const bool cut = take_box(s, chosen.box);
     s->offsets[chosen.box] = chosen.floor;
     f->child = s->groups_count;
     if (rest.count == 0)
         return true;
-    if (known_failure(s, rest.hash) || !weigh_sections(s, &rest) || !tighten(s, &rest))
+    if (known_failure(s, rest.hash) || !weigh_sections(s, &rest) || !tighten_group(s, &rest))
         return false;
-    const bool added = cut ? split(s, &rest) : add_group(s, rest);
+    const bool added = cut ? split_group(s, &rest) : add_group(s, rest);
     s->no_memory = s->no_memory || !added;
     for (uint32_t g = f->child; cut && added && g < s->groups_count; g++)
         if (known_failure(s, s->groups[g].hash))
@@ -569,13 +569,13 @@ static bool try_entry(struct search *s, struct frame *f, uint32_t index) {
 /* Tries candidates, excluding each that has failed, until one can be placed; false: none can. */
 static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
     while (!s->no_memory && *nodes > 0) {
-        undo(s, f->placed);
+        undo_places(s, f->placed);
         drop_lists(s, f);
         if (f->tried != NO_ENTRY && !bar_entry(s, &f->group, f->tried))
             return false;
         --*nodes;
         if ((f->tried != NO_ENTRY && known_failure(s, f->group.hash)) ||
-            !weigh_sections(s, &f->group) || (f->tried != NO_ENTRY && !tighten(s, &f->group)))
+            !weigh_sections(s, &f->group) || (f->tried != NO_ENTRY && !tighten_group(s, &f->group)))
             return false;
         paint_floors(s, &f->group);
         if (try_entry(s, f, choose_entry(s, &f->group)))
@@ -584,7 +584,7 @@ static bool next_candidate(struct search *s, struct frame *f, uint64_t *nodes) {
     return false;
 }
 
-static enum search_result walk(struct search *s, uint64_t nodes, const bool *stop) {
+static enum search_result walk_tree(struct search *s, uint64_t nodes, const bool *stop) {
     bool solved = false; /* the result of the frame that was just left */
     for (uint64_t looks = 1; s->depth > 0; looks++) {
         struct frame *f = &s->frames[s->depth - 1];
@@ -630,8 +630,8 @@ static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uin
     return s->capacity <= MOST_UNITS;
 }
 
-static bool load(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections,
-                 const uint32_t *rank, struct group *root) {
+static bool load_boxes(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections,
+                       const uint32_t *rank, struct group *root) {
     s->n = n;
     s->sections = sections;
     s->pool_used = s->groups_count = s->placed_count = s->reached = s->depth = 0;
@@ -663,14 +663,14 @@ enum search_result search_run(struct search *s, const struct box *boxes, uint32_
             return SEARCH_EXHAUSTED;
     if (!find_unit(s, boxes, n, capacity))
         return SEARCH_STOPPED;
-    if (!load(s, boxes, n, sections, rank, &root))
+    if (!load_boxes(s, boxes, n, sections, rank, &root))
         return SEARCH_NO_MEMORY;
     s->focus = focus;
     s->effort = effort;
     if (n == 0)
         return SEARCH_FOUND;
-    enter(s, root);
-    const enum search_result result = walk(s, nodes, stop);
+    enter_group(s, root);
+    const enum search_result result = walk_tree(s, nodes, stop);
     for (uint32_t i = 0; result == SEARCH_FOUND && i < n; i++)
         offsets[i] = s->offsets[rank[i]] * s->unit;
     return result;

@@ -23,7 +23,7 @@ struct member {
     pthread_t thread;
 };
 
-static void *work(void *argument) {
+static void *run_member(void *argument) {
     struct member *member = argument;
     struct portfolio *portfolio = &member->team->portfolio;
     while (portfolio_work(portfolio, &member->worker))
@@ -45,7 +45,7 @@ static void wait_a_little(struct team *team) {
     pthread_cond_timedwait(&team->idle, &team->portfolio.lock, &until);
 }
 
-static void watch(struct team *team) {
+static void watch_team(struct team *team) {
     struct portfolio *portfolio = &team->portfolio;
     pthread_mutex_lock(&portfolio->lock);
     while (team->working > 0) {
@@ -69,7 +69,7 @@ static unsigned count_members(const struct portfolio *portfolio) {
 }
 
 /* Runs as many threads as can be had. False: none, or there is no host memory. */
-static bool run(struct team *team) {
+static bool run_team(struct team *team) {
     struct portfolio *portfolio = &team->portfolio;
     const unsigned wanted = count_members(portfolio);
     struct member *members = calloc(wanted, sizeof *members);
@@ -85,13 +85,13 @@ static bool run(struct team *team) {
     team->working = made;
     watch_begin(FIXED_ORDERS * (uint64_t)portfolio->problem->lifetimes->count);
     while (started < made &&
-           pthread_create(&members[started].thread, NULL, work, &members[started]) == 0)
+           pthread_create(&members[started].thread, NULL, run_member, &members[started]) == 0)
         started++;
     pthread_mutex_lock(&portfolio->lock);
     team->working -= made - started;
     pthread_mutex_unlock(&portfolio->lock);
     if (started > 0)
-        watch(team);
+        watch_team(team);
     for (unsigned i = 0; i < started; i++)
         pthread_join(members[i].thread, NULL);
     for (unsigned i = 0; i < made; i++)
@@ -104,7 +104,7 @@ bool solve(const struct problem *problem, const struct solve_options *options, u
            struct solve_result *result, struct plan_error *error) {
     struct team team = {.idle = PTHREAD_COND_INITIALIZER};
     *result = (struct solve_result){0};
-    bool good = portfolio_create(&team.portfolio, problem, options) && run(&team);
+    bool good = portfolio_create(&team.portfolio, problem, options) && run_team(&team);
     good = good ? portfolio_conclude(&team.portfolio, offsets, result, error)
                 : plan_fail_memory(error);
     portfolio_free(&team.portfolio);

@@ -13,7 +13,7 @@ static bool is_over(struct portfolio *portfolio) {
     return bfc_load_seq_cst(portfolio->options->interrupted);
 }
 
-static bool run(struct portfolio *portfolio) {
+static bool run_alone(struct portfolio *portfolio) {
     struct worker worker;
     const bool good = portfolio_create_worker(portfolio, &worker);
     while (good && !is_over(portfolio) && portfolio_work(portfolio, &worker))
@@ -27,7 +27,7 @@ bool solve_alone(const struct problem *problem, const struct solve_options *opti
                  uint64_t *offsets, struct solve_result *result, struct plan_error *error) {
     struct portfolio portfolio;
     *result = (struct solve_result){0};
-    bool good = portfolio_create(&portfolio, problem, options) && run(&portfolio);
+    bool good = portfolio_create(&portfolio, problem, options) && run_alone(&portfolio);
     good = good ? portfolio_conclude(&portfolio, offsets, result, error) : plan_fail_memory(error);
     portfolio_free(&portfolio);
     if (!good) {

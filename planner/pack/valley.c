@@ -69,14 +69,14 @@ void valley_destroy(struct valley *valley) {
     free(valley);
 }
 
-static bool lower(const struct level *a, const struct level *b) {
+static bool is_lower(const struct level *a, const struct level *b) {
     return a->height != b->height ? a->height < b->height : a->left < b->left;
 }
 
 static void heap_push(struct valley *v, uint32_t left) {
     const struct level entry = {v->segments[left].height, left, ++v->segments[left].stamp};
     size_t at = v->heap_used++;
-    while (at > 0 && lower(&entry, &v->heap[(at - 1) / 2])) {
+    while (at > 0 && is_lower(&entry, &v->heap[(at - 1) / 2])) {
         v->heap[at] = v->heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
@@ -91,9 +91,9 @@ static struct level heap_pop(struct valley *v) {
         size_t child = 2 * at + 1;
         if (child >= v->heap_used)
             break;
-        if (child + 1 < v->heap_used && lower(&v->heap[child + 1], &v->heap[child]))
+        if (child + 1 < v->heap_used && is_lower(&v->heap[child + 1], &v->heap[child]))
             child++;
-        if (!lower(&v->heap[child], &entry))
+        if (!is_lower(&v->heap[child], &entry))
             break;
         v->heap[at] = v->heap[child];
         at = child;
@@ -102,11 +102,12 @@ static struct level heap_pop(struct valley *v) {
     return top;
 }
 
-static struct node join(struct node a, struct node b) {
+static struct node join_nodes(struct node a, struct node b) {
     return (struct node){a.death < b.death ? a.death : b.death, a.rank < b.rank ? a.rank : b.rank};
 }
 
-static void plant(struct valley *v, const struct box *boxes, uint32_t n, const uint32_t *rank) {
+static void build_tree(struct valley *v, const struct box *boxes, uint32_t n,
+                       const uint32_t *rank) {
     v->leaves = 1;
     while (v->leaves < n)
         v->leaves *= 2;
@@ -114,7 +115,7 @@ static void plant(struct valley *v, const struct box *boxes, uint32_t n, const u
         v->tree[v->leaves + i] =
             i < n ? (struct node){boxes[i].death, rank[i]} : (struct node){NO_BOX, NO_BOX};
     for (uint32_t node = v->leaves; node-- > 1;)
-        v->tree[node] = join(v->tree[2 * node], v->tree[2 * node + 1]);
+        v->tree[node] = join_nodes(v->tree[2 * node], v->tree[2 * node + 1]);
 }
 
 static void take_out(struct valley *v, uint32_t box) {
@@ -122,11 +123,11 @@ static void take_out(struct valley *v, uint32_t box) {
     v->tree[node] = (struct node){NO_BOX, NO_BOX};
     while (node > 1) {
         node /= 2;
-        v->tree[node] = join(v->tree[2 * node], v->tree[2 * node + 1]);
+        v->tree[node] = join_nodes(v->tree[2 * node], v->tree[2 * node + 1]);
     }
 }
 
-static bool promising(const struct node *node, uint32_t death, uint32_t best) {
+static bool is_promising(const struct node *node, uint32_t death, uint32_t best) {
     return node->death <= death && node->rank < best;
 }
 
@@ -138,7 +139,7 @@ static void search_below(const struct valley *v, uint32_t top, uint32_t death, u
     stack[depth++] = top;
     while (depth > 0) {
         const uint32_t node = stack[--depth];
-        if (!promising(&v->tree[node], death, *best))
+        if (!is_promising(&v->tree[node], death, *best))
             continue;
         if (node >= v->leaves) {
             *best = v->tree[node].rank;
@@ -185,7 +186,7 @@ static void join_segment(struct valley *v, uint32_t left, uint32_t right, uint64
     heap_push(v, left);
 }
 
-static void place(struct valley *v, uint32_t left, const struct box *box) {
+static void lay_box(struct valley *v, uint32_t left, const struct box *box) {
     const struct segment segment = v->segments[left];
     v->segments[left].stamp++;
     if (box->birth > left) {
@@ -211,7 +212,8 @@ static bool raise_segment(struct valley *v, uint32_t left) {
     return true;
 }
 
-static void start(struct valley *v, const struct box *boxes, uint32_t n, uint32_t sections) {
+static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
+                          uint32_t sections) {
     uint32_t box = 0;
     for (uint32_t s = 0; s <= sections; s++) {
         while (box < n && boxes[box].birth < s)
@@ -227,7 +229,7 @@ static void start(struct valley *v, const struct box *boxes, uint32_t n, uint32_
 }
 
 /* Counts boxes as placed now and then; false: it is time to stop. */
-static bool look(uint32_t left_over, const bool *stop) {
+static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;
     watch_add(BOXES_PER_LOOK);
@@ -255,8 +257,8 @@ static struct valley_result fill_up(struct valley *v, const struct box *boxes, u
         if (top.height + boxes[box].size > result.peak)
             result.peak = top.height + boxes[box].size;
         take_out(v, box);
-        place(v, top.left, &boxes[box]);
-        if (!look(--*left_over, stop))
+        lay_box(v, top.left, &boxes[box]);
+        if (!may_go_on(--*left_over, stop))
             return result;
     }
     result.done = true;
@@ -267,8 +269,8 @@ struct valley_result valley_pack(struct valley *v, const struct box *boxes, uint
                                  uint32_t sections, const uint32_t *rank, uint64_t limit,
                                  const bool *stop, uint64_t *offsets) {
     uint32_t left_over = n;
-    plant(v, boxes, n, rank);
-    start(v, boxes, n, sections);
+    build_tree(v, boxes, n, rank);
+    start_skyline(v, boxes, n, sections);
     const struct valley_result result = fill_up(v, boxes, &left_over, limit, stop, offsets);
     watch_add(left_over);
     return result;

@@ -52,8 +52,8 @@ static uint64_t most_allowed(struct worker *worker, const struct part_state *par
     return best == UINT64_MAX ? most_at_first(part) : best - 1;
 }
 
-static void publish(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                    uint64_t peak) {
+static void publish_peak(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                         uint64_t peak) {
     pthread_mutex_lock(worker->lock);
     if (peak < part->best) {
         part->best = peak;
@@ -69,8 +69,8 @@ static const struct box *boxes_of(const struct arena_state *arena, const struct 
 }
 
 /* One run of the valley greedy by the worths as they stand. */
-static struct valley_result pack(struct worker *worker, struct arena_state *arena,
-                                 struct part_state *part) {
+static struct valley_result pack_part(struct worker *worker, struct arena_state *arena,
+                                      struct part_state *part) {
     const uint32_t n = part->part->count;
     struct valley_result result = {0, NO_BOX, false};
     if (!ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
@@ -84,7 +84,7 @@ static struct valley_result pack(struct worker *worker, struct arena_state *aren
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
     if (result.done)
-        publish(worker, arena, part, result.peak);
+        publish_peak(worker, arena, part, result.peak);
     return result;
 }
 
@@ -92,7 +92,7 @@ void worker_greedy(struct worker *worker, struct arena_state *arena, struct part
                    uint32_t order) {
     ranks_weigh(worker->worth, arena->traits + part->part->from, part->part->count,
                 fixed_orders[order]);
-    pack(worker, arena, part);
+    pack_part(worker, arena, part);
 }
 
 static void draw_worths(struct worker *worker, const struct traits *traits, uint32_t n,
@@ -101,8 +101,8 @@ static void draw_worths(struct worker *worker, const struct traits *traits, uint
     ranks_disturb(worker->worth, n, random);
 }
 
-static void restart(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                    uint64_t goal, uint64_t *random) {
+static void restart_part(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                         uint64_t goal, uint64_t *random) {
     const uint32_t n = part->part->count;
     uint64_t work = 0;
     while (work < RESTART_WORK) {
@@ -111,7 +111,7 @@ static void restart(struct worker *worker, struct arena_state *arena, struct par
         for (int i = 0; i < MOST_SQUEAKS && work < RESTART_WORK; i++) {
             if (bfc_load_relaxed(worker->stop) /* only a hint */)
                 return;
-            const struct valley_result result = pack(worker, arena, part);
+            const struct valley_result result = pack_part(worker, arena, part);
             work += n;
             if (worker->no_memory || (result.done && result.peak <= goal))
                 return;
@@ -194,8 +194,8 @@ static bool have_search(struct worker *worker, const struct part_state *part) {
 }
 
 /* Searches in the order of the worths as they stand; false: without a result. */
-static bool search(struct worker *worker, struct arena_state *arena, struct part_state *part,
-                   const struct plan_of_search *plan) {
+static bool search_part(struct worker *worker, struct arena_state *arena, struct part_state *part,
+                        const struct plan_of_search *plan) {
     const uint32_t n = part->part->count;
     if (!have_search(worker, part) || !ranks_sort(worker->rank, worker->worth, n, worker->spare)) {
         worker->no_memory = true;
@@ -208,7 +208,7 @@ static bool search(struct worker *worker, struct arena_state *arena, struct part
     if (result == SEARCH_EXHAUSTED)
         note_exhausted(worker, part, plan->capacity);
     if (result == SEARCH_FOUND)
-        publish(worker, arena, part, peak_of(boxes_of(arena, part), worker->offsets, n));
+        publish_peak(worker, arena, part, peak_of(boxes_of(arena, part), worker->offsets, n));
     return result == SEARCH_FOUND || result == SEARCH_EXHAUSTED;
 }
 
@@ -221,7 +221,7 @@ static void search_deep(struct worker *worker, struct arena_state *arena, struct
         ranks_weigh(worker->worth, traits, part->part->count, fixed_orders[plan.order / 2]);
     else
         draw_worths(worker, traits, part->part->count, random);
-    search(worker, arena, part, &plan);
+    search_part(worker, arena, part, &plan);
 }
 
 static double mean_of(struct reach reach) {
@@ -263,7 +263,7 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
             ranks_learn(worker->worth, boxes_of(arena, part), n, blame, random_unit(random));
         plan.focus = choose_focus(worker, i, random);
         plan.effort = i % SEARCH_EFFORTS;
-        over = search(worker, arena, part, &plan) || worker->no_memory ||
+        over = search_part(worker, arena, part, &plan) || worker->no_memory ||
                bfc_load_relaxed(worker->stop) /* only a hint */;
         if (!worker->no_memory)
             note_reach(worker, plan.focus);
@@ -284,7 +284,7 @@ void worker_improve(struct worker *worker, struct arena_state *arena, struct par
     const bool wide =
         worker->strategy == STRATEGY_WIDE || (worker->strategy == STRATEGY_BOTH && turn % 2 == 0);
     if (wants_restart(part->part->count, turn))
-        restart(worker, arena, part, goal, &random);
+        restart_part(worker, arena, part, goal, &random);
     else if (wide)
         search_wide(worker, arena, part, goal, stepwise, &random);
     else

@@ -28,7 +28,7 @@ static bool is_same(const struct stretch *stretch, uint32_t row, uint32_t column
 }
 
 /* The best way to `row` tokens of the string and as many of the loop, shifted. */
-static void score(struct stretch *stretch, uint32_t row, uint32_t shift) {
+static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
     int32_t *scores = stretch->scores[row % 2];
     const int32_t *before = stretch->scores[(row + 1) % 2];
     int32_t best = IMPOSSIBLE;
@@ -57,7 +57,7 @@ static void score(struct stretch *stretch, uint32_t row, uint32_t shift) {
 static uint32_t score_all(struct stretch *stretch) {
     for (uint32_t row = 0; row <= stretch->rows; row++)
         for (uint32_t shift = 0; shift < BAND; shift++)
-            score(stretch, row, shift);
+            score_cell(stretch, row, shift);
     const int32_t *scores = stretch->scores[stretch->rows % 2];
     uint32_t best = REACH;
     for (uint32_t shift = 0; shift < BAND; shift++)
@@ -89,8 +89,8 @@ static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32
 
 /* Settles some tokens of the string, at which it differs from the loop. Returns how many; 0: it
  * follows the loop no more. */
-static uint32_t cross(struct alignment *alignment, const uint64_t *tokens, uint32_t at, uint32_t n,
-                      const struct token_loop *loop, uint32_t *place) {
+static uint32_t align_stretch(struct alignment *alignment, const uint64_t *tokens, uint32_t at,
+                              uint32_t n, const struct token_loop *loop, uint32_t *place) {
     struct stretch stretch = {.tokens = tokens + at,
                               .loop = loop,
                               .place = *place,
@@ -122,7 +122,7 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
         uint32_t settled = 1;
         if (tokens[at] == loop->tokens[place % loop->count])
             alignment->places[at] = place++;
-        else if (!(settled = cross(alignment, tokens, at, n, loop, &place)))
+        else if (!(settled = align_stretch(alignment, tokens, at, n, loop, &place)))
             break;
         for (; settled > 0; settled--)
             note_match(alignment, at++);
@@ -164,7 +164,7 @@ static void count_votes(struct tally *tallies, const struct alignment *alignment
 }
 
 /* What most passes show. What stands behind a token that goes is for the next time. */
-static bool rewrite(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
+static bool rewrite_loop(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
     uint64_t *tokens = malloc((size_t)loop->room * sizeof *tokens);
     uint32_t count = 0;
     bool changed = false;
@@ -195,7 +195,7 @@ bool align_settle(struct token_loop *loop, const struct alignment *alignment,
     bool changed = false;
     if (tallies) {
         count_votes(tallies, alignment, tokens, loop->count);
-        changed = rewrite(loop, tallies, alignment->passed);
+        changed = rewrite_loop(loop, tallies, alignment->passed);
     }
     free(tallies);
     return changed;

@@ -10,7 +10,7 @@ struct range {
     uint64_t least, most;
 };
 
-static void note(struct range *range, uint64_t live) {
+static void widen_range(struct range *range, uint64_t live) {
     range->least = bfc_min(range->least, live);
     range->most = bfc_max(range->most, live);
 }
@@ -23,7 +23,7 @@ bool is_balanced(const struct events *events, const uint32_t *ends, uint32_t cou
     for (uint32_t e = 0, end = 0;; e++) {
         if (e == ends[end]) {
             since = end == 0 ? allocated : since;
-            note(&range, allocated - freed);
+            widen_range(&range, allocated - freed);
             if (++end == count)
                 break;
         }

@@ -18,7 +18,7 @@ struct voting {
     uint32_t mask;   /* of the table */
 };
 
-static void enter(struct voting *voting, uint32_t at) {
+static void enter_gram(struct voting *voting, uint32_t at) {
     uint32_t i = (uint32_t)voting->grams[at] & voting->mask;
     while (voting->table[i] != NOWHERE && voting->grams[voting->table[i]] != voting->grams[at])
         i = (i + 1) & voting->mask;
@@ -26,22 +26,22 @@ static void enter(struct voting *voting, uint32_t at) {
     voting->table[i] = at;
 }
 
-static void vote(struct voting *voting, uint32_t at) {
+static void vote_for_lags(struct voting *voting, uint32_t at) {
     uint32_t other = voting->next[at];
     for (int hop = 0; hop < HOPS && other != NOWHERE; hop++, other = voting->next[other])
         voting->votes[other - at]++;
 }
 
-static void hold(struct voting *voting, const uint64_t *tokens) {
+static void hold_vote(struct voting *voting, const uint64_t *tokens) {
     for (uint32_t i = 0; i < voting->n; i++)
         for (uint32_t t = 0; t < GRAM; t++)
             voting->grams[i] = bfc_mix_join(voting->grams[i], tokens[i + t]);
     for (uint32_t i = 0; i <= voting->mask; i++)
         voting->table[i] = NOWHERE;
     for (uint32_t i = voting->n; i-- > 0;)
-        enter(voting, i);
+        enter_gram(voting, i);
     for (uint32_t i = 0; i < voting->n; i++)
-        vote(voting, i);
+        vote_for_lags(voting, i);
     for (uint32_t i = 1; i <= voting->n; i++)
         voting->votes[i] += voting->votes[i - 1];
 }
@@ -101,7 +101,7 @@ static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
     return best;
 }
 
-static bool make(struct voting *voting, uint32_t n) {
+static bool make_voting(struct voting *voting, uint32_t n) {
     uint32_t room = 64;
     while (room / 2 < n)
         room *= 2;
@@ -114,7 +114,7 @@ static bool make(struct voting *voting, uint32_t n) {
     return voting->grams && voting->next && voting->table && voting->votes;
 }
 
-static bool has(const struct lags *lags, uint32_t lag) {
+static bool has_lag(const struct lags *lags, uint32_t lag) {
     for (uint32_t i = 0; i < lags->count; i++)
         if (lags->list[i] == lag)
             return true;
@@ -127,7 +127,7 @@ static void make_exact(struct lags *lags, const struct voting *voting) {
     lags->count = 0;
     for (uint32_t i = 0; i < near.count; i++) {
         const uint32_t lag = exact_lag(voting, near.list[i]);
-        if (!has(lags, lag))
+        if (!has_lag(lags, lag))
             lags->list[lags->count++] = lag;
     }
 }
@@ -137,9 +137,9 @@ bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n) {
     *lags = (struct lags){.count = 0};
     if (n < 2 * LAGS_LEAST)
         return true;
-    const bool good = make(&voting, n - GRAM + 1);
+    const bool good = make_voting(&voting, n - GRAM + 1);
     if (good)
-        hold(&voting, tokens);
+        hold_vote(&voting, tokens);
     uint32_t lag = 0;
     while (good && lags->count < LAGS_MOST && (lag = best_lag(&voting, lags)))
         lags->list[lags->count++] = lag;

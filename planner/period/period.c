@@ -60,7 +60,7 @@ static uint32_t allocations_in(const struct events *events, uint32_t from, uint3
     return count;
 }
 
-static bool telling(const struct events *events, struct run run) {
+static bool is_convincing(const struct events *events, struct run run) {
     if (run.length == 0)
         return false;
     const uint32_t from = events->count - run.tail - run.length;
@@ -92,13 +92,13 @@ static struct run best_run(const struct events *events, const uint64_t *tokens, 
         struct run run = longest_run(tokens + tail, events->count - tail, border);
         run.tail = tail;
         watch_add(1);
-        if (run.length > best.length && telling(events, run))
+        if (run.length > best.length && is_convincing(events, run))
             best = run;
     }
     return best;
 }
 
-static void describe(struct period *period, const struct events *events, struct run run) {
+static void describe_run(struct period *period, const struct events *events, struct run run) {
     period->prefix_events = events->count - run.tail - run.length;
     period->length_events = run.step;
     period->repetitions = run.length / run.step;
@@ -183,8 +183,8 @@ static bool measure_growth(struct period *period, const struct events *events) {
 typedef struct run (*run_finder)(const struct events *events, const uint64_t *tokens,
                                  uint32_t *border, bool exact);
 
-static bool find(struct period *period, const struct events *events, run_finder find_run,
-                 struct plan_error *error) {
+static bool find_run_with(struct period *period, const struct events *events, run_finder find_run,
+                          struct plan_error *error) {
     struct period result = {.growth = 1};
     uint64_t *tokens = malloc(((size_t)events->count + 1) * sizeof *tokens);
     uint32_t *border = malloc(((size_t)events->count + 2) * sizeof *border);
@@ -194,7 +194,7 @@ static bool find(struct period *period, const struct events *events, run_finder 
         const struct run run = find_run(events, tokens, border, exact);
         if (run.length == 0)
             continue;
-        describe(&result, events, run);
+        describe_run(&result, events, run);
         result.jitter = !exact;
         good = exact || measure_growth(&result, events);
         if (result.growth > PERIOD_MOST_GROWTH)
@@ -209,7 +209,7 @@ static bool find(struct period *period, const struct events *events, run_finder 
 }
 
 bool period_find(struct period *period, const struct events *events, struct plan_error *error) {
-    return find(period, events, best_run, error);
+    return find_run_with(period, events, best_run, error);
 }
 
 /* ---- of a stream that goes on ---- */
@@ -225,7 +225,7 @@ static bool frees_all(const struct events *events, struct run run) {
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
-    const bool counts = telling(events, run) && frees_all(events, run) &&
+    const bool counts = is_convincing(events, run) && frees_all(events, run) &&
                         (exact || run.length >= events->count / 2);
     return counts ? run : (struct run){0, 0, 0};
 }
@@ -275,7 +275,7 @@ static uint32_t quietest_event(const struct period *period, const struct events 
 
 bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error) {
-    if (!find(period, events, last_run, error))
+    if (!find_run_with(period, events, last_run, error))
         return false;
     if (period->usual && !goes_on(period, events))
         *period = (struct period){.growth = period->growth};

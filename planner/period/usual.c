@@ -62,7 +62,7 @@ static bool frees_all(const struct search *search) {
 
 /* Which part of the tokens before the last `lag` ones follows those, as far as `reach` tokens; of
  * the loop's that are passed over meanwhile as well. 0: it is only a part of a loop. */
-static double likeness(struct search *search, uint32_t lag, uint32_t reach) {
+static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
     align_all(search, (reach + lag - 1) / lag);
     const struct alignment *alignment = &search->alignment;
@@ -89,7 +89,7 @@ static uint32_t best_lag(struct search *search, const struct lags *lags) {
     const uint32_t longest = longest_of(lags, count),
                    passes = longest > SHORT ? LONG_PASSES : SHORT_PASSES;
     for (uint32_t i = 0; i < count; i++) {
-        like[i] = likeness(search, lags->list[i], passes * longest);
+        like[i] = measure_likeness(search, lags->list[i], passes * longest);
         most = like[i] > most ? like[i] : most;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -120,7 +120,7 @@ static bool is_alike(const struct search *search) {
 }
 
 /* Begins with the last repetition. False: no host memory. */
-static bool settle(struct search *search, uint32_t lag) {
+static bool settle_loop(struct search *search, uint32_t lag) {
     search->loop = (struct token_loop){
         .tokens = malloc(2 * (size_t)lag * sizeof *search->tokens), .count = lag, .room = 2 * lag};
     for (uint32_t i = 0; search->loop.tokens && i < lag; i++)
@@ -142,7 +142,7 @@ static bool find_loop(struct search *search, bool *found) {
     search->loop = (struct token_loop){.tokens = NULL};
     if (!lag || search->n < least_allocations(LEAST_PASSES, lag))
         return true;
-    *found = settle(search, lag) && is_alike(search) && frees_all(search);
+    *found = settle_loop(search, lag) && is_alike(search) && frees_all(search);
     return search->loop.tokens;
 }
 
@@ -294,7 +294,7 @@ static bool make_room(struct course *course, uint32_t n) {
            course->samples;
 }
 
-static bool describe(struct events *usual, const struct search *search) {
+static bool describe_usual(struct events *usual, const struct search *search) {
     struct course course = {.events = search->events, .length = search->loop.count};
     bool good = make_room(&course, search->n);
     if (good) {
@@ -320,7 +320,7 @@ bool usual_find(struct events *usual, const struct events *events, struct plan_e
     bool good = search.tokens && search.alignment.places;
     if (good)
         write_tokens(&search);
-    good = good && find_loop(&search, &found) && (!found || describe(&result, &search));
+    good = good && find_loop(&search, &found) && (!found || describe_usual(&result, &search));
     free(search.tokens);
     free(search.alignment.places);
     free(search.loop.tokens);

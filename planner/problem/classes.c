@@ -15,7 +15,7 @@ void classes_free(struct classes *classes) {
     *classes = (struct classes){0};
 }
 
-static uint32_t find(uint32_t *leader, uint32_t row) {
+static uint32_t find_leader(uint32_t *leader, uint32_t row) {
     while (leader[row] != row) {
         leader[row] = leader[leader[row]];
         row = leader[row];
@@ -24,9 +24,9 @@ static uint32_t find(uint32_t *leader, uint32_t row) {
 }
 
 /* The lower row leads, so that leaders come in row order. */
-static void join(uint32_t *leader, uint32_t a, uint32_t b) {
-    a = find(leader, a);
-    b = find(leader, b);
+static void join_classes(uint32_t *leader, uint32_t a, uint32_t b) {
+    a = find_leader(leader, a);
+    b = find_leader(leader, b);
     if (a < b)
         leader[b] = a;
     else
@@ -38,9 +38,9 @@ static void find_leaders(struct classes *classes, const struct lifetimes *lifeti
         classes->leader[i] = i;
     for (uint32_t i = 0; i < lifetimes->count; i++)
         if (lifetimes->rows[i].alias != ROW_NONE)
-            join(classes->leader, i, lifetimes->rows[i].alias);
+            join_classes(classes->leader, i, lifetimes->rows[i].alias);
     for (uint32_t i = 0; i < lifetimes->count; i++)
-        classes->leader[i] = find(classes->leader, i);
+        classes->leader[i] = find_leader(classes->leader, i);
 }
 
 static bool fail_pair(const struct lifetimes *lifetimes, uint32_t a, uint32_t b, const char *why,

@@ -254,7 +254,7 @@ static bool finish_arena(struct builder *builder, struct arena *arena) {
     return true;
 }
 
-static bool build(struct builder *builder, uint64_t gap) {
+static bool build_arenas(struct builder *builder, uint64_t gap) {
     struct problem *problem = builder->problem;
     const struct lifetimes *lifetimes = problem->lifetimes;
     if (!classes_build(&builder->classes, lifetimes, problem->align, builder->error))
@@ -276,7 +276,7 @@ bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, u
                    uint64_t gap, struct plan_error *error) {
     *problem = (struct problem){.lifetimes = lifetimes, .align = align};
     struct builder builder = {.problem = problem, .error = error};
-    const bool good = build(&builder, gap);
+    const bool good = build_arenas(&builder, gap);
     classes_free(&builder.classes);
     staircase_free(&builder.staircase);
     free(builder.order);

@@ -24,7 +24,7 @@ struct cutter {
     uint64_t work;
 };
 
-static bool push(struct cutter *cutter, struct range range) {
+static bool push_range(struct cutter *cutter, struct range range) {
     if (cutter->depth == cutter->room) {
         const uint32_t room = cutter->room == 0 ? 64 : cutter->room * 2;
         struct range *stack = realloc(cutter->stack, room * sizeof *stack);
@@ -90,7 +90,7 @@ static bool add_part(struct cutter *cutter, struct range range, uint32_t lo, uin
  * Places boxes that span all of [lo, hi) at the bottom; the range shrinks to the others, still in
  * order.
  */
-static void peel(struct cutter *cutter, struct range *range, uint32_t lo, uint32_t hi) {
+static void peel_range(struct cutter *cutter, struct range *range, uint32_t lo, uint32_t hi) {
     uint32_t keep = range->to;
     for (uint32_t i = range->to; i-- > range->from;) {
         const uint32_t item = cutter->order[i];
@@ -106,18 +106,18 @@ static void peel(struct cutter *cutter, struct range *range, uint32_t lo, uint32
 }
 
 /* Peels one range that has no cut. What is left is examined again, or becomes a part. */
-static bool settle(struct cutter *cutter, struct range range, uint32_t lo, uint32_t hi) {
+static bool settle_range(struct cutter *cutter, struct range range, uint32_t lo, uint32_t hi) {
     const uint32_t before = range.from;
     cutter->work += range.to - range.from;
-    peel(cutter, &range, lo, hi);
+    peel_range(cutter, &range, lo, hi);
     if (range.from == range.to)
         return true;
     if (range.from > before && cutter->work < (uint64_t)cutter->arena->count * WORK_PER_BOX)
-        return push(cutter, range);
+        return push_range(cutter, range);
     return add_part(cutter, range, lo, hi);
 }
 
-static bool cut(struct cutter *cutter, struct range range) {
+static bool cut_range(struct cutter *cutter, struct range range) {
     uint32_t from = range.from;
     uint32_t hi = box_at(cutter, from)->death;
     for (uint32_t i = from + 1; i <= range.to; i++) {
@@ -128,7 +128,7 @@ static bool cut(struct cutter *cutter, struct range range) {
             continue;
         }
         const uint32_t lo = box_at(cutter, from)->birth;
-        if (!settle(cutter, (struct range){from, i, range.base}, lo, hi))
+        if (!settle_range(cutter, (struct range){from, i, range.base}, lo, hi))
             return false;
         from = i;
         hi = i < range.to ? box_at(cutter, i)->death : 0;
@@ -159,9 +159,9 @@ bool parts_build(struct parts *parts, const struct arena *arena, uint64_t *offse
                             .order = malloc(n * sizeof *cutter.order)};
     bool good = parts->boxes && parts->item && cutter.order && order_by_birth(&cutter);
     if (good && arena->count > 0)
-        good = push(&cutter, (struct range){0, arena->count, 0});
+        good = push_range(&cutter, (struct range){0, arena->count, 0});
     while (good && cutter.depth > 0)
-        good = cut(&cutter, cutter.stack[--cutter.depth]);
+        good = cut_range(&cutter, cutter.stack[--cutter.depth]);
     free(cutter.order);
     free(cutter.stack);
     if (!good)

@@ -56,7 +56,7 @@ static void heap_pop(struct staircase *s, uint32_t *used) {
 }
 
 /* Appends [birth, death) of this row's size, or lengthens the last piece. */
-static uint32_t append(struct piece *out, uint32_t count, struct piece piece) {
+static uint32_t append_piece(struct piece *out, uint32_t count, struct piece piece) {
     if (count > 0 && out[count - 1].death == piece.birth && out[count - 1].size == piece.size) {
         out[count - 1].death = piece.death;
         return count;
@@ -79,7 +79,7 @@ uint32_t staircase_outline(struct staircase *s, struct piece *out) {
             next < s->count && s->rows[next].birth < top.death ? s->rows[next].birth : top.death;
         top.birth = now;
         top.death = until;
-        count = append(out, count, top);
+        count = append_piece(out, count, top);
         now = until;
         while (used > 0 && s->rows[s->heap[0]].death <= now)
             heap_pop(s, &used);

@@ -4,8 +4,8 @@
 
 #include "planner/common/sort.h"
 
-static bool sorted(struct keyed **births, struct keyed **deaths, const struct interval *intervals,
-                   uint32_t count) {
+static bool sort_ends(struct keyed **births, struct keyed **deaths,
+                      const struct interval *intervals, uint32_t count) {
     *births = malloc((count + (size_t)1) * sizeof **births);
     *deaths = malloc((count + (size_t)1) * sizeof **deaths);
     if (!*births || !*deaths)
@@ -19,8 +19,8 @@ static bool sorted(struct keyed **births, struct keyed **deaths, const struct in
 
 __extension__ typedef unsigned __int128 wide;
 
-static void merge(struct sweep *sweep, const struct keyed *births, const struct keyed *deaths,
-                  const struct interval *intervals, uint32_t count) {
+static void merge_ends(struct sweep *sweep, const struct keyed *births, const struct keyed *deaths,
+                       const struct interval *intervals, uint32_t count) {
     wide live = 0;
     bool died = true; /* since the last birth */
     uint32_t dead = 0;
@@ -48,12 +48,12 @@ static void merge(struct sweep *sweep, const struct keyed *births, const struct 
 bool sweep_run(struct sweep *sweep, const struct interval *intervals, uint32_t count) {
     struct keyed *births = NULL;
     struct keyed *deaths = NULL;
-    const bool good = sorted(&births, &deaths, intervals, count);
+    const bool good = sort_ends(&births, &deaths, intervals, count);
     sweep->sections = 0;
     sweep->most = 0;
     sweep->most_at = 0;
     if (good)
-        merge(sweep, births, deaths, intervals, count);
+        merge_ends(sweep, births, deaths, intervals, count);
     free(births);
     free(deaths);
     return good;

@@ -5,13 +5,14 @@
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/region.h"
+#include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
 bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts) {
     return slots_prepare(pool, 2 * cuts);
 }
 
-static void put(struct bfc_pool *pool, block_index b) {
+static void list_block(struct bfc_pool *pool, block_index b) {
     if (block_state(&pool->blocks[b]) == BLOCK_READY)
         bins_insert(ready_bins(pool, b, false), pool->blocks, b, false);
     else
@@ -33,11 +34,11 @@ static block_index cut_out(struct bfc_pool *pool, bfc_addr start, uint64_t bytes
     bytes = bfc_min(bytes, block_end(&pool->blocks[b]) - start);
     uint64_t before = start - block_start(&pool->blocks[b]);
     if (before)
-        put(pool, split_front(pool, b, before >> BFC_GRANULE_BITS));
+        list_block(pool, split_front(pool, b, before >> BFC_GRANULE_BITS));
     if (block_size(&pool->blocks[b]) == bytes)
         return b;
     block_index range = split_front(pool, b, bytes >> BFC_GRANULE_BITS);
-    put(pool, b);
+    list_block(pool, b);
     return range;
 }
 

@@ -5,7 +5,7 @@
 #ifndef BFC_POOL_BARE_H
 #define BFC_POOL_BARE_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* Makes room for the records of so many cuts; false: the host has no memory for them. */
 bool bare_prepare_cuts(struct bfc_pool *pool, uint64_t cuts);

@@ -1,11 +1,5 @@
-/*
- * Pending and deferred blocks.
- *
- * Pending blocks are in one list in rising order of their fences, so the complete ones are at its
- * front. Fences usually come in order, so adding is O(1); out of order it is O(pending blocks with
- * a higher fence).
- */
-#include "pool/blocks/internal.h"
+/* Linking and unlinking pending and deferred blocks (pending.h). */
+#include "pool/blocks/pending.h"
 
 static void update_oldest(struct bfc_pool *pool) {
     pool->oldest_fence = pool->oldest ? pool->details[pool->oldest].fence : UINT64_MAX;

@@ -1,6 +1,7 @@
 /* Records of regions: adding one to the pool's structures and removing it. */
 #include "pool/blocks/region.h"
 
+#include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
 static region_index take_region_record(struct bfc_pool *pool) {
@@ -36,8 +37,8 @@ static bool note_head(struct bfc_pool *pool, block_index head, block_index b, re
     return address_index_add(&pool->index, &pool->blocks[head], head, r);
 }
 
-static void fill(struct bfc_pool *pool, const struct region *region, block_index b,
-                 enum block_zone zone, region_index r) {
+static void fill_region(struct bfc_pool *pool, const struct region *region, block_index b,
+                        enum block_zone zone, region_index r) {
     pool->blocks[b] = (struct block){.tagged = region->start,
                                      .last = (uint32_t)((region->size >> BFC_GRANULE_BITS) - 1),
                                      .previous = pool->regions[r].head};
@@ -67,7 +68,7 @@ block_index region_attach(struct bfc_pool *pool, const struct region *region,
                                        .paged = region->paged};
     pool->shared_regions += region->shared;
     pool->stats->regions++;
-    fill(pool, region, b, zone, r);
+    fill_region(pool, region, b, zone, r);
     return b;
 }
 

@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_REGION_H
 #define BFC_POOL_REGION_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /*
  * Notes a region, of which `region` has start, size and shared. Returns the record of the one block

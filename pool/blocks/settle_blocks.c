@@ -4,6 +4,8 @@
  */
 #include "pool/blocks/settle_blocks.h"
 
+#include "pool/blocks/pending.h"
+#include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 
 void settle_completed(struct bfc_pool *pool, uint64_t most) {

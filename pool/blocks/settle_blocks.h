@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_SETTLE_H
 #define BFC_POOL_SETTLE_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 #define FENCES_ALL UINT64_MAX
 #define FENCES_A_CALL 64

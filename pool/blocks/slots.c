@@ -1,12 +1,7 @@
-/*
- * Block records: taken from a list of vacated ones, or from the end of those in use.
- *
- * When less than half of the records below the high-water mark are in use, each one vacated also
- * moves two from the top into vacant places, so that the arrays shrink from their end and their
- * memory goes back to the host without a pause. O(1) a call.
- */
+/* Taking block records, and moving them together (slots.h). */
+#include "pool/blocks/slots.h"
+
 #include "base/numbers.h"
-#include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
 
 __thread char pool_thread INITIAL_EXEC;

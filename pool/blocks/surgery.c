@@ -1,5 +1,6 @@
 /* Surgery that is too long or too rare to be inline. */
 #include "pool/blocks/surgery.h"
+#include "pool/blocks/pending.h"
 
 #include "base/compiler.h"
 

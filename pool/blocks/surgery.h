@@ -8,7 +8,8 @@
 #define BFC_POOL_SURGERY_H
 
 #include "base/compiler.h"
-#include "pool/blocks/internal.h"
+#include "pool/blocks/slots.h"
+#include "pool/blocks/state.h"
 #include "pool/blocks/whole.h"
 
 /* Makes b, new in its region's chain, a node of the address index. */
@@ -75,7 +76,7 @@ static ALWAYS_INLINE block_index split_back(struct bfc_pool *pool, block_index b
     return back;
 }
 
-static inline void vacate(struct bfc_pool *pool, block_index gone) {
+static inline void vacate_record(struct bfc_pool *pool, block_index gone) {
     if (UNLIKELY(is_indexed(gone)))
         address_index_remove(&pool->index, &pool->blocks[gone]);
     slot_vacate(pool, gone);
@@ -89,7 +90,7 @@ static inline void absorb_next(struct bfc_pool *pool, block_index b) {
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].next = blocks[gone].next;
     blocks[blocks[b].next].previous = b; /* record 0 takes what is for none */
-    vacate(pool, gone);
+    vacate_record(pool, gone);
 }
 
 /* b absorbs its previous neighbour, which is in no list. */
@@ -100,7 +101,7 @@ static inline void absorb_previous(struct bfc_pool *pool, block_index b) {
     blocks[b].last += blocks[gone].last + 1;
     blocks[b].previous = blocks[gone].previous;
     blocks[blocks[b].previous].next = b;
-    vacate(pool, gone);
+    vacate_record(pool, gone);
     move_start(pool, b, -size);
 }
 

@@ -8,7 +8,7 @@
 #ifndef BFC_POOL_WHOLE_H
 #define BFC_POOL_WHOLE_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* What needs less than this part of such a region does not look there first. */
 #define WHOLE_PART 8

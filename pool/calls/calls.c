@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/slots.h"
 #include "pool/paging/remake.h"
 #include "pool/regions/apart.h"
 #include "pool/regions/serve_miss.h"
@@ -21,7 +22,7 @@ static void make_awaited(struct bfc_pool *pool, block_index b) {
 }
 
 /* Rounds the request, and remakes the pages that it would spoil. False: it may not do that. */
-static NOINLINE bool prepare(struct bfc_pool *pool, struct request *request) {
+static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *request) {
     if (pool->rules.rounds && request->bytes <= LARGEST_BLOCK)
         request->granules = policy_round(pool, request->bytes) >> BFC_GRANULE_BITS;
     return !pool->rules.watched || request->granules > MOST_GRANULES ||
@@ -32,7 +33,7 @@ static NOINLINE bool prepare(struct bfc_pool *pool, struct request *request) {
 static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct request request) {
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
-    if (pool->rules.prepares && !prepare(pool, &request))
+    if (pool->rules.prepares && !prepare_request(pool, &request))
         return BFC_OUT_OF_MEMORY; /* the caller will ask again */
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {
@@ -260,7 +261,7 @@ static bool split_live(struct bfc_pool *pool, block_index b, uint64_t granules, 
     return true;
 }
 
-static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+static enum bfc_status carve_block(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     block_index b = start & BLOCK_TAG_MASK ? 0 : map_find(&pool->map, pool->blocks, start);
     if (!b)
         return find_holding(pool, start) ? BFC_INVALID_POINTER : BFC_UNKNOWN_POINTER;
@@ -280,7 +281,7 @@ static enum bfc_status carve(struct bfc_pool *pool, bfc_addr start, uint64_t byt
 
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     pool_enter(pool);
-    enum bfc_status status = carve(pool, start, bytes);
+    enum bfc_status status = carve_block(pool, start, bytes);
     pool_leave(pool);
     return status;
 }

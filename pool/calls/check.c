@@ -2,9 +2,9 @@
  * The checker: the invariants of internal.h, each once. O(blocks) under the lock.
  */
 #include "pool/blocks/find_block.h"
-#include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
-#include "pool/paging/donors.h"
+#include "pool/blocks/state.h"
+#include "pool/paging/victims.h"
 
 struct tally {
     const struct bfc_pool *pool;
@@ -19,7 +19,7 @@ struct tally {
     block_index previous; /* the record before the block that is looked at */
 };
 
-static bool fail(struct tally *t, const char *fault) {
+static bool note_fault(struct tally *t, const char *fault) {
     if (!t->fault)
         t->fault = fault;
     return false;
@@ -36,27 +36,28 @@ static bool check_place(struct tally *t, block_index b, const struct region *reg
     const struct bfc_pool *pool = t->pool;
     const struct block *blocks = pool->blocks, *at = &blocks[b], *previous = &blocks[t->previous];
     if (at->previous != t->previous)
-        return fail(t, "a block's neighbours do not point back at it");
+        return note_fault(t, "a block's neighbours do not point back at it");
     bool is_first = t->previous == region->head;
     if (block_start(at) != (is_first ? region->start : block_end(previous)))
-        return fail(t, "blocks do not tile their region");
+        return note_fault(t, "blocks do not tile their region");
     if (!at->next && block_end(at) != region->start + region->size)
-        return fail(t, "blocks do not fill their region");
+        return note_fault(t, "blocks do not fill their region");
     if (block_state(at) == BLOCK_LIVE && !is_first && block_start(at) % BFC_LARGE &&
         block_requested(pool, b) >= BFC_LARGE)
-        return fail(t, "a large block does not start where it may");
+        return note_fault(t, "a large block does not start where it may");
     if (should_have_merged(pool, b, at->next))
-        return fail(t, "two neighbouring free blocks are not merged");
+        return note_fault(t, "two neighbouring free blocks are not merged");
     node_index a = address_index_node_of(&pool->index, at);
     bool has_node = a != 0;
     if (has_node && pool->index.nodes[a].block != b)
-        return fail(t, "a node of the index is not of the block that starts there");
+        return note_fault(t, "a node of the index is not of the block that starts there");
     if (has_node != is_indexed(b) && (has_node || !pool->index.refused))
-        return fail(t, "a block should be a node of the index and is none, or the other way round");
+        return note_fault(
+            t, "a block should be a node of the index and is none, or the other way round");
     t->nodes += has_node;
     block_index found = map_find(&pool->map, blocks, block_start(at));
     if (found != (block_state(at) == BLOCK_LIVE ? b : 0))
-        return fail(t, "a live block's address does not map to it, or a free one's does");
+        return note_fault(t, "a live block's address does not map to it, or a free one's does");
     return true;
 }
 
@@ -87,16 +88,17 @@ static bool check_pages_behind(struct tally *t, block_index b, const struct regi
     const struct paging *paging = t->pool->paging;
     bool bare = block_state(at) == BLOCK_BARE;
     if (region->paged && !paging)
-        return fail(t, "a region is of pages in a pool without");
+        return note_fault(t, "a region is of pages in a pool without");
     t->region_bytes += region->paged ? 0 : block_size(at);
     if (!region->paged)
-        return !bare || fail(t, "a block is bare in a region that is not of pages");
+        return !bare || note_fault(t, "a block is bare in a region that is not of pages");
     t->bare_bytes += bare ? block_size(at) : 0;
     t->bare_blocks += bare;
     t->region_bare += bare ? block_size(at) : 0;
     if (bare)
-        return is_stripped(&paging->table, at) || fail(t, "there is a page behind a bare block");
-    return is_backed(&paging->table, at) || fail(t, "not all of a block has pages");
+        return is_stripped(&paging->table, at) ||
+               note_fault(t, "there is a page behind a bare block");
+    return is_backed(&paging->table, at) || note_fault(t, "not all of a block has pages");
 }
 
 /* Every block of the state must be found by its own key, and as many as there are. */
@@ -174,7 +176,7 @@ static const char *check_table(const struct tally *t) {
     if (large != paging->table.large || uneven != paging->table.uneven ||
         pinned != paging->table.pinned)
         return "the count of large or of pinned pages is wrong";
-    if (ready != donors_ready(t->pool))
+    if (ready != victims_ready(t->pool))
         return "the sum of the ready pages is wrong";
     return check_bare_list(t);
 }
@@ -193,16 +195,18 @@ static bool count_block(struct tally *t, block_index b, const struct region *reg
     if (state == BLOCK_BARE)
         return true;
     if (state > BLOCK_AWAITED)
-        return fail(t, "a vacant record is in a region");
+        return note_fault(t, "a vacant record is in a region");
     if (state == BLOCK_PENDING && t->pool->details[b].fence <= BFC_NO_FENCE)
-        return fail(t, "a pending block has no fence");
+        return note_fault(t, "a pending block has no fence");
     t->bytes[state] += block_size(at);
     t->blocks[state]++;
     if (block_is_apart(at) != region->apart)
-        return fail(t, "a block of a region that is set apart is not, or the other way round");
+        return note_fault(t,
+                          "a block of a region that is set apart is not, or the other way round");
     t->ready_apart += state == BLOCK_READY && region->apart;
     if (block_is_whole(at) != should_be_whole(t->pool, at, region))
-        return fail(t, "a large region that is wholly free is not marked so, or another one is");
+        return note_fault(t,
+                          "a large region that is wholly free is not marked so, or another one is");
     t->ready_whole += block_is_whole(at);
     t->ready_small += state == BLOCK_READY && !region->apart && block_zone(at) == ZONE_SMALL &&
                       !t->pool->rules.exact && !block_is_whole(at);
@@ -219,14 +223,14 @@ static bool check_region(void *context, const struct index_node *node) {
     const struct region *region = &pool->regions[node->region];
     if (region->head != node->block || head->previous != node->region ||
         block_start(head) != region->start || !head->next)
-        return fail(t, "a region and its head do not agree");
+        return note_fault(t, "a region and its head do not agree");
     t->previous = node->block;
     t->region_bare = 0;
     for (block_index b = head->next; b; t->previous = b, b = pool->blocks[b].next)
         if (!check_place(t, b, region) || !count_block(t, b, region))
             return false;
     if (t->region_bare != region->bare)
-        return fail(t, "the bare bytes of a region are not as many as they should be");
+        return note_fault(t, "the bare bytes of a region are not as many as they should be");
     t->regions++;
     t->nodes++;
     t->shared += region->shared;

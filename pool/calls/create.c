@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 
-#include "pool/blocks/internal.h"
 #include "pool/blocks/paging.h"
+#include "pool/blocks/slots.h"
+#include "pool/blocks/state.h"
 #include "pool/paging/perform.h"
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
@@ -115,7 +116,7 @@ enum bfc_status create_sized(struct bfc_pool **pool, const struct bfc_pool_confi
     made->step = first_step(made);
     made->next_id = 1;
     made->oldest_fence = UINT64_MAX;
-    pthread_mutex_init(&made->growth_turn, NULL);
+    pthread_mutex_init(&made->growth_lock, NULL);
     *pool = made;
     return BFC_OK;
 }
@@ -138,6 +139,6 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release) {
         perform_end(pool);
     regions_forget(pool, release);
     close_records(pool);
-    pthread_mutex_destroy(&pool->growth_turn);
+    pthread_mutex_destroy(&pool->growth_lock);
     free(pool);
 }

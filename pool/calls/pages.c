@@ -4,7 +4,7 @@
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
 #include "pool/blocks/settle_blocks.h"
-#include "pool/paging/donors.h"
+#include "pool/paging/victims.h"
 
 /* Of regions, which took the place of pages. */
 static uint64_t bytes_in_regions(const struct bfc_pool *pool) {
@@ -33,7 +33,7 @@ bool bfc_pool_page_stats(struct bfc_pool *pool, struct bfc_page_stats *stats) {
     *stats = (struct bfc_page_stats){.addresses = paging->addresses,
                                      .bare = paging->addresses - backed,
                                      .pages = paging->table.count,
-                                     .ready = donors_ready(pool),
+                                     .ready = victims_ready(pool),
                                      .created = paging->created,
                                      .moved = paging->moved,
                                      .released = paging->released,
@@ -112,9 +112,9 @@ uint64_t bfc_pool_visit_pages(struct bfc_pool *pool, bfc_addr start, uint64_t by
 }
 
 void bfc_pool_hold_pages(struct bfc_pool *pool) {
-    pthread_mutex_lock(&pool->growth_turn);
+    pthread_mutex_lock(&pool->growth_lock);
 }
 
 void bfc_pool_let_pages(struct bfc_pool *pool) {
-    pthread_mutex_unlock(&pool->growth_turn);
+    pthread_mutex_unlock(&pool->growth_lock);
 }

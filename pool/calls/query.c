@@ -3,7 +3,7 @@
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/settle_blocks.h"
 #include "pool/pages.h"
-#include "pool/paging/donors.h"
+#include "pool/paging/victims.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 #include "pool/regions/regions.h"
@@ -208,7 +208,7 @@ void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room) {
     settle_completed(pool, FENCES_ALL);
     add_regions(pool, room);
     if (pool->paging) {
-        uint64_t pages = donors_ready(pool) + donors_to_come(pool);
+        uint64_t pages = victims_ready(pool) + victims_to_come(pool);
         room->reserved += pages;
         room->on_device += pages;
     }

@@ -5,16 +5,16 @@
 #include "pool/blocks/bare.h"
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/paging.h"
-#include "pool/paging/donors.h"
 #include "pool/paging/page_plan.h"
 #include "pool/paging/perform.h"
+#include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 #include "pool/search/take.h"
 
-void pages_take_turn(struct bfc_pool *pool) {
+void pages_lock_growth(struct bfc_pool *pool) {
     pool_leave(pool);
-    pthread_mutex_lock(&pool->growth_turn);
+    pthread_mutex_lock(&pool->growth_lock);
     pool_enter(pool);
 }
 
@@ -102,7 +102,7 @@ static bool is_worth_saving(enum bfc_status status) {
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     bool saving = false, taken;
     *status = BFC_OK;
-    pages_take_turn(pool);
+    pages_lock_growth(pool);
     perform_recover(pool);
     /* What other threads freed while the lock was dropped is taken before a plan is made, so that
      * each plan brings something. */
@@ -117,7 +117,7 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
             perform_recover(pool);
         }
     }
-    pthread_mutex_unlock(&pool->growth_turn);
+    pthread_mutex_unlock(&pool->growth_lock);
     if (!taken && take_from_other_zone(pool, request))
         taken = pool->rules.mixes = true;
     *status = taken ? BFC_OK : *status;
@@ -171,26 +171,26 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index r) {
 
 static const block_index keep_none[2] = {0, 0};
 
-static uint64_t trim(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
-    pages_take_turn(pool);
+static uint64_t trim_pages(struct bfc_pool *pool, uint64_t bytes, bool anywhere) {
+    pages_lock_growth(pool);
     uint64_t released = perform_recover(pool), wanted = bfc_subtract_saturating(bytes, released);
     uint64_t chosen =
-        anywhere ? donors_choose_anywhere(pool, wanted) : donors_choose(pool, wanted, keep_none);
-    if (chosen && donors_take(pool))
+        anywhere ? victims_choose_anywhere(pool, wanted) : victims_choose(pool, wanted, keep_none);
+    if (chosen && victims_take(pool))
         released += perform_release(pool);
-    pthread_mutex_unlock(&pool->growth_turn);
+    pthread_mutex_unlock(&pool->growth_lock);
     return released;
 }
 
 uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t released = trim(pool, bytes, false);
+    uint64_t released = trim_pages(pool, bytes, false);
     if (released < bytes && pool->apart_regions)
-        released += trim(pool, bytes - released, true);
+        released += trim_pages(pool, bytes - released, true);
     return released;
 }
 
-uint64_t pages_trim_beside(struct bfc_pool *pool, uint64_t bytes) {
-    return trim(pool, bytes, false);
+uint64_t pages_trim_unplanned(struct bfc_pool *pool, uint64_t bytes) {
+    return trim_pages(pool, bytes, false);
 }
 
 /* Of the pages on hand, leaves those there that are overdue; notes when it first saw the others. */
@@ -211,13 +211,13 @@ static void keep_overdue(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) 
 }
 
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now) {
-    pages_take_turn(pool);
+    pages_lock_growth(pool);
     uint64_t released = perform_recover(pool);
-    if (donors_choose_anywhere(pool, UINT64_MAX)) {
+    if (victims_choose_anywhere(pool, UINT64_MAX)) {
         keep_overdue(pool, idle_ns, now);
-        if (pool->paging->on_hand.count && donors_take(pool))
+        if (pool->paging->on_hand.count && victims_take(pool))
             released += perform_release(pool);
     }
-    pthread_mutex_unlock(&pool->growth_turn);
+    pthread_mutex_unlock(&pool->growth_lock);
     return released;
 }

@@ -5,10 +5,10 @@
 #ifndef BFC_POOL_GROW_H
 #define BFC_POOL_GROW_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
-/* Waits for the pages' turn, which is the holder's of growth_turn. */
-void pages_take_turn(struct bfc_pool *pool);
+/* Waits for the pages' turn, which is the holder's of growth_lock. */
+void pages_lock_growth(struct bfc_pool *pool);
 
 /* False: *status says why, BFC_OUT_OF_MEMORY if neither the limit nor the device allow so much,
  * BFC_UPSTREAM_FAILED if a call was refused for another reason, and with fewer new pages again. */
@@ -30,7 +30,7 @@ enum bfc_status pages_back(struct bfc_pool *pool, region_index region);
 uint64_t pages_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /* The same, but none of regions that are set apart; pages_trim takes those last. */
-uint64_t pages_trim_beside(struct bfc_pool *pool, uint64_t bytes);
+uint64_t pages_trim_unplanned(struct bfc_pool *pool, uint64_t bytes);
 
 /* Gives those back that were ready at all looks for idle_ns. */
 uint64_t pages_trim_idle(struct bfc_pool *pool, uint64_t idle_ns, uint64_t now);

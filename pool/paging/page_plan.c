@@ -10,7 +10,7 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/paging.h"
-#include "pool/paging/donors.h"
+#include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 #include "pool/policy/policy.h"
 
@@ -26,15 +26,16 @@ struct place {
     block_index keep[2]; /* ready neighbours that are part of it, or 0 */
 };
 
-static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
+static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
     uint64_t granule = pool->paging->calls.granule;
     return bfc_add_saturating(bytes, granule - 1) & ~(granule - 1);
 }
 
 /* Beside a ready block of so many bytes. At least a granule: a block that suffices as it is and yet
  * was not taken is one that the policy does not split, or that starts badly. */
-static uint64_t lacking_beside(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
-    return bfc_max(up(pool, bfc_subtract_saturating(size, ready)), pool->paging->calls.granule);
+static uint64_t lacking_next_to(const struct bfc_pool *pool, uint64_t ready, uint64_t size) {
+    return bfc_max(round_up(pool, bfc_subtract_saturating(size, ready)),
+                   pool->paging->calls.granule);
 }
 
 static uint64_t ready_size(const struct bfc_pool *pool, block_index b) {
@@ -54,7 +55,7 @@ static struct place extend_up(const struct bfc_pool *pool, block_index bare, uin
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS;
     uint64_t before = usable_before(pool, at->previous, granules);
-    uint64_t lacking = lacking_beside(pool, before, size);
+    uint64_t lacking = lacking_next_to(pool, before, size);
     return (struct place){.at = block_start(at),
                           .lacking = lacking <= block_size(at) ? lacking : UINT64_MAX,
                           .space = block_size(at),
@@ -65,7 +66,7 @@ static struct place extend_up(const struct bfc_pool *pool, block_index bare, uin
 static struct place extend_down(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
-    uint64_t lacking = lacking_beside(pool, after, size);
+    uint64_t lacking = lacking_next_to(pool, after, size);
     if (!after || lacking > block_size(at))
         return (struct place){.lacking = UINT64_MAX};
     return (struct place){.at = block_end(at) - lacking,
@@ -75,7 +76,8 @@ static struct place extend_down(const struct bfc_pool *pool, block_index bare, u
                           .keep = {0, at->next}};
 }
 
-static struct place join(const struct bfc_pool *pool, block_index bare, uint64_t granules) {
+static struct place join_neighbours(const struct bfc_pool *pool, block_index bare,
+                                    uint64_t granules) {
     const struct block *at = &pool->blocks[bare];
     uint64_t size = granules << BFC_GRANULE_BITS, after = ready_size(pool, at->next);
     uint64_t before = usable_before(pool, at->previous, granules);
@@ -106,16 +108,16 @@ static bool is_open(const struct bfc_pool *pool, block_index bare) {
     return first == table->count || page_table_at(table, first)->start >= block_end(at);
 }
 
-static void consider(const struct bfc_pool *pool, block_index bare, uint64_t granules,
-                     struct place *best) {
+static void consider_places(const struct bfc_pool *pool, block_index bare, uint64_t granules,
+                            struct place *best) {
     struct place places[] = {extend_up(pool, bare, granules), extend_down(pool, bare, granules),
-                             join(pool, bare, granules)};
+                             join_neighbours(pool, bare, granules)};
     for (unsigned i = 0; i < 3; i++)
         if (is_better(&places[i], best))
             *best = places[i];
 }
 
-static block_index widest(const struct bfc_pool *pool, enum block_zone zone) {
+static block_index find_widest(const struct bfc_pool *pool, enum block_zone zone) {
     block_index root = pool->paging->bare_sorted;
     block_index b = sorted_largest(root, pool->blocks, zone);
     while (b && !is_open(pool, b))
@@ -128,19 +130,19 @@ static block_index widest(const struct bfc_pool *pool, enum block_zone zone) {
 static struct place best_place(const struct bfc_pool *pool, uint64_t granules) {
     enum block_zone zone = policy_zone(pool, granules << BFC_GRANULE_BITS);
     struct place best = {.lacking = UINT64_MAX};
-    block_index first = widest(pool, zone);
+    block_index first = find_widest(pool, zone);
     if (first)
-        consider(pool, first, granules, &best);
+        consider_places(pool, first, granules, &best);
     block_index b = pool->paging->bare;
     for (unsigned looks = 0; b && looks < MOST_LOOKS; looks++, b = pool->details[b].older)
         if (block_zone(&pool->blocks[b]) == zone && is_open(pool, b))
-            consider(pool, b, granules, &best);
+            consider_places(pool, b, granules, &best);
     return best;
 }
 
 /* At its beginning. */
 static struct place widest_place(const struct bfc_pool *pool, uint64_t granules) {
-    block_index b = widest(pool, policy_zone(pool, granules << BFC_GRANULE_BITS));
+    block_index b = find_widest(pool, policy_zone(pool, granules << BFC_GRANULE_BITS));
     return b ? extend_up(pool, b, granules) : (struct place){.lacking = UINT64_MAX};
 }
 
@@ -152,14 +154,14 @@ static uint64_t room_below_limit(const struct bfc_pool *pool) {
 
 /* The pages for this place: on hand those to be moved, in `plan` how many. False: it has not enough
  * addresses. */
-static bool supply(struct bfc_pool *pool, const struct place *place, uint64_t room,
-                   struct page_plan *plan) {
+static bool supply_pages(struct bfc_pool *pool, const struct place *place, uint64_t room,
+                         struct page_plan *plan) {
     *plan = (struct page_plan){.at = place->at, .missing = place->lacking};
     if (place->lacking == UINT64_MAX)
         return false;
     pool->paging->on_hand.count = 0;
     if (place->lacking > room)
-        plan->moving = donors_choose(pool, place->lacking - room, place->keep);
+        plan->moving = victims_choose(pool, place->lacking - room, place->keep);
     plan->making = bfc_subtract_saturating(place->lacking, plan->moving);
     plan->missing = plan->moving + plan->making;
     return plan->missing <= place->space;
@@ -177,32 +179,32 @@ static void add_step(const struct bfc_pool *pool, const struct place *place, uin
 static enum plan_result addresses_for(const struct bfc_pool *pool, const struct request *request,
                                       struct page_plan *plan) {
     if (plan->missing == UINT64_MAX)
-        plan->missing = up(pool, request_size(request));
+        plan->missing = round_up(pool, request_size(request));
     return PLAN_NEEDS_ADDRESSES;
 }
 
 /* Decides on a place, and on the pages for it: `most` new ones, if that can be. False: no place has
  * enough addresses. */
-static bool decide(struct bfc_pool *pool, const struct request *request, uint64_t room,
-                   uint64_t most, struct place *place, struct page_plan *plan) {
+static bool decide_place(struct bfc_pool *pool, const struct request *request, uint64_t room,
+                         uint64_t most, struct place *place, struct page_plan *plan) {
     struct place best = best_place(pool, request->granules);
     *place = best;
-    bool enough = supply(pool, place, room, plan);
+    bool enough = supply_pages(pool, place, room, plan);
     uint64_t making = enough ? plan->making : UINT64_MAX;
     if (making <= most)
         return true;
     /* Its neighbours' pages could not move there. */
     *place = widest_place(pool, request->granules);
-    enough = supply(pool, place, room, plan);
+    enough = supply_pages(pool, place, room, plan);
     if (making == UINT64_MAX || (enough && plan->making < making))
         return enough;
     *place = best;
-    return supply(pool, place, room, plan);
+    return supply_pages(pool, place, room, plan);
 }
 
 static enum plan_result take_donors(struct bfc_pool *pool) {
     bool noted =
-        page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) && donors_take(pool);
+        page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) && victims_take(pool);
     return noted ? PLAN_MADE : PLAN_NO_HOST_MEMORY;
 }
 
@@ -211,7 +213,7 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
     struct place place;
     uint64_t limit = room_below_limit(pool);
     uint64_t room = saving ? 0 : bfc_min(limit, page_growth_room(pool, request->bytes));
-    if (!decide(pool, request, room, saving ? 0 : limit, &place, plan))
+    if (!decide_place(pool, request, room, saving ? 0 : limit, &place, plan))
         return addresses_for(pool, request, plan);
     if (plan->making > limit)
         return PLAN_EXCEEDS_LIMIT;
@@ -235,7 +237,7 @@ static uint64_t keep_within(struct page_array *on_hand, uint64_t most) {
 
 enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                           struct page_plan *plan) {
-    donors_choose(pool, bytes, (const block_index[2]){0, 0});
+    victims_choose(pool, bytes, (const block_index[2]){0, 0});
     *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
     plan->moving = keep_within(&pool->paging->on_hand, bytes);
     plan->making = bytes - plan->moving;

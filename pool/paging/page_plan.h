@@ -5,11 +5,11 @@
 #ifndef BFC_POOL_PLAN_H
 #define BFC_POOL_PLAN_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 struct page_plan {
     bfc_addr at;      /* bare addresses that get pages: first those on hand, then new ones */
-    uint64_t moving;  /* bytes of the pages on hand, which donors_take has taken */
+    uint64_t moving;  /* bytes of the pages on hand, which victims_take has taken */
     uint64_t making;  /* bytes of the new pages... */
     uint64_t page;    /* ...each of which has so many, but the last one */
     uint64_t missing; /* PLAN_NEEDS_ADDRESSES: at least so many bare addresses in a row */

@@ -11,7 +11,7 @@
 #include "base/numbers.h"
 #include "pool/blocks/bare.h"
 #include "pool/blocks/paging.h"
-#include "pool/paging/donors.h"
+#include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 
 /* What became of the pages on hand, in their order there: those to be moved, then new ones. */
@@ -35,7 +35,7 @@ static void release_page(struct bfc_pool *pool, const struct page *page) {
     paging->calls.release(context_of(pool), page->handle, page->bytes);
 }
 
-static bool unmap(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+static bool unmap_range(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     pool->paging->made_calls++;
     return pool->paging->calls.unmap(context_of(pool), start, bytes);
 }
@@ -86,8 +86,8 @@ static uint32_t unmap_runs(struct bfc_pool *pool, uint32_t count) {
     const struct page *all = pool->paging->on_hand.all;
     uint32_t i = 0;
     while (i < count) {
-        uint32_t end = donors_run(&pool->paging->on_hand, i, count);
-        if (!unmap(pool, all[i].start, page_end(&all[end - 1]) - all[i].start))
+        uint32_t end = victims_run(&pool->paging->on_hand, i, count);
+        if (!unmap_range(pool, all[i].start, page_end(&all[end - 1]) - all[i].start))
             break;
         i = end;
     }
@@ -110,15 +110,15 @@ static uint32_t map_pages(struct bfc_pool *pool, bfc_addr at) {
     return i;
 }
 
-static bool allow(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
+static bool allow_range(struct bfc_pool *pool, bfc_addr start, uint64_t bytes) {
     pool->paging->made_calls++;
     return pool->paging->calls.allow(context_of(pool), start, bytes);
 }
 
 /* A call was refused: nothing that could be used is kept behind the new addresses. */
-static void undo(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
+static void undo_mapping(struct bfc_pool *pool, bfc_addr at, uint32_t mapped, struct outcome *o) {
     const struct page *all = pool->paging->on_hand.all;
-    if (mapped && !unmap(pool, at, page_end(&all[mapped - 1]) - at))
+    if (mapped && !unmap_range(pool, at, page_end(&all[mapped - 1]) - at))
         o->lost = mapped;
     release_from(pool, o->lost, o);
 }
@@ -129,17 +129,17 @@ static void place_pages(struct bfc_pool *pool, const struct page_plan *plan, str
     if (o->unmapped == o->planned) {
         mapped = map_pages(pool, plan->at);
         o->done = mapped == pool->paging->on_hand.count &&
-                  allow(pool, plan->at, plan->moving + plan->making);
+                  allow_range(pool, plan->at, plan->moving + plan->making);
     }
     if (!o->done)
-        undo(pool, plan->at, mapped, o);
+        undo_mapping(pool, plan->at, mapped, o);
 }
 
 /* ---- the account; under the lock ---- */
 
 /* A page that is mapped, and that the pool cannot use: it keeps its addresses, bare, until it can
  * be unmapped. */
-static void lose(struct bfc_pool *pool, struct page *page) {
+static void lose_page(struct bfc_pool *pool, struct page *page) {
     page->lost = true;
     pool->paging->lost++;
     page_table_add(&pool->paging->table, page, 1);
@@ -151,11 +151,11 @@ static enum bfc_status take_in(struct bfc_pool *pool, uint32_t first, uint32_t e
     struct page *all = paging->on_hand.all;
     bool noted = bare_prepare_cuts(pool, end - first);
     for (uint32_t i = first; !noted && i < end; i++)
-        lose(pool, &all[i]);
+        lose_page(pool, &all[i]);
     if (noted)
         page_table_add(&paging->table, &all[first], end - first);
     for (uint32_t i = first, next; noted && i < end; i = next) {
-        next = donors_run(&paging->on_hand, i, end);
+        next = victims_run(&paging->on_hand, i, end);
         bare_back(pool, all[i].start, page_end(&all[next - 1]) - all[i].start);
     }
     return noted ? BFC_OK : BFC_NO_HOST_MEMORY;
@@ -166,7 +166,7 @@ static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome 
     struct paging *paging = pool->paging;
     for (uint32_t i = 0; i < o->lost; i++) {
         paging->created += i < o->planned ? 0 : paging->on_hand.all[i].bytes;
-        lose(pool, &paging->on_hand.all[i]);
+        lose_page(pool, &paging->on_hand.all[i]);
     }
     for (uint32_t i = o->lost; i < o->unmapped; i++)
         paging->released += paging->on_hand.all[i].bytes;
@@ -174,8 +174,8 @@ static enum bfc_status note_failure(struct bfc_pool *pool, const struct outcome 
     return BFC_UPSTREAM_FAILED;
 }
 
-static enum bfc_status note(struct bfc_pool *pool, const struct page_plan *plan,
-                            const struct outcome *o) {
+static enum bfc_status note_outcome(struct bfc_pool *pool, const struct page_plan *plan,
+                                    const struct outcome *o) {
     struct paging *paging = pool->paging;
     if (!o->done)
         return note_failure(pool, o);
@@ -199,7 +199,7 @@ enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan
         pool->stats->refusals++;
         page_growth_refused(pool, plan->making, (o.creates - 1) * plan->page);
     }
-    enum bfc_status status = note(pool, plan, &o);
+    enum bfc_status status = note_outcome(pool, plan, &o);
     return result == BFC_REFUSED ? BFC_OUT_OF_MEMORY : status;
 }
 
@@ -237,7 +237,7 @@ static void unmap_possible(struct bfc_pool *pool) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < on_hand->count; i++) {
         const struct page page = on_hand->all[i];
-        if (unmap(pool, page.start, page.bytes))
+        if (unmap_range(pool, page.start, page.bytes))
             on_hand->all[kept++] = page;
     }
     on_hand->count = kept;
@@ -276,7 +276,8 @@ void perform_end(struct bfc_pool *pool) {
     for (uint32_t i = 0, end; i < paging->table.count; i = end) {
         end = run_in_table(&paging->table, i);
         bfc_addr start = page_table_at(&paging->table, i)->start;
-        bool went = unmap(pool, start, page_end(page_table_at(&paging->table, end - 1)) - start);
+        bool went =
+            unmap_range(pool, start, page_end(page_table_at(&paging->table, end - 1)) - start);
         for (; went && i < end; i++)
             release_page(pool, page_table_at(&paging->table, i));
     }

@@ -14,7 +14,7 @@
  */
 enum bfc_status perform_plan(struct bfc_pool *pool, const struct page_plan *plan);
 
-/* Gives the pages on hand, which donors_take has taken, back to the device; drops the lock
+/* Gives the pages on hand, which victims_take has taken, back to the device; drops the lock
  * meanwhile. Those that cannot be unmapped are put back. Returns how many bytes went. */
 uint64_t perform_release(struct bfc_pool *pool);
 

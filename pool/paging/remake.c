@@ -2,10 +2,10 @@
 #include "pool/paging/remake.h"
 
 #include "pool/blocks/paging.h"
-#include "pool/paging/donors.h"
 #include "pool/paging/grow.h"
 #include "pool/paging/page_plan.h"
 #include "pool/paging/perform.h"
+#include "pool/paging/victims.h"
 #include "pool/policy/page_growth.h"
 #include "pool/search/take.h"
 
@@ -22,7 +22,7 @@ static bool is_too_large(const struct page *page, const struct block *ready, uin
 
 /* The pages to be remade of those behind the addresses that the request would be handed; false:
  * there are none. */
-static bool find(struct bfc_pool *pool, const struct request *request, struct span *span) {
+static bool find_span(struct bfc_pool *pool, const struct request *request, struct span *span) {
     const struct page_table *table = &pool->paging->table;
     uint64_t most = page_growth_most(pool, request_size(request));
     block_index b = take_find(pool, request->granules);
@@ -50,11 +50,11 @@ static bool take_span(struct bfc_pool *pool, struct span span) {
         return false;
     for (uint32_t i = span.first; i < span.end; i++)
         page_array_append(&paging->on_hand, page_table_at(&paging->table, i));
-    return donors_take(pool);
+    return victims_take(pool);
 }
 
 /* What is made is no more than what went, which the slack and the limit had room for. */
-static bool remake(struct bfc_pool *pool, struct span span, uint64_t page) {
+static bool remake_span(struct bfc_pool *pool, struct span span, uint64_t page) {
     const struct page_table *table = &pool->paging->table;
     bfc_addr at = page_table_at(table, span.first)->start;
     uint64_t bytes = page_end(page_table_at(table, span.end - 1)) - at;
@@ -73,15 +73,15 @@ bool remake_before(struct bfc_pool *pool, const struct request *request) {
     struct span span;
     bool large = pool->paging->table.large != 0;
     policy_watch(pool, large ? pool->rules.watched - 1 : 0);
-    if (!large || !find(pool, request, &span) || !may_remake(pool))
+    if (!large || !find_span(pool, request, &span) || !may_remake(pool))
         return true;
     if (request->flags & BFC_ALLOCATE_HIT_ONLY)
         return false;
     bool done = true;
-    pages_take_turn(pool);
-    while (done && find(pool, request, &span))
-        done = remake(pool, span, page_growth_size(pool, request_size(request)));
-    pthread_mutex_unlock(&pool->growth_turn);
+    pages_lock_growth(pool);
+    while (done && find_span(pool, request, &span))
+        done = remake_span(pool, span, page_growth_size(pool, request_size(request)));
+    pthread_mutex_unlock(&pool->growth_lock);
     if (!done)
         policy_watch(pool, 0);
     return true;

@@ -6,7 +6,7 @@
 #ifndef BFC_POOL_REMAKE_H
 #define BFC_POOL_REMAKE_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /*
  * While allocations are watched (policy_watch): does so for this one, where the free block that it

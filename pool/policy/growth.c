@@ -82,7 +82,7 @@ static uint64_t own_growth(struct bfc_pool *pool, uint64_t size) {
 }
 
 /* pytorch's small blocks have segments of their own, which are not preallocated. */
-static bool preallocates(const struct bfc_pool *pool, uint64_t size) {
+static bool is_preallocating(const struct bfc_pool *pool, uint64_t size) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated &&
            policy_zone(pool, size) == ZONE_LARGE;
 }
@@ -93,7 +93,7 @@ static uint64_t wanted_growth(struct bfc_pool *pool, uint64_t size) {
         return size;
     if (config->growth == BFC_GROWTH_FIXED)
         return bfc_max(size, config->growth_size);
-    if (preallocates(pool, size))
+    if (is_preallocating(pool, size))
         return bfc_max(size, config->preallocate);
     return own_growth(pool, size);
 }
@@ -141,7 +141,7 @@ enum back_off growth_back_off(const struct bfc_pool *pool, uint64_t size, bool k
         return BACK_OFF_AT_ONCE;
     if (pool->config.policy == BFC_POLICY_TF && pool->config.growth == BFC_GROWTH_DOUBLE)
         return BACK_OFF_ABOVE_SIZE;
-    if (pool->config.policy == BFC_POLICY_PYTORCH && !preallocates(pool, size))
+    if (pool->config.policy == BFC_POLICY_PYTORCH && !is_preallocating(pool, size))
         return BACK_OFF_NONE;
     return BACK_OFF_TO_SIZE;
 }
@@ -154,7 +154,7 @@ static void raise_step(struct bfc_pool *pool, uint64_t size) {
 }
 
 void growth_reserved(struct bfc_pool *pool, uint64_t size, uint64_t to_keep) {
-    pool->preallocated |= preallocates(pool, size);
+    pool->preallocated |= is_preallocating(pool, size);
     pool->taken_to_keep += to_keep;
     if (pool->config.policy == BFC_POLICY_BFC)
         raise_step(pool, size);

@@ -6,7 +6,7 @@
 #ifndef BFC_POOL_GROWTH_H
 #define BFC_POOL_GROWTH_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* Devices hand memory out in pages of this size: a region above half a page ends at a page's end,
  * because the rest of its last page would be lost to all. */

@@ -38,19 +38,19 @@
 #define WATCHED 1024 /* allocations for each large page, and for each later step */
 #define SMALL_PART 2 /* of the least page: what is no larger is small */
 
-static uint64_t down(const struct bfc_pool *pool, uint64_t bytes) {
+static uint64_t round_down(const struct bfc_pool *pool, uint64_t bytes) {
     return bytes & ~(pool->paging->calls.granule - 1);
 }
 
-static uint64_t up(const struct bfc_pool *pool, uint64_t bytes) {
-    return down(pool, bfc_add_saturating(bytes, pool->paging->calls.granule - 1));
+static uint64_t round_up(const struct bfc_pool *pool, uint64_t bytes) {
+    return round_down(pool, bfc_add_saturating(bytes, pool->paging->calls.granule - 1));
 }
 
 static bool preallocates_pages(const struct bfc_pool *pool) {
     return pool->config.growth == BFC_GROWTH_PREALLOCATE && !pool->preallocated;
 }
 
-static uint64_t ramp(const struct bfc_pool *pool) {
+static uint64_t ramp_step(const struct bfc_pool *pool) {
     uint64_t most = bfc_min(pool->stats->peak_requested, RAMP_TOP);
     return bfc_min(bfc_max(most * RAMP_FACTOR, pool->config.growth_size), RAMP_TOP);
 }
@@ -64,35 +64,36 @@ static uint64_t wanted_step(const struct bfc_pool *pool) {
     if (preallocates_pages(pool))
         return config->preallocate;
     uint64_t reserved = pool->stats->reserved;
-    uint64_t step = bfc_max(ramp(pool), bfc_min(reserved / STEP_PART, STEP_TOP));
+    uint64_t step = bfc_max(ramp_step(pool), bfc_min(reserved / STEP_PART, STEP_TOP));
     step = bfc_max(step, reserved / LARGE_STEP_PART);
     return bfc_min(step, config->growth_max);
 }
 
 uint64_t page_growth_step(const struct bfc_pool *pool) {
-    return up(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
+    return round_up(pool, bfc_min(wanted_step(pool), pool->paging->step_most));
 }
 
 /* How far `reserved` may exceed the most that was ever requested. */
-static uint64_t allowance(const struct bfc_pool *pool, uint64_t most) {
+static uint64_t slack_bytes(const struct bfc_pool *pool, uint64_t most) {
     uint64_t slack = (uint64_t)((double)most * pool->config.page_slack);
     bool by_steps = pool->config.growth == BFC_GROWTH_FIXED || preallocates_pages(pool);
-    return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp(pool));
+    return bfc_max(slack, by_steps ? page_growth_step(pool) : ramp_step(pool));
 }
 
 uint64_t page_growth_room(const struct bfc_pool *pool, uint64_t bytes) {
     const struct bfc_pool_stats *stats = pool->stats;
     uint64_t most = bfc_max(stats->peak_requested, bfc_add_saturating(stats->requested, bytes));
-    uint64_t budget = bfc_add_saturating(most, allowance(pool, most));
+    uint64_t budget = bfc_add_saturating(most, slack_bytes(pool, most));
     budget = bfc_min(budget, pool->config.gc_threshold);
-    return down(pool, bfc_subtract_saturating(budget, stats->reserved + pool->paging->moving));
+    return round_down(pool,
+                      bfc_subtract_saturating(budget, stats->reserved + pool->paging->moving));
 }
 
 uint64_t page_growth_size(const struct bfc_pool *pool, uint64_t block) {
     uint64_t most = pool->config.page_most;
     if (!pool->config.page_steps)
         most = bfc_min(most, block / PAGE_PART);
-    return bfc_max(down(pool, most), pool->paging->calls.granule);
+    return bfc_max(round_down(pool, most), pool->paging->calls.granule);
 }
 
 uint64_t page_growth_most(const struct bfc_pool *pool, uint64_t block) {

@@ -6,7 +6,7 @@
 #ifndef BFC_POOL_PAGE_GROWTH_H
 #define BFC_POOL_PAGE_GROWTH_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* What a request of `bytes`, as asked for, may add to `reserved` before free pages are moved; whole
  * granules. The limit is not considered. */

@@ -8,7 +8,7 @@
 #ifndef BFC_POOL_POLICY_H
 #define BFC_POOL_POLICY_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* Up to this size pytorch serves blocks from small segments of their own. */
 #define PYTORCH_SMALL (1 * MIB)

@@ -9,13 +9,13 @@
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
-#include "pool/regions/beside.h"
+#include "pool/regions/overflow.h"
 #include "pool/regions/regions.h"
 #include "pool/search/place.h"
 #include "pool/search/take.h"
 
 /* Takes a free block out of its bins, or puts it there. */
-static void bin(struct bfc_pool *pool, block_index b, bool in) {
+static void set_binned(struct bfc_pool *pool, block_index b, bool in) {
     enum block_state state = block_state(&pool->blocks[b]);
     struct bins *bins = NULL;
     if (state == BLOCK_READY)
@@ -33,9 +33,9 @@ static void set_apart(struct bfc_pool *pool, struct region *region, bool apart) 
     if (block_is_whole(&pool->blocks[first]))
         whole_open(pool, first);
     for (block_index b = first; b; b = pool->blocks[b].next) {
-        bin(pool, b, false);
+        set_binned(pool, b, false);
         block_set_apart(&pool->blocks[b], apart);
-        bin(pool, b, true);
+        set_binned(pool, b, true);
     }
     whole_put(pool, first);
     region->apart = apart;
@@ -154,7 +154,7 @@ static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
         return BFC_INVALID_SIZE;
-    pthread_mutex_lock(&pool->growth_turn);
+    pthread_mutex_lock(&pool->growth_lock);
     pool_enter(pool);
     enum bfc_status status = BFC_UPSTREAM_FAILED;
     if (pool->paging)
@@ -162,11 +162,11 @@ enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_ad
     if (status == BFC_UPSTREAM_FAILED)
         status = add_plain(pool, bytes, start);
     if (status == BFC_OK) {
-        pool->beside_wanted = 0;
-        pool->gather_beside = false;
+        pool->overflow_wanted = 0;
+        pool->gather_overflow = false;
     }
     pool_leave(pool);
-    pthread_mutex_unlock(&pool->growth_turn);
+    pthread_mutex_unlock(&pool->growth_lock);
     return status;
 }
 
@@ -180,12 +180,12 @@ static bool pages_may_go(const struct bfc_pool *pool, bfc_addr planned) {
     return pool->paging && (!b || region_of(pool, b)->apart);
 }
 
-uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
+uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned) {
     uint64_t released = 0;
     pool_enter(pool);
     settle_completed(pool, FENCES_ALL);
     if (pages_may_go(pool, planned))
-        released = pages_trim_beside(pool, UINT64_MAX);
+        released = pages_trim_unplanned(pool, UINT64_MAX);
     for (region_index r = 1; r < pool->region_high; r++)
         if (!is_in(&pool->regions[r], planned) && region_idle_block(pool, &pool->regions[r]))
             released += region_release(pool, r);
@@ -194,18 +194,19 @@ uint64_t bfc_pool_trim_beside(struct bfc_pool *pool, bfc_addr planned) {
 }
 
 static bool may_go(const struct bfc_pool *pool, const struct region *region) {
-    return region->beside && region->size < pool->beside_wanted && region_idle_block(pool, region);
+    return region->overflow && region->size < pool->overflow_wanted &&
+           region_idle_block(pool, region);
 }
 
-uint64_t bfc_pool_gather_beside(struct bfc_pool *pool) {
+uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool) {
     uint64_t released = 0;
     unsigned count;
     pool_enter(pool);
-    bool gathered = beside_is_gathered(pool, &count);
+    bool gathered = overflow_is_gathered(pool, &count);
     for (region_index r = 1; count > 1 && r < pool->region_high; r++)
         if (may_go(pool, &pool->regions[r]))
             released += region_release(pool, r);
-    pool->gather_beside = pool->gather_beside || (released && !gathered);
+    pool->gather_overflow = pool->gather_overflow || (released && !gathered);
     pool_leave(pool);
     return released;
 }

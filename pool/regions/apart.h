@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_APART_H
 #define BFC_POOL_APART_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* From now on all allocations may take from every region. False: none was set apart. */
 bool apart_end(struct bfc_pool *pool);

@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_IDLE_H
 #define BFC_POOL_IDLE_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 void idle_collect(struct bfc_pool *pool);
 /* Does RUNG_RELEASE_LARGE. False: it did not make room, though something may have gone back. */

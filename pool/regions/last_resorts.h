@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_LAST_RESORTS_H
 #define BFC_POOL_LAST_RESORTS_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* Takes what is ready, after every awaited block that can be ready by now is. Drops the lock. */
 bool take_settled(struct bfc_pool *pool, const struct request *request);

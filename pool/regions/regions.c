@@ -10,11 +10,12 @@
 #include "pool/blocks/find_block.h"
 #include "pool/blocks/region.h"
 #include "pool/blocks/settle_blocks.h"
+#include "pool/blocks/slots.h"
 #include "pool/blocks/surgery.h"
 #include "pool/paging/grow.h"
 #include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
-#include "pool/regions/beside.h"
+#include "pool/regions/overflow.h"
 #include "pool/search/take.h"
 
 /* A region that is one free block under this fence. */
@@ -60,7 +61,7 @@ static region_index largest_idle(const struct bfc_pool *pool) {
     return best;
 }
 
-static void detach(struct bfc_pool *pool, region_index r) {
+static void detach_region(struct bfc_pool *pool, region_index r) {
     struct region *region = &pool->regions[r];
     surgery_unbin(pool, region_idle_block(pool, region));
     pool->stats->ready -= region->size;
@@ -78,7 +79,7 @@ static void detach(struct bfc_pool *pool, region_index r) {
 static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence fence) {
     struct region gone = pool->regions[r];
     enum block_zone zone = block_zone(&pool->blocks[pool->blocks[gone.head].next]);
-    detach(pool, r);
+    detach_region(pool, r);
     slots_settle(pool);
     pool->releasing += gone.size;
     pool_leave(pool);
@@ -178,7 +179,8 @@ static bool ask_for_less(struct growth *growth) {
 }
 
 /* Asks the upstream, as often as the back-off says. Without the lock. */
-static enum bfc_reserve_result reserve(const struct bfc_upstream *upstream, struct growth *growth) {
+static enum bfc_reserve_result reserve_region(const struct bfc_upstream *upstream,
+                                              struct growth *growth) {
     enum bfc_reserve_result result;
     do {
         growth->calls++;
@@ -200,7 +202,7 @@ static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *gro
     growth->bytes = growth_next(pool, size, growth->keeping);
     if (growth->back_off == BACK_OFF_NONE)
         return growth->bytes <= room;
-    growth->bytes = bfc_min(beside_growth(pool, size, growth->bytes), room);
+    growth->bytes = bfc_min(overflow_growth(pool, size, growth->bytes), room);
     return true;
 }
 
@@ -220,7 +222,7 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
 /* Takes the region that was planned, with the growth turn; drops the lock meanwhile. */
 static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) {
     pool_leave(pool);
-    enum bfc_reserve_result result = reserve(&pool->upstream, growth);
+    enum bfc_reserve_result result = reserve_region(&pool->upstream, growth);
     pool_enter(pool);
     pool->stats->reserve_calls += growth->calls;
     pool->stats->refusals += growth->calls - (result != BFC_REFUSED);
@@ -241,7 +243,7 @@ static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *s
     *start = growth.start;
     status = take_in(pool, &growth);
     if (status == BFC_OK)
-        beside_note(pool, growth.start);
+        overflow_note(pool, growth.start);
     return status;
 }
 
@@ -267,7 +269,7 @@ static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request
 static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
     pool_leave(pool);
-    pthread_mutex_lock(&pool->growth_turn);
+    pthread_mutex_lock(&pool->growth_lock);
     pool_enter(pool);
     bool taken = take_any(pool, request);
     *status = BFC_OK;
@@ -277,7 +279,7 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
         *status = add_for(pool, request_size(request), &start);
         taken = *status == BFC_OK && take_new(pool, start, request);
     }
-    pthread_mutex_unlock(&pool->growth_turn);
+    pthread_mutex_unlock(&pool->growth_lock);
     return taken;
 }
 

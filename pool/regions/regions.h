@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_REGIONS_H
 #define BFC_POOL_REGIONS_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 enum bfc_status region_add(struct bfc_pool *pool, bfc_addr start, uint64_t size,
                            enum block_zone zone);

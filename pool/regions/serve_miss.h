@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_SERVE_H
 #define BFC_POOL_SERVE_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request);
 

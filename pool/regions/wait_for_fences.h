@@ -5,7 +5,7 @@
 #ifndef BFC_POOL_WAIT_H
 #define BFC_POOL_WAIT_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /* What the device has finished by now becomes known as complete. */
 void wait_poll(struct bfc_pool *pool);

@@ -4,6 +4,8 @@
 
 #include "base/numbers.h"
 #include "pool/blocks/find_block.h"
+#include "pool/blocks/pending.h"
+#include "pool/blocks/slots.h"
 #include "pool/search/take.h"
 
 /* The live block that lies shortly before b, or 0. */
@@ -53,7 +55,7 @@ static struct bins *bins_of(struct bfc_pool *pool, block_index b) {
 
 /* Splits free block b, which keeps its place in bins and lists. Returns a record for the first
  * `granules`, in none; the caller has prepared it. */
-static block_index split(struct bfc_pool *pool, block_index b, uint64_t granules) {
+static block_index split_free(struct bfc_pool *pool, block_index b, uint64_t granules) {
     struct bins *bins = bins_of(pool, b);
     if (bins)
         bins_begin_resize(bins, pool->blocks, b, false);
@@ -68,7 +70,7 @@ static void cut_before(struct bfc_pool *pool, block_index b, bfc_addr at) {
     uint64_t lead = at - block_start(&pool->blocks[b]);
     if (!lead)
         return;
-    block_index front = split(pool, b, lead >> BFC_GRANULE_BITS);
+    block_index front = split_free(pool, b, lead >> BFC_GRANULE_BITS);
     struct bins *bins = bins_of(pool, front);
     if (bins)
         bins_insert(bins, pool->blocks, front, false);
@@ -86,7 +88,7 @@ static block_index take_front(struct bfc_pool *pool, block_index b, uint64_t mos
         *fence = bfc_max(*fence, pool->details[b].fence);
     *(pending ? &pool->stats->pending : &pool->stats->ready) -= granules << BFC_GRANULE_BITS;
     if (block_granules(&pool->blocks[b]) > granules)
-        return split(pool, b, granules);
+        return split_free(pool, b, granules);
     surgery_unbin(pool, b);
     return b;
 }

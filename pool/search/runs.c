@@ -4,7 +4,7 @@
 #include "pool/policy/policy.h"
 
 /* Could b be part of a run if all fences up to `fence` were complete? */
-static bool usable(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
+static bool is_usable(const struct bfc_pool *pool, block_index b, bfc_fence fence) {
     enum block_state state = block_state(&pool->blocks[b]);
     return state == BLOCK_READY || (state == BLOCK_PENDING && pool->details[b].fence <= fence);
 }
@@ -13,8 +13,8 @@ static bool usable(const struct bfc_pool *pool, block_index b, bfc_fence fence) 
 static block_index run_at(const struct bfc_pool *pool, block_index b, uint64_t granules,
                           bfc_fence fence) {
     uint64_t run = 0;
-    for (block_index first = b; usable(pool, b, UINT64_MAX); b = pool->blocks[b].next) {
-        if (!usable(pool, b, fence)) {
+    for (block_index first = b; is_usable(pool, b, UINT64_MAX); b = pool->blocks[b].next) {
+        if (!is_usable(pool, b, fence)) {
             first = pool->blocks[b].next;
             run = 0;
             continue;

@@ -2,7 +2,7 @@
 #ifndef BFC_POOL_RUNS_H
 #define BFC_POOL_RUNS_H
 
-#include "pool/blocks/internal.h"
+#include "pool/blocks/state.h"
 
 /*
  * Finds a run of neighbouring ready and pending blocks of this many granules whose highest fence is

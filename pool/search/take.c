@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "pool/blocks/pending.h"
 #include "pool/blocks/settle_blocks.h"
 #include "pool/policy/growth.h"
 #include "pool/search/runs.h"

@@ -5,7 +5,7 @@ static uint64_t priority_of_block(const struct block *b) {
     return (block_start(b) / BFC_GRANULE) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-static bool precedes(const struct block *a, const struct block *b) {
+static bool block_precedes(const struct block *a, const struct block *b) {
     if (block_zone(a) != block_zone(b))
         return block_zone(a) < block_zone(b);
     return a->last != b->last ? a->last < b->last : block_start(a) < block_start(b);
@@ -15,11 +15,11 @@ void sorted_insert(block_index *root, struct block *blocks, block_index b) {
     struct block *at = &blocks[b];
     block_index *link = root;
     while (*link && priority_of_block(&blocks[*link]) >= priority_of_block(at))
-        link = precedes(at, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
+        link = block_precedes(at, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
     block_index rest = *link, *lower = &at->before, *higher = &at->after;
     *link = b;
     while (rest) {
-        if (precedes(&blocks[rest], at)) {
+        if (block_precedes(&blocks[rest], at)) {
             *lower = rest;
             lower = &blocks[rest].after;
             rest = *lower;
@@ -37,7 +37,7 @@ static block_index *link_to_block(block_index *root, struct block *blocks, block
                                   const struct block *key) {
     block_index *link = root;
     while (*link != b)
-        link = precedes(key, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
+        link = block_precedes(key, &blocks[*link]) ? &blocks[*link].before : &blocks[*link].after;
     return link;
 }
 
@@ -67,7 +67,7 @@ static block_index first_from(block_index root, const struct block *blocks,
                               const struct block *key) {
     block_index found = 0;
     for (block_index b = root; b;) {
-        if (precedes(&blocks[b], key)) {
+        if (block_precedes(&blocks[b], key)) {
             b = blocks[b].after;
         } else {
             found = b;
@@ -95,7 +95,7 @@ static block_index last_before(block_index root, const struct block *blocks,
                                const struct block *key) {
     block_index found = 0;
     for (block_index b = root; b;) {
-        if (precedes(&blocks[b], key)) {
+        if (block_precedes(&blocks[b], key)) {
             found = b;
             b = blocks[b].after;
         } else {

@@ -7,8 +7,8 @@
 /* The job looks up each sampled block: milliseconds when there are many. */
 #define WHO_MS 5000
 
-static void show(const struct request *request, const struct who_sums *sums,
-                 struct who_names *names) {
+static void show_who(const struct request *request, const struct who_sums *sums,
+                     struct who_names *names) {
     if (request->format == AS_JSON)
         show_who_json(sums, names, stdout);
     else if (request->collapsed)
@@ -17,7 +17,7 @@ static void show(const struct request *request, const struct who_sums *sums,
         show_who_text(sums, names, request->by_tag, request->sites, stdout);
 }
 
-static int complain(const char *reason) {
+static int refuse_who(const char *reason) {
     fprintf(stderr, "bfcstat: %s\n", reason);
     return REFUSED;
 }
@@ -28,30 +28,30 @@ static int show_moments(const struct request *request, int pid, const struct bfc
     struct who_names names;
     struct who_sums sums = {0};
     if (before && !bfc_who_follows(now, before))
-        return complain("these are not two moments of one job, the earlier one first");
+        return refuse_who("these are not two moments of one job, the earlier one first");
     bool enough = who_names_begin(&names, now, pid) && who_sum_up(&sums, &names, before);
     if (enough)
-        show(request, &sums, &names);
+        show_who(request, &sums, &names);
     who_sums_free(&sums);
     who_names_end(&names);
-    return enough ? SHOWN : complain("out of memory");
+    return enough ? SHOWN : refuse_who("out of memory");
 }
 
 /* Shows it, or saves it. */
-static int use(const struct request *request, int pid, const struct bfc_who *now,
-               const struct bfc_who *before) {
+static int use_answer(const struct request *request, int pid, const struct bfc_who *now,
+                      const struct bfc_who *before) {
     char reason[512];
     if (!request->output)
         return show_moments(request, pid, now, before);
     bool good = bfc_who_save(now, request->output, reason, sizeof reason);
-    return good ? SHOWN : complain(reason);
+    return good ? SHOWN : refuse_who(reason);
 }
 
-static bool ask(int directory, const struct bfc_segment_name *name, struct bfc_who *who) {
+static bool ask_job(int directory, const struct bfc_segment_name *name, struct bfc_who *who) {
     char reason[512];
     bool good = bfc_who_ask(directory, name, WHO_MS, false, who, reason, sizeof reason);
     if (!good)
-        complain(reason);
+        refuse_who(reason);
     return good;
 }
 
@@ -59,7 +59,7 @@ static bool read_moment(const char *path, struct bfc_who *who) {
     char reason[4200];
     bool good = bfc_who_read(path, who, reason, sizeof reason);
     if (!good)
-        complain(reason);
+        refuse_who(reason);
     return good;
 }
 
@@ -70,7 +70,7 @@ static bool take_before(const struct request *request, int directory,
         return read_moment(request->before, before);
     if (request->between <= 0)
         return true;
-    bool good = ask(directory, name, before);
+    bool good = ask_job(directory, name, before);
     if (good)
         bfc_nap((long)(request->between * 1e9));
     return good;
@@ -82,8 +82,8 @@ static int run_on_job(const struct request *request, int directory) {
     int status = find_target(directory, request->directory, request->target, &name);
     if (status != SHOWN)
         return status;
-    bool good = take_before(request, directory, &name, &before) && ask(directory, &name, &now);
-    status = good ? use(request, name.pid, &now, before.copy ? &before : NULL) : REFUSED;
+    bool good = take_before(request, directory, &name, &before) && ask_job(directory, &name, &now);
+    status = good ? use_answer(request, name.pid, &now, before.copy ? &before : NULL) : REFUSED;
     bfc_who_free(&before);
     bfc_who_free(&now);
     return status;
@@ -92,10 +92,10 @@ static int run_on_job(const struct request *request, int directory) {
 static int run_on_file(const struct request *request) {
     struct bfc_who before = {0}, now = {0};
     if (request->between > 0)
-        return complain("--diff=SECONDS needs a PID: a FILE does not change");
+        return refuse_who("--diff=SECONDS needs a PID: a FILE does not change");
     bool good = read_moment(request->target, &now) &&
                 (!request->before || read_moment(request->before, &before));
-    int status = good ? use(request, 0, &now, before.copy ? &before : NULL) : REFUSED;
+    int status = good ? use_answer(request, 0, &now, before.copy ? &before : NULL) : REFUSED;
     bfc_who_free(&before);
     bfc_who_free(&now);
     return status;

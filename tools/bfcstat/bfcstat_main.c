@@ -98,7 +98,7 @@ static void report_odd_segments(const struct findings *findings) {
 }
 
 /* False: no memory. */
-static bool identify(const struct request *request, struct findings *findings) {
+static bool find_identities(const struct request *request, struct findings *findings) {
     struct identities identities = {0};
     bool good = identify_jobs(&identities, KUBELET_LOGS, findings);
     if (good && request->slurm_job)
@@ -125,7 +125,7 @@ static int list_jobs(const struct request *request, int directory) {
         free_findings(&findings);
         return REFUSED;
     }
-    bool shown = identify(request, &findings) && show_jobs(request, &findings);
+    bool shown = find_identities(request, &findings) && show_jobs(request, &findings);
     if (!shown)
         fputs("bfcstat: no memory\n", stderr);
     report_odd_segments(&findings);
@@ -161,7 +161,7 @@ static int show_target(const struct request *request, int directory) {
 
 /* --- the command line --- */
 
-static int complain(const char *what) {
+static int complain_usage(const char *what) {
     fprintf(stderr, "bfcstat: %s; see bfcstat --help\n", what);
     return MISUSED;
 }
@@ -208,15 +208,15 @@ static int take_option(int option, struct request *request) {
     case 'b':
         return bfc_bytes_parse(optarg, UINT64_MAX, &request->bytes) && request->bytes > 0
                    ? SHOWN
-                   : complain("--bytes takes a size above 0, with K, M, G or T behind it");
+                   : complain_usage("--bytes takes a size above 0, with K, M, G or T behind it");
     case 'i':
         return parse_seconds(optarg, &request->interval)
                    ? SHOWN
-                   : complain("--interval takes seconds, at least 0.01");
+                   : complain_usage("--interval takes seconds, at least 0.01");
     case 't':
         return parse_seconds(optarg, &request->duration)
                    ? SHOWN
-                   : complain("--duration takes seconds, at least 0.01");
+                   : complain_usage("--duration takes seconds, at least 0.01");
     case 'e':
         request->events = true;
         return SHOWN;
@@ -232,23 +232,24 @@ static int take_option(int option, struct request *request) {
     case 'D':
         return parse_device(optarg, &request->device)
                    ? SHOWN
-                   : complain("--device takes a device's number, from 0");
+                   : complain_usage("--device takes a device's number, from 0");
     case 'c':
         request->collapsed = true;
         return SHOWN;
     case 's':
-        return parse_count(optarg, &request->sites) ? SHOWN
-                                                    : complain("--sites takes a number; 0: all");
+        return parse_count(optarg, &request->sites)
+                   ? SHOWN
+                   : complain_usage("--sites takes a number; 0: all");
     case 'w':
         request->before = is_number(optarg) ? NULL : optarg;
         return request->before || parse_seconds(optarg, &request->between)
                    ? SHOWN
-                   : complain("--diff takes seconds, at least 0.01, or a FILE of who -o");
+                   : complain_usage("--diff takes seconds, at least 0.01, or a FILE of who -o");
     case 'y':
         request->by_tag = strcmp(optarg, "tag") == 0;
         return request->by_tag || strcmp(optarg, "library") == 0
                    ? SHOWN
-                   : complain("--by takes library or tag");
+                   : complain_usage("--by takes library or tag");
     case 'h':
         fputs(usage, stdout);
         exit(SHOWN);
@@ -366,29 +367,30 @@ static int parse_arguments(int count, char **arguments, struct request *request,
     *command = find_command(arguments[optind]);
     int first = optind + (*command != NULL);
     if (count - first > 1)
-        return complain(*command ? "at most one PID, SEGMENT or FILE"
-                                 : "the first of several words is a command: top, trim, who, "
-                                   "plan, record, snapshot, report or serve");
+        return complain_usage(*command ? "at most one PID, SEGMENT or FILE"
+                                       : "the first of several words is a command: top, trim, who, "
+                                         "plan, record, snapshot, report or serve");
     request->target = first < count ? arguments[first] : NULL;
     if (*command && (*command)->needs_target && !request->target)
-        return complain("this command needs a PID or a FILE");
+        return complain_usage("this command needs a PID or a FILE");
     if (*command && (*command)->needs_output && !request->output)
-        return complain("this command needs -o FILE");
+        return complain_usage("this command needs -o FILE");
     if (request->output && strcmp(request->output, "-") == 0 &&
         !(*command && (*command)->run == run_report))
-        return complain("only report writes to standard output: -o takes a FILE");
+        return complain_usage("only report writes to standard output: -o takes a FILE");
     if (request->output && (request->before || request->between > 0))
-        return complain("-o saves one moment: it takes no --diff");
+        return complain_usage("-o saves one moment: it takes no --diff");
     if (*command && !(*command)->needs_target && request->target)
-        return complain("this command is about all jobs: it takes no PID");
+        return complain_usage("this command is about all jobs: it takes no PID");
     if (request->slurm_job && (request->target || *command))
-        return complain("--slurm-job is about the table of jobs: it takes no PID and no command");
+        return complain_usage(
+            "--slurm-job is about the table of jobs: it takes no PID and no command");
     if (request->format == AS_PROMETHEUS && request->target)
-        return complain("--prometheus shows all jobs: it takes no PID");
+        return complain_usage("--prometheus shows all jobs: it takes no PID");
     return check_options(given, *command);
 }
 
-static int flush(int status) {
+static int flush_output(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     fprintf(stderr, "bfcstat: standard output: %s\n", strerror(errno));
@@ -415,5 +417,5 @@ int main(int count, char **arguments) {
     else
         status = request.target ? show_target(&request, directory) : list_jobs(&request, directory);
     close(directory);
-    return flush(status);
+    return flush_output(status);
 }

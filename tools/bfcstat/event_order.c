@@ -105,7 +105,7 @@ static void add_up(struct event_order *order, const struct bfc_event *event) {
 
 /* From what the list says, back over the events; where that is not certain, as their numbers have
  * it. */
-static void conclude(const struct event_order *order, struct event_place *place) {
+static void conclude_place(const struct event_order *order, struct event_place *place) {
     place->known = place->address && is_listed_pool(order, place->pool);
     place->in_use = place->moving ? place->begins_with_free : place->listed > place->balance;
 }
@@ -120,7 +120,7 @@ void event_order_begin(struct event_order *order, const struct bfc_job *earlier,
     mark_listed(order, who);
     mark_moving(order, earlier, later);
     for (size_t i = 0; i < order->places.slots; i++)
-        conclude(order, nth_place(order, i));
+        conclude_place(order, nth_place(order, i));
 }
 
 /* ---- what waits ---- */
@@ -139,7 +139,7 @@ static int by_number(const void *left, const void *right) {
 /* ---- a try, as if so many threads had called ---- */
 
 /* No place: for want of memory, too. */
-static bool fits(const struct waiting_event *waiting) {
+static bool event_fits(const struct waiting_event *waiting) {
     const struct event_place *place = waiting->place;
     return !place || !place->known || place->in_use == is_free(&waiting->event);
 }
@@ -160,7 +160,7 @@ static struct waiting_event *next_that_fits(struct event_order *order, size_t fr
         if (waiting->out || batch_of(waiting) == seen)
             continue;
         seen = batch_of(waiting);
-        if (fits(waiting) && (!best || waiting->guess < best->guess))
+        if (event_fits(waiting) && (!best || waiting->guess < best->guess))
             best = waiting;
     }
     return best;
@@ -184,7 +184,7 @@ static void let_go(struct event_order *order, struct waiting_event *waiting, siz
 }
 
 /* As if so many threads had called in turn. */
-static void guess(struct event_order *order, unsigned threads) {
+static void guess_first(struct event_order *order, unsigned threads) {
     double begun = -1;
     uint64_t batch = UINT64_MAX, first = 0;
     for (size_t i = 0; i < order->waiting_count; i++) {
@@ -206,10 +206,10 @@ static size_t put_into_order(struct event_order *order, unsigned threads, bool l
                              size_t *misfits) {
     size_t count = 0, from = 0;
     struct waiting_event *next;
-    guess(order, threads);
+    guess_first(order, threads);
     *misfits = 0;
     while ((next = next_that_fits(order, from)) || (next = first_old(order, from, last))) {
-        *misfits += !fits(next);
+        *misfits += !event_fits(next);
         let_go(order, next, count++);
         while (from < order->waiting_count && order->waiting[from].out)
             from++;

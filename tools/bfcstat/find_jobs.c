@@ -35,19 +35,19 @@ struct look {
     int directory;
     read_segment *read;
     uint64_t young_until_ns;      /* for so long young ones are tried again */
-    struct bfc_patience patience; /* for jobs to refresh their maps */
+    struct bfc_bounded_wait wait; /* for jobs to refresh their maps */
     size_t most, room;            /* jobs that there may be, and that there is room for */
 };
 
 static struct look begin_look(int directory, read_segment *read, uint64_t young_ns, size_t most) {
-    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_patience(REFRESH_MS),
+    return (struct look){directory, read, bfc_now_ns() + young_ns, bfc_ask_wait(REFRESH_MS),
                          most,      0};
 }
 
 /* A job that does not answer in time is shown as it last was. */
 static enum bfc_read_result read_refreshed(struct look *look, const struct bfc_segment_name *name,
                                            struct bfc_job *job, char *reason, size_t size) {
-    bfc_segment_refresh(look->directory, name, &look->patience, reason, size);
+    bfc_segment_refresh(look->directory, name, &look->wait, reason, size);
     for (;;) {
         enum bfc_read_result result = look->read(look->directory, name, job, reason, size);
         if (result != BFC_READ_YOUNG || bfc_now_ns() >= look->young_until_ns)
@@ -221,8 +221,8 @@ static void explain_absence(int pid) {
 }
 
 /* Of several segments with that pid, takes the one of our pid namespace; otherwise the only one. */
-static const struct bfc_segment_name *choose(const struct bfc_segment_name *names, size_t count,
-                                             int pid) {
+static const struct bfc_segment_name *choose_job(const struct bfc_segment_name *names, size_t count,
+                                                 int pid) {
     uint64_t own = bfc_pid_namespace();
     const struct bfc_segment_name *chosen = NULL;
     size_t candidates = 0;
@@ -254,7 +254,7 @@ static bool find_pid(int directory, const char *folder, int pid, struct bfc_segm
     bool known = false;
     for (ssize_t i = 0; i < count && !known; i++)
         known = names[i].pid == pid;
-    const struct bfc_segment_name *chosen = known ? choose(names, (size_t)count, pid) : NULL;
+    const struct bfc_segment_name *chosen = known ? choose_job(names, (size_t)count, pid) : NULL;
     if (!known)
         explain_absence(pid);
     if (chosen)

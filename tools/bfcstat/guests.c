@@ -19,7 +19,7 @@ static void turn_out(struct guest *guest) {
     guest->leaving = true;
 }
 
-static bool stays(const struct guest *guest) {
+static bool guest_stays(const struct guest *guest) {
     return guest->socket >= 0 && !guest->leaving;
 }
 
@@ -34,7 +34,7 @@ static void make_room(struct guests *guests) {
     unsigned count = 0;
     for (unsigned i = 0; i < MOST_SOCKETS; i++) {
         struct guest *guest = &guests->list[i];
-        if (!stays(guest))
+        if (!guest_stays(guest))
             continue;
         count++;
         if (!first || goes_before(guest, first))
@@ -61,12 +61,12 @@ void guests_remove(struct guest *guest) {
 void guests_turn_out_old(struct guests *guests) {
     uint64_t now = bfc_now_ns();
     for (unsigned i = 0; i < MOST_SOCKETS; i++)
-        if (stays(&guests->list[i]) && now - guests->list[i].since_ns > OLDEST_NS)
+        if (guest_stays(&guests->list[i]) && now - guests->list[i].since_ns > OLDEST_NS)
             turn_out(&guests->list[i]);
 }
 
 void guests_turn_out_served(struct guests *guests) {
     for (unsigned i = 0; i < MOST_SOCKETS; i++)
-        if (stays(&guests->list[i]) && guests->list[i].served)
+        if (guest_stays(&guests->list[i]) && guests->list[i].served)
             turn_out(&guests->list[i]);
 }

@@ -31,7 +31,7 @@ static void read_number(const char *path, const char *word, char *number, size_t
         snprintf(number, size, "%.*s", (int)length, found);
 }
 
-static size_t hexadecimal(const char *text) {
+static size_t count_hexadecimal(const char *text) {
     return strspn(text, "0123456789abcdef");
 }
 
@@ -40,7 +40,7 @@ static bool read_pod(const char *text, char *uid) {
     char read[POD_UID + 1] = "";
     for (unsigned i = 0; i < POD_UID; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? text[i] != '-' && text[i] != '_' : hexadecimal(&text[i]) == 0)
+        if (dash ? text[i] != '-' && text[i] != '_' : count_hexadecimal(&text[i]) == 0)
             return false;
         read[i] = dash ? '-' : text[i];
     }
@@ -53,7 +53,7 @@ static void read_containers(const char *path, struct job_identity *identity) {
         if (read_pod(at + 3, identity->pod_uid))
             break;
     for (const char *at = path; *at; at += strcspn(at, "0123456789abcdef")) {
-        size_t length = hexadecimal(at);
+        size_t length = count_hexadecimal(at);
         if (length == CONTAINER_ID)
             snprintf(identity->container_id, sizeof identity->container_id, "%.64s", at);
         at += length;
@@ -268,8 +268,8 @@ static void read_environment(const char *pid, struct job_identity *identity) {
     }
 }
 
-static void identify(const struct bfc_job *job, const char *logs, struct processes *processes,
-                     struct job_identity *identity) {
+static void identify_job(const struct bfc_job *job, const char *logs, struct processes *processes,
+                         struct job_identity *identity) {
     char pid[16], lines[8192];
     bool known = find_process(job, processes, pid, sizeof pid);
     name_program(job, known ? pid : NULL, identity);
@@ -330,7 +330,7 @@ bool identify_jobs(struct identities *identities, const char *logs, struct findi
             findings->identities[i] = known->identity;
             continue;
         }
-        identify(&findings->jobs[i], logs, &processes, &findings->identities[i]);
+        identify_job(&findings->jobs[i], logs, &processes, &findings->identities[i]);
         add_known(identities, &findings->jobs[i], &findings->identities[i]);
     }
     forget_unseen(identities);

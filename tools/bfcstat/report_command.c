@@ -8,7 +8,7 @@
 #include "tools/bfcstat/bfcstat.h"
 #include "tools/report/page.h"
 
-static int complain(const char *name, const char *what) {
+static int refuse_report(const char *name, const char *what) {
     fprintf(stderr, "bfcstat: %s: %s\n", name, what);
     return REFUSED;
 }
@@ -16,7 +16,7 @@ static int complain(const char *name, const char *what) {
 static int copy_lines(const char *name, FILE *recording, FILE *page) {
     long left_out = report_copy(recording, page);
     if (left_out < 0)
-        return complain(name, "not a recording: bfcstat record makes them");
+        return refuse_report(name, "not a recording: bfcstat record makes them");
     if (left_out > 0)
         fprintf(stderr, "bfcstat: %s: %ld incomplete lines were left out\n", name, left_out);
     return SHOWN;
@@ -25,7 +25,7 @@ static int copy_lines(const char *name, FILE *recording, FILE *page) {
 static int copy_beside(const char *name, FILE *page) {
     FILE *recording = fopen(name, "re");
     if (!recording)
-        return complain(name, strerror(errno));
+        return refuse_report(name, strerror(errno));
     report_beside(page);
     int status = copy_lines(name, recording, page);
     fclose(recording);
@@ -45,7 +45,7 @@ static int write_output(const struct request *request, FILE *recording) {
     bool to_stdout = strcmp(request->output, "-") == 0;
     FILE *page = to_stdout ? stdout : fopen(request->output, "we");
     if (!page)
-        return complain(request->output, strerror(errno));
+        return refuse_report(request->output, strerror(errno));
     int status = write_page(request, recording, page);
     bool failed = fflush(page) != 0 || ferror(page);
     int reason = errno;
@@ -53,7 +53,7 @@ static int write_output(const struct request *request, FILE *recording) {
         failed |= fclose(page) != 0;
     if (status != SHOWN && !to_stdout)
         remove(request->output);
-    return failed ? complain(request->output, strerror(reason)) : status;
+    return failed ? refuse_report(request->output, strerror(reason)) : status;
 }
 
 /* A number is a PID, unless there is a file of that name. */
@@ -61,12 +61,12 @@ static FILE *open_recording(const struct request *request, int directory, int *s
     FILE *recording = fopen(request->target, "re");
     int reason = errno;
     if (recording || !is_target(request->target)) {
-        *status = recording ? SHOWN : complain(request->target, strerror(reason));
+        *status = recording ? SHOWN : refuse_report(request->target, strerror(reason));
         return recording;
     }
     recording = tmpfile();
     if (!recording) {
-        *status = complain("a temporary file", strerror(errno));
+        *status = refuse_report("a temporary file", strerror(errno));
         return NULL;
     }
     *status = record_once(request, directory, recording);

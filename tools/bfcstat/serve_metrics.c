@@ -50,7 +50,7 @@ struct exporter {
 
 static volatile sig_atomic_t over;
 
-static void stop(int signal_number) {
+static void stop_serving(int signal_number) {
     (void)signal_number;
     over = 1;
 }
@@ -176,9 +176,9 @@ static enum MHD_Result send_metrics(struct exporter *exporter, struct MHD_Connec
     return MHD_queue_response(connection, MHD_HTTP_OK, answer->response);
 }
 
-static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *data,
-                              size_t *data_size, void **begun) {
+static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
+                                      const char *url, const char *method, const char *version,
+                                      const char *data, size_t *data_size, void **begun) {
     static int begin;
     (void)version;
     (void)data;
@@ -209,7 +209,7 @@ static void note_guest(void *context, struct MHD_Connection *connection, void **
         guests_remove(*noted);
 }
 
-static int complain(const char *listen, const char *why) {
+static int refuse_address(const char *listen, const char *why) {
     fprintf(stderr,
             "bfcstat: --listen=%s: %s; expected ADDRESS:PORT, such as 127.0.0.1:9420, [::1]:9420 "
             "or :9420 for all addresses\n",
@@ -223,25 +223,25 @@ static int find_addresses(const char *listen, struct addrinfo **found) {
     const char *colon = strrchr(listen, ':');
     size_t length = colon ? (size_t)(colon - listen) : 0;
     if (!colon || length >= sizeof host || strchr(colon, ']'))
-        return complain(listen, "no port");
+        return refuse_address(listen, "no port");
     bool brackets = length >= 2 && listen[0] == '[' && listen[length - 1] == ']';
     snprintf(host, sizeof host, "%.*s", (int)length - 2 * brackets, listen + brackets);
     if (!brackets && strchr(host, ':'))
-        return complain(listen, "an IPv6 address needs brackets");
+        return refuse_address(listen, "an IPv6 address needs brackets");
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
     if (strcmp(host, "localhost") == 0) /* known even where there is no /etc/hosts */
         strcpy(host, "127.0.0.1");
     char *end;
     if (!isdigit((unsigned char)colon[1]) || strtoul(colon + 1, &end, 10) > 65535 || *end)
-        return complain(listen, "no such port");
+        return refuse_address(listen, "no such port");
     int error = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, found);
-    return error ? complain(listen, gai_strerror(error)) : SHOWN;
+    return error ? refuse_address(listen, gai_strerror(error)) : SHOWN;
 }
 
 static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addrinfo *address) {
     unsigned flags = MHD_USE_EPOLL | (address->ai_family == AF_INET6 ? MHD_USE_DUAL_STACK : 0u);
     guests_begin(&exporter->guests);
-    return MHD_start_daemon(flags, 0, NULL, NULL, answer, exporter, MHD_OPTION_SOCK_ADDR,
+    return MHD_start_daemon(flags, 0, NULL, NULL, answer_request, exporter, MHD_OPTION_SOCK_ADDR,
                             address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, MOST_SOCKETS,
                             MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MOST_CONNECTION_BYTES,
@@ -249,8 +249,8 @@ static struct MHD_Daemon *listen_on(struct exporter *exporter, const struct addr
 }
 
 /* For all addresses IPv6's takes both kinds; where the system has no IPv6, IPv4's is left. */
-static struct MHD_Daemon *start(struct exporter *exporter, const char *listen,
-                                const struct addrinfo *addresses) {
+static struct MHD_Daemon *start_daemon(struct exporter *exporter, const char *listen,
+                                       const struct addrinfo *addresses) {
     const struct addrinfo *six = listen[0] == ':' ? addresses : NULL;
     while (six && six->ai_family != AF_INET6)
         six = six->ai_next;
@@ -279,15 +279,16 @@ static bool may_open_enough(void) {
     return false;
 }
 
-static int serve(struct exporter *exporter, const char *listen, const struct addrinfo *addresses) {
-    struct MHD_Daemon *daemon = start(exporter, listen, addresses);
+static int serve_requests(struct exporter *exporter, const char *listen,
+                          const struct addrinfo *addresses) {
+    struct MHD_Daemon *daemon = start_daemon(exporter, listen, addresses);
     if (!daemon) {
         fprintf(stderr, "bfcstat: --listen=%s: %s\n", listen, strerror(errno));
         return REFUSED;
     }
     signal(SIGPIPE, SIG_IGN);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop}, NULL);
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop_serving}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = stop_serving}, NULL);
     say_where(daemon, listen);
     while (!over) {
         MHD_run_wait(daemon, 1000);
@@ -305,7 +306,7 @@ int run_serve(const struct request *request, int directory) {
     int status = find_addresses(request->listen, &addresses);
     if (status != SHOWN)
         return status;
-    status = may_open_enough() ? serve(&exporter, request->listen, addresses) : REFUSED;
+    status = may_open_enough() ? serve_requests(&exporter, request->listen, addresses) : REFUSED;
     freeaddrinfo(addresses);
     for (int i = 0; i < 2; i++)
         forget_answer(&exporter.answers[i]);

@@ -10,7 +10,7 @@
 /* The job makes a copy: milliseconds for hundreds of thousands of allocations. */
 #define PLAN_MS 10000
 
-static int complain(const char *reason) {
+static int refuse_plan(const char *reason) {
     fprintf(stderr, "bfcstat: %s\n", reason);
     return REFUSED;
 }
@@ -34,7 +34,7 @@ static const struct plan_file *find_largest(const struct bfc_plans *plans, long 
 }
 
 /* Says why there is none. */
-static const struct plan_file *choose(const struct bfc_plans *plans, long device) {
+static const struct plan_file *choose_plan(const struct bfc_plans *plans, long device) {
     const struct plan_file *found = find_largest(plans, device);
     if (!found)
         fprintf(stderr, "bfcstat: the job has no plan of device %ld, but of device %" PRIu32 "\n",
@@ -50,15 +50,15 @@ static const struct plan_file *choose(const struct bfc_plans *plans, long device
     return found;
 }
 
-static int save(const struct plan_file *plan, const char *path) {
+static int save_plan(const struct plan_file *plan, const char *path) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     struct plan_error error;
     struct file_writer writer;
     if (!file_open(&writer, path, &error))
-        return complain(error.text);
+        return refuse_plan(error.text);
     fwrite(plan->text.bytes, 1, plan->text.size, writer.stream);
     if (!file_close(&writer, &error))
-        return complain(error.text);
+        return refuse_plan(error.text);
     printf("%s: %" PRIu32 " allocations before the loop, %" PRIu32 " in it; %s where %s are alive "
            "at a time\nthe same program follows it with BFC_PLAN=%s\n",
            path, plan->header.prefix, plan->header.period,
@@ -75,9 +75,9 @@ int run_plan(const struct request *request, int directory) {
     if (status != SHOWN)
         return status;
     if (!bfc_plans_ask(directory, &name, PLAN_MS, &plans, reason, sizeof reason))
-        return complain(reason);
-    const struct plan_file *plan = choose(&plans, request->device);
-    status = plan ? save(plan, request->output) : REFUSED;
+        return refuse_plan(reason);
+    const struct plan_file *plan = choose_plan(&plans, request->device);
+    status = plan ? save_plan(plan, request->output) : REFUSED;
     bfc_plans_free(&plans);
     return status;
 }

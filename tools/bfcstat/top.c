@@ -70,22 +70,22 @@ static struct track *find_track(int32_t pid, unsigned pool) {
     return track;
 }
 
-static double rate(uint64_t now, uint64_t before, double seconds) {
+static double rate_of(uint64_t now, uint64_t before, double seconds) {
     return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
 }
 
 static void update_track(struct track *track, const struct bfc_segment_pool *pool, double seconds) {
     uint64_t waits = pool->host_waits + pool->stats.waits;
     if (track->looks > 0) {
-        track->allocations_rate = rate(pool->stats.allocations, track->allocations, seconds);
-        track->waits_rate = rate(waits, track->waits, seconds);
+        track->allocations_rate = rate_of(pool->stats.allocations, track->allocations, seconds);
+        track->waits_rate = rate_of(waits, track->waits, seconds);
     }
     track->allocations = pool->stats.allocations;
     track->waits = waits;
     track->in_use[track->looks++ % HISTORY] = pool->stats.in_use;
 }
 
-static int compare(uint64_t a, uint64_t b) {
+static int compare_falling(uint64_t a, uint64_t b) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
@@ -93,12 +93,13 @@ static int by_order(const void *left, const void *right) {
     const struct row *a = left, *b = right;
     int result = 0;
     if (top.order == BY_IN_USE)
-        result = compare(a->pool->stats.in_use, b->pool->stats.in_use);
+        result = compare_falling(a->pool->stats.in_use, b->pool->stats.in_use);
     else if (top.order == BY_CACHED)
-        result = compare(bfc_pool_cached(&a->pool->stats), bfc_pool_cached(&b->pool->stats));
-    else if (top.order == BY_RATE)
         result =
-            compare((uint64_t)a->track->allocations_rate, (uint64_t)b->track->allocations_rate);
+            compare_falling(bfc_pool_cached(&a->pool->stats), bfc_pool_cached(&b->pool->stats));
+    else if (top.order == BY_RATE)
+        result = compare_falling((uint64_t)a->track->allocations_rate,
+                                 (uint64_t)b->track->allocations_rate);
     if (result == 0)
         result = a->job->header.pid - b->job->header.pid;
     return result ? result : (int)a->index - (int)b->index;
@@ -115,7 +116,7 @@ static void add_rows(const struct bfc_job *job, double seconds) {
 }
 
 /* The selection stays with its pool. */
-static void look(int directory) {
+static void read_jobs(int directory) {
     double now = bfc_now_seconds(), seconds = now - top.last_look;
     const struct track *kept = top.row_count ? top.rows[top.selected].track : NULL;
     free_findings(&top.findings);
@@ -393,7 +394,7 @@ static void draw_name(int line, const struct row *row) {
     put_rule(line, text);
 }
 
-static void draw(void) {
+static void draw_screen(void) {
     erase();
     draw_head();
     if (top.help) {
@@ -535,17 +536,17 @@ static void start_colours(void) {
     init_pair(BAD, COLOR_RED, -1);
 }
 
-static void run(int directory) {
-    look(directory);
+static void run_screen(int directory) {
+    read_jobs(directory);
     while (!top.over) {
-        draw();
+        draw_screen();
         double left = top.last_look + top.interval - bfc_now_seconds();
         timeout(top.paused ? -1 : left > 0 ? (int)(left * 1000) + 1 : 0);
         int key = getch();
         if (key != ERR)
             take_key(key, directory);
         if (!top.paused && bfc_now_seconds() >= top.last_look + top.interval)
-            look(directory);
+            read_jobs(directory);
     }
 }
 
@@ -566,7 +567,7 @@ int run_top(const struct request *request, int directory) {
     curs_set(0);
     keypad(stdscr, TRUE);
     start_colours();
-    run(directory);
+    run_screen(directory);
     endwin();
     delscreen(screen);
     free_findings(&top.findings);

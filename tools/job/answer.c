@@ -20,11 +20,12 @@
 
 struct asking {
     const struct bfc_question *question;
-    struct bfc_patience patience;
+    struct bfc_bounded_wait wait;
     bool has_helper, served, written;
 };
 
-static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
+static enum bfc_read_result ask_question(const struct bfc_segment_look *look, char *base,
+                                         void *context) {
     struct asking *asking = context;
     struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
     (void)look;
@@ -35,7 +36,7 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
     uint32_t asked = bfc_load_relaxed(asking->question->asked(header)) + 1;
     struct bfc_request request = asking->question->request(header);
     while (!(asking->served = bfc_request_is_served(&request)))
-        if (!bfc_patience_nap(&asking->patience))
+        if (!bfc_bounded_wait_nap(&asking->wait))
             break;
     /* A job whose library knows nothing of this leaves the word alone. */
     uint32_t written = bfc_load_acquire(asking->question->written(header));
@@ -47,8 +48,8 @@ static bool ask_job(int directory, const struct bfc_segment_name *name,
                     const struct bfc_question *question, unsigned timeout_ms, char *reason,
                     size_t size) {
     const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
-    struct asking asking = {.question = question, .patience = bfc_ask_patience(timeout_ms)};
-    if (bfc_segment_visit_guarded(&look, directory, true, ask, &asking) != BFC_READ_OK)
+    struct asking asking = {.question = question, .wait = bfc_ask_wait(timeout_ms)};
+    if (bfc_segment_visit_guarded(&look, directory, true, ask_question, &asking) != BFC_READ_OK)
         return false;
     if (!asking.has_helper)
         snprintf(reason, size, "process %d has ended, or has no helper thread", name->pid);

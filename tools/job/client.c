@@ -12,21 +12,21 @@
 struct asking {
     bool refresh;
     uint64_t bytes;                /* to trim */
-    struct bfc_patience *patience; /* NULL: no wait */
+    struct bfc_bounded_wait *wait; /* NULL: no wait */
     uint64_t released;
     enum bfc_ask_result result;
 };
 
-static bool wait_until_served(const struct bfc_request *request, struct bfc_patience *patience) {
+static bool wait_until_served(const struct bfc_request *request, struct bfc_bounded_wait *wait) {
     while (!bfc_request_is_served(request))
-        if (!patience || !bfc_patience_nap(patience))
+        if (!wait || !bfc_bounded_wait_nap(wait))
             return false;
     return true;
 }
 
-struct bfc_patience bfc_ask_patience(unsigned milliseconds) {
+struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds) {
     uint64_t now = bfc_now_ns();
-    return bfc_patience_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
+    return bfc_bounded_wait_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
 }
 
 /* A job that has just begun has its helper thread within microseconds, unless it is kept waiting.
@@ -34,13 +34,14 @@ struct bfc_patience bfc_ask_patience(unsigned milliseconds) {
 #define HELPER_MS 1000
 
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header) {
-    struct bfc_patience patience = bfc_ask_patience(HELPER_MS);
-    while (bfc_load_acquire(&header->owner) == 0 && bfc_patience_nap(&patience))
+    struct bfc_bounded_wait wait = bfc_ask_wait(HELPER_MS);
+    while (bfc_load_acquire(&header->owner) == 0 && bfc_bounded_wait_nap(&wait))
         ;
     return bfc_segment_has_helper(header);
 }
 
-static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base, void *context) {
+static enum bfc_read_result ask_helper(const struct bfc_segment_look *look, char *base,
+                                       void *context) {
     struct asking *asking = context;
     struct bfc_segment_header *header = (struct bfc_segment_header *)(void *)base;
     bool has_helper =
@@ -48,7 +49,7 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
     (void)look;
     struct bfc_request request =
         asking->refresh ? bfc_request_refresh(header) : bfc_request_trim(header, asking->bytes);
-    bool served = has_helper && wait_until_served(&request, asking->patience);
+    bool served = has_helper && wait_until_served(&request, asking->wait);
     asking->result = served ? BFC_ASK_DONE : BFC_ASK_UNANSWERED;
     asking->released = bfc_request_released(&request);
     return BFC_READ_OK;
@@ -57,21 +58,22 @@ static enum bfc_read_result ask(const struct bfc_segment_look *look, char *base,
 static enum bfc_ask_result ask_by_name(int directory, const struct bfc_segment_name *name,
                                        struct asking *asking, char *reason, size_t size) {
     const struct bfc_segment_look look = {.name = name, .reason = reason, .reason_size = size};
-    enum bfc_read_result result = bfc_segment_visit_guarded(&look, directory, true, ask, asking);
+    enum bfc_read_result result =
+        bfc_segment_visit_guarded(&look, directory, true, ask_helper, asking);
     return result == BFC_READ_OK ? asking->result : BFC_ASK_REFUSED;
 }
 
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
-                                        struct bfc_patience *patience, char *reason, size_t size) {
-    struct asking asking = {.refresh = true, .patience = patience};
+                                        struct bfc_bounded_wait *wait, char *reason, size_t size) {
+    struct asking asking = {.refresh = true, .wait = wait};
     return ask_by_name(directory, name, &asking, reason, size);
 }
 
 enum bfc_ask_result bfc_segment_trim(int directory, const struct bfc_segment_name *name,
                                      uint64_t bytes, unsigned timeout_ms, uint64_t *released,
                                      char *reason, size_t size) {
-    struct bfc_patience patience = bfc_ask_patience(timeout_ms);
-    struct asking asking = {.bytes = bytes, .patience = &patience};
+    struct bfc_bounded_wait wait = bfc_ask_wait(timeout_ms);
+    struct asking asking = {.bytes = bytes, .wait = &wait};
     enum bfc_ask_result result = ask_by_name(directory, name, &asking, reason, size);
     *released = asking.released;
     return result;

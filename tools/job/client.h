@@ -17,17 +17,17 @@ enum bfc_ask_result {
 };
 
 /* From now on. */
-struct bfc_patience bfc_ask_patience(unsigned milliseconds);
+struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds);
 
 /* Whether the job has a helper thread; one that has just begun is given a second to. */
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header);
 
 /*
- * Has the job refresh its map and its largest free blocks. Several calls may share one `patience`,
+ * Has the job refresh its map and its largest free blocks. Several calls may share one `wait`,
  * so that many stopped jobs cost no more time than one. NULL: sends the request and does not wait.
  */
 enum bfc_ask_result bfc_segment_refresh(int directory, const struct bfc_segment_name *name,
-                                        struct bfc_patience *patience, char *reason, size_t size);
+                                        struct bfc_bounded_wait *wait, char *reason, size_t size);
 
 /*
  * Requests `bytes` of cached memory back (UINT64_MAX: all); `*released` is set to the bytes that

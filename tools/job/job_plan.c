@@ -7,11 +7,11 @@
 
 #define LARGEST_FILE ((size_t)1 << 30)
 
-static uint32_t *asked(struct bfc_segment_header *header) {
+static uint32_t *plan_asked(struct bfc_segment_header *header) {
     return &header->plan_asked;
 }
 
-static uint32_t *written(struct bfc_segment_header *header) {
+static uint32_t *plan_written(struct bfc_segment_header *header) {
     return &header->plan_written;
 }
 
@@ -56,8 +56,8 @@ bool bfc_plans_ask(int directory, const struct bfc_segment_name *name, unsigned 
     static const struct bfc_question question = {
         .answer = BFC_PLAN_ANSWER,
         .request = bfc_request_plan,
-        .asked = asked,
-        .written = written,
+        .asked = plan_asked,
+        .written = plan_written,
         .unknown = "which gives no plan away",
         .none = "has no plan: BFC_PLAN is not set, its file was refused, or no loop was planned "
                 "so far (with BFC_BACKING=pages none is while no page has to move)",

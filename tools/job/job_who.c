@@ -132,11 +132,11 @@ static bool take_file(int file, void *to) {
 
 /* ---- asking ---- */
 
-static uint32_t *asked(struct bfc_segment_header *header) {
+static uint32_t *who_asked(struct bfc_segment_header *header) {
     return &header->who_asked;
 }
 
-static uint32_t *written(struct bfc_segment_header *header) {
+static uint32_t *who_written(struct bfc_segment_header *header) {
     return &header->who_written;
 }
 
@@ -145,8 +145,8 @@ bool bfc_who_ask(int directory, const struct bfc_segment_name *name, unsigned ti
     const struct bfc_question question = {
         .answer = BFC_WHO_ANSWER,
         .request = blocks ? bfc_request_who_and_blocks : bfc_request_who,
-        .asked = asked,
-        .written = written,
+        .asked = who_asked,
+        .written = who_written,
         .unknown = "which takes no stacks",
         .none = "has taken no stacks: BFC_STACKS=off, or it has allocated too little so far",
     };

@@ -25,9 +25,9 @@
  * it continue, up to this much time for one segment.
  */
 #define NAP_NS 50000
-#define PATIENCE_NS (50 * 1000 * 1000)
+#define READ_WAIT_NS (50 * 1000 * 1000)
 /* Of figures, since a user may have many segments that are always in mid-write. */
-#define FIGURES_PATIENCE_NS (200 * 1000)
+#define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
                    sizeof(struct bfc_segment_pool) % 8 == 0 && BFC_SEGMENT_POOLS <= 32,
@@ -63,13 +63,13 @@ static bool copy_once(void *to, const void *from, size_t size) {
     return before % 2 == 0 && bfc_load_relaxed(sequence) == before;
 }
 
-/* False: the copy is torn. `patience` is shared by the sections of one segment; NULL: the job is
+/* False: the copy is torn. `wait` is shared by the sections of one segment; NULL: the job is
  * dead, its segment does not change any more, and one try suffices. */
-static bool copy_whole(void *to, const void *from, size_t size, struct bfc_patience *patience) {
+static bool copy_whole(void *to, const void *from, size_t size, struct bfc_bounded_wait *wait) {
     for (int tries = 1;; tries++) {
         if (copy_once(to, from, size))
             return true;
-        if (!patience || (tries >= TRIES_WITHOUT_NAP && !bfc_patience_nap(patience)))
+        if (!wait || (tries >= TRIES_WITHOUT_NAP && !bfc_bounded_wait_nap(wait)))
             return false;
     }
 }
@@ -79,10 +79,10 @@ static bool copy_whole(void *to, const void *from, size_t size, struct bfc_patie
  * torn.
  */
 static bool copy_pool(struct bfc_segment_pool *to, const struct bfc_segment_pool *from,
-                      struct bfc_patience *patience) {
+                      struct bfc_bounded_wait *wait) {
     copy_words(to, from, sizeof *to);
     to->host_waits = bfc_host_waits(to);
-    return copy_whole(&to->stats, &from->stats, sizeof to->stats, patience);
+    return copy_whole(&to->stats, &from->stats, sizeof to->stats, wait);
 }
 
 static bool is_sound(const struct bfc_map_row *row) {
@@ -92,9 +92,9 @@ static bool is_sound(const struct bfc_map_row *row) {
 }
 
 static void copy_map(struct bfc_map *to, const struct bfc_map *from,
-                     struct bfc_patience *patience) {
+                     struct bfc_bounded_wait *wait) {
     uint64_t kept = 0;
-    if (!copy_whole(to, from, sizeof *to, patience) || to->rows > BFC_MAP_ROWS)
+    if (!copy_whole(to, from, sizeof *to, wait) || to->rows > BFC_MAP_ROWS)
         to->rows = 0;
     for (uint64_t i = 0; i < to->rows; i++)
         if (is_sound(&to->row[i]))
@@ -139,13 +139,13 @@ static bool is_used(const struct bfc_segment_pool *from) {
 }
 
 static enum bfc_read_result copy_pools(const struct bfc_segment_look *look, const char *base,
-                                       struct bfc_patience *patience, struct bfc_job *job) {
+                                       struct bfc_bounded_wait *wait, struct bfc_job *job) {
     const struct bfc_segment_pool *pools = (const void *)(base + BFC_SEGMENT_POOLS_OFFSET);
     enum bfc_read_result result = BFC_READ_OK;
     for (unsigned i = 0; i < BFC_SEGMENT_POOLS && result == BFC_READ_OK; i++) {
         if (!is_used(&pools[i]))
             continue;
-        if (!copy_pool(&job->pools[i], &pools[i], patience))
+        if (!copy_pool(&job->pools[i], &pools[i], wait))
             job->torn |= 1u << i;
         result = check_pool(look, i, &job->pools[i]);
     }
@@ -180,13 +180,13 @@ static enum bfc_read_result copy_segment(const struct bfc_segment_look *look, ch
         return result;
     job->state = find_state(&job->header);
     uint64_t now = bfc_now_ns();
-    uint64_t until = now + (reading->figures ? FIGURES_PATIENCE_NS : PATIENCE_NS);
-    struct bfc_patience time = bfc_patience_until(until, now, NAP_NS);
-    struct bfc_patience *patience = job->state == BFC_JOB_ENDED ? NULL : &time;
-    result = copy_pools(look, base, patience, job);
+    uint64_t until = now + (reading->figures ? FIGURES_WAIT_NS : READ_WAIT_NS);
+    struct bfc_bounded_wait time = bfc_bounded_wait_until(until, now, NAP_NS);
+    struct bfc_bounded_wait *wait = job->state == BFC_JOB_ENDED ? NULL : &time;
+    result = copy_pools(look, base, wait, job);
     if (reading->figures)
         return result;
-    copy_map(&job->map, (const void *)(base + BFC_SEGMENT_MAP_OFFSET), patience);
+    copy_map(&job->map, (const void *)(base + BFC_SEGMENT_MAP_OFFSET), wait);
     copy_rings(job, base);
     return result;
 }
@@ -227,7 +227,7 @@ static int by_pid(const void *a, const void *b) {
     return strcmp(x->text, y->text);
 }
 
-static bool append(void *context, int directory, const struct bfc_segment_name *name) {
+static bool append_name(void *context, int directory, const struct bfc_segment_name *name) {
     struct names *names = context;
     (void)directory;
     if ((names->count & (names->count - 1)) == 0) { /* full at each power of two */
@@ -245,7 +245,7 @@ static bool append(void *context, int directory, const struct bfc_segment_name *
 ssize_t bfc_segment_list(int directory, struct bfc_segment_name **list) {
     struct names names = {0};
     *list = NULL;
-    if (!bfc_segment_names_visit(directory, SIZE_MAX, append, &names))
+    if (!bfc_segment_names_visit(directory, SIZE_MAX, append_name, &names))
         return -1;
     if (names.no_memory) {
         free(names.list);

@@ -70,9 +70,9 @@ struct arguments {
     struct settings settings;
 };
 
-static int misuse(const char *format, ...) PRINTF_LIKE(1, 2);
+static int report_misuse(const char *format, ...) PRINTF_LIKE(1, 2);
 
-static int misuse(const char *format, ...) {
+static int report_misuse(const char *format, ...) {
     va_list list;
     fputs("bfcreplay: ", stderr);
     va_start(list, format);
@@ -88,11 +88,11 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
     const struct bfc_option *option = bfc_option_find(name);
     char accepted[256];
     if (!option)
-        return misuse("%s: no variable %s", flag, name);
+        return report_misuse("%s: no variable %s", flag, name);
     if (bfc_option_set(&a->settings.options, option, value))
         return GOOD;
     bfc_option_describe(option, accepted, sizeof accepted);
-    return misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
+    return report_misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
 }
 
 /* The settings that change nothing in a replay: it has one pool for each device, and no job around
@@ -113,7 +113,7 @@ static int take_set(struct arguments *a, const char *value) {
     char name[64];
     size_t length = strcspn(value, "=");
     if (value[length] != '=' || length >= sizeof name)
-        return misuse("--set '%s': expected BFC_NAME=VALUE", value);
+        return report_misuse("--set '%s': expected BFC_NAME=VALUE", value);
     memcpy(name, value, length);
     name[length] = '\0';
     a->policy_given |= strcmp(name, "BFC_POLICY") == 0;
@@ -171,13 +171,13 @@ static int take_chrome_trace(struct arguments *a, const char *value) {
 static int take_memory(struct arguments *a, const char *value) {
     if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.memory) && a->settings.memory > 0)
         return GOOD;
-    return misuse("--memory '%s' is not a size above 0 in bytes or with K, M, G, T", value);
+    return report_misuse("--memory '%s' is not a size above 0 in bytes or with K, M, G, T", value);
 }
 
 static int take_lag(struct arguments *a, const char *value) {
     uint64_t lag;
     if (!plan_parse_u64(value, strlen(value), 1000000000, &lag))
-        return misuse("--lag '%s' is not a whole number from 0 to 1000000000", value);
+        return report_misuse("--lag '%s' is not a whole number from 0 to 1000000000", value);
     a->settings.lag = (uint32_t)lag;
     return GOOD;
 }
@@ -185,7 +185,7 @@ static int take_lag(struct arguments *a, const char *value) {
 static int take_device_us(struct arguments *a, const char *value) {
     if (plan_parse_seconds(value, &a->settings.device_us))
         return GOOD;
-    return misuse("--device-us '%s' is not a number from 0 to 1000000000", value);
+    return report_misuse("--device-us '%s' is not a number from 0 to 1000000000", value);
 }
 
 static int take_backing(struct arguments *a, const char *value) {
@@ -202,13 +202,14 @@ static int take_page(struct arguments *a, const char *value) {
     if (bfc_bytes_parse(value, PLAN_MOST_BYTES, &a->settings.page_most) &&
         a->settings.page_most > 0)
         return GOOD;
-    return misuse("--page '%s' is not a size above 0 in bytes or with K, M, G, T", value);
+    return report_misuse("--page '%s' is not a size above 0 in bytes or with K, M, G, T", value);
 }
 
 static int take_repeat(struct arguments *a, const char *value) {
     uint64_t repeats;
     if (!plan_parse_u64(value, strlen(value), MOST_REPEATS, &repeats) || !repeats)
-        return misuse("--repeat '%s' is not a whole number from 1 to %d", value, MOST_REPEATS);
+        return report_misuse("--repeat '%s' is not a whole number from 1 to %d", value,
+                             MOST_REPEATS);
     a->settings.repeats = (uint32_t)repeats;
     return GOOD;
 }
@@ -248,7 +249,7 @@ static const struct valued *find_valued(const char *argument, const char **value
 
 static int take_operand(struct arguments *a, const char *argument) {
     if (a->trace)
-        return misuse("'%s' is one too many: one TRACE is taken", argument);
+        return report_misuse("'%s' is one too many: one TRACE is taken", argument);
     a->trace = argument;
     return GOOD;
 }
@@ -263,9 +264,9 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
     if (argument[0] != '-' || argument[1] == '\0')
         return take_operand(a, argument);
     if (!option)
-        return misuse("unknown option '%s'", argument);
+        return report_misuse("unknown option '%s'", argument);
     if (!value && !argv[*i + 1])
-        return misuse("%s needs a value", option->name);
+        return report_misuse("%s needs a value", option->name);
     return option->take(a, value ? value : argv[++*i]);
 }
 
@@ -279,31 +280,31 @@ static const char *wants_log(const struct arguments *a) {
                              : NULL;
 }
 
-static int check(const struct arguments *a) {
+static int check_arguments(const struct arguments *a) {
     if (!a->trace)
-        return misuse("no TRACE");
+        return report_misuse("no TRACE");
     const char *wanted = wants_log(a);
     if (a->beside && !a->report)
-        return misuse("--beside is for a page: --report OUT.html is missing");
+        return report_misuse("--beside is for a page: --report OUT.html is missing");
     if (a->compare && wanted)
-        return misuse("--%s is of one policy and growth: not with --compare", wanted);
+        return report_misuse("--%s is of one policy and growth: not with --compare", wanted);
     bool regions = a->settings.options.backing == BFC_BACKING_MALLOC;
     if ((!regions || a->settings.repeats > 1) && wanted)
-        return misuse("--%s is of one pass over regions: not with --backing=pages or --repeat",
-                      wanted);
+        return report_misuse(
+            "--%s is of one pass over regions: not with --backing=pages or --repeat", wanted);
     if (regions && a->of_pages)
-        return misuse("--%s is for pages: not without --backing=pages", a->of_pages);
+        return report_misuse("--%s is for pages: not without --backing=pages", a->of_pages);
     return GOOD;
 }
 
 /* ---- the work ---- */
 
-static int fail(const struct plan_error *error) {
+static int report_failure(const struct plan_error *error) {
     fprintf(stderr, "bfcreplay: %s\n", error->text);
     return FAILED;
 }
 
-static int compare(const struct arguments *a, const struct input *input) {
+static int compare_policies(const struct arguments *a, const struct input *input) {
     static struct shown shown[POLICIES * GROWTHS];
     struct plan_error error;
     unsigned count = 0;
@@ -317,7 +318,7 @@ static int compare(const struct arguments *a, const struct input *input) {
         settings.options.growth = growth;
         shown[count].settings = settings;
         if (!replay(input, &settings, NULL, &shown[count].result, &error))
-            return fail(&error);
+            return report_failure(&error);
         count++;
     }
     for (unsigned i = 0; a->json && i < count; i++)
@@ -328,8 +329,8 @@ static int compare(const struct arguments *a, const struct input *input) {
 }
 
 /* The page of one, or of two: the other is read and replayed for it. */
-static bool report(const struct arguments *a, const struct input *input, const struct log *log,
-                   struct plan_error *error) {
+static bool write_report(const struct arguments *a, const struct input *input,
+                         const struct log *log, struct plan_error *error) {
     struct replayed replayed[2] = {{a->trace, input, log}};
     struct input other;
     struct log other_log = {0};
@@ -354,29 +355,29 @@ static int run_one(const struct arguments *a, const struct input *input) {
     bool good = replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
                 (!a->events || show_events(input, &log, a->events, &error)) &&
                 (!a->plot || show_plot(input, &log, a->plot, &error)) &&
-                (!a->report || report(a, input, &log, &error)) &&
+                (!a->report || write_report(a, input, &log, &error)) &&
                 (!a->snapshot || show_snapshot(input, &a->settings, &log, &paths, &error)) &&
                 (!a->chrome_trace || show_chrome_trace(input, &log, &paths, &error));
     log_free(&log);
     if (!good)
-        return fail(&error);
+        return report_failure(&error);
     if (!a->report || strcmp(a->report, "-") != 0)
         (a->json ? show_json : show_text)(&shown, stdout);
     return GOOD;
 }
 
-static int work(const struct arguments *a) {
+static int replay_all(const struct arguments *a) {
     struct input input;
     struct plan_error error;
     if (!input_read(&input, a->trace, &error))
-        return fail(&error);
+        return report_failure(&error);
     if (input.cut_off)
         fprintf(stderr, "bfcreplay: %s: the tail is missing; what there is is replayed\n",
                 a->trace);
     if (input.events.unknown_frees)
         fprintf(stderr, "bfcreplay: %s: %u frees of unknown allocations are left out\n", a->trace,
                 input.events.unknown_frees);
-    int status = (a->compare ? compare : run_one)(a, &input);
+    int status = (a->compare ? compare_policies : run_one)(a, &input);
     input_free(&input);
     if (status == GOOD && (fflush(stdout) != 0 || ferror(stdout))) {
         fputs("bfcreplay: standard output cannot be written\n", stderr);
@@ -403,6 +404,6 @@ int main(int argc, char **argv) {
         if (status != GOOD)
             return status;
     }
-    int status = check(&a);
-    return status == GOOD ? work(&a) : status;
+    int status = check_arguments(&a);
+    return status == GOOD ? replay_all(&a) : status;
 }

@@ -66,7 +66,8 @@ static void add_entry(const struct input *input, struct picture *picture,
 }
 
 /* Regions one above another; a block's place is that of its region. */
-static void stack(const struct input *input, const struct log *log, struct picture *picture) {
+static void stack_blocks(const struct input *input, const struct log *log,
+                         struct picture *picture) {
     uint64_t *starts = picture->offset;
     for (size_t i = 0; i < log->count; i++)
         if (log->list[i].op == LOG_RESERVE) {
@@ -82,15 +83,15 @@ static double x_of(const struct picture *picture, uint32_t call) {
     return MARGIN + (WIDTH - 2 * MARGIN) * call / (picture->calls ? picture->calls : 1);
 }
 
-static double high(const struct picture *picture, uint64_t bytes) {
+static double height_of(const struct picture *picture, uint64_t bytes) {
     return (HEIGHT - 2 * MARGIN) * (double)bytes / (double)(picture->height ? picture->height : 1);
 }
 
 static void put_box(const struct picture *picture, const struct box *box, FILE *stream) {
     uint64_t offset = box->address - picture->offset[box->region];
     double left = x_of(picture, box->from), right = x_of(picture, box->to);
-    double top = HEIGHT - MARGIN - high(picture, offset + box->bytes);
-    fprintf(stream, "M%.2f %.2fH%.2fv%.2fH%.2fz", left, top, right, high(picture, box->bytes),
+    double top = HEIGHT - MARGIN - height_of(picture, offset + box->bytes);
+    fprintf(stream, "M%.2f %.2fH%.2fv%.2fH%.2fz", left, top, right, height_of(picture, box->bytes),
             left);
 }
 
@@ -139,7 +140,7 @@ bool show_plot(const struct input *input, const struct log *log, const char *pat
     bool good = make_room(input, log, &picture) || plan_fail_memory(error);
     good = good && file_open(&writer, path, error);
     if (good) {
-        stack(input, log, &picture);
+        stack_blocks(input, log, &picture);
         put_picture(&picture, writer.stream);
         good = file_close(&writer, error);
     }

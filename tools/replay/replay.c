@@ -83,7 +83,7 @@ static bool open_player(struct player *p, const struct input *input,
 
 /* ---- one call ---- */
 
-static bool bypasses(const struct player *p, uint64_t bytes) {
+static bool is_bypassed(const struct player *p, uint64_t bytes) {
     return bytes > p->settings->options.bypass_above;
 }
 
@@ -99,13 +99,13 @@ static bool allocate_past(struct device *device, struct bfc_pool *pool, uint64_t
 static bool allocate_from(const struct player *p, uint32_t device, uint64_t bytes,
                           struct bfc_block_info *block) {
     unsigned flags = p->settings->options.free_mode == BFC_FREE_ORDERED ? BFC_ALLOCATE_PENDING : 0;
-    if (bypasses(p, bytes))
+    if (is_bypassed(p, bytes))
         return allocate_past(&p->devices[device], p->pools[device], bytes, block);
     return bfc_pool_allocate(p->pools[device], bytes, flags, block) == BFC_OK;
 }
 
-static void note(struct player *p, enum log_op op, uint32_t allocation, bfc_addr address,
-                 uint64_t size) {
+static void note_call(struct player *p, enum log_op op, uint32_t allocation, bfc_addr address,
+                      uint64_t size) {
     const struct allocation *a = &p->input->events.allocations[allocation];
     const struct device *device = &p->devices[a->device];
     log_add(p->log,
@@ -119,7 +119,7 @@ static void note(struct player *p, enum log_op op, uint32_t allocation, bfc_addr
                                .region = op == LOG_FAIL ? 0 : device_region_of(device, address)});
 }
 
-static void allocate(struct player *p, uint32_t allocation) {
+static void allocate_block(struct player *p, uint32_t allocation) {
     const struct allocation *a = &p->input->events.allocations[allocation];
     struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
@@ -128,7 +128,7 @@ static void allocate(struct player *p, uint32_t allocation) {
     if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)
-            note(p, LOG_FAIL, allocation, 0, 0);
+            note_call(p, LOG_FAIL, allocation, 0, 0);
         return;
     }
     p->held[allocation] = block.start;
@@ -137,10 +137,10 @@ static void allocate(struct player *p, uint32_t allocation) {
     if (p->live > p->result->peak_live)
         p->result->peak_live = p->live;
     if (p->log)
-        note(p, LOG_ALLOCATE, allocation, block.start, block.size);
+        note_call(p, LOG_ALLOCATE, allocation, block.start, block.size);
 }
 
-static void release(struct player *p, uint32_t allocation) {
+static void release_block(struct player *p, uint32_t allocation) {
     const struct allocation *a = &p->input->events.allocations[allocation];
     struct device *device = &p->devices[a->device];
     bfc_addr start = p->held[allocation];
@@ -150,8 +150,8 @@ static void release(struct player *p, uint32_t allocation) {
     p->frees++;
     p->live -= a->bytes;
     if (p->log)
-        note(p, LOG_FREE, allocation, start, 0);
-    if (bypasses(p, a->bytes)) {
+        note_call(p, LOG_FREE, allocation, start, 0);
+    if (is_bypassed(p, a->bytes)) {
         device_release(device, start, a->bytes);
         return;
     }
@@ -163,7 +163,7 @@ static void release(struct player *p, uint32_t allocation) {
 static void free_all(struct player *p, uint32_t pass) {
     const uint32_t count = p->input->events.allocations_count;
     for (uint32_t i = 0; pass > 0 && i < count; i++)
-        release(p, i);
+        release_block(p, i);
 }
 
 static void play_pass(struct player *p, uint32_t pass) {
@@ -174,9 +174,9 @@ static void play_pass(struct player *p, uint32_t pass) {
         p->devices[events->allocations[event->allocation].device].call =
             pass * events->count + call;
         if (event->is_free)
-            release(p, event->allocation);
+            release_block(p, event->allocation);
         else
-            allocate(p, event->allocation);
+            allocate_block(p, event->allocation);
     }
 }
 
@@ -197,7 +197,7 @@ static uint64_t bytes_placed(const struct player *p) {
     return bytes;
 }
 
-static void play(struct player *p) {
+static void play_passes(struct player *p) {
     for (uint32_t pass = 0; pass < p->settings->repeats; pass++) {
         uint64_t before = calls_made(p);
         play_pass(p, pass);
@@ -240,8 +240,8 @@ static void sum_up(const struct player *p, struct result *result) {
 }
 
 /* The best of several runs: what disturbs a run only ever makes it longer. */
-static bool measure(const struct input *input, const struct settings *settings,
-                    struct result *result) {
+static bool measure_replay(const struct input *input, const struct settings *settings,
+                           struct result *result) {
     uint64_t best = UINT64_MAX, began = bfc_now_ns();
     for (int i = 0; i < TIMED_RUNS && (i < 2 || bfc_now_ns() - began < TIMED_NS); i++) {
         struct result unused = {0};
@@ -271,10 +271,10 @@ bool replay(const struct input *input, const struct settings *settings, struct l
     if (!open_player(&p, input, settings, log))
         return plan_fail_memory(error);
     p.result = result;
-    play(&p);
+    play_passes(&p);
     sum_up(&p, result);
     close_player(&p);
-    if ((log && log->lost) || (settings->time_it && !measure(input, settings, result)))
+    if ((log && log->lost) || (settings->time_it && !measure_replay(input, settings, result)))
         return plan_fail_memory(error);
     return true;
 }

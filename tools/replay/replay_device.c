@@ -42,7 +42,7 @@ static bool note_region(struct device *device, bfc_addr start, uint64_t bytes) {
     return true;
 }
 
-static void take(struct device *device, uint64_t bytes) {
+static void take_bytes(struct device *device, uint64_t bytes) {
     device->taken += bytes;
     *device->reserved += bytes;
     if (*device->reserved > *device->peak)
@@ -65,7 +65,7 @@ enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *
         return BFC_FAILED;
     *start = device->next;
     device->next += (bytes + PAGE - 1) / PAGE * PAGE;
-    take(device, bytes);
+    take_bytes(device, bytes);
     log_add(device->log, (struct log_entry){.op = LOG_RESERVE,
                                             .address = *start,
                                             .bytes = bytes,
@@ -90,7 +90,7 @@ bool device_release(void *context, bfc_addr start, uint64_t bytes) {
 }
 
 /* Fences rise with the calls, so what is complete by now is found by bisection. */
-static bfc_fence poll(void *context) {
+static bfc_fence poll_fences(void *context) {
     const struct device *device = context;
     uint64_t low = device->waited, high = device->fences;
     while (low < high) {
@@ -103,12 +103,12 @@ static bfc_fence poll(void *context) {
     return low;
 }
 
-static bfc_fence wait(void *context, bfc_fence fence, uint64_t timeout_ns) {
+static bfc_fence wait_for_fence(void *context, bfc_fence fence, uint64_t timeout_ns) {
     struct device *device = context;
     (void)timeout_ns;
     if (fence > device->waited)
         device->waited = fence;
-    return poll(device);
+    return poll_fences(device);
 }
 
 bfc_fence device_fence(struct device *device) {
@@ -141,7 +141,7 @@ static const struct {
     [OP_ALLOW] = {35, 1.5}, [OP_UNMAP] = {30, 1},  [OP_RELEASE] = {20, 1},
 };
 
-static void count(struct device *device, enum device_op op, uint64_t bytes) {
+static void count_call(struct device *device, enum device_op op, uint64_t bytes) {
     device->calls++;
     device->made[op]++;
     device->touched[op] += bytes / PAGE;
@@ -149,7 +149,7 @@ static void count(struct device *device, enum device_op op, uint64_t bytes) {
 
 static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, bfc_addr *start) {
     struct device *device = context;
-    count(device, OP_RESERVE, 0);
+    count_call(device, OP_RESERVE, 0);
     *start = device->next ? device->next : FIRST_ADDRESS;
     device->next = *start + bytes + PAGE;
     return BFC_RESERVED;
@@ -158,23 +158,23 @@ static enum bfc_reserve_result reserve_addresses(void *context, uint64_t bytes, 
 static void unreserve_addresses(void *context, bfc_addr start, uint64_t bytes) {
     (void)start;
     (void)bytes;
-    count(context, OP_RESERVE, 0);
+    count_call(context, OP_RESERVE, 0);
 }
 
 static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
     struct device *device = context;
-    count(device, OP_CREATE, bytes);
+    count_call(device, OP_CREATE, bytes);
     if (bytes > device->capacity - device->taken)
         return BFC_REFUSED;
     *page = ++device->pages;
-    take(device, bytes);
+    take_bytes(device, bytes);
     return BFC_RESERVED;
 }
 
 static void release_page(void *context, bfc_page page, uint64_t bytes) {
     struct device *device = context;
     (void)page;
-    count(device, OP_RELEASE, bytes);
+    count_call(device, OP_RELEASE, bytes);
     device->taken -= bytes;
     *device->reserved -= bytes;
 }
@@ -182,19 +182,19 @@ static void release_page(void *context, bfc_page page, uint64_t bytes) {
 static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
     (void)start;
     (void)page;
-    count(context, OP_MAP, bytes);
+    count_call(context, OP_MAP, bytes);
     return true;
 }
 
 static bool unmap_pages(void *context, bfc_addr start, uint64_t bytes) {
     (void)start;
-    count(context, OP_UNMAP, bytes);
+    count_call(context, OP_UNMAP, bytes);
     return true;
 }
 
 static bool allow_pages(void *context, bfc_addr start, uint64_t bytes) {
     (void)start;
-    count(context, OP_ALLOW, bytes);
+    count_call(context, OP_ALLOW, bytes);
     return true;
 }
 
@@ -220,8 +220,8 @@ struct bfc_upstream device_upstream(struct device *device, bool paged) {
     return (struct bfc_upstream){.context = device,
                                  .reserve = device_reserve,
                                  .release = device_release,
-                                 .poll = poll,
-                                 .wait = wait,
+                                 .poll = poll_fences,
+                                 .wait = wait_for_fence,
                                  .pages = paged ? &page_calls : NULL};
 }
 

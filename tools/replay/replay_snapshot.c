@@ -48,7 +48,7 @@ static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
 }
 
 /* Moves the entries of some slots to the front, in order; those are what stands. */
-static struct standing collect(const struct log_entry **slots, size_t count) {
+static struct standing collect_standing(const struct log_entry **slots, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (slots[i])
@@ -73,8 +73,8 @@ static bool find_standing(struct snapshot *s) {
         if (entry->op != LOG_FAIL)
             slots[slot_of(s, entry)] = begins ? entry : NULL;
     }
-    s->blocks = collect(slots, allocations);
-    s->regions = collect(slots + allocations, regions);
+    s->blocks = collect_standing(slots, allocations);
+    s->regions = collect_standing(slots + allocations, regions);
     return true;
 }
 

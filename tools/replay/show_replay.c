@@ -39,7 +39,7 @@ void show_json(const struct shown *shown, FILE *stream) {
     fputs("}\n", stream);
 }
 
-static const char *mib(uint64_t bytes, char text[32]) {
+static const char *print_mib(uint64_t bytes, char text[32]) {
     snprintf(text, 32, "%.1f MiB", (double)bytes / 1048576);
     return text;
 }
@@ -55,7 +55,7 @@ static void put_pages(const struct shown *shown, FILE *stream) {
         fputs("\n", stream);
     }
     if (r->paged)
-        fprintf(stream, "  pages moved     %14s  in all\n", mib(r->moved, text));
+        fprintf(stream, "  pages moved     %14s  in all\n", print_mib(r->moved, text));
 }
 
 /* Not what the pool would make of it, but what was recorded. */
@@ -65,7 +65,7 @@ static void put_spilled(const struct spilled *spilled, FILE *stream) {
         fprintf(stream,
                 "  spilled         %14s  at most, %" PRIu64
                 " blocks of host memory (BFC_SPILL) when it was recorded\n",
-                mib(spilled->peak, text), spilled->blocks);
+                print_mib(spilled->peak, text), spilled->blocks);
 }
 
 void show_text(const struct shown *shown, FILE *stream) {
@@ -74,11 +74,11 @@ void show_text(const struct shown *shown, FILE *stream) {
     char text[32];
     fprintf(stream, "policy %s, growth %s, free %s%s\n", policies[options->policy],
             growths[options->growth], modes[options->free_mode], r->paged ? ", backing pages" : "");
-    fprintf(stream, "  most live       %14s  %" PRIu64 " bytes\n", mib(r->peak_live, text),
+    fprintf(stream, "  most live       %14s  %" PRIu64 " bytes\n", print_mib(r->peak_live, text),
             r->peak_live);
     put_spilled(&r->spilled, stream);
     fprintf(stream, "  most reserved   %14s  %" PRIu64 " bytes, %.1f %% of it waste\n",
-            mib(r->peak_reserved, text), r->peak_reserved, r->waste * 100);
+            print_mib(r->peak_reserved, text), r->peak_reserved, r->waste * 100);
     fprintf(stream, "  device calls    %14" PRIu64 "  %.1f ms", r->device_calls,
             modelled_ms(shown));
     if (!r->paged)
@@ -141,8 +141,8 @@ void show_table(const struct shown *shown, unsigned count, FILE *stream) {
         const struct bfc_options *options = &shown[i].settings.options;
         const struct result *r = &shown[i].result;
         fprintf(stream, "%-8s %-12s %16s %16s %6.1f%% %8" PRIu64 " %10.1f %8.0f %7" PRIu64 "\n",
-                policies[options->policy], growths[options->growth], mib(r->peak_live, live),
-                mib(r->peak_reserved, reserved), r->waste * 100, r->device_calls,
+                policies[options->policy], growths[options->growth], print_mib(r->peak_live, live),
+                print_mib(r->peak_reserved, reserved), r->waste * 100, r->device_calls,
                 modelled_ms(&shown[i]), r->ns_per_pair, r->failed);
     }
     show_advice(&shown[show_best(shown, count)], stream);

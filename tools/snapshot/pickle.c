@@ -25,58 +25,58 @@ enum {
     PART = 1000 /* items of a list that go out at once */
 };
 
-static void put(struct pickle *pickle, int code) {
+static void put_code(struct pickle *pickle, int code) {
     putc(code, pickle->file);
 }
 
 static void put_bytes(struct pickle *pickle, uint64_t number, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        put(pickle, i < sizeof number ? (int)(number >> 8 * i & 255) : 0);
+        put_code(pickle, i < sizeof number ? (int)(number >> 8 * i & 255) : 0);
 }
 
 void pickle_begin(struct pickle *pickle, FILE *file) {
     *pickle = (struct pickle){.file = file};
-    put(pickle, PROTOCOL);
-    put(pickle, 4);
+    put_code(pickle, PROTOCOL);
+    put_code(pickle, 4);
 }
 
 void pickle_end(struct pickle *pickle) {
-    put(pickle, STOP);
+    put_code(pickle, STOP);
 }
 
 void pickle_dict(struct pickle *pickle) {
-    put(pickle, EMPTY_DICT);
-    put(pickle, MARK);
+    put_code(pickle, EMPTY_DICT);
+    put_code(pickle, MARK);
 }
 
 void pickle_dict_end(struct pickle *pickle) {
-    put(pickle, SET_ITEMS);
+    put_code(pickle, SET_ITEMS);
 }
 
 struct pickle_list pickle_list(struct pickle *pickle) {
-    put(pickle, EMPTY_LIST);
+    put_code(pickle, EMPTY_LIST);
     return (struct pickle_list){0};
 }
 
 void pickle_item(struct pickle *pickle, struct pickle_list *list) {
     if (list->items && list->items % PART == 0)
-        put(pickle, APPENDS);
+        put_code(pickle, APPENDS);
     if (list->items % PART == 0)
-        put(pickle, MARK);
+        put_code(pickle, MARK);
     list->items++;
 }
 
 void pickle_list_end(struct pickle *pickle, const struct pickle_list *list) {
     if (list->items)
-        put(pickle, APPENDS);
+        put_code(pickle, APPENDS);
 }
 
 void pickle_text(struct pickle *pickle, const char *text) {
     size_t length = strnlen(text, 255);
-    put(pickle, SHORT_TEXT);
-    put(pickle, (int)length);
+    put_code(pickle, SHORT_TEXT);
+    put_code(pickle, (int)length);
     for (size_t i = 0; i < length; i++)
-        put(pickle, (unsigned char)text[i] < 128 ? text[i] : '?');
+        put_code(pickle, (unsigned char)text[i] < 128 ? text[i] : '?');
 }
 
 void pickle_word(struct pickle *pickle, const char *word) {
@@ -93,12 +93,12 @@ void pickle_word(struct pickle *pickle, const char *word) {
 }
 
 uint32_t pickle_note(struct pickle *pickle) {
-    put(pickle, MEMOIZE);
+    put_code(pickle, MEMOIZE);
     return pickle->noted++;
 }
 
 void pickle_again(struct pickle *pickle, uint32_t number) {
-    put(pickle, number < 256 ? GET : LONG_GET);
+    put_code(pickle, number < 256 ? GET : LONG_GET);
     put_bytes(pickle, number, number < 256 ? 1 : 4);
 }
 
@@ -107,8 +107,8 @@ static void put_long(struct pickle *pickle, uint64_t number) {
     unsigned count = 1;
     while (count <= sizeof number && number >> (8 * count - 1))
         count++;
-    put(pickle, LONG);
-    put(pickle, (int)count);
+    put_code(pickle, LONG);
+    put_code(pickle, (int)count);
     put_bytes(pickle, number, count);
 }
 
@@ -118,7 +118,7 @@ void pickle_number(struct pickle *pickle, uint64_t number) {
         return;
     }
     unsigned count = number < 256 ? 1 : number < 65536 ? 2 : 4;
-    put(pickle, count == 1 ? INT1 : count == 2 ? INT2 : INT4);
+    put_code(pickle, count == 1 ? INT1 : count == 2 ? INT2 : INT4);
     put_bytes(pickle, number, count);
 }
 
@@ -139,12 +139,12 @@ void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number) 
 
 void pickle_put_boolean(struct pickle *pickle, const char *key, bool value) {
     pickle_word(pickle, key);
-    put(pickle, value ? TRUE_VALUE : FALSE_VALUE);
+    put_code(pickle, value ? TRUE_VALUE : FALSE_VALUE);
 }
 
 void pickle_put_pair(struct pickle *pickle, const char *key, uint64_t a, uint64_t b) {
     pickle_word(pickle, key);
     pickle_number(pickle, a);
     pickle_number(pickle, b);
-    put(pickle, PAIR);
+    put_code(pickle, PAIR);
 }

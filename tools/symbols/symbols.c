@@ -26,7 +26,7 @@ struct symbols {
 };
 
 /* `size` bytes at an offset of the file; NULL: beyond its end. */
-static const void *part(const struct symbols *symbols, uint64_t offset, uint64_t size) {
+static const void *part_of(const struct symbols *symbols, uint64_t offset, uint64_t size) {
     return offset <= symbols->size && size <= symbols->size - offset ? symbols->file + offset
                                                                      : NULL;
 }
@@ -45,8 +45,8 @@ static int by_start(const void *one, const void *other) {
 
 static bool take_functions(struct symbols *symbols, const ElfW(Shdr) * table,
                            const ElfW(Shdr) * texts) {
-    const ElfW(Sym) *all = part(symbols, table->sh_offset, table->sh_size);
-    const char *names = part(symbols, texts->sh_offset, texts->sh_size);
+    const ElfW(Sym) *all = part_of(symbols, table->sh_offset, table->sh_size);
+    const char *names = part_of(symbols, texts->sh_offset, texts->sh_size);
     size_t count = table->sh_size / sizeof *all;
     if (!all || !names || !texts->sh_size || names[texts->sh_size - 1] != '\0')
         return false;
@@ -64,11 +64,11 @@ static bool take_functions(struct symbols *symbols, const ElfW(Shdr) * table,
 }
 
 static bool take_sections(struct symbols *symbols) {
-    const ElfW(Ehdr) *header = part(symbols, 0, sizeof *header);
+    const ElfW(Ehdr) *header = part_of(symbols, 0, sizeof *header);
     if (!is_ours(header))
         return false;
     size_t count = header->e_shnum;
-    const ElfW(Shdr) *sections = part(symbols, header->e_shoff, count * sizeof *sections);
+    const ElfW(Shdr) *sections = part_of(symbols, header->e_shoff, count * sizeof *sections);
     const uint32_t kinds[] = {SHT_SYMTAB, SHT_DYNSYM};
     for (size_t kind = 0; sections && kind < 2; kind++)
         for (size_t i = 0; i < count; i++)
@@ -115,7 +115,7 @@ void symbols_close(struct symbols *symbols) {
 }
 
 /* As the C++ library does it, which is asked for only when there is such a name. */
-static char *demangle(const char *name) {
+static char *demangle_name(const char *name) {
     static char *(*demangler)(const char *, char *, size_t *, int *);
     static bool looked;
     if (strncmp(name, "_Z", 2) != 0)
@@ -141,6 +141,6 @@ const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *di
         return NULL;
     *distance = address - function->start;
     if (!function->demangled)
-        function->demangled = demangle(function->name);
+        function->demangled = demangle_name(function->name);
     return function->demangled ? function->demangled : function->name;
 }

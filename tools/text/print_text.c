@@ -117,7 +117,7 @@ int text_table_add(struct text_table *table, const char *const *cells) {
     return 0;
 }
 
-static void measure(const struct text_table *table, size_t *widths) {
+static void measure_columns(const struct text_table *table, size_t *widths) {
     for (size_t i = 0; i < table->rows * table->columns; i++) {
         size_t width = display_width(table->cells[i]);
         if (width > widths[i % table->columns])
@@ -144,7 +144,7 @@ static void print_padded(FILE *stream, const char *cell, size_t width, int right
 
 void text_table_print(const struct text_table *table, FILE *stream, size_t width) {
     size_t widths[TEXT_COLUMNS] = {0}, before = 0;
-    measure(table, widths);
+    measure_columns(table, widths);
     for (size_t i = 0; i + 1 < table->columns; i++)
         before += widths[i] + 2;
     size_t room = width == 0 ? SIZE_MAX : width > before + 8 ? width - before : 8;

@@ -180,7 +180,7 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
     if (status != BFC_OUT_OF_MEMORY || !follower->plan->automatic)
         return status;
-    bfc_pool_trim_beside(arena->pool, 0);
+    bfc_pool_trim_unplanned(arena->pool, 0);
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 
@@ -266,7 +266,7 @@ static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bo
 uint64_t bfc_plan_trim_replaced(struct bfc_arena *arena) {
     const struct bfc_follower *follower = current_follower(arena);
     bfc_addr memory = follower ? bfc_load_acquire(&follower->memory) : 0;
-    return memory ? bfc_pool_trim_beside(arena->pool, memory) : 0;
+    return memory ? bfc_pool_trim_unplanned(arena->pool, memory) : 0;
 }
 
 bool bfc_plan_look_ahead(struct bfc_arena *arena) {

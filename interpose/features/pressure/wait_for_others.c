@@ -52,7 +52,7 @@ struct wait {
     /* When the driver was last asked, what it had free, without what is left to others; and what
      * pools had reserved when it last looked. */
     uint64_t asked_ns, free_bytes, reserved;
-    struct bfc_turn turn;
+    struct bfc_queue_place turn;
     uint64_t turn_ns; /* when its turn came first; 0: it has not */
     bool announced;
     bool settled;  /* what pools have reserved was the same in its last two looks */
@@ -180,7 +180,7 @@ static bool steps_aside(struct wait *wait) {
     wait->aside = aside;
     if (!aside)
         return false;
-    wait->turn = (struct bfc_turn){0};
+    wait->turn = (struct bfc_queue_place){0};
     bfc_store_relaxed(&wait->slot->seen_ns, 0);
     if (!was) {
         bfc_waiters_wake(wait->published);
@@ -254,7 +254,7 @@ static void look_at_queue(struct wait *wait) {
     wait->saw_jobs |= wait->jobs > 0;
     ask_driver(wait, now);
     uint64_t reach = bfc_add_saturating(wait->free_bytes, add_others(wait, now));
-    wait->turn = bfc_queue_turn(wait->all, wait->waiters, own, reach);
+    wait->turn = bfc_queue_find_place(wait->all, wait->waiters, own, reach);
     wait->turn.is_stuck = wait->turn.is_stuck || is_stuck_across_devices(wait);
     note_turn(wait, now);
 }

@@ -112,9 +112,9 @@ static bool have_answered(const struct asked *asked, size_t count) {
 /* Until all have answered or the time is up, or enough came. */
 static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
                              uint64_t until) {
-    struct bfc_patience patience = bfc_patience_until(until, bfc_now_ns(), LOOK_NS);
+    struct bfc_bounded_wait patience = bfc_bounded_wait_until(until, bfc_now_ns(), LOOK_NS);
     while (!have_answered(asked, count) && came_from_all(asked, count) < wanted &&
-           bfc_patience_nap(&patience))
+           bfc_bounded_wait_nap(&patience))
         ;
 }
 

@@ -18,7 +18,7 @@ static void waits(size_t index, uint64_t bytes, uint64_t in_use, uint64_t reserv
 static size_t next_of(size_t count, uint64_t reach) {
     size_t next = count;
     for (size_t i = 0; i < count; i++)
-        if (bfc_queue_turn(all, count, i, reach).is_next) {
+        if (bfc_queue_find_place(all, count, i, reach).is_next) {
             cr_expect_eq(next, count, "one at a time");
             next = i;
         }
@@ -27,7 +27,7 @@ static size_t next_of(size_t count, uint64_t reach) {
 
 static size_t stuck_of(size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
-        if (bfc_queue_turn(all, count, i, reach).is_stuck)
+        if (bfc_queue_find_place(all, count, i, reach).is_stuck)
             return i;
     return count;
 }
@@ -39,7 +39,7 @@ Test(queue, first_come_first_served) {
     cr_expect_eq(next_of(3, 60), 0);
     cr_expect_eq(stuck_of(3, 60), 3);
     for (size_t i = 0; i < 3; i++)
-        cr_expect_eq(bfc_queue_turn(all, 3, i, 60).position, i + 1);
+        cr_expect_eq(bfc_queue_find_place(all, 3, i, 60).position, i + 1);
 }
 
 Test(queue, two_of_one_moment_are_in_order_too) {

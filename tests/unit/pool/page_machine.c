@@ -155,7 +155,7 @@ void machine_plan(struct machine *m, uint64_t bytes) {
         break;
     case 2:
         if (machine_draw(m, 4) == 0)
-            bfc_pool_trim_beside(m->pool, m->planned);
+            bfc_pool_trim_unplanned(m->pool, m->planned);
         break;
     default:
         allocate_planned(m, bytes);

@@ -261,18 +261,18 @@ Test(place, beside_it_gathers) {
     open_pool();
     placed(0, 8 * MIB);
     bfc_addr first = taken(8 * MIB), second = taken(16 * MIB);
-    cr_assert_eq(bfc_pool_gather_beside(pool), 0);
+    cr_assert_eq(bfc_pool_gather_overflow(pool), 0);
     freed(first);
     freed(second);
     cr_assert_eq(reserved(), 32 * MIB);
-    cr_assert_eq(bfc_pool_gather_beside(pool), 24 * MIB);
+    cr_assert_eq(bfc_pool_gather_overflow(pool), 24 * MIB);
     first = taken(4 * MIB);
     cr_assert_eq(reserved(), 32 * MIB);
     second = taken(16 * MIB);
     freed(first);
     freed(second);
     cr_assert_eq(reserved(), 32 * MIB);
-    cr_assert_eq(bfc_pool_gather_beside(pool), 0);
+    cr_assert_eq(bfc_pool_gather_overflow(pool), 0);
 }
 
 Test(place, beside_what_is_in_use_stays) {
@@ -280,7 +280,7 @@ Test(place, beside_what_is_in_use_stays) {
     placed(MIB, 512);
     bfc_addr first = taken(8 * MIB);
     freed(taken(16 * MIB));
-    cr_assert_eq(bfc_pool_gather_beside(pool), 16 * MIB);
+    cr_assert_eq(bfc_pool_gather_overflow(pool), 16 * MIB);
     freed(first);
     freed(taken(8 * MIB));
     cr_assert_eq(reserved(), 16 * MIB);
@@ -294,7 +294,7 @@ Test(place, beside_only_a_plan_and_by_double) {
     bfc_addr first = taken(8 * MIB);
     freed(taken(16 * MIB));
     freed(first);
-    cr_assert_eq(bfc_pool_gather_beside(pool), 0);
+    cr_assert_eq(bfc_pool_gather_overflow(pool), 0);
 }
 
 Test(place, apart_it_is_within_the_limit_and_goes_back) {

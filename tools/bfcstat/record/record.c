@@ -186,7 +186,8 @@ static void write_ordered(struct recording *recording, size_t count) {
 
 /* A thread looks at the clock once in a batch, which it may have begun long ago. An event that was
  * not there at the copy before came after it. */
-static struct bfc_event timed(const struct recording *recording, const struct bfc_event *event) {
+static struct bfc_event time_event(const struct recording *recording,
+                                   const struct bfc_event *event) {
     struct bfc_event timed = *event;
     if (bfc_event_us(event->what) < recording->looked_us)
         timed.what = bfc_event_what(bfc_event_kind_of(event->what), bfc_event_pool(event->what),
@@ -198,7 +199,7 @@ static struct bfc_event timed(const struct recording *recording, const struct bf
 static void write_calls(struct recording *recording, const struct bfc_job *job) {
     uint64_t lost = recording->unseen.lost;
     for (size_t i = 0; i < job->event_count; i++) {
-        struct bfc_event event = timed(recording, &job->events[i]);
+        struct bfc_event event = time_event(recording, &job->events[i]);
         if (new_events_take(&recording->unseen, &event))
             event_order_add(recording->order, &event);
     }
@@ -231,7 +232,7 @@ static void write_sizes(const struct recording *recording, const struct bfc_job 
 }
 
 /* The job as it is now. */
-static bool look(struct recording *recording, struct bfc_job *job) {
+static bool read_changes(struct recording *recording, struct bfc_job *job) {
     char reason[512];
     uint64_t looks_us = job_us(recording);
     if (read_job(recording->who.directory, recording->who.name, job, reason, sizeof reason) !=
@@ -248,7 +249,7 @@ static bool write_calls_until(struct recording *recording, const struct bfc_job 
     static struct bfc_job job;
     bool first = !recording->ordered;
     recording->ordered = true;
-    if (!look(recording, &job))
+    if (!read_changes(recording, &job))
         return false;
     if (first) {
         event_order_begin(recording->order, before, who, &job);
@@ -336,7 +337,7 @@ static bool pause_for(struct recording *recording, double seconds, struct bfc_jo
         if (interrupted || nanosleep(&pause, NULL) != 0)
             return false;
         left = until - seconds_since(recording->start_ns);
-        if (recording->events && left > 0 && look(recording, next))
+        if (recording->events && left > 0 && read_changes(recording, next))
             write_calls(recording, next);
     } while (left > 0);
     return true;
@@ -364,7 +365,7 @@ static const char *sample_until_end(struct recording *recording, const struct re
             return "duration";
         if (!pause_for(recording, interval, &next))
             return "interrupted";
-        if (!look(recording, &next))
+        if (!read_changes(recording, &next))
             return "ended";
         *job = next;
     }
@@ -391,8 +392,8 @@ static struct recording *begin_recording(FILE *file, bool events, int directory,
     return &recording;
 }
 
-static int record(const struct request *request, int directory, const struct bfc_segment_name *name,
-                  struct bfc_job *job) {
+static int record_job(const struct request *request, int directory,
+                      const struct bfc_segment_name *name, struct bfc_job *job) {
     struct sigaction action = {.sa_handler = on_signal};
     FILE *file = fopen(request->output, "we");
     if (!file) {
@@ -435,7 +436,7 @@ int run_record(const struct request *request, int directory) {
     static struct bfc_job job;
     struct bfc_segment_name name;
     int status = find_job(request, directory, &name, &job);
-    return status == SHOWN ? record(request, directory, &name, &job) : status;
+    return status == SHOWN ? record_job(request, directory, &name, &job) : status;
 }
 
 int record_once(const struct request *request, int directory, FILE *file) {

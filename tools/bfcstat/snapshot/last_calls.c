@@ -6,7 +6,7 @@
 
 /* ---- blocks by their address ---- */
 
-static void know(struct calls *calls, uint64_t address, uint64_t bytes, uint32_t site) {
+static void note_block(struct calls *calls, uint64_t address, uint64_t bytes, uint32_t site) {
     struct known_block *block = address_table_put(&calls->blocks, address, sizeof *block);
     if (!block) {
         calls->failed = true;
@@ -15,12 +15,12 @@ static void know(struct calls *calls, uint64_t address, uint64_t bytes, uint32_t
     *block = (struct known_block){.address = address, .bytes = bytes, .site = site};
 }
 
-static void resolve(struct calls *calls, struct call *call) {
+static void resolve_call(struct calls *calls, struct call *call) {
     const struct bfc_event *event = &call->event;
     enum bfc_event_kind kind = bfc_event_kind_of(event->what);
     call->known = true;
     if (kind == BFC_EVENT_ALLOCATE)
-        know(calls, event->address, event->bytes, call->site);
+        note_block(calls, event->address, event->bytes, call->site);
     if (kind != BFC_EVENT_FREE)
         return;
     struct known_block *block = address_table_find(&calls->blocks, event->address);
@@ -44,7 +44,7 @@ void calls_begin(struct calls *calls, const struct bfc_job *job, const struct bf
         new_events_take(&calls->unseen, &job->events[i]);
     for (uint64_t i = 0; i < blocks->header.blocks; i++)
         if (blocks->blocks[i].state == BFC_WHO_IN_USE)
-            know(calls, blocks->blocks[i].start, blocks->blocks[i].requested, 0);
+            note_block(calls, blocks->blocks[i].start, blocks->blocks[i].requested, 0);
 }
 
 void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
@@ -59,7 +59,7 @@ void calls_begin_before(struct calls *calls, const struct bfc_job *earlier,
 static void drop_oldest(struct calls *calls) {
     size_t half = calls->count / 2;
     for (size_t i = 0; i < half; i++)
-        resolve(calls, &calls->list[i]);
+        resolve_call(calls, &calls->list[i]);
     calls->untold = 0;
     calls->count -= half;
     calls->dropped += half;
@@ -133,7 +133,7 @@ void calls_finish(struct calls *calls, const struct bfc_who *who) {
     find_sites(calls, who);
     for (size_t i = 0; i < calls->count; i++) {
         calls->untold = i == surplus ? 0 : calls->untold;
-        resolve(calls, &calls->list[i]);
+        resolve_call(calls, &calls->list[i]);
     }
     calls->count -= surplus;
     calls->dropped += surplus;

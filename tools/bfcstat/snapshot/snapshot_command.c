@@ -23,7 +23,7 @@ static void on_signal(int number) {
     interrupted = 1;
 }
 
-static int complain(const char *reason) {
+static int refuse_snapshot(const char *reason) {
     fprintf(stderr, "bfcstat: %s\n", reason);
     return REFUSED;
 }
@@ -44,13 +44,13 @@ static bool read_again(struct target *target) {
     return true;
 }
 
-static bool ask(struct target *target, struct bfc_who *who) {
+static bool ask_job(struct target *target, struct bfc_who *who) {
     return bfc_who_ask(target->directory, &target->name, ANSWER_MS, true, who, target->reason,
                        sizeof target->reason);
 }
 
 /* Until the time is over, ^C, or the job's end. */
-static void follow(struct target *target, struct calls *calls, double seconds) {
+static void follow_job(struct target *target, struct calls *calls, double seconds) {
     struct sigaction action = {.sa_handler = on_signal};
     uint64_t end = bfc_now_ns() + (uint64_t)(seconds * 1e9);
     sigaction(SIGINT, &action, NULL);
@@ -66,14 +66,14 @@ static void follow(struct target *target, struct calls *calls, double seconds) {
 static bool collect_calls(struct target *target, double seconds, struct calls *calls,
                           struct bfc_who *who) {
     struct bfc_who before;
-    bool good = ask(target, &before);
+    bool good = ask_job(target, &before);
     if (good)
         calls_begin(calls, &target->job, &before);
     bfc_who_free(&before);
     if (!good)
         return false;
-    follow(target, calls, seconds);
-    good = ask(target, who) && read_again(target);
+    follow_job(target, calls, seconds);
+    good = ask_job(target, who) && read_again(target);
     if (good)
         calls_add(calls, &target->job);
     return good;
@@ -82,15 +82,15 @@ static bool collect_calls(struct target *target, double seconds, struct calls *c
 static bool collect_last_calls(struct target *target, struct calls *calls, struct bfc_who *who) {
     static struct bfc_job earlier;
     earlier = target->job;
-    bool good = ask(target, who) && read_again(target);
+    bool good = ask_job(target, who) && read_again(target);
     if (good)
         calls_begin_before(calls, &earlier, who, &target->job);
     return good;
 }
 
 /* The calls, and the blocks at their end. Free both in any case. */
-static bool collect(struct target *target, double seconds, struct calls *calls,
-                    struct bfc_who *who) {
+static bool collect_moment(struct target *target, double seconds, struct calls *calls,
+                           struct bfc_who *who) {
     bool good = read_again(target) && (seconds > 0 ? collect_calls(target, seconds, calls, who)
                                                    : collect_last_calls(target, calls, who));
     if (good)
@@ -123,7 +123,7 @@ static const char *why_without_stack(const struct bfc_who_header *header) {
                : "allocations without a stack: they came after the job had told its stacks";
 }
 
-static void tell(const struct request *request, const struct moment *moment) {
+static void report_gaps(const struct request *request, const struct moment *moment) {
     const struct calls *calls = moment->calls;
     const struct bfc_who_header *header = &moment->who->header;
     char blocks[TEXT_FIGURE], events[TEXT_FIGURE], left[TEXT_FIGURE];
@@ -162,15 +162,15 @@ static int write_out(const struct request *request, struct moment *moment) {
         fprintf(stderr, "bfcstat: %s: %s\n", request->output, strerror(errno));
         return REFUSED;
     }
-    tell(request, moment);
+    report_gaps(request, moment);
     return SHOWN;
 }
 
-static int show(const struct request *request, struct target *target, const struct calls *calls,
-                const struct bfc_who *who) {
+static int show_moment(const struct request *request, struct target *target,
+                       const struct calls *calls, const struct bfc_who *who) {
     struct moment moment = {.job = &target->job, .who = who, .calls = calls};
     bool good = who_names_begin(&moment.names, who, target->name.pid) && !calls->failed;
-    int status = good ? write_out(request, &moment) : complain("out of memory");
+    int status = good ? write_out(request, &moment) : refuse_snapshot("out of memory");
     who_names_end(&moment.names);
     return status;
 }
@@ -180,17 +180,18 @@ int run_snapshot(const struct request *request, int directory) {
     struct bfc_who who = {0};
     static struct calls calls;
     if (!ends_with(request->output, ".pickle") && !ends_with(request->output, ".json")) {
-        complain("snapshot: -o takes a name that ends in .pickle, for PyTorch's viewers, or in "
-                 ".json, for Perfetto");
+        refuse_snapshot(
+            "snapshot: -o takes a name that ends in .pickle, for PyTorch's viewers, or in "
+            ".json, for Perfetto");
         return MISUSED;
     }
     int status = find_target(directory, request->directory, request->target, &target.name);
     if (status != SHOWN)
         return status;
     target.directory = directory;
-    status = collect(&target, request->duration, &calls, &who)
-                 ? show(request, &target, &calls, &who)
-                 : complain(target.reason);
+    status = collect_moment(&target, request->duration, &calls, &who)
+                 ? show_moment(request, &target, &calls, &who)
+                 : refuse_snapshot(target.reason);
     calls_free(&calls);
     bfc_who_free(&who);
     return status;

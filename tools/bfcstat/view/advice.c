@@ -17,7 +17,7 @@ static uint64_t peak_of_pools(const struct bfc_job *job) {
 }
 
 /* More calls, or more bytes, than the pools ever served. */
-static bool outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
+static bool bypass_outweighs(const struct bfc_job *job, enum bfc_bypass_kind kind) {
     return job->header.bypassed_calls[kind] > bfc_job_pooled(job).allocations ||
            job->header.bypassed_bytes[kind] > peak_of_pools(job);
 }
@@ -41,19 +41,19 @@ const char *coverage_advice(const struct bfc_job *job) {
         return "little is pooled because BFC_DISABLE, BFC_ONLY or BFC_NOT says so";
     if (header->forwarded_allocations[BFC_FORWARD_OLD_DRIVER] > pooled)
         return "little is pooled because the driver lacks calls that the pool needs: update it";
-    if (outweighs(job, BFC_BYPASS_VMM))
+    if (bypass_outweighs(job, BFC_BYPASS_VMM))
         return "little is pooled because the program maps memory for itself (cuMemCreate). "
                "PyTorch: "
                "leave expandable_segments off; JAX: " JAX_ADVICE;
-    if (outweighs(job, BFC_BYPASS_ASYNC))
+    if (bypass_outweighs(job, BFC_BYPASS_ASYNC))
         return "little is pooled because the program takes stream-ordered memory "
                "(cudaMallocAsync), which comes from the driver's own pool. PyTorch: "
                "PYTORCH_CUDA_ALLOC_CONF=backend:native with PYTORCH_NO_CUDA_MEMORY_CACHING=1; "
                "JAX: " JAX_ADVICE "; RMM: a cuda_memory_resource";
-    if (outweighs(job, BFC_BYPASS_MANAGED))
+    if (bypass_outweighs(job, BFC_BYPASS_MANAGED))
         return "little is pooled because the program takes managed memory (cudaMallocManaged), "
                "which is never pooled";
-    if (outweighs(job, BFC_BYPASS_ARRAY) || outweighs(job, BFC_BYPASS_PITCH))
+    if (bypass_outweighs(job, BFC_BYPASS_ARRAY) || bypass_outweighs(job, BFC_BYPASS_PITCH))
         return "little is pooled because the program takes arrays or pitched memory, which the "
                "driver lays out for itself";
     if (caches_for_itself(job))

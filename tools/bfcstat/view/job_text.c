@@ -11,14 +11,14 @@
 
 #define LABEL_WIDTH 15
 
-static void label(FILE *stream, const char *name) {
+static void print_label(FILE *stream, const char *name) {
     fprintf(stream, "  %-*s", LABEL_WIDTH, name);
 }
 
 /* --- the table --- */
 
-static const char *configured(const struct bfc_job *job, const char *name, char *text,
-                              size_t size) {
+static const char *find_configured(const struct bfc_job *job, const char *name, char *text,
+                                   size_t size) {
     size_t length;
     const char *value = bfc_job_configured(job, name, &length);
     snprintf(text, size, "%.*s", value ? (int)length : 1, value ? value : "-");
@@ -45,7 +45,7 @@ static const char *command_of(const struct bfc_job *job, const struct bfc_waiter
 /* What a pool may take at most. */
 static const char *limit_of(const struct bfc_job *job, const struct bfc_segment_pool *pool,
                             char *text, size_t size) {
-    return configured(job, bfc_pool_is_host(pool) ? "BFC_SPILL" : "BFC_LIMIT", text, size);
+    return find_configured(job, bfc_pool_is_host(pool) ? "BFC_SPILL" : "BFC_LIMIT", text, size);
 }
 
 static int add_row(struct text_table *table, const struct bfc_job *job,
@@ -77,7 +77,7 @@ static int add_row_without_pool(struct text_table *table, const struct bfc_job *
     snprintf(pid, sizeof pid, "%" PRId32, job->header.pid);
     const char *const cells[] = {pid, "-",
                                  "-", "-",
-                                 "-", configured(job, "BFC_LIMIT", limit, sizeof limit),
+                                 "-", find_configured(job, "BFC_LIMIT", limit, sizeof limit),
                                  "-", "-",
                                  "-", command_of(job, NULL, command, sizeof command)};
     return text_table_add(table, cells);
@@ -123,7 +123,7 @@ static void show_times(const struct bfc_segment_header *header, enum bfc_job_sta
         strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &parts);
     if (state == BFC_JOB_RUNNING && now_ns > header->created_ns)
         text_duration(now_ns - header->created_ns, age, sizeof age);
-    label(stream, "state");
+    print_label(stream, "state");
     fprintf(stream, "%s, first CUDA allocation %s%s%s%s\n", job_state_name(state), stamp,
             *age ? " (" : "", age, *age ? " ago)" : "");
 }
@@ -132,7 +132,7 @@ static void show_rank(const struct bfc_segment_header *header, FILE *stream) {
     char job[128];
     if (header->rank < 0)
         return;
-    label(stream, "rank");
+    print_label(stream, "rank");
     fprintf(stream, "%" PRId32, header->rank);
     if (header->ranks > 0)
         fprintf(stream, " of %" PRId32, header->ranks);
@@ -150,19 +150,19 @@ static void show_identity(const struct bfc_job *job, FILE *stream) {
     fprintf(stream, "%" PRId32 "  %s\n", header->pid,
             text_printable(header->command, command, sizeof command));
     show_times(header, job->state, stream);
-    label(stream, "user");
+    print_label(stream, "user");
     fprintf(stream, "%s (%" PRIu32 "), bfcpreload %s\n", user ? user->pw_name : "?", header->uid,
             text_printable(header->library, library, sizeof library));
     show_rank(header, stream);
 }
 
-static const char *plural(uint64_t count) {
+static const char *plural_ending(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
 static void show_amount(FILE *stream, const char *name, uint64_t bytes) {
     char figure[TEXT_FIGURE];
-    label(stream, name);
+    print_label(stream, name);
     fprintf(stream, "%10s", bfc_bytes_text(bytes, figure, sizeof figure));
 }
 
@@ -174,7 +174,7 @@ static void show_peak(FILE *stream, uint64_t bytes) {
 static void show_fragmentation(const struct bfc_segment_pool *pool, FILE *stream) {
     double share = bfc_pool_fragmentation(pool);
     char figure[TEXT_FIGURE];
-    label(stream, "fragmentation");
+    print_label(stream, "fragmentation");
     fprintf(stream, "%10s", bfc_share_text(share, figure, sizeof figure));
     if (share < 0)
         fputs("   the job has not measured it yet", stream);
@@ -195,7 +195,7 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     show_amount(stream, "in use", stats->in_use);
     show_peak(stream, stats->peak_in_use);
     fprintf(stream, " in %s block%s\n", text_count(stats->blocks, a, sizeof a),
-            plural(stats->blocks));
+            plural_ending(stats->blocks));
     show_amount(stream, "requested", stats->requested);
     show_peak(stream, stats->peak_requested);
     fputc('\n', stream);
@@ -206,7 +206,7 @@ static void show_memory(const struct bfc_segment_pool *pool, FILE *stream) {
     show_amount(stream, "reserved", stats->reserved);
     show_peak(stream, stats->peak_reserved);
     fprintf(stream, " in %s region%s\n", text_count(stats->regions, a, sizeof a),
-            plural(stats->regions));
+            plural_ending(stats->regions));
     show_fragmentation(pool, stream);
 }
 
@@ -216,7 +216,7 @@ static void show_page_state(const struct bfc_segment_pool *pool, FILE *stream) {
     if (!pages->looked_ns)
         return;
     uint64_t backed = bfc_pages_backed(pages), ready = bfc_min(pages->ready, backed);
-    label(stream, "");
+    print_label(stream, "");
     fprintf(stream, "%13sready to move %s, behind blocks %s", "",
             bfc_bytes_text(ready, a, sizeof a), bfc_bytes_text(backed - ready, b, sizeof b));
     if (pages->pinned)
@@ -241,7 +241,7 @@ static void show_divergence(const struct bfc_segment_plan *plan, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     if (!plan->came)
         return;
-    label(stream, "");
+    print_label(stream, "");
     fprintf(stream, "%13slast difference: %s came, where allocation %" PRIu64 " was to be %s\n", "",
             bfc_bytes_text(plan->came, a, sizeof a), plan->divergence,
             bfc_bytes_text(plan->expected, b, sizeof b));
@@ -253,7 +253,7 @@ static void show_saved(const struct bfc_segment_pool *pool, FILE *stream) {
     char a[TEXT_FIGURE], b[TEXT_FIGURE];
     if (plan->source != BFC_PLAN_OF_LOOP || !plan->memory || !plan->before)
         return;
-    label(stream, "");
+    print_label(stream, "");
     fprintf(stream, "%13sreserved %s before its first plan, %s now\n", "",
             bfc_bytes_text(plan->before, a, sizeof a),
             bfc_bytes_text(pool->stats.reserved, b, sizeof b));
@@ -272,7 +272,7 @@ static void show_plan(const struct bfc_segment_pool *pool, FILE *stream) {
         fprintf(stream, "period %s allocations\n", text_count(plan->period, b, sizeof b));
     else
         fprintf(stream, "no period: %s allocations once\n", text_count(plan->prefix, b, sizeof b));
-    label(stream, "");
+    print_label(stream, "");
     fprintf(stream, "%13sfollowed %s, missed %s", "", text_count(plan->followed, a, sizeof a),
             text_count(plan->missed, b, sizeof b));
     if (plan->unplanned)
@@ -293,7 +293,7 @@ static void show_device_free(const struct bfc_segment_pool *pool, FILE *stream) 
 
 static void show_count(FILE *stream, const char *name, uint64_t count) {
     char figure[TEXT_FIGURE];
-    label(stream, name);
+    print_label(stream, name);
     fprintf(stream, "%10s", text_count(count, figure, sizeof figure));
 }
 
@@ -343,7 +343,7 @@ static void show_calls(const struct bfc_segment_pool *pool, FILE *stream) {
     fputc('\n', stream);
     show_count(stream, "frees", stats->frees);
     fputc('\n', stream);
-    label(stream, "hit rate");
+    print_label(stream, "hit rate");
     fprintf(stream, "%10s", bfc_share_text(bfc_pool_hit_rate(stats), a, sizeof a));
     fprintf(stream, "   %s hits, %s misses\n", text_count(stats->hits, a, sizeof a),
             text_count(stats->misses, b, sizeof b));

@@ -125,7 +125,7 @@ char *who_frame_text(const struct who_line *line, char *text, size_t size) {
     return text;
 }
 
-static const struct who_line *innermost(const struct who_line *lines, size_t count) {
+static const struct who_line *find_innermost(const struct who_line *lines, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (lines[i].line)
             return &lines[i];
@@ -137,7 +137,7 @@ static const struct who_line *innermost(const struct who_line *lines, size_t cou
 
 char *who_place(struct who_names *names, const struct bfc_who_site *site, char *text, size_t size) {
     struct who_line lines[WHO_LINES];
-    const struct who_line *line = innermost(lines, who_stack(names, site, lines, WHO_LINES));
+    const struct who_line *line = find_innermost(lines, who_stack(names, site, lines, WHO_LINES));
     text[0] = '\0';
     if (line && line->line)
         snprintf(text, size, "%s:%" PRIu64, bfc_file_name(line->file), line->line);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(struct who_sum *to, const struct who_sum *sum) {
+static void add_sum(struct who_sum *to, const struct who_sum *sum) {
     to->bytes += sum->bytes;
     to->blocks += sum->blocks;
     to->variance += sum->variance;
@@ -25,7 +25,7 @@ static struct who_sum sum_of(const struct bfc_who_site *site) {
 }
 
 /* A site keeps its place in the table for as long as the job lives. */
-static void subtract(struct who_sum *sum, const struct bfc_who_site *before) {
+static void subtract_site(struct who_sum *sum, const struct bfc_who_site *before) {
     sum->bytes -= before->live_bytes;
     sum->blocks -= before->live_blocks;
     sum->variance += before->live_variance; /* at most: a block that stays adds none */
@@ -41,7 +41,7 @@ static void add_to(struct who_sum *groups, size_t *count, const char *name,
         i++;
     if (i == *count)
         groups[(*count)++] = (struct who_sum){.name = name};
-    add(&groups[i], sum);
+    add_sum(&groups[i], sum);
 }
 
 /* A place's text is its sum's own. False: no memory. */
@@ -84,10 +84,10 @@ bool who_sum_up(struct who_sums *sums, struct who_names *names, const struct bfc
     for (size_t i = 0; i < count; i++) {
         struct who_sum sum = sum_of(&who->sites[i]);
         if (before && i < before->header.sites)
-            subtract(&sum, &before->sites[i]);
+            subtract_site(&sum, &before->sites[i]);
         if (is_nothing(&sum))
             continue;
-        add(&sums->all, &sum);
+        add_sum(&sums->all, &sum);
         add_to(sums->libraries, &sums->library_count, who_library(names, sum.site), &sum);
         add_to(sums->tags, &sums->tag_count, who_tag(names, sum.site), &sum);
         if (before && !add_to_places(sums, names, &sum))

@@ -46,7 +46,7 @@ static const struct command {
                 {"period", command_period}};
 
 /* Answers --help and --version, before or behind a command; false: neither is there. */
-static bool tell(int argc, char **argv) {
+static bool show_help(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
         if (asked || (i == 1 && strcmp(argv[i], "help") == 0))
@@ -63,7 +63,7 @@ static bool tell(int argc, char **argv) {
 int main(int argc, char **argv) {
     if (argc < 2)
         return command_misuse("no command; accepted are solve, check, lifetimes, plot, period");
-    if (tell(argc, argv))
+    if (show_help(argc, argv))
         return EXIT_GOOD;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)

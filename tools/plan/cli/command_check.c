@@ -89,7 +89,7 @@ static bool match_peaks(struct check *check) {
                      check->plan.path, sum, header->peak);
 }
 
-static bool run(struct check *check, const char *plan, const char *file) {
+static bool check_plan(struct check *check, const char *plan, const char *file) {
     if (!read_both(check, plan, file))
         return false;
     const size_t rows = (size_t)check->lifetimes.count + 1;
@@ -115,7 +115,7 @@ int command_check(int argc, char **argv) {
     if (!arguments_parse(argc, argv, options, 1, operands, 2, "a PLAN and a FILE"))
         return EXIT_USAGE;
     progress_start(&way);
-    const bool good = run(&check, operands[0], operands[1]);
+    const bool good = check_plan(&check, operands[0], operands[1]);
     progress_stop();
     const struct bfc_plan_header *header = &check.plan.header;
     if (good)

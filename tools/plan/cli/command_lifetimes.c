@@ -63,7 +63,7 @@ static bool check_kind(struct settings *s) {
     return true;
 }
 
-static bool parse(int argc, char **argv, struct settings *s) {
+static bool parse_settings(int argc, char **argv, struct settings *s) {
     *s = (struct settings){.seconds = 2, .seed = 1};
     const struct option options[] = {{"output", 'o', OPTION_TEXT, &s->output, 0, 0},
                                      {"order", 0, OPTION_TEXT, &s->order_name, 0, 0},
@@ -93,8 +93,8 @@ static bool read_graph(struct graph *graph, const struct settings *s, struct pla
     return good;
 }
 
-static bool make(const struct settings *s, const struct graph *graph, struct lifetimes *lifetimes,
-                 struct plan_error *error) {
+static bool make_lifetimes(const struct settings *s, const struct graph *graph,
+                           struct lifetimes *lifetimes, struct plan_error *error) {
     uint32_t *nodes = malloc(((size_t)graph->nodes_count + 1) * sizeof *nodes);
     if (!nodes)
         return plan_fail_memory(error);
@@ -106,8 +106,8 @@ static bool make(const struct settings *s, const struct graph *graph, struct lif
 }
 
 /* The lower bound of the lifetimes is the peak of the order, with sizes that are not rounded. */
-static bool report(const struct settings *s, const struct graph *graph,
-                   const struct lifetimes *lifetimes, struct plan_error *error) {
+static bool report_lifetimes(const struct settings *s, const struct graph *graph,
+                             const struct lifetimes *lifetimes, struct plan_error *error) {
     struct problem problem;
     if (!problem_build(&problem, lifetimes, 1, 0, error))
         return false;
@@ -182,7 +182,7 @@ int command_lifetimes(int argc, char **argv) {
     struct graph graph;
     struct lifetimes lifetimes;
     struct plan_error error;
-    if (!parse(argc, argv, &settings))
+    if (!parse_settings(argc, argv, &settings))
         return EXIT_USAGE;
     if (!file_check_output(settings.output, &error))
         return command_fail(&error);
@@ -193,12 +193,12 @@ int command_lifetimes(int argc, char **argv) {
         progress_stop();
         return command_fail(&error);
     }
-    bool good = make(&settings, &graph, &lifetimes, &error);
+    bool good = make_lifetimes(&settings, &graph, &lifetimes, &error);
     if (good) {
         progress_stage(STAGE_WRITE, 0);
         good = csv_write_lifetimes(&lifetimes, settings.output, &error);
         progress_stop();
-        good = good && report(&settings, &graph, &lifetimes, &error);
+        good = good && report_lifetimes(&settings, &graph, &lifetimes, &error);
         lifetimes_free(&lifetimes);
     }
     progress_stop();

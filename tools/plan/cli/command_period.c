@@ -32,8 +32,8 @@ static void print_text(const struct events *events, const struct period *p) {
 static const enum stage stages[] = {STAGE_READ, STAGE_PERIOD};
 static const struct progress_way way = {stages, sizeof stages / sizeof *stages, false};
 
-static bool run(struct events *events, struct period *period, const char *file,
-                struct source_about *about, struct plan_error *error) {
+static bool find_loop(struct events *events, struct period *period, const char *file,
+                      struct source_about *about, struct plan_error *error) {
     if (!source_read_events(events, file, about, error))
         return false;
     progress_stage(STAGE_PERIOD, period_steps(events));
@@ -54,7 +54,7 @@ int command_period(int argc, char **argv) {
         return EXIT_USAGE;
     struct period period;
     progress_start(&way);
-    const bool good = run(&events, &period, file, &about, &error);
+    const bool good = find_loop(&events, &period, file, &about, &error);
     progress_stop();
     if (!good)
         return command_fail(&error);

@@ -24,8 +24,8 @@ struct picture {
     uint32_t arenas_count;
 };
 
-static bool create(struct picture *picture, uint32_t boxes, uint32_t arenas,
-                   struct plan_error *error) {
+static bool create_picture(struct picture *picture, uint32_t boxes, uint32_t arenas,
+                           struct plan_error *error) {
     picture->boxes = calloc((size_t)boxes + 1, sizeof *picture->boxes);
     picture->arenas = calloc((size_t)arenas + 1, sizeof *picture->arenas);
     picture->arenas_count = arenas;
@@ -36,7 +36,7 @@ static bool take_plan(struct picture *picture, const struct plan_file *plan,
                       struct plan_error *error) {
     static const enum plot_colour colours[BFC_PLAN_CLASSES] = {PLOT_LIFELONG, PLOT_CROSSING,
                                                                PLOT_SHORT, PLOT_SHORT};
-    if (!create(picture, plan->header.events, plan->header.arenas, error))
+    if (!create_picture(picture, plan->header.events, plan->header.arenas, error))
         return false;
     for (uint32_t a = 0; a < plan->header.arenas; a++)
         picture->arenas[a] = (struct plot_arena){plan->arenas[a].bound, plan->arenas[a].peak};
@@ -57,7 +57,8 @@ static bool all_pinned(const struct lifetimes *lifetimes) {
     return lifetimes->count > 0;
 }
 
-static bool pack(const struct problem *problem, uint64_t *offsets, struct plan_error *error) {
+static bool pack_problem(const struct problem *problem, uint64_t *offsets,
+                         struct plan_error *error) {
     static const bool never;
     const struct solve_options options = {.seconds = SECONDS_TO_PACK,
                                           .capacity = UINT64_MAX,
@@ -103,11 +104,11 @@ static bool take_problem(struct picture *picture, const struct problem *problem,
     const bool given = all_pinned(lifetimes);
     for (uint32_t i = 0; given && i < lifetimes->count; i++)
         offsets[i] = lifetimes->rows[i].pin;
-    if (!given && !pack(problem, offsets, error))
+    if (!given && !pack_problem(problem, offsets, error))
         return false;
     progress_stage(STAGE_CHECK, VALIDATE_STEPS * (uint64_t)lifetimes->count);
     if (!validate(lifetimes, offsets, problem->align, 0, peaks, error) ||
-        !create(picture, lifetimes->count, problem->count, error))
+        !create_picture(picture, lifetimes->count, problem->count, error))
         return false;
     for (uint32_t a = 0; a < problem->count; a++)
         picture->arenas[a] = (struct plot_arena){problem->arenas[a].bound, peaks[a]};

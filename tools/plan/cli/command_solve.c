@@ -58,7 +58,7 @@ static double ratio_of(uint64_t peak, uint64_t bound) {
     return bound == 0 ? 1 : (double)peak / (double)bound;
 }
 
-static bool parse(int argc, char **argv, struct settings *s) {
+static bool parse_settings(int argc, char **argv, struct settings *s) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     *s = (struct settings){.capacity = UINT64_MAX,
                            .align = 512,
@@ -91,7 +91,7 @@ static bool has_gap(int argc, char **argv) {
     return false;
 }
 
-static bool prepare(struct job *job, bool trace_streams) {
+static bool prepare_job(struct job *job, bool trace_streams) {
     const struct settings *s = &job->settings;
     if (!source_read(&job->lifetimes, s->file, trace_streams, &job->about, &job->error))
         return false;
@@ -109,7 +109,7 @@ static bool prepare(struct job *job, bool trace_streams) {
     return !job->lifetimes.has_pin || validate_pins(&job->lifetimes, s->align, s->gap, &job->error);
 }
 
-static bool pack(struct job *job) {
+static bool pack_job(struct job *job) {
     const struct settings *s = &job->settings;
     struct solve_options options = {.seconds = s->seconds,
                                     .capacity = s->capacity,
@@ -201,7 +201,7 @@ static void print_text(const struct job *job) {
            bfc_load_seq_cst(&progress_interrupted) ? ", interrupted" : "");
 }
 
-static int finish(struct job *job) {
+static int finish_job(struct job *job) {
     const uint64_t capacity = job->settings.capacity;
     progress_stop();
     const bool within = job->result.peak <= capacity;
@@ -229,7 +229,7 @@ static uint64_t sum_bounds(const struct problem *problem) {
     return sum;
 }
 
-static int fail(const struct job *job) {
+static int fail_job(const struct job *job) {
     progress_stop();
     return command_fail(&job->error);
 }
@@ -240,9 +240,9 @@ static bool check_outputs(struct job *job) {
            (!s->offsets || file_check_output(s->offsets, &job->error));
 }
 
-static int run(struct job *job, bool trace_streams) {
-    if (!check_outputs(job) || !prepare(job, trace_streams))
-        return fail(job);
+static int run_job(struct job *job, bool trace_streams) {
+    if (!check_outputs(job) || !prepare_job(job, trace_streams))
+        return fail_job(job);
     const uint64_t bound = sum_bounds(&job->problem);
     if (bound > job->settings.capacity) {
         progress_stop();
@@ -254,9 +254,9 @@ static int run(struct job *job, bool trace_streams) {
                 job->settings.capacity);
         return EXIT_OVER_CAPACITY;
     }
-    if (!pack(job) || !write_results(job))
-        return fail(job);
-    return finish(job);
+    if (!pack_job(job) || !write_results(job))
+        return fail_job(job);
+    return finish_job(job);
 }
 
 static const enum stage stages[] = {STAGE_READ, STAGE_PREPARE, STAGE_PACK, STAGE_CHECK,
@@ -266,11 +266,11 @@ static const struct progress_way way = {stages, sizeof stages / sizeof *stages, 
 int command_solve(int argc, char **argv) {
     struct job job = {0};
     const double started = bfc_now_seconds();
-    if (!parse(argc, argv, &job.settings))
+    if (!parse_settings(argc, argv, &job.settings))
         return EXIT_USAGE;
     job.settings.started = started;
     progress_start(&way);
-    const int status = run(&job, has_gap(argc, argv));
+    const int status = run_job(&job, has_gap(argc, argv));
     problem_free(&job.problem);
     lifetimes_free(&job.lifetimes);
     free(job.result.peaks);

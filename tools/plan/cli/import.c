@@ -41,7 +41,8 @@ static const char *find_importer(char path[MOST_PATH]) {
 }
 
 /* Starts it with its standard output into the pipe; 0 or an error's number. */
-static int start(const char *file, const char *dimensions, const int pipe[2], pid_t *child) {
+static int start_importer(const char *file, const char *dimensions, const int pipe[2],
+                          pid_t *child) {
     char place[MOST_PATH];
     const char *importer = find_importer(place);
     const char *arguments[] = {IMPORTER, "--dims", dimensions ? dimensions : "", "--", file, NULL};
@@ -54,8 +55,8 @@ static int start(const char *file, const char *dimensions, const int pipe[2], pi
     return reason;
 }
 
-static bool collect(struct file_text *text, const char *path, int from, pid_t child,
-                    struct plan_error *error) {
+static bool collect_output(struct file_text *text, const char *path, int from, pid_t child,
+                           struct plan_error *error) {
     char pipe_path[32];
     int status = 0;
     snprintf(pipe_path, sizeof pipe_path, "/dev/fd/%d", from);
@@ -79,10 +80,10 @@ bool import_read(struct file_text *text, const char *path, const char *dimension
     pid_t child;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return plan_fail(error, "%s: no pipe can be made: %s", path, strerror(errno));
-    const int reason = start(path, dimensions, ends, &child);
+    const int reason = start_importer(path, dimensions, ends, &child);
     close(ends[1]);
     if (reason == 0)
-        return collect(text, path, ends[0], child, error);
+        return collect_output(text, path, ends[0], child, error);
     close(ends[0]);
     return plan_fail(error, "%s: " IMPORTER ", which reads it, cannot be run: %s", path,
                      strerror(reason));

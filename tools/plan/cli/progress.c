@@ -36,7 +36,7 @@ static const char *const names[STAGES] = {
     "reading", "preparing", "packing", "checking", "writing", "looking for a period", "ordering"};
 
 /* In a signal's handler. */
-static void say(const char *text) {
+static void write_status(const char *text) {
     if (bfc_load_relaxed(&shown))
         (void)!write(STDERR_FILENO, WIPE, sizeof WIPE - 1);
     (void)!write(STDERR_FILENO, text, strlen(text));
@@ -45,15 +45,17 @@ static void say(const char *text) {
 static void on_interrupt(int number) {
     const bool again = bfc_exchange_acq_rel(&progress_interrupted, true);
     if (again)
-        say("bfcplan: interrupted again: ends at once; what was not written yet is left as it "
+        write_status(
+            "bfcplan: interrupted again: ends at once; what was not written yet is left as it "
             "was\n");
     else if (bfc_load_seq_cst(&have_plan))
-        say("bfcplan: interrupted: the best plan so far is checked and written; ^C again ends at "
+        write_status(
+            "bfcplan: interrupted: the best plan so far is checked and written; ^C again ends at "
             "once, without it\n");
     else if (way->keeps_plan)
-        say("bfcplan: interrupted before there was a plan: nothing was written\n");
+        write_status("bfcplan: interrupted before there was a plan: nothing was written\n");
     else
-        say("bfcplan: interrupted: nothing was written\n");
+        write_status("bfcplan: interrupted: nothing was written\n");
     if (!again && bfc_load_seq_cst(&have_plan))
         return;
     file_drop_unfinished();
@@ -83,7 +85,7 @@ static double share_of(enum stage one, double spent) {
 }
 
 /* With the lock held. */
-static void show(void) {
+static void show_progress(void) {
     const enum stage now = bfc_load_relaxed(&stage);
     const double spent = bfc_now_seconds() - begun;
     const double share = share_of(now, spent);
@@ -104,7 +106,7 @@ static void show(void) {
     (void)!write(STDERR_FILENO, line, length > 0 ? (size_t)length : 0);
 }
 
-static void *run(void *none) {
+static void *run_display(void *none) {
     const double started = bfc_now_seconds();
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -115,7 +117,7 @@ static void *run(void *none) {
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&over, &lock, &until);
         if (showing && bfc_now_seconds() - started >= QUIET_SECONDS)
-            show();
+            show_progress();
     }
     pthread_mutex_unlock(&lock);
     return none;
@@ -141,7 +143,7 @@ void progress_start(const struct progress_way *chosen) {
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_lock(&lock); /* the thread waits for it */
-    showing = pthread_create(&thread, NULL, run, NULL) == 0;
+    showing = pthread_create(&thread, NULL, run_display, NULL) == 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -159,7 +161,7 @@ void progress_stop(void) {
         fputs(WIPE, stderr);
 }
 
-static void begin(enum stage next, uint64_t steps, double seconds) {
+static void begin_stage(enum stage next, uint64_t steps, double seconds) {
     pthread_mutex_lock(&lock);
     bfc_store_relaxed(&stage, next);
     begun = bfc_now_seconds();
@@ -169,11 +171,11 @@ static void begin(enum stage next, uint64_t steps, double seconds) {
 }
 
 void progress_stage(enum stage next, uint64_t steps) {
-    begin(next, steps, 0);
+    begin_stage(next, steps, 0);
 }
 
 void progress_timed(enum stage next, double seconds) {
-    begin(next, 0, seconds);
+    begin_stage(next, 0, seconds);
 }
 
 void progress_packing(const struct solve_progress *progress) {

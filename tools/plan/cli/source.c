@@ -30,8 +30,8 @@ static uint64_t program_of(const struct trace *trace) {
     return bfc_plan_program(header->executable_hash, header->argument_hash);
 }
 
-static bool unpack(struct trace *trace, struct file_text *text, const char *path,
-                   struct plan_error *error) {
+static bool unpack_trace(struct trace *trace, struct file_text *text, const char *path,
+                         struct plan_error *error) {
     watch_begin(0);
     watch_part(UNPACK_PERCENT, text->size);
     return trace_parse(trace, text, path, error);
@@ -71,7 +71,7 @@ bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char
     bool good = refuse_plan(text, path, error);
     if (good && !trace_looks_like(text))
         return csv_parse(lifetimes, text, path, error);
-    good = good && unpack(&trace, text, path, error);
+    good = good && unpack_trace(&trace, text, path, error);
     file_free(text);
     if (!good)
         return false;
@@ -109,7 +109,7 @@ bool source_read_events(struct events *events, const char *path, struct source_a
     bool good = refuse_plan(&text, path, error);
     if (good && !trace_looks_like(&text))
         return read_row_events(events, &text, path, error);
-    good = good && unpack(&trace, &text, path, error);
+    good = good && unpack_trace(&trace, &text, path, error);
     file_free(&text);
     if (!good)
         return false;

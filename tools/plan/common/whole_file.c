@@ -22,7 +22,7 @@ static void free_temporary(struct file_writer *writer) {
     writer->temporary = NULL;
 }
 
-static bool grow(struct file_text *text, size_t *room) {
+static bool grow_text(struct file_text *text, size_t *room) {
     const size_t more = *room < 65536 ? 65536 : *room * 2;
     char *bytes = realloc(text->bytes, more + 1);
     if (!bytes)
@@ -34,7 +34,7 @@ static bool grow(struct file_text *text, size_t *room) {
 
 static bool read_all(struct file_text *text, FILE *stream, size_t room) {
     for (;;) {
-        if (text->size == room && !grow(text, &room))
+        if (text->size == room && !grow_text(text, &room))
             return false;
         const size_t got = fread(text->bytes + text->size, 1, room - text->size, stream);
         text->size += got;
@@ -75,7 +75,7 @@ bool file_read(struct file_text *text, const char *path, struct plan_error *erro
 }
 
 /* Devices and pipes cannot be replaced by a rename. */
-static bool replaceable(const char *path) {
+static bool is_replaceable(const char *path) {
     struct stat about;
     return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
 }
@@ -100,7 +100,7 @@ bool file_open(struct file_writer *writer, const char *path, struct plan_error *
     if (strcmp(path, "-") == 0)
         return plan_fail(error, "-: it stands for standard input alone: name a file to write (./- "
                                 "for one of that name)");
-    writer->stream = replaceable(path) ? open_temporary(writer) : fopen(path, "wbe");
+    writer->stream = is_replaceable(path) ? open_temporary(writer) : fopen(path, "wbe");
     if (!writer->stream) {
         const int reason = errno;
         free_temporary(writer);
@@ -124,7 +124,7 @@ bool file_check_output(const char *path, struct plan_error *error) {
     struct stat about;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
         return plan_fail(error, "%s: cannot be written: %s", path, strerror(EISDIR));
-    if (!replaceable(path))
+    if (!is_replaceable(path))
         return true;
     if (!file_open(&writer, path, error))
         return false;

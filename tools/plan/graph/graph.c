@@ -167,7 +167,7 @@ static bool read_tensors(struct reader *reader, struct json_object *array, uint3
     return true;
 }
 
-static void locate(struct reader *reader, const char *what, size_t number, struct name name) {
+static void locate_error(struct reader *reader, const char *what, size_t number, struct name name) {
     const int shown = name.length > SHOWN ? SHOWN : (int)name.length;
     snprintf(reader->where, sizeof reader->where, "%s %zu%s%.*s%s", what, number,
              shown > 0 ? " ('" : "", shown, shown > 0 ? name.text : "", shown > 0 ? "')" : "");
@@ -179,10 +179,10 @@ static bool read_node(struct reader *reader, struct json_object *object, uint32_
     struct node *node = &reader->graph->nodes[number];
     struct json_object *outputs;
     bool fresh;
-    locate(reader, "node", number, (struct name){NULL, 0});
+    locate_error(reader, "node", number, (struct name){NULL, 0});
     if (!check_keys(reader, object, keys) || !read_name(reader, object, "name", &node->name))
         return false;
-    locate(reader, "node", number, node->name);
+    locate_error(reader, "node", number, node->name);
     if (names_add(&reader->node_names, node->name, &fresh) == NAMES_NONE)
         return plan_fail_memory(reader->error);
     if (!fresh)
@@ -219,7 +219,7 @@ static bool add_input(struct reader *reader, struct node *node, uint32_t tensor)
 static bool read_inputs(struct reader *reader, struct json_object *object, uint32_t number) {
     struct node *node = &reader->graph->nodes[number];
     struct json_object *array;
-    locate(reader, "node", number, node->name);
+    locate_error(reader, "node", number, node->name);
     node->first_input = reader->graph->inputs_count;
     if (!read_array(reader, object, "inputs", &array))
         return false;
@@ -247,7 +247,7 @@ static bool resolve_aliases(struct reader *reader) {
     for (uint32_t t = 0; t < graph->tensors_count; t++) {
         if (reader->aliases[t].length == 0)
             continue;
-        locate(reader, "tensor", t, graph->tensors[t].name);
+        locate_error(reader, "tensor", t, graph->tensors[t].name);
         graph->tensors[t].alias = names_find(&reader->names, reader->aliases[t]);
         if (graph->tensors[t].alias == NAMES_NONE)
             return fail_named(reader, "no tensor has the name of its alias ", reader->aliases[t]);

@@ -23,7 +23,7 @@ struct scheduler {
     uint64_t random;
 };
 
-static bool create(struct scheduler *s) {
+static bool create_scheduler(struct scheduler *s) {
     const size_t n = (size_t)s->graph->nodes_count + 1;
     if (!flow_build(&s->flow, s->graph, s->error))
         return false;
@@ -34,7 +34,7 @@ static bool create(struct scheduler *s) {
            plan_fail_memory(s->error);
 }
 
-static void destroy(struct scheduler *s) {
+static void destroy_scheduler(struct scheduler *s) {
     flow_free(&s->flow);
     scale_free(&s->scale);
     free(s->waiting);
@@ -200,7 +200,7 @@ static void move_node(struct scheduler *s, uint32_t *nodes, uint32_t from, uint3
         s->at[nodes[i]] = i;
 }
 
-static uint32_t draw(struct scheduler *s, uint32_t below) {
+static uint32_t draw_below(struct scheduler *s, uint32_t below) {
     return (uint32_t)(random_unit(&s->random) * below);
 }
 
@@ -208,10 +208,10 @@ static uint32_t draw(struct scheduler *s, uint32_t below) {
 static uint32_t draw_step(struct scheduler *s, uint32_t peak_at) {
     const uint32_t count = s->flow.count;
     const uint32_t window = count < 16 ? count : 16 + count / 16;
-    if (draw(s, 2) == 0)
-        return draw(s, count);
+    if (draw_below(s, 2) == 0)
+        return draw_below(s, count);
     const uint32_t low = peak_at > window / 2 ? peak_at - window / 2 : 0;
-    const uint32_t step = low + draw(s, window);
+    const uint32_t step = low + draw_below(s, window);
     return step < count ? step : count - 1;
 }
 
@@ -221,7 +221,7 @@ static bool try_move(struct scheduler *s, uint32_t *nodes, struct cost *cost) {
     find_room(s, nodes[from], &least, &most);
     if (least >= most)
         return false;
-    const uint32_t to = least + draw(s, most - least + 1);
+    const uint32_t to = least + draw_below(s, most - least + 1);
     if (to == from)
         return false;
     move_node(s, nodes, from, to);
@@ -235,15 +235,15 @@ static bool try_move(struct scheduler *s, uint32_t *nodes, struct cost *cost) {
 }
 
 /* Moves nodes until the time is over, or many moves in a row have improved nothing. */
-static void improve(struct scheduler *s, uint32_t *nodes, double seconds) {
+static void improve_order(struct scheduler *s, uint32_t *nodes, double seconds) {
     const double end = bfc_now_seconds() + seconds;
     struct cost cost = flow_cost(&s->flow, &s->scale, nodes);
-    const uint64_t patience = 2000 + 200 * (uint64_t)s->flow.count;
+    const uint64_t most_idle = 2000 + 200 * (uint64_t)s->flow.count;
     uint64_t idle = 0;
     double peak = cost.peak;
     for (uint32_t n = 0; n < s->flow.count; n++)
         s->at[nodes[n]] = n;
-    for (uint64_t moves = 1; idle < patience; moves++) {
+    for (uint64_t moves = 1; idle < most_idle; moves++) {
         try_move(s, nodes, &cost);
         idle = cost.peak < peak ? 0 : idle + 1;
         peak = cost.peak;
@@ -279,7 +279,7 @@ static bool order_min_peak(struct scheduler *s, double seconds, uint32_t *nodes)
         if (good)
             keep_better(s, nodes, other, &least);
         if (good && s->flow.count > 1)
-            improve(s, nodes, seconds);
+            improve_order(s, nodes, seconds);
     }
     free(other);
     return good;
@@ -306,8 +306,8 @@ static bool make_order(struct scheduler *s, enum schedule_order order, double se
 bool schedule(const struct graph *graph, enum schedule_order order, double seconds, uint64_t seed,
               uint32_t *nodes, struct plan_error *error) {
     struct scheduler s = {.graph = graph, .error = error, .random = seed};
-    const bool good = create(&s) && make_order(&s, order, seconds, nodes);
-    destroy(&s);
+    const bool good = create_scheduler(&s) && make_order(&s, order, seconds, nodes);
+    destroy_scheduler(&s);
     return good;
 }
 

@@ -43,7 +43,7 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct name trim(char *from, char *to) {
+static struct name trim_blanks(char *from, char *to) {
     while (from < to && is_space(*from))
         from++;
     while (to > from && is_space(to[-1]))
@@ -53,7 +53,7 @@ static struct name trim(char *from, char *to) {
 
 /* A quoted field at `from`: unescapes it in place, returns where its text ends; NULL: never closed.
  */
-static char *unquote(char *from, const char *line_end, struct name *field) {
+static char *unquote_field(char *from, const char *line_end, struct name *field) {
     char *write = from;
     char *read = from + 1;
     for (;;) {
@@ -82,7 +82,7 @@ static int split_line(struct reader *reader, char *line_end, struct name *fields
             at++;
         char *stop = at;
         if (at < line_end && *at == '"') {
-            stop = unquote(at, line_end, &fields[count]);
+            stop = unquote_field(at, line_end, &fields[count]);
             while (stop && stop < line_end && is_space(*stop))
                 stop++;
             if (!stop || (stop < line_end && *stop != ',')) {
@@ -93,7 +93,7 @@ static int split_line(struct reader *reader, char *line_end, struct name *fields
         } else {
             while (stop < line_end && *stop != ',')
                 stop++;
-            fields[count] = trim(at, stop);
+            fields[count] = trim_blanks(at, stop);
         }
         if (stop >= line_end)
             return count + 1;
@@ -107,7 +107,7 @@ static char *next_line(struct reader *reader, char *from) {
         char *line_end = memchr(from, '\n', (size_t)(reader->end - from));
         line_end = !line_end ? reader->end : line_end;
         reader->line++;
-        if (trim(from, line_end).length > 0) {
+        if (trim_blanks(from, line_end).length > 0) {
             reader->at = from;
             return line_end;
         }

@@ -86,7 +86,7 @@ struct rectangle {
     double x, y, width, height;
 };
 
-static struct rectangle place(const struct canvas *canvas, const struct plot_box *box) {
+static struct rectangle place_box(const struct canvas *canvas, const struct plot_box *box) {
     struct rectangle r = {x_of(canvas, box->birth), y_of(canvas, box->arena, box->offset), 0, 0};
     r.width = x_of(canvas, box->death) - r.x;
     r.height = (double)box->size * canvas->scale;
@@ -96,7 +96,7 @@ static struct rectangle place(const struct canvas *canvas, const struct plot_box
     return r;
 }
 
-static bool shown(const struct canvas *canvas, const struct plot_box *box) {
+static bool is_shown(const struct canvas *canvas, const struct plot_box *box) {
     return box->size > 0 && box->arena < canvas->arenas;
 }
 
@@ -105,9 +105,9 @@ static void draw_titled(const struct canvas *canvas) {
     for (uint32_t i = 0; i < canvas->plot->boxes_count; i++) {
         const struct plot_box *box = &canvas->plot->boxes[i];
         watch_add(PLOT_COLOURS);
-        if (!shown(canvas, box))
+        if (!is_shown(canvas, box))
             continue;
-        const struct rectangle r = place(canvas, box);
+        const struct rectangle r = place_box(canvas, box);
         fprintf(canvas->stream,
                 "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" "
                 "stroke=\"#ffffff\" stroke-width=\"0.3\"><title>row %u: %s at %" PRIu64
@@ -125,9 +125,9 @@ static void draw_paths(const struct canvas *canvas) {
         for (uint32_t i = 0; i < canvas->plot->boxes_count; i++) {
             const struct plot_box *box = &canvas->plot->boxes[i];
             watch_add(1);
-            if (!shown(canvas, box) || (int)box->colour != colour)
+            if (!is_shown(canvas, box) || (int)box->colour != colour)
                 continue;
-            const struct rectangle r = place(canvas, box);
+            const struct rectangle r = place_box(canvas, box);
             fprintf(canvas->stream, "M%.2f %.2fh%.2fv%.2fh-%.2fz\n", r.x, r.y, r.width, r.height,
                     r.width);
         }
@@ -205,7 +205,7 @@ static void draw_legend(const struct canvas *canvas) {
     }
 }
 
-static void draw(struct canvas *canvas) {
+static void draw_plot(struct canvas *canvas) {
     watch_begin((uint64_t)PLOT_COLOURS * canvas->plot->boxes_count);
     lay_out(canvas);
     draw_head(canvas);
@@ -228,6 +228,6 @@ bool plot_write(const struct plot *plot, const char *path, struct plan_error *er
     if (!file_open(&writer, path, error))
         return false;
     struct canvas canvas = {.plot = plot, .stream = writer.stream};
-    draw(&canvas);
+    draw_plot(&canvas);
     return file_close(&writer, error);
 }

@@ -54,7 +54,7 @@ static bool fail_block(struct reader *reader, const char *why) {
     return plan_fail(reader->error, "%s: block %u: %s", reader->trace->path, reader->block, why);
 }
 
-static bool reserve(struct reader *reader, size_t more) {
+static bool reserve_records(struct reader *reader, size_t more) {
     struct trace *trace = reader->trace;
     if (trace->count + more <= reader->room)
         return true;
@@ -67,8 +67,8 @@ static bool reserve(struct reader *reader, size_t more) {
     return true;
 }
 
-static bool unpack(struct reader *reader, const struct bfc_trace_block *block, void *to,
-                   size_t bytes) {
+static bool unpack_block(struct reader *reader, const struct bfc_trace_block *block, void *to,
+                         size_t bytes) {
     if (block->codec == BFC_TRACE_PLAIN) {
         if (block->bytes != bytes)
             return fail_block(reader, "its size does not match its number of records");
@@ -124,9 +124,9 @@ static bool read_records(struct reader *reader, const struct bfc_trace_block *bl
     struct trace *trace = reader->trace;
     if (block->records == 0 || block->records > BFC_TRACE_MOST_RECORDS)
         return fail_block(reader, "its number of records is not from 1 to 65536");
-    if (!reserve(reader, block->records) ||
-        !unpack(reader, block, trace->records + trace->count,
-                block->records * sizeof *trace->records) ||
+    if (!reserve_records(reader, block->records) ||
+        !unpack_block(reader, block, trace->records + trace->count,
+                      block->records * sizeof *trace->records) ||
         !check_records(reader, block))
         return false;
     if (trace->records[trace->count].sequence != block->first)
@@ -141,7 +141,7 @@ static bool read_stacks(struct reader *reader, const struct bfc_trace_block *blo
     char *payload = malloc(block->records);
     if (!payload)
         return plan_fail_memory(reader->error);
-    bool good = unpack(reader, block, payload, block->records);
+    bool good = unpack_block(reader, block, payload, block->records);
     if (good && !stacks_append(&reader->trace->stacks, payload, block->records))
         good = fail_block(reader, "its tables do not have the sizes that it tells");
     free(payload);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool append(struct table *table, const char **from, size_t bytes) {
+static bool append_bytes(struct table *table, const char **from, size_t bytes) {
     char *grown = realloc(table->bytes, table->size + bytes + 1);
     if (!grown)
         return false;
@@ -26,15 +26,16 @@ bool stacks_append(struct stacks *stacks, const char *payload, size_t size) {
         return false;
     const char *at = payload + sizeof counts;
     stacks->executable = counts.executable;
-    return append(&stacks->sites, &at, sites) && append(&stacks->frames, &at, frames) &&
-           append(&stacks->objects, &at, objects) && append(&stacks->texts, &at, counts.texts);
+    return append_bytes(&stacks->sites, &at, sites) && append_bytes(&stacks->frames, &at, frames) &&
+           append_bytes(&stacks->objects, &at, objects) &&
+           append_bytes(&stacks->texts, &at, counts.texts);
 }
 
 uint32_t stacks_sites(const struct stacks *stacks) {
     return (uint32_t)(stacks->sites.size / sizeof(struct bfc_who_site));
 }
 
-static char *put(char *to, const void *from, size_t size) {
+static char *put_bytes(char *to, const void *from, size_t size) {
     if (size)
         memcpy(to, from, size);
     return to + size;
@@ -45,10 +46,10 @@ static size_t content_size(const struct stacks *stacks) {
 }
 
 static void put_content(char *to, const struct stacks *stacks) {
-    to = put(to, stacks->sites.bytes, stacks->sites.size);
-    to = put(to, stacks->frames.bytes, stacks->frames.size);
-    to = put(to, stacks->objects.bytes, stacks->objects.size);
-    put(to, stacks->texts.bytes, stacks->texts.size);
+    to = put_bytes(to, stacks->sites.bytes, stacks->sites.size);
+    to = put_bytes(to, stacks->frames.bytes, stacks->frames.size);
+    to = put_bytes(to, stacks->objects.bytes, stacks->objects.size);
+    put_bytes(to, stacks->texts.bytes, stacks->texts.size);
 }
 
 char *stacks_payload(const struct stacks *stacks, size_t *size) {
@@ -61,7 +62,7 @@ char *stacks_payload(const struct stacks *stacks, size_t *size) {
     *size = sizeof counts + content_size(stacks);
     char *payload = malloc(*size);
     if (payload)
-        put_content(put(payload, &counts, sizeof counts), stacks);
+        put_content(put_bytes(payload, &counts, sizeof counts), stacks);
     return payload;
 }
 
@@ -82,7 +83,7 @@ bool stacks_who(const struct stacks *stacks, struct bfc_who *who) {
     char *bytes = header.sites ? malloc(size) : NULL;
     if (!bytes)
         return false;
-    put_content(put(bytes, &header, sizeof header), stacks);
+    put_content(put_bytes(bytes, &header, sizeof header), stacks);
     return bfc_who_adopt(who, bytes, size);
 }
 

@@ -230,7 +230,7 @@ static bool gather_rest(const struct learner *learner) {
     bool follows = learner->state == FOLLOWS || learner->state == HAS_FILE;
     if (!follows || !bfc_background_begin())
         return false;
-    uint64_t went = bfc_pool_gather_beside(learner->arena->pool);
+    uint64_t went = bfc_pool_gather_overflow(learner->arena->pool);
     bfc_background_end();
     return went > 0;
 }

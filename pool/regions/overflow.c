@@ -1,5 +1,5 @@
 /* Beside a plan's region: many regions, each for one block, become one for all. */
-#include "pool/regions/beside.h"
+#include "pool/regions/overflow.h"
 
 #include "base/numbers.h"
 #include "pool/blocks/find_block.h"
@@ -25,12 +25,12 @@ static uint64_t bytes_in_use(const struct bfc_pool *pool, const struct region *r
 
 /* Whether one region beside is as large as all that was ever wanted there; and how many there are.
  */
-bool beside_is_gathered(const struct bfc_pool *pool, unsigned *count) {
+bool overflow_is_gathered(const struct bfc_pool *pool, unsigned *count) {
     bool gathered = false;
     *count = 0;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].beside) {
-            gathered = gathered || pool->regions[r].size >= pool->beside_wanted;
+        if (pool->regions[r].size && pool->regions[r].overflow) {
+            gathered = gathered || pool->regions[r].size >= pool->overflow_wanted;
             ++*count;
         }
     return gathered;
@@ -41,24 +41,24 @@ static uint64_t wanted_with(const struct bfc_pool *pool, uint64_t size) {
     unsigned count;
     uint64_t wanted = size;
     for (region_index r = 1; r < pool->region_high; r++)
-        if (pool->regions[r].size && pool->regions[r].beside)
+        if (pool->regions[r].size && pool->regions[r].overflow)
             wanted += bytes_in_use(pool, &pool->regions[r]);
-    if (wanted <= pool->beside_wanted && beside_is_gathered(pool, &count))
-        wanted = pool->beside_wanted + bfc_min(size, ROUND_DOWN(pool->beside_wanted / PIECES));
+    if (wanted <= pool->overflow_wanted && overflow_is_gathered(pool, &count))
+        wanted = pool->overflow_wanted + bfc_min(size, ROUND_DOWN(pool->overflow_wanted / PIECES));
     return bfc_min(wanted, LARGEST_BLOCK);
 }
 
-uint64_t beside_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
+uint64_t overflow_growth(struct bfc_pool *pool, uint64_t size, uint64_t bytes) {
     if (pool->config.growth != BFC_GROWTH_DOUBLE || !is_planned(pool))
         return bytes;
-    pool->beside_wanted = bfc_max(pool->beside_wanted, wanted_with(pool, size));
-    if (pool->gather_beside)
-        bytes = pool->beside_wanted;
-    pool->gather_beside = false;
+    pool->overflow_wanted = bfc_max(pool->overflow_wanted, wanted_with(pool, size));
+    if (pool->gather_overflow)
+        bytes = pool->overflow_wanted;
+    pool->gather_overflow = false;
     return bytes;
 }
 
-void beside_note(struct bfc_pool *pool, bfc_addr start) {
+void overflow_note(struct bfc_pool *pool, bfc_addr start) {
     struct region *region = region_of(pool, find_holding(pool, start));
-    region->beside = !region->planned && is_planned(pool);
+    region->overflow = !region->planned && is_planned(pool);
 }

@@ -14,8 +14,8 @@
  *
  * Everything here is called under the lock unless it says otherwise.
  */
-#ifndef BFC_POOL_INTERNAL_H
-#define BFC_POOL_INTERNAL_H
+#ifndef BFC_POOL_STATE_H
+#define BFC_POOL_STATE_H
 
 #include <pthread.h>
 
@@ -46,7 +46,7 @@ struct region {
     bool held;           /* never given back */
     bool apart;          /* others take from it only instead of growing; no page goes elsewhere */
     bool planned;        /* of bfc_pool_add_apart: in the end it serves what its policy refuses */
-    bool beside;         /* was taken while there was a planned one (pool/regions/beside.h) */
+    bool overflow;       /* was taken while there was a planned one (pool/regions/overflow.h) */
     bool paged;          /* addresses alone, pages being behind a part of them (pages.h) */
     uint64_t idle_since; /* lookups, when it last became wholly free; with rules.ages */
     uint64_t seen_idle;  /* idle_since at the last look of bfc_pool_trim_idle... */
@@ -106,12 +106,12 @@ struct bfc_pool {
     struct rules rules;
     struct bfc_upstream upstream;
     pthread_mutex_t
-        growth_turn;        /* not the pool's lock: its holder may ask the upstream for a region */
-    uint64_t step;          /* bytes of the next region by growth double */
-    bool step_raised;       /* tf: for the region that is being asked for */
-    uint64_t releasing;     /* bytes of regions on their way back to the upstream */
-    uint64_t beside_wanted; /* bytes: beside planned regions, the most at a time */
-    bool gather_beside;     /* the next region there is as large as that */
+        growth_lock;    /* not the pool's lock: its holder may ask the upstream for a region */
+    uint64_t step;      /* bytes of the next region by growth double */
+    bool step_raised;   /* tf: for the region that is being asked for */
+    uint64_t releasing; /* bytes of regions on their way back to the upstream */
+    uint64_t overflow_wanted; /* bytes: beside planned regions, the most at a time */
+    bool gather_overflow;     /* the next region there is as large as that */
     bool preallocated;
     bool wanted_elsewhere;  /* others have asked for memory back: large regions are kept whole at
                                any price */
@@ -214,56 +214,6 @@ static inline void pool_leave(struct bfc_pool *pool) {
     bfc_store_release(&stats->sequence, stats->sequence + 1);
     pool_unlock(&pool->lock);
 }
-
-/* fences.c: the lists of pending and deferred blocks */
-void fences_add(struct bfc_pool *pool, block_index b, bfc_fence fence);
-void fences_remove(struct bfc_pool *pool, block_index b);
-void deferred_add(struct bfc_pool *pool, block_index b);
-void deferred_remove(struct bfc_pool *pool, block_index b);
-
-/* slots.c */
-#define SLOTS_KEPT 4096 /* records that are never given back */
-
-block_index slot_take_fresh(struct bfc_pool *pool);
-void slots_move_together(struct bfc_pool *pool);
-
-static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    block_index next = blocks[b].next, previous = blocks[b].previous;
-    blocks[next].previous = previous; /* record 0 takes what is for none */
-    *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
-}
-
-static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
-    struct block *blocks = pool->blocks;
-    blocks[b].tagged = BLOCK_VACANT;
-    blocks[b].next = pool->vacant;
-    blocks[pool->vacant].previous = b;
-    pool->vacant = b;
-    pool->records--;
-}
-
-/* Returns a record with arbitrary contents; or 0: the host has no memory for it. */
-static inline block_index slot_take(struct bfc_pool *pool) {
-    block_index b = pool->vacant;
-    pool->records++;
-    if (UNLIKELY(!b))
-        return slot_take_fresh(pool);
-    pool->vacant = pool->blocks[b].next;
-    return b;
-}
-
-/* Compacts the records, a few a call: indices that the caller kept are invalid afterwards. */
-static inline void slots_settle(struct bfc_pool *pool) {
-    if (UNLIKELY(pool->records < pool->few_records))
-        slots_move_together(pool);
-}
-
-/* Makes sure that so many records can be taken; false: the host has no memory for them. */
-bool slots_prepare(struct bfc_pool *pool, uint64_t count);
-
-bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
-void slots_close(struct bfc_pool *pool);
 
 /* O(log blocks). */
 static inline struct region *region_of(const struct bfc_pool *pool, block_index b) {

@@ -1,5 +1,5 @@
 /* Choosing pages that may be taken away. */
-#include "pool/paging/donors.h"
+#include "pool/paging/victims.h"
 
 #include "pool/blocks/bare.h"
 #include "pool/blocks/paging.h"
@@ -107,7 +107,7 @@ static void choose_in_all(struct choice *c, bool anywhere) {
         choose_in(c, &c->pool->apart);
 }
 
-static uint64_t choose(struct choice *c, bool anywhere) {
+static uint64_t choose_victims(struct choice *c, bool anywhere) {
     struct paging *paging = c->pool->paging;
     paging->on_hand.count = 0;
     if (!page_array_prepare(&paging->on_hand, paging->table.count))
@@ -118,19 +118,19 @@ static uint64_t choose(struct choice *c, bool anywhere) {
     return c->bytes;
 }
 
-uint64_t donors_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]) {
+uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_index keep[2]) {
     struct choice c = {.pool = pool, .wanted = wanted, .keep = keep};
-    return choose(&c, false);
+    return choose_victims(&c, false);
 }
 
 static const block_index none[2] = {0, 0};
 
-uint64_t donors_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
+uint64_t victims_choose_anywhere(struct bfc_pool *pool, uint64_t wanted) {
     struct choice c = {.pool = pool, .wanted = wanted, .keep = none};
-    return choose(&c, true);
+    return choose_victims(&c, true);
 }
 
-uint64_t donors_ready(const struct bfc_pool *pool) {
+uint64_t victims_ready(const struct bfc_pool *pool) {
     struct choice c = {.pool = pool, .wanted = UINT64_MAX, .keep = none, .only_counts = true};
     choose_in_all(&c, true);
     return c.bytes;
@@ -138,7 +138,7 @@ uint64_t donors_ready(const struct bfc_pool *pool) {
 
 /* ---- what will be ready ---- */
 
-static bool comes(const struct block *b) {
+static bool will_be_ready(const struct block *b) {
     enum block_state state = block_state(b);
     return state == BLOCK_PENDING || state == BLOCK_DEFERRED;
 }
@@ -148,9 +148,9 @@ static bool comes(const struct block *b) {
 static block_index begin_of_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     for (block_index before = blocks[b].previous;
-         block_state(&blocks[before]) == BLOCK_READY || comes(&blocks[before]);
+         block_state(&blocks[before]) == BLOCK_READY || will_be_ready(&blocks[before]);
          before = blocks[before].previous) {
-        if (comes(&blocks[before]))
+        if (will_be_ready(&blocks[before]))
             return 0;
         b = before;
     }
@@ -163,7 +163,8 @@ static uint64_t to_come_in_run(const struct bfc_pool *pool, block_index b) {
     const struct block *blocks = pool->blocks;
     bfc_addr start = block_start(&blocks[b]), end = start;
     uint64_t ready = 0;
-    for (; b && (block_state(&blocks[b]) == BLOCK_READY || comes(&blocks[b])); b = blocks[b].next) {
+    for (; b && (block_state(&blocks[b]) == BLOCK_READY || will_be_ready(&blocks[b]));
+         b = blocks[b].next) {
         end = block_end(&blocks[b]);
         if (block_state(&blocks[b]) == BLOCK_READY)
             ready += pages_within(table, block_start(&blocks[b]), end);
@@ -176,7 +177,7 @@ static uint64_t to_come_around(const struct bfc_pool *pool, block_index b) {
     return first ? to_come_in_run(pool, first) : 0;
 }
 
-uint64_t donors_to_come(const struct bfc_pool *pool) {
+uint64_t victims_to_come(const struct bfc_pool *pool) {
     uint64_t bytes = 0;
     for (block_index b = pool->oldest; b; b = pool->details[b].newer)
         bytes += to_come_around(pool, b);
@@ -185,7 +186,7 @@ uint64_t donors_to_come(const struct bfc_pool *pool) {
     return bytes;
 }
 
-bool donors_take(struct bfc_pool *pool) {
+bool victims_take(struct bfc_pool *pool) {
     struct paging *paging = pool->paging;
     /* As many cuts again for what comes back or goes elsewhere. */
     if (!bare_prepare_cuts(pool, 2 * (uint64_t)paging->on_hand.count + 2))
@@ -194,7 +195,7 @@ bool donors_take(struct bfc_pool *pool) {
     page_table_remove(&paging->table, &paging->on_hand);
     const struct page_array *gone = &paging->on_hand;
     for (uint32_t i = 0, end; i < gone->count; i = end) {
-        end = donors_run(gone, i, gone->count);
+        end = victims_run(gone, i, gone->count);
         uint64_t bytes = page_end(&gone->all[end - 1]) - gone->all[i].start;
         bare_strip(pool, gone->all[i].start, bytes);
         paging->moving += bytes;
@@ -202,7 +203,7 @@ bool donors_take(struct bfc_pool *pool) {
     return true;
 }
 
-uint32_t donors_run(const struct page_array *on_hand, uint32_t from, uint32_t count) {
+uint32_t victims_run(const struct page_array *on_hand, uint32_t from, uint32_t count) {
     uint32_t end = from + 1;
     while (end < count && on_hand->all[end].start == page_end(&on_hand->all[end - 1]))
         end++;

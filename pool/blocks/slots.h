@@ -1,0 +1,57 @@
+/*
+ * Block records: taken from a list of vacated ones, or else from the end of those in use. Called
+ * under the lock.
+ *
+ * When less than half of the records below the high-water mark are in use, each call that may move
+ * records moves two from the top into vacant places. So the arrays shrink from their end, and their
+ * memory goes back to the host without a pause. O(1) a call.
+ */
+#ifndef BFC_POOL_SLOTS_H
+#define BFC_POOL_SLOTS_H
+
+#include "pool/blocks/state.h"
+
+#define SLOTS_KEPT 4096 /* records that are never given back */
+
+block_index slot_take_fresh(struct bfc_pool *pool);
+void slots_move_together(struct bfc_pool *pool);
+
+static inline void slot_unlink_vacant(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    block_index next = blocks[b].next, previous = blocks[b].previous;
+    blocks[next].previous = previous; /* record 0 takes what is for none */
+    *(b != pool->vacant ? &blocks[previous].next : &pool->vacant) = next;
+}
+
+static inline void slot_vacate(struct bfc_pool *pool, block_index b) {
+    struct block *blocks = pool->blocks;
+    blocks[b].tagged = BLOCK_VACANT;
+    blocks[b].next = pool->vacant;
+    blocks[pool->vacant].previous = b;
+    pool->vacant = b;
+    pool->records--;
+}
+
+/* Returns a record with arbitrary contents; or 0: the host has no memory for it. */
+static inline block_index slot_take(struct bfc_pool *pool) {
+    block_index b = pool->vacant;
+    pool->records++;
+    if (UNLIKELY(!b))
+        return slot_take_fresh(pool);
+    pool->vacant = pool->blocks[b].next;
+    return b;
+}
+
+/* Compacts the records, a few a call: indices that the caller kept are invalid afterwards. */
+static inline void slots_settle(struct bfc_pool *pool) {
+    if (UNLIKELY(pool->records < pool->few_records))
+        slots_move_together(pool);
+}
+
+/* Makes sure that so many records can be taken; false: the host has no memory for them. */
+bool slots_prepare(struct bfc_pool *pool, uint64_t count);
+
+bool slots_open(struct bfc_pool *pool, uint64_t most_blocks);
+void slots_close(struct bfc_pool *pool);
+
+#endif
