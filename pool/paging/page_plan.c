@@ -202,7 +202,7 @@ static bool decide_place(struct bfc_pool *pool, const struct request *request, u
     return supply_pages(pool, place, room, plan);
 }
 
-static enum plan_result take_donors(struct bfc_pool *pool) {
+static enum plan_result take_victims(struct bfc_pool *pool) {
     bool noted =
         page_table_prepare(&pool->paging->table, pool->paging->on_hand.count) && victims_take(pool);
     return noted ? PLAN_MADE : PLAN_NO_HOST_MEMORY;
@@ -219,7 +219,7 @@ enum plan_result plan_make(struct bfc_pool *pool, const struct request *request,
         return PLAN_EXCEEDS_LIMIT;
     add_step(pool, &place, room, plan);
     plan->page = page_growth_size(pool, request_size(request));
-    return take_donors(pool);
+    return take_victims(pool);
 }
 
 /* Of the pages on hand, the first that come to no more than this; returns what they come to. */
@@ -241,7 +241,7 @@ enum plan_result plan_for(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
     *plan = (struct page_plan){.at = at, .page = page_growth_size(pool, bytes)};
     plan->moving = keep_within(&pool->paging->on_hand, bytes);
     plan->making = bytes - plan->moving;
-    return plan->making > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : take_donors(pool);
+    return plan->making > room_below_limit(pool) ? PLAN_EXCEEDS_LIMIT : take_victims(pool);
 }
 
 enum plan_result plan_new(struct bfc_pool *pool, bfc_addr at, uint64_t bytes, uint64_t page,

@@ -17,9 +17,9 @@ uint64_t victims_choose(struct bfc_pool *pool, uint64_t wanted, const block_inde
 /* The same, and then those of regions that are set apart. */
 uint64_t victims_choose_anywhere(struct bfc_pool *pool, uint64_t wanted);
 
-/* How many bytes of pages that donors_choose_anywhere finds there are; what is on hand stays.
+/* How many bytes of pages that victims_choose_anywhere finds there are; what is on hand stays.
  * O(free blocks of a page or more), times a search for each unless all pages are one granule. */
-uint64_t donors_ready(const struct bfc_pool *pool);
+uint64_t victims_ready(const struct bfc_pool *pool);
 
 /* Bytes of pages that are not ready, but will be once all pending and deferred blocks are; not of
  * those that are awaited. O(neighbours of these blocks + pages there). */
