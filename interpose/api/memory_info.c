@@ -32,11 +32,11 @@ static uint64_t whole_pages(uint64_t bytes) {
     return bytes / PAGE * PAGE;
 }
 
-/* What counts against the limit is of whole pages where the driver itself serves a request, and
- * with pytorch's regions; else as the pool rounds requests. */
+/* What counts against a bound is of whole pages where the driver itself serves a request, with a
+ * pool of pages, and with pytorch's regions; else as the pool rounds requests. */
 static uint64_t whole_requests(const struct bfc_arena *arena, uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
-    bool by_pages = arena->bypass_above != UINT64_MAX ||
+    bool by_pages = arena->has_pages || arena->bypass_above != UINT64_MAX ||
                     (process && process->options.policy == BFC_POLICY_PYTORCH);
     return by_pages ? whole_pages(bytes) : bytes / BFC_LARGE * BFC_LARGE;
 }
@@ -49,12 +49,18 @@ static uint64_t room_below_limit(const struct bfc_arena *arena, uint64_t goes) {
     return whole_requests(arena, bfc_subtract_saturating(arena->limit, held));
 }
 
+/* What BFC_RESERVE leaves of what the device has. */
+static uint64_t room_beside_reserve(const struct bfc_arena *arena, uint64_t bytes) {
+    if (!arena->left_to_others)
+        return bytes;
+    return whole_requests(arena, bfc_subtract_saturating(bytes, arena->left_to_others));
+}
+
 static void correct_figures(const struct bfc_arena *arena, size_t *free_bytes,
                             size_t *total_bytes) {
     struct bfc_pool_room room = read_room(arena);
     uint64_t leaving = bfc_leaving_bytes(arena->on);
-    uint64_t available =
-        bfc_subtract_saturating(*free_bytes + room.on_device + leaving, arena->left_to_others);
+    uint64_t available = room_beside_reserve(arena, *free_bytes + room.on_device + leaving);
     available = bfc_min(available, room_below_limit(arena, room.reserved + leaving));
     if (room.largest <= arena->bypass_above)
         available = bfc_max(available, whole_pages(room.largest));

@@ -88,11 +88,10 @@ static bool are_waits(void) {
 
 /* No new wait begins meanwhile, because bfc_capture_seen is set. */
 static void outlast_waits(void) {
-    /*
-     * The limit counts naps instead of reading the clock, because a clock that jumps would end the
-     * loop early and so break a capture.
-     */
-    for (int naps = LONGEST_WAIT_NS / NAP_NS; naps > 0 && are_waits(); naps--)
+    /* By the kernel's clock: one that the program's own clock could make jump would end the loop
+     * early and so break a capture. */
+    uint64_t began = are_waits() ? bfc_kernel_now_ns() : 0;
+    while (are_waits() && bfc_kernel_now_ns() - began < LONGEST_WAIT_NS)
         bfc_nap(NAP_NS);
 }
 

@@ -11,13 +11,21 @@
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/reuse/sharing.h"
 
+/* The error that the driver would answer of a context that has failed, or where none is current:
+ * for pages no call of it is needed that would say so. */
+static CUresult ask_context(const struct bfc_driver *driver) {
+    size_t free_bytes, total_bytes;
+    return driver->cuMemGetInfo_v2 ? driver->cuMemGetInfo_v2(&free_bytes, &total_bytes)
+                                   : CUDA_SUCCESS;
+}
+
 /* The row's handle, or which pages it is. */
 static CUresult describe_region(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                 struct bfc_row *row) {
     const struct bfc_block_info *block = &span->block;
     CUipcMemHandle region;
     if (bfc_page_exports_describe(span->arena, block, row))
-        return CUDA_SUCCESS;
+        return ask_context(driver);
     *row = (struct bfc_row){.region_size = block->region_size,
                             .offset = block->start - block->region_start,
                             .size = block->requested};
