@@ -38,16 +38,47 @@ static unsigned shift_of_unit(char unit) {
     }
 }
 
+/* What follows the number: nothing, or a unit, after a blank at most. False: anything else. */
+static bool read_unit(const char *text, unsigned *shift) {
+    text += text[0] == ' ' && text[1] != '\0';
+    *shift = shift_of_unit(*text);
+    text += *shift != 0;
+    text += *shift != 0 && *text == 'i';
+    text += *text == 'B' || *text == 'b';
+    return *text == '\0';
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* A fraction of 1 << shift, of the digits from `first` to before `end`, rounded down: from the last
+ * digit to the first, since every step then rounds what all the digits behind it come to. */
+static uint64_t bytes_of_fraction(const char *first, const char *end, unsigned shift) {
+    uint64_t bytes = 0;
+    while (end > first)
+        bytes = (((uint64_t)(*--end - '0') << shift) + bytes) / 10;
+    return bytes;
+}
+
 bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes) {
     uint64_t number = 0;
     const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++)
+    unsigned shift;
+    for (; is_digit(*at); at++)
         if (__builtin_mul_overflow(number, (uint64_t)10, &number) ||
             __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
             return false;
-    unsigned shift = shift_of_unit(*at);
-    if (at == text || at[shift != 0] != '\0' || number > most >> shift)
+    const char *digits = at + (*at == '.'), *end = digits;
+    while (*at == '.' && is_digit(*end))
+        end++;
+    bool has_fraction = end > digits;
+    if (at == text || (*at == '.' && !has_fraction) || !read_unit(end, &shift) ||
+        (has_fraction && shift == 0) || number > most >> shift)
         return false;
-    *bytes = number << shift;
+    uint64_t fraction = bytes_of_fraction(digits, end, shift);
+    if (fraction > most - (number << shift))
+        return false;
+    *bytes = (number << shift) + fraction;
     return true;
 }

@@ -19,9 +19,10 @@ char *bfc_bytes_text(uint64_t bytes, char *text, size_t size);
 
 /*
  * Parses a size as all our options and variables take it: decimal digits, then at most one of K, M,
- * G and T in either case, for 2^10, 2^20, 2^30 and 2^40 bytes; no sign, no space, no fraction.
- * False, and `bytes` is unchanged: it is anything else, or above `most`. Does not touch errno.
- * Thread-safe.
+ * G and T in either case, for 2^10, 2^20, 2^30 and 2^40 bytes, then B or iB, which change nothing:
+ * 2G, 2gb, 2GiB. A blank may stand before the unit, as in what bfcstat prints, and with a unit the
+ * number may have a fraction (2.5G), rounded down to bytes. No sign. False, and `bytes` is
+ * unchanged: it is anything else, or above `most`. Does not touch errno. Thread-safe.
  */
 bool bfc_bytes_parse(const char *text, uint64_t most, uint64_t *bytes);
 
