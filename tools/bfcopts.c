@@ -4,6 +4,7 @@
  * bfcopts help            one block of text for bfcrun --help: --name=VALUE, meaning, default
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
+ * bfcopts everyday        those that are not for experts alone
  * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts former          bfcrun's options of former names, one a line
  * bfcopts config [NAME...]
@@ -41,17 +42,25 @@ static const char *meaning_of(const struct bfc_option *option, char *text, size_
 }
 
 /* The meaning and what is accepted, in lines that fit the terminal. */
+static void print_help_of(const struct bfc_option *option, unsigned width) {
+    char flag[64], accepted[256], text[1024];
+    print_flag(option->name, flag, sizeof flag);
+    printf("  %s=VALUE\n", flag);
+    text_wrap(meaning_of(option, text, sizeof text), 6, width, stdout);
+    bfc_option_describe(option, accepted, sizeof accepted);
+    snprintf(text, sizeof text, "VALUE: %s; default %s.", accepted, option->standard);
+    text_wrap(text, 6, width, stdout);
+}
+
+/* The everyday variables come first in the table. */
 static void print_help(void) {
-    unsigned width = text_width(stdout, 80);
+    unsigned width = text_width(stdout, 80), part = BFC_OPTION_EXPERT;
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
-        char flag[64], accepted[256], text[1024];
-        print_flag(option->name, flag, sizeof flag);
-        printf("  %s=VALUE\n", flag);
-        text_wrap(meaning_of(option, text, sizeof text), 6, width, stdout);
-        bfc_option_describe(option, accepted, sizeof accepted);
-        snprintf(text, sizeof text, "VALUE: %s; default %s.", accepted, option->standard);
-        text_wrap(text, 6, width, stdout);
+        if ((option->marks & BFC_OPTION_EXPERT) != part)
+            puts(part ? "Every day:\n" : "\nFor experts:\n");
+        part = option->marks & BFC_OPTION_EXPERT;
+        print_help_of(option, width);
     }
 }
 
@@ -71,6 +80,12 @@ static void print_names(void) {
         puts(bfc_option_table[i].name);
 }
 
+static void print_everyday(void) {
+    for (size_t i = 0; i < bfc_option_count; i++)
+        if (!(bfc_option_table[i].marks & BFC_OPTION_EXPERT))
+            puts(bfc_option_table[i].name);
+}
+
 static void print_flags(void) {
     char flag[64];
     for (size_t i = 0; i < bfc_option_count; i++) {
@@ -88,11 +103,11 @@ static void print_former_flags(void) {
         }
 }
 
-static void complain_unknown(const char *assignment, int name_length) {
-    fprintf(stderr, "no variable %.*s; known are", name_length, assignment);
-    for (size_t i = 0; i < bfc_option_count; i++)
-        fprintf(stderr, " %s", bfc_option_table[i].name);
-    fputc('\n', stderr);
+static void complain_unknown(const char *assignment, const char *name) {
+    const char *nearest = bfc_option_nearest(name);
+    fprintf(stderr, "%s: no such variable%s%s%s\n", assignment,
+            nearest ? "; did you mean " : "; bfcopts names lists them", nearest ? nearest : "",
+            nearest ? "?" : "");
 }
 
 static int check_assignment(const char *assignment) {
@@ -102,7 +117,7 @@ static int check_assignment(const char *assignment) {
     snprintf(name, sizeof name, "%.*s", (int)name_length, assignment);
     const struct bfc_option *option = bfc_option_find(name);
     if (!option || assignment[name_length] != '=') {
-        complain_unknown(assignment, (int)name_length);
+        complain_unknown(assignment, name);
         return 1;
     }
     bfc_options_init(&options);
@@ -148,7 +163,7 @@ static void remember_line(void *context, const struct bfc_option *option, const 
 
 /* A variable counts if it is accepted, a former name where the present one is not set. */
 static void remember_environment(struct origins *origins) {
-    struct bfc_options ignored;
+    struct bfc_options ignored = {0};
     for (size_t i = 0; i < bfc_option_count; i++) {
         const struct bfc_option *option = &bfc_option_table[i];
         const char *former = option->former ? getenv(option->former) : NULL;
@@ -178,9 +193,11 @@ static void print_origins(const struct origins *origins) {
     for (size_t i = 0; i < bfc_option_count; i++) {
         char value[256];
         bfc_option_print(&origins->options, bfc_option_table[i].name, value, sizeof value);
+        const char *place =
+            bfc_option_is_of_mode(&origins->options, &bfc_option_table[i]) ? "BFC_MODE" : "default";
         text_table_add(&table,
                        (const char *const[]){bfc_option_table[i].name, value,
-                                             origins->place[i][0] ? origins->place[i] : "default"});
+                                             origins->place[i][0] ? origins->place[i] : place});
     }
     text_table_print(&table, stdout, 0);
     text_table_free(&table);
@@ -212,10 +229,10 @@ static void print_version(void) {
     puts("bfcopts " BFC_VERSION);
 }
 
-static const char usage[] =
-    "usage: bfcopts help | markdown | names | flags | former | version | check NAME=VALUE...\n"
-    "       bfcopts config [NAME...]\n"
-    "       bfcopts --help | --version\n";
+static const char usage[] = "usage: bfcopts help | markdown | names | everyday | flags | former | "
+                            "version | check NAME=VALUE...\n"
+                            "       bfcopts config [NAME...]\n"
+                            "       bfcopts --help | --version\n";
 
 static void print_usage(void) {
     fputs(usage, stdout);
@@ -225,9 +242,16 @@ static const struct command {
     const char *name;
     void (*print)(void);
 } commands[] = {
-    {"help", print_help},         {"markdown", print_markdown},   {"names", print_names},
-    {"flags", print_flags},       {"former", print_former_flags}, {"version", print_version_number},
-    {"--version", print_version}, {"--help", print_usage},        {"-h", print_usage},
+    {"help", print_help},
+    {"markdown", print_markdown},
+    {"names", print_names},
+    {"everyday", print_everyday},
+    {"flags", print_flags},
+    {"former", print_former_flags},
+    {"version", print_version_number},
+    {"--version", print_version},
+    {"--help", print_usage},
+    {"-h", print_usage},
 };
 
 int main(int count, char **arguments) {

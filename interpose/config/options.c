@@ -16,193 +16,208 @@
 
 #define AT(field) offsetof(struct bfc_options, field)
 
+/* The everyday rows first; within both parts in the order of the manual. */
 const struct bfc_option bfc_option_table[] = {
+    {"BFC_MODE", BFC_OPTION_CHOICE, "exact", "exact, fast, compact", 0, 0, AT(mode),
+     "Chooses settings that belong together; one that is set by itself counts over the mode's. "
+     "exact: a "
+     "free waits as cudaFree does (BFC_FREE=sync). fast: it does not wait (BFC_FREE=ordered). "
+     "compact: "
+     "least memory (BFC_BACKING=auto, BFC_PLAN=auto).",
+     NULL, BFC_OPTION_BINDING},
+    {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
+     "Sets the most bytes that this process may reserve on one device; an "
+     "allocation beyond it fails with out of memory. At none only the device limits "
+     "it.",
+     NULL, BFC_OPTION_BINDING},
+    {"BFC_RESERVE", BFC_OPTION_SHARE, "0", NULL, 0, 0, AT(reserve),
+     "Sets how many bytes of device memory the pool leaves free for others whenever "
+     "it grows; at 0 it may take all that is free.",
+     NULL, BFC_OPTION_BINDING},
+    {"BFC_SPILL", BFC_OPTION_SIZE, "0", NULL, 0, TIB, AT(spill),
+     "Sets how many bytes of host memory, over all devices, this process may pin and hand out in "
+     "place of device memory once the device has no more to give; at 0 such an allocation fails "
+     "with out of memory.",
+     NULL, BFC_OPTION_BINDING},
+    {"BFC_WAIT", BFC_OPTION_NUMBER, "0", NULL, 0, 31536000, AT(wait),
+     "Seconds for which an allocation waits for memory that other jobs use, when nothing else is "
+     "left; jobs of one user are served in the order in which they began to wait.",
+     NULL, 0},
+    {"BFC_PLAN", BFC_OPTION_FILE, "none", "auto", 0, 0, AT(plan),
+     "Follows a plan that bfcplan made of a recording of the same program: what a loop allocates "
+     "gets the addresses that were planned for it. auto: the job makes its plan itself. What a "
+     "plan does not foresee is served as without one.",
+     NULL, 0},
+    {"BFC_RECORD", BFC_OPTION_FILE, "none", NULL, 0, 0, AT(record),
+     "Writes a trace of all allocations and frees to this file, for bfcreplay and "
+     "bfcplan; %p in the name becomes the process id. At none nothing is recorded.",
+     NULL, 0},
+    {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
+     "Sets which messages go to standard error: each level includes those before "
+     "it. error: what fails. warn: what works less well than it could. info: what "
+     "was decided, and memory that is given back. debug: each region and hook.",
+     NULL, 0},
+    {"BFC_SUMMARY", BFC_OPTION_CHOICE, "0", "0, 1, leaks", 0, 0, AT(summary),
+     "At 1 the process prints a few lines at exit: calls, hit rate, driver calls "
+     "saved, and peaks. leaks: also what was not freed, and which frees were invalid, with call "
+     "stacks; each allocation and free takes its stack then.",
+     NULL, 0},
     {"BFC_DISABLE", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(disable),
      "At 1 every call is forwarded to the driver and no pool is made; at 0 allocations"
      " are pooled.",
-     NULL},
+     NULL, BFC_OPTION_BINDING},
     {"BFC_POLICY", BFC_OPTION_CHOICE, "bfc", "bfc, tf, pytorch", 0, 0, AT(policy),
      "Chooses how blocks are placed and split: bfc is best fit with coalescing, tf "
      "follows the rules of TensorFlow's BFC allocator, and pytorch follows those of "
      "PyTorch's caching allocator.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_FREE", BFC_OPTION_CHOICE, "sync", "sync, lazy, ordered", 0, 0, AT(free_mode),
      "Sets what a free guarantees. sync: the host waits for the context, as "
      "cudaFree does. lazy: the free returns at once, and the memory is reused only "
      "after the work that was under way at the free has completed. ordered: the "
      "free returns at once, the memory can be reused at once, and the device makes "
      "later work wait.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_PENDING_BUDGET", BFC_OPTION_SIZE, "256M", NULL, 0, TIB, AT(pending_budget),
      "With lazy, the pool grows while at most this many bytes of freed memory may "
      "still be in use by the device; above it, an allocation waits for such memory "
      "instead, if that suffices. At 0 it waits whenever that suffices.",
-     "BFC_DIRTY_BUDGET"},
+     "BFC_DIRTY_BUDGET", BFC_OPTION_EXPERT},
     {"BFC_IPC", BFC_OPTION_CHOICE, "pooled", "pooled, off", 0, 0, AT(ipc),
      "Sets what a CUDA IPC handle of pooled memory is. pooled: a token that only "
      "other preloaded processes can open. off: from the first export on, "
      "allocations come from the driver and their handles are the driver's own.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_GROWTH", BFC_OPTION_CHOICE, "double", "double, fixed, exact, preallocate", 0, 0,
      AT(growth),
      "Sets the size of the next region that the pool takes from the driver. double: "
      "each step is twice the last (bfc: up to 32M, from there a 256th of what is "
      "reserved or more). fixed: always BFC_GROWTH_SIZE. exact: what the request "
      "needs. preallocate: BFC_PREALLOCATE at the first allocation.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_GROWTH_SIZE", BFC_OPTION_SIZE, "2M", NULL, 4 * KIB, TIB, AT(growth_size),
      "Sets the size in bytes of the first region (double) or of every region "
      "(fixed); a larger request gets a larger region.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_GROWTH_MAX", BFC_OPTION_SIZE, "1G", NULL, 4 * KIB, TIB, AT(growth_max),
      "Sets the size in bytes of the largest step of double; a larger request still "
      "gets a larger region.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_PREALLOCATE", BFC_OPTION_SHARE, "0.75", NULL, 0, 0, AT(preallocate),
      "Sets how many bytes BFC_GROWTH=preallocate takes from the driver at the first "
      "allocation.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_BACKING", BFC_OPTION_CHOICE, "malloc", "malloc, pages, auto", 0, 0, AT(backing),
      "Sets what is behind the pool's addresses. malloc: whole regions of the driver's "
      "cuMemAlloc. pages: memory of the driver's virtual memory management, which moves "
      "behind other addresses where free blocks are too small, or malloc on a device "
      "without it. auto: pages where the process has one device, and that has them; else "
      "malloc.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_SLACK", BFC_OPTION_NUMBER, "0.03", NULL, 0, 1, AT(page_slack),
      "With pages, the part of the most memory ever requested that may be reserved beyond "
      "it before free pages are moved rather than new ones made; at 0 free pages are always "
      "moved first.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_PAGE", BFC_OPTION_CHOICE, "fit", "fit, step", 0, 0, AT(page),
      "With pages, how large new ones are. fit: at most a 64th of the allocation that they are made "
      "for, but at least 2 MiB, so that most of them can move. step: one for each step of growth, "
      "which takes far fewer driver calls, for programs whose allocations repeat; others may hold "
      "much more.",
-     NULL},
-    {"BFC_LIMIT", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(limit),
-     "Sets the most bytes that this process may reserve on one device; an "
-     "allocation beyond it fails with out of memory. At none only the device limits "
-     "it.",
-     NULL},
-    {"BFC_RESERVE", BFC_OPTION_SHARE, "0", NULL, 0, 0, AT(reserve),
-     "Sets how many bytes of device memory the pool leaves free for others whenever "
-     "it grows; at 0 it may take all that is free.",
-     NULL},
-    {"BFC_SPILL", BFC_OPTION_SIZE, "0", NULL, 0, TIB, AT(spill),
-     "Sets how many bytes of host memory, over all devices, this process may pin and hand out in "
-     "place of device memory once the device has no more to give; at 0 such an allocation fails "
-     "with out of memory.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_SPLIT_RATIO", BFC_OPTION_NUMBER, "none", NULL, 1, 1000000, AT(split_ratio),
      "A free block is split if it is at least this many times as large as the "
      "request; at none the policy decides (tf: 2).",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_SPLIT_SLACK", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(split_slack),
      "A free block is split if at least this many bytes would be left over, "
      "whatever its ratio to the request; at none the policy decides (tf: 128M).",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_MAX_SPLIT", BFC_OPTION_SIZE, "none", NULL, 20 * MIB, TIB, AT(max_split),
      "Free blocks of this many bytes or more are never split, and serve only "
      "requests of nearly their own size; at none, and with pages, there is no such bound.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_ROUNDUP", BFC_OPTION_CHOICE, "0", "0, 1, 2, 4, 8, 16, 32, 64", 0, 0, AT(roundup),
      "Each power of two is divided into this many equal steps, and requests are "
      "rounded up to the next step; at 0 the policy decides (bfc: to 512 bytes and, "
      "from 64K on, to 64K).",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_BYPASS_ABOVE", BFC_OPTION_SIZE, "none", NULL, 0, TIB, AT(bypass_above),
      "Requests larger than this many bytes go to the driver and are not pooled; at "
      "none all sizes are pooled.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_GC_THRESHOLD", BFC_OPTION_AMOUNT, "none", NULL, 0, 0, AT(gc_threshold),
      "When the pool has reserved more bytes than this, it gives idle regions back "
      "before it grows; a fraction is of BFC_LIMIT, or of the device's memory "
      "without a limit. At none it grows without giving any back.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_TRIM_IDLE", BFC_OPTION_NUMBER, "none", NULL, 0, 31536000, AT(trim_idle),
      "A region that has been wholly free for this many seconds is given back to the "
      "driver; at none it is kept.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_YIELD", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(yield),
      "At 1 this process gives cached memory back when another preloaded process of "
      "the user runs out of memory on the same device, and asks the others to do so "
      "when it runs out itself; at 0 it does neither.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_LAST_RESORT", BFC_OPTION_WORDS, "all", "pool, contexts, jobs, wait, spill", 0, 0,
      AT(last_resort),
      "What is tried before an allocation fails, in this order. pool: waits for pending memory and "
      "gives idle regions back. contexts: the same in the process's other contexts. jobs: "
      "asks other jobs for what they cache (BFC_YIELD). wait: BFC_WAIT. spill: BFC_SPILL.",
-     NULL},
-    {"BFC_WAIT", BFC_OPTION_NUMBER, "0", NULL, 0, 31536000, AT(wait),
-     "Seconds for which an allocation waits for memory that other jobs use, when nothing else is "
-     "left; jobs of one user are served in the order in which they began to wait.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_DEEPBIND", BFC_OPTION_CHOICE, "strip", "strip, keep", 0, 0, AT(deepbind),
      "Sets what happens to the flag RTLD_DEEPBIND of dlopen. strip: it is removed, "
      "since a library opened with it would bypass the pool. keep: it is left alone.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_RUNTIME", BFC_OPTION_CHOICE, "auto", "auto, on, off", 0, 0, AT(runtime),
      "Sets whether cudaMalloc and cudaFree of a shared CUDA 12 or 13 runtime are "
      "answered before the runtime is entered. on: always. off: never. auto: unless a "
      "profiler may be watching.",
-     NULL},
-    {"BFC_RECORD", BFC_OPTION_FILE, "none", NULL, 0, 0, AT(record),
-     "Writes a trace of all allocations and frees to this file, for bfcreplay and "
-     "bfcplan; %p in the name becomes the process id. At none nothing is recorded.",
-     NULL},
-    {"BFC_PLAN", BFC_OPTION_FILE, "none", "auto", 0, 0, AT(plan),
-     "Follows a plan that bfcplan made of a recording of the same program: what a loop allocates "
-     "gets the addresses that were planned for it. auto: the job makes its plan itself. What a "
-     "plan does not foresee is served as without one.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_STATS", BFC_OPTION_FLAG, "1", NULL, 0, 0, AT(stats),
      "At 1 the process publishes live counters in /dev/shm for bfcstat; at 0 it "
      "publishes nothing, and neither yields memory nor trims idle regions.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_STACKS", BFC_OPTION_CHOICE, "sample", "off, sample, all", 0, 0, AT(stacks),
      "Sets of which allocations the call stack is taken, for bfcstat who. off: of none. sample: of "
      "so few that it costs next to nothing, from which the rest is estimated. all: of each.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_TAGS", BFC_OPTION_CHOICE, "off", "off, nvtx", 0, 0, AT(tags),
      "nvtx: allocations are tagged with the program's NVTX ranges, for bfcstat who. The library "
      "sets NVTX_INJECTION64_PATH for that, and hands the ranges on to what was set there. Only the "
      "environment counts, no settings file.",
-     NULL},
-    {"BFC_LOG", BFC_OPTION_CHOICE, "error", "off, error, warn, info, debug", 0, 0, AT(log),
-     "Sets which messages go to standard error: each level includes those before "
-     "it. error: what fails. warn: what works less well than it could. info: what "
-     "was decided, and memory that is given back. debug: each region and hook.",
-     NULL},
-    {"BFC_SUMMARY", BFC_OPTION_CHOICE, "0", "0, 1, leaks", 0, 0, AT(summary),
-     "At 1 the process prints a few lines at exit: calls, hit rate, driver calls "
-     "saved, and peaks. leaks: also what was not freed, and which frees were invalid, with call "
-     "stacks; each allocation and free takes its stack then.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_LEAK_EXIT", BFC_OPTION_WHOLE, "0", NULL, 0, 255, AT(leak_exit),
      "The exit status of a process that comes to its normal end with blocks that are not freed; "
      "above 0 it implies BFC_SUMMARY=leaks, which names them. At 0 the exit status is always the "
      "process's own.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT},
     {"BFC_STRICT", BFC_OPTION_FLAG, "0", NULL, 0, 0, AT(strict),
      "At 1 a malformed or unknown variable makes every allocation fail; at 0 it is "
-     "reported and its default is used.",
-     NULL},
+     "reported, and its default is used or nothing is pooled.",
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_ONLY", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(only),
      "Names the executables in which pooling is on (python*:train); it is off in "
      "all others. At none it is on in all.",
-     NULL},
+     NULL, BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
     {"BFC_NOT", BFC_OPTION_PATTERNS, "none", NULL, 0, 0, AT(not_in),
-     "Names the executables in which pooling is off; at none this turns it off nowhere.", NULL},
+     "Names the executables in which pooling is off; at none this turns it off nowhere.", NULL,
+     BFC_OPTION_EXPERT | BFC_OPTION_BINDING},
 };
 const size_t bfc_option_count = sizeof bfc_option_table / sizeof bfc_option_table[0];
+_Static_assert(sizeof bfc_option_table / sizeof bfc_option_table[0] <= 64, "a bit each");
 
-void bfc_options_init(struct bfc_options *options) {
-    memset(options, 0, sizeof *options);
-    for (size_t i = 0; i < bfc_option_count; i++)
-        bfc_option_set(options, &bfc_option_table[i], bfc_option_table[i].standard);
-}
+/* What BFC_MODE chooses beside the defaults. */
+static const struct choice {
+    enum bfc_mode mode;
+    const char *name, *value;
+} choices_of_modes[] = {
+    {BFC_MODE_FAST, "BFC_FREE", "ordered"},
+    {BFC_MODE_COMPACT, "BFC_BACKING", "auto"},
+    {BFC_MODE_COMPACT, "BFC_PLAN", "auto"},
+};
+enum { CHOICES = sizeof choices_of_modes / sizeof choices_of_modes[0] };
 
 static bool is_former_name(const struct bfc_option *option, const char *name) {
     return option->former && strcmp(option->former, name) == 0;
@@ -245,7 +260,7 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
     case BFC_OPTION_SIZE:
         print_size(option->least, least, sizeof least);
         print_size(option->most, most, sizeof most);
-        snprintf(text, size, "%sa size from %s to %s, in bytes or with K, M, G, T",
+        snprintf(text, size, "%sa size from %s to %s, such as 2.5M",
                  may_be_none(option) ? "none or " : "", least, most);
         break;
     case BFC_OPTION_NUMBER:
@@ -259,13 +274,12 @@ void bfc_option_describe(const struct bfc_option *option, char *text, size_t siz
         break;
     case BFC_OPTION_SHARE:
         snprintf(text, size,
-                 "a size in bytes or with K, M, G, T, or a fraction of the device's memory above 0 "
-                 "and below 1");
+                 "a size such as 2.5G, or a fraction of the device's memory above 0 and below 1");
         break;
     case BFC_OPTION_AMOUNT:
-        snprintf(text, size,
-                 "none, a size in bytes or with K, M, G, T, or a fraction of the device's memory "
-                 "above 0 and below 1");
+        snprintf(
+            text, size,
+            "none, a size such as 2.5G, or a fraction of the device's memory above 0 and below 1");
         break;
     case BFC_OPTION_FILE:
         snprintf(text, size, "none, %s%sor a file's path of 1 to 250 characters",
@@ -384,8 +398,8 @@ static bool parse_patterns(const char *value, char *patterns, size_t size) {
     return true;
 }
 
-bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
-                    const char *value) {
+static bool set_value(struct bfc_options *options, const struct bfc_option *option,
+                      const char *value) {
     void *field = (char *)options + option->offset;
     uint64_t bytes;
     switch (option->kind) {
@@ -420,25 +434,84 @@ bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option
     return false;
 }
 
+static uint64_t bit_of(const struct bfc_option *option) {
+    return UINT64_C(1) << (option - bfc_option_table);
+}
+
+/* What the mode chooses, where nothing else was said; defaults first, since an earlier mode may
+ * have chosen other settings. */
+static void apply_mode(struct bfc_options *options) {
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < CHOICES; i++) {
+            const struct choice *choice = &choices_of_modes[i];
+            const struct bfc_option *option = bfc_option_find(choice->name);
+            bool chosen = (int)choice->mode == options->mode;
+            if (!(options->given & bit_of(option)) && (pass == 0 || chosen))
+                set_value(options, option, pass == 0 ? option->standard : choice->value);
+        }
+}
+
+bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
+                    const char *value) {
+    if (!set_value(options, option, value)) {
+        options->unread |= bit_of(option);
+        return false;
+    }
+    options->given |= bit_of(option);
+    options->unread &= ~bit_of(option);
+    if (option->offset == AT(mode))
+        apply_mode(options);
+    return true;
+}
+
+void bfc_options_init(struct bfc_options *options) {
+    memset(options, 0, sizeof *options);
+    for (size_t i = 0; i < bfc_option_count; i++)
+        set_value(options, &bfc_option_table[i], bfc_option_table[i].standard);
+}
+
+bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_option *option) {
+    for (unsigned i = 0; i < CHOICES; i++)
+        if (strcmp(choices_of_modes[i].name, option->name) == 0 &&
+            (int)choices_of_modes[i].mode == options->mode)
+            return !(options->given & bit_of(option));
+    return false;
+}
+
+const char *bfc_options_unread(const struct bfc_options *options) {
+    for (size_t i = 0; i < bfc_option_count; i++)
+        if (bfc_option_table[i].marks & BFC_OPTION_BINDING && options->unread >> i & 1)
+            return bfc_option_table[i].name;
+    return NULL;
+}
+
 struct complaint {
     void (*complain)(void *context, const char *line);
     void *context;
     char line[512];
 };
 
+/* A variable of the environment has the last word: what it says is not said better elsewhere. */
 static void complain_malformed(struct complaint *complaint, const struct bfc_options *options,
                                const struct bfc_option *option, const char *value) {
     char accepted[160], held[64];
+    size_t size = sizeof complaint->line;
     bfc_option_describe(option, accepted, sizeof accepted);
     bfc_option_print(options, option->name, held, sizeof held);
-    snprintf(complaint->line, sizeof complaint->line,
-             "bfcpreload: %s=%.128s is not accepted: expected %s; %s%s holds", option->name, value,
-             accepted, strcmp(held, option->standard) == 0 ? "the default " : "", held);
+    int used =
+        snprintf(complaint->line, size, "bfcpreload: %s=%.128s is not accepted: expected %s; ",
+                 option->name, value, accepted);
+    if (option->marks & BFC_OPTION_BINDING)
+        snprintf(complaint->line + used, size - (size_t)used,
+                 "this process is not pooled, every call goes to the driver");
+    else
+        snprintf(complaint->line + used, size - (size_t)used, "%s%s holds",
+                 strcmp(held, option->standard) == 0 ? "the default " : "", held);
     complaint->complain(complaint->context, complaint->line);
 }
 
-/* The known name that was meant: up to three letters off, and at most a third of its own. */
-static const char *find_nearest(const char *name) {
+/* Up to three letters off, and at most a third of its own. */
+const char *bfc_option_nearest(const char *name) {
     const char *nearest = NULL;
     unsigned least = 4;
     for (size_t i = 0; i < bfc_option_count; i++) {
@@ -452,14 +525,11 @@ static const char *find_nearest(const char *name) {
 }
 
 static void complain_unknown(struct complaint *complaint, const char *name, const char *value) {
-    const char *nearest = find_nearest(name);
-    size_t used = (size_t)snprintf(complaint->line, sizeof complaint->line,
-                                   "bfcpreload: %.64s=%.64s: no such variable%s%s%s; known are",
-                                   name, value, nearest ? "; did you mean " : "",
-                                   nearest ? nearest : "", nearest ? "?" : "");
-    for (size_t i = 0; i < bfc_option_count && used < sizeof complaint->line; i++)
-        used += (size_t)snprintf(complaint->line + used, sizeof complaint->line - used, " %s",
-                                 bfc_option_table[i].name);
+    const char *nearest = bfc_option_nearest(name);
+    snprintf(complaint->line, sizeof complaint->line,
+             "bfcpreload: %.64s=%.64s: no such variable%s%s%s", name, value,
+             nearest ? "; did you mean " : "; bfcrun --help lists them", nearest ? nearest : "",
+             nearest ? "?" : "");
     complaint->complain(complaint->context, complaint->line);
 }
 

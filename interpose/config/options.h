@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum bfc_mode { BFC_MODE_EXACT, BFC_MODE_FAST, BFC_MODE_COMPACT };
 enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
 enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
 enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
@@ -28,7 +29,10 @@ struct bfc_amount {
 };
 
 struct bfc_options {
+    uint64_t given;  /* bit i: row i of the table was set by itself, whatever the mode says */
+    uint64_t unread; /* bit i: the last value of row i was malformed */
     bool disable;
+    int mode;      /* enum bfc_mode */
     int policy;    /* enum bfc_policy */
     int free_mode; /* enum bfc_free_mode */
     uint64_t pending_budget;
@@ -81,6 +85,12 @@ enum bfc_option_kind {
     BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
 };
 
+enum bfc_option_mark {
+    BFC_OPTION_EXPERT = 1, /* not for every day */
+    BFC_OPTION_BINDING =
+        2, /* it bounds or forbids something: without a value that can be read nothing is pooled */
+};
+
 struct bfc_option {
     const char *name;
     enum bfc_option_kind kind;
@@ -91,6 +101,7 @@ struct bfc_option {
     size_t offset;        /* of the value in struct bfc_options */
     const char *meaning;
     const char *former; /* the variable's former name, which is still accepted; or NULL */
+    unsigned marks;     /* enum bfc_option_mark */
 };
 
 extern const struct bfc_option bfc_option_table[];
@@ -105,9 +116,24 @@ const struct bfc_option *bfc_option_find(const char *name);
 /* What `option` accepts, in words, into `text`; cut off at `size` bytes. */
 void bfc_option_describe(const struct bfc_option *option, char *text, size_t size);
 
-/* Reads one value. False, and nothing has changed, when it is malformed or out of range. */
+/*
+ * Reads one value. BFC_MODE sets others with it, but for those that are set by themselves, before
+ * or after. False, and only `unread` has changed, when it is malformed or out of range.
+ */
 bool bfc_option_set(struct bfc_options *options, const struct bfc_option *option,
                     const char *value);
+
+/* Whether the value in force is the mode's choice, and not the default's. */
+bool bfc_option_is_of_mode(const struct bfc_options *options, const struct bfc_option *option);
+
+/*
+ * The first variable whose value could not be read and without which nothing may be pooled
+ * (BFC_OPTION_BINDING); NULL: there is none.
+ */
+const char *bfc_options_unread(const struct bfc_options *options);
+
+/* The known name that was most likely meant by an unknown one, or NULL. */
+const char *bfc_option_nearest(const char *name);
 
 /*
  * Reads every variable that begins with BFC_; a former name counts only where the present name is

@@ -85,10 +85,16 @@ static bool is_watched(void) {
            (injected && strstr(injected, "sanitizer-collection"));
 }
 
-/* The variable that disables the library, or NULL. */
+/*
+ * The variable that disables the library, or NULL. One that bounds or forbids something and cannot
+ * be read does so too: to pool without it would be less safe than what the user asked for. With
+ * BFC_STRICT=1 allocations fail instead.
+ */
 static const char *find_objection(const struct bfc_options *options) {
     if (options->disable)
         return "BFC_DISABLE";
+    if (!options->strict && bfc_options_unread(options))
+        return bfc_options_unread(options);
     if (options->only[0] && !executable_matches(options->only))
         return "BFC_ONLY";
     return options->not_in[0] && executable_matches(options->not_in) ? "BFC_NOT" : NULL;

@@ -62,10 +62,20 @@ static void take_value(struct reading *reading, const struct bfc_option *option,
                     " BFC_DEEPBIND counts in the environment alone, since it is needed before"
                     " this file is read");
     else if (!bfc_option_set(reading->options, option, value))
-        report_line(reading, " %s=%.64s is not accepted: expected %s", option->name, value,
-                    accepted);
+        report_line(reading, " %s=%.64s is not accepted: expected %s%s", option->name, value,
+                    accepted,
+                    option->marks & BFC_OPTION_BINDING
+                        ? "; unless it is set elsewhere, every call goes to the driver"
+                        : "");
     else if (reading->listener->taken)
         reading->listener->taken(reading->listener->context, option, reading->path, reading->line);
+}
+
+static void report_unknown(struct reading *reading, const char *name) {
+    const char *nearest = bfc_option_nearest(name);
+    report_line(reading, " %.64s: no such variable%s%s%s", name,
+                nearest ? "; did you mean " : "; bfcrun --help lists them", nearest ? nearest : "",
+                nearest ? "?" : "");
 }
 
 /* `text` is one line, which may be cut up. What no pass can take is reported in the first. */
@@ -81,7 +91,7 @@ static void read_line(struct reading *reading, char *text, size_t length) {
     else if (!option && reading->former && !equals)
         report_line(reading, " '%.64s' is not NAME=value", name);
     else if (!option && reading->former)
-        report_line(reading, " %.64s: no such variable; bfcrun --help lists them", name);
+        report_unknown(reading, name);
 }
 
 /* Control characters would reach the terminal in a complaint, and NUL would hide what follows. */

@@ -88,7 +88,10 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
     const struct bfc_option *option = bfc_option_find(name);
     char accepted[256];
     if (!option)
-        return report_misuse("%s: no variable %s", flag, name);
+        return report_misuse("%s: no variable %s%s%s%s", flag, name,
+                             bfc_option_nearest(name) ? "; did you mean " : "",
+                             bfc_option_nearest(name) ? bfc_option_nearest(name) : "",
+                             bfc_option_nearest(name) ? "?" : "");
     if (bfc_option_set(&a->settings.options, option, value))
         return GOOD;
     bfc_option_describe(option, accepted, sizeof accepted);

@@ -99,8 +99,49 @@ class Settings(unittest.TestCase):
         self.write("BFC_FREE=lazy\n")
         shown, said = self.config(BFC_FREE="slow")
         self.assertIn("BFC_FREE=slow is not accepted", said)
-        self.assertIn("; lazy holds", said)
+        self.assertIn("every call goes to the driver", said)
         self.assertEqual(shown["BFC_FREE"], ("lazy", self.file + ":1"))
+
+    def test_nothing_is_pooled_without_a_bound_that_can_be_read(self):
+        native = run(PROGRAM).stdout
+        for value in ("2X", "2,5G", "", "1.5"):
+            done = self.preloaded(BFC_LIMIT=value)
+            self.assertEqual((done.returncode, done.stdout), (0, native))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(f"bfcpreload: BFC_LIMIT={value} is not accepted: expected none, a size", done.stderr)
+            self.assertIn("every call goes to the driver", done.stderr)
+        self.assertNotEqual(self.preloaded(BFC_LIMIT="2X", BFC_STRICT="1").stdout, native)
+        self.assertIn("a pool begins", self.preloaded(BFC_WAIT="x", BFC_LOG="info").stderr)
+        self.write("BFC_LIMIT = 2X\n")
+        self.assertNotIn("a pool begins", self.preloaded(BFC_LOG="info").stderr)
+        self.assertIn("unless it is set elsewhere", self.preloaded().stderr)
+        self.assertIn("a pool begins", self.preloaded(BFC_LOG="info", BFC_LIMIT="2G").stderr)
+
+    def test_sizes_with_fractions_and_units(self):
+        self.write("BFC_LIMIT = 2.5 GiB\n")
+        self.assertEqual(self.config(BFC_RESERVE="512MB")[0]["BFC_LIMIT"][0], "2560M")
+        self.assertIn("limit 2.50 GiB", self.preloaded(BFC_LOG="info").stderr)
+
+    def test_modes(self):
+        self.write("BFC_MODE=fast\n")
+        shown, said = self.config()
+        self.assertEqual((shown["BFC_FREE"], said), (("ordered", "BFC_MODE"), ""))
+        self.assertEqual(self.config(BFC_FREE="lazy")[0]["BFC_FREE"], ("lazy", "environment"))
+        shown = self.config(BFC_MODE="compact")[0]
+        self.assertEqual((shown["BFC_BACKING"], shown["BFC_PLAN"]), (("auto", "BFC_MODE"),) * 2)
+        self.assertEqual(shown["BFC_FREE"], ("sync", "default"))
+        native = run(PROGRAM).stdout
+        for mode, begins in (("exact", "free sync"), ("fast", "free ordered"), ("compact", "pages")):
+            done = self.preloaded(BFC_MODE=mode, BFC_LOG="info")
+            self.assertEqual((done.returncode, done.stdout), (0, native))
+            self.assertIn(begins, done.stderr)
+
+    def test_unknown_names(self):
+        said = self.preloaded(BFC_LIMT="1G", BFC_BANANA="1").stderr
+        self.assertIn("bfcpreload: BFC_LIMT=1G: no such variable; did you mean BFC_LIMIT?\n", said)
+        self.assertIn("bfcpreload: BFC_BANANA=1: no such variable; bfcrun --help lists them\n", said)
+        self.write("BFC_LIMT=1G\n")
+        self.assertIn(":1: BFC_LIMT: no such variable; did you mean BFC_LIMIT?\n", self.preloaded().stderr)
 
     def test_odd_files(self):
         os.mkfifo(self.file)
