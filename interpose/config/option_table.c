@@ -1,5 +1,5 @@
 /* The table of the BFC_ variables. */
-#include "interpose/config/options.h"
+#include "interpose/config/option_table.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)

@@ -1,0 +1,107 @@
+/*
+ * The table of the BFC_ variables, and the struct that their values go into (options.h reads them).
+ */
+#ifndef BFC_INTERPOSE_OPTION_TABLE_H
+#define BFC_INTERPOSE_OPTION_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum bfc_mode { BFC_MODE_EXACT, BFC_MODE_FAST, BFC_MODE_COMPACT };
+enum bfc_free_mode { BFC_FREE_SYNC, BFC_FREE_LAZY, BFC_FREE_ORDERED };
+enum bfc_runtime_mode { BFC_RUNTIME_AUTO, BFC_RUNTIME_ON, BFC_RUNTIME_OFF };
+enum bfc_ipc_mode { BFC_IPC_POOLED, BFC_IPC_OFF };
+enum bfc_backing { BFC_BACKING_MALLOC, BFC_BACKING_PAGES, BFC_BACKING_AUTO };
+enum bfc_page_rule { BFC_PAGE_FIT, BFC_PAGE_STEP };
+enum bfc_stacks { BFC_STACKS_OFF, BFC_STACKS_SAMPLE, BFC_STACKS_ALL };
+enum bfc_tags { BFC_TAGS_OFF, BFC_TAGS_NVTX };
+enum bfc_summary { BFC_SUMMARY_OFF, BFC_SUMMARY_ON, BFC_SUMMARY_LEAKS };
+enum bfc_log_level { BFC_LOG_OFF, BFC_LOG_ERROR, BFC_LOG_WARN, BFC_LOG_INFO, BFC_LOG_DEBUG };
+
+/* An amount of device memory: bytes, or a fraction of the device's total memory. */
+struct bfc_amount {
+    uint64_t bytes;  /* UINT64_MAX: none */
+    double fraction; /* used when above 0 */
+};
+
+struct bfc_options {
+    uint64_t given;  /* bit i: row i of the table was set by itself, whatever the mode says */
+    uint64_t unread; /* bit i: the last value of row i was malformed */
+    bool disable;
+    int mode;      /* enum bfc_mode */
+    int policy;    /* enum bfc_policy */
+    int free_mode; /* enum bfc_free_mode */
+    uint64_t pending_budget;
+    int ipc;    /* enum bfc_ipc_mode */
+    int growth; /* enum bfc_growth */
+    uint64_t growth_size;
+    uint64_t growth_max;
+    struct bfc_amount preallocate;
+    int backing;       /* enum bfc_backing */
+    double page_slack; /* a part of the most that was ever requested */
+    int page;          /* enum bfc_page_rule */
+    struct bfc_amount limit;
+    struct bfc_amount reserve;
+    uint64_t spill;
+    double split_ratio; /* below 0: none */
+    struct bfc_amount split_slack;
+    uint64_t max_split; /* UINT64_MAX: none */
+    int roundup;        /* divisions: 0, or 1 << (roundup - 1) */
+    uint64_t bypass_above;
+    struct bfc_amount gc_threshold; /* a fraction is one of the limit */
+    bool yield;
+    unsigned last_resort; /* bit r: enum bfc_rung r is in force */
+    double wait;          /* seconds */
+    double trim_idle;     /* seconds; below 0: none */
+    int deepbind;         /* 0: strip, 1: keep; read by itself in resolve.c */
+    int runtime;          /* enum bfc_runtime_mode */
+    char record[256];     /* a file, or empty */
+    char plan[256];       /* a file, or auto, or empty */
+    bool stats;
+    int stacks; /* enum bfc_stacks */
+    int tags;   /* enum bfc_tags */
+    int log;    /* enum bfc_log_level */
+    bool strict;
+    int summary; /* enum bfc_summary */
+    double leak_exit;
+    char only[256];
+    char not_in[256];
+};
+
+enum bfc_option_kind {
+    BFC_OPTION_FLAG,     /* 0 or 1 */
+    BFC_OPTION_CHOICE,   /* one of the words in `choices`, stored as its index */
+    BFC_OPTION_SIZE,     /* bytes; K, M, G, T suffixes (binary); none where that is the default */
+    BFC_OPTION_NUMBER,   /* a decimal number; none where that is the default */
+    BFC_OPTION_WHOLE,    /* a whole number, stored as a decimal one is */
+    BFC_OPTION_AMOUNT,   /* a size, or a fraction between 0 and 1 of the device's total; or none */
+    BFC_OPTION_SHARE,    /* a size, 0 too, or a fraction as above */
+    BFC_OPTION_FILE,     /* a path, or none, or the word in `choices` */
+    BFC_OPTION_WORDS,    /* some of `choices`, all or none; stored as a bit each */
+    BFC_OPTION_PATTERNS, /* names of executables, joined by colons, with * and ? */
+};
+
+enum bfc_option_mark {
+    BFC_OPTION_EXPERT = 1, /* not for every day */
+    BFC_OPTION_BINDING =
+        2, /* it bounds or forbids something: without a value that can be read nothing is pooled */
+};
+
+struct bfc_option {
+    const char *name;
+    enum bfc_option_kind kind;
+    const char *standard; /* the default, as a user would write it */
+    const char *choices; /* for BFC_OPTION_CHOICE and WORDS: the words, separated by ", "; for FILE:
+                            a word that is no path, or NULL */
+    uint64_t least, most; /* for BFC_OPTION_SIZE, in bytes */
+    size_t offset;        /* of the value in struct bfc_options */
+    const char *meaning;
+    const char *former; /* the variable's former name, which is still accepted; or NULL */
+    unsigned marks;     /* enum bfc_option_mark */
+};
+
+extern const struct bfc_option bfc_option_table[];
+extern const size_t bfc_option_count;
+
+#endif
