@@ -45,9 +45,8 @@ enum { BFC_RESORTS_OF_FEATURE = 4, BFC_FEATURE_SLOTS = 8 };
 struct bfc_feature {
     const char *name; /* as -Dfeatures names it */
 
-    /* Where an arena keeps the feature's state: `*slot` is set before any other function is called
-     *
-     * (`features` of struct bfc_arena). NULL: it keeps none. */
+    /* Which entry of an arena's `features` holds the feature's state: `*slot` is set before any
+     * function here is called. NULL: the feature keeps no state in arenas. */
     unsigned *slot;
 
     /* ---- the process ---- */
@@ -92,8 +91,12 @@ struct bfc_feature {
      * wants to see another allocation sets it. */
     void (*sample_due)(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                        unsigned bin);
-    /* After each allocation, whoever served it; only while the process is not usual
-     * (interpose/config/process.h), as the three that follow. */
+    /*
+     * After each allocation, whoever served it, and after each that failed for want of memory.
+     * These two, `freeing` and `freed` are called only where a call takes the long way: while the
+     * process is not usual (interpose/config/process.h), as when it records, and for blocks that
+     * need care.
+     */
     void (*allocated)(CUdeviceptr pointer, size_t bytes);
     void (*allocation_failed)(size_t bytes);
     /* A sample's call stack was taken: the block's address, the stack's place in the tables that
@@ -109,15 +112,16 @@ struct bfc_feature {
     struct bfc_resort resorts[BFC_RESORTS_OF_FEATURE]; /* where serve is NULL there is none */
     /* All was in vain, and the program is told that there is no memory. */
     void (*out_of_memory)(const struct bfc_call *call);
-    /* Adds to the text about that what the feature knows: who holds the memory (a whole line), and
-     * what would have helped (one more piece of advice; true: it has one). */
+    /* Add to the message about that what the feature knows: a line on who holds the memory, and a
+     * piece of advice on what would have helped (false: it has none). */
     void (*explain_holders)(struct bfc_message *message);
     bool (*advise)(struct bfc_message *message, const struct bfc_call *call);
 
     /* ---- pointers ---- */
 
-    /* Fills in what an address points into that is, or was, of another process; false: it is not.
-     * What the program set for such a block by CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
+    /* Fills in what lies at an address that is, or was, another process's memory; false: it is not.
+     * The other two read and set what the program asked for such a block by
+     * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
     bool (*find_import)(CUdeviceptr pointer, struct bfc_pointer *found);
     bool (*import_has_sync_memops)(uint64_t id);
     void (*set_import_sync_memops)(uint64_t id, bool on);
