@@ -261,6 +261,23 @@ void bfc_pool_count_saved(struct bfc_pool *pool);
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
+ * The same in two steps, for a caller that waits in between: whether a live block starts there, and
+ * freeing it. The first seldom takes the lock, so what it saw may have been freed since: then the
+ * second answers as bfc_pool_free does.
+ */
+struct bfc_glimpse {
+    uint32_t block; /* 0: no live block starts there */
+    uint32_t place; /* where the pool found it */
+};
+struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
+enum bfc_status bfc_pool_free_seen(struct bfc_pool *pool, bfc_addr start, bfc_fence fence,
+                                   struct bfc_glimpse seen);
+
+static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
+    return bfc_pool_glimpse(pool, start).block != 0;
+}
+
+/*
  * Takes the block back under no fence: it is awaited until bfc_pool_ready is called for it.
  */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);

@@ -40,8 +40,7 @@ struct bfc_arena {
     struct bfc_pool *pool;
     struct bfc_fences *fences; /* NULL: the driver cannot record fences, and frees wait */
     struct bfc_stream_frees *stream_frees; /* frees in the order of streams */
-    bool frees_in_streams; /* atomic: blocks were ever freed so; then a double one may not wait */
-    int free_mode;         /* enum bfc_free_mode, as the driver allows */
+    int free_mode;                         /* enum bfc_free_mode, as the driver allows */
     int fatal;         /* atomic: a CUresult after which the context answers nothing else, or 0 */
     bool has_deferred; /* atomic: blocks may be deferred */
     unsigned fencers;  /* atomic: threads that give deferred blocks a fence */

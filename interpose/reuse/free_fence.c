@@ -71,8 +71,3 @@ bool bfc_reuse_has_peers(struct bfc_arena *arena) {
     CUcontext peers[BFC_FENCE_CONTEXTS];
     return bfc_reuse_contexts_of(arena, false, peers) > 0;
 }
-
-bool bfc_reuse_is_live(struct bfc_arena *arena, CUdeviceptr pointer) {
-    struct bfc_block_info block;
-    return bfc_pool_find(arena->pool, pointer, &block) && block.live && block.start == pointer;
-}

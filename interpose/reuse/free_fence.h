@@ -50,9 +50,6 @@ size_t bfc_reuse_contexts_of(struct bfc_arena *arena, bool owner,
                              CUcontext contexts[BFC_FENCE_CONTEXTS]);
 bool bfc_reuse_has_peers(struct bfc_arena *arena);
 
-/* Whether a live block of the arena starts there. */
-bool bfc_reuse_is_live(struct bfc_arena *arena, CUdeviceptr pointer);
-
 /* Gives the block back to the pool, under this fence. */
 static inline CUresult bfc_reuse_take_back(struct bfc_arena *arena, CUdeviceptr pointer,
                                            bfc_fence fence) {

@@ -64,20 +64,6 @@ static inline CUresult synchronize_context(const struct bfc_driver *driver, stru
 
 /* ---- freeing ---- */
 
-/* An address at which no block ever starts. */
-static inline bool is_crooked(CUdeviceptr pointer) {
-    return UNLIKELY(pointer % BFC_GRANULE != 0);
-}
-
-/*
- * What cannot be freed is refused at once. Where the first of two frees may have been in the order
- * of a stream, other work goes on as if nothing had happened, and may be waited for in vain.
- */
-static inline bool is_free_refused(struct bfc_arena *arena, CUdeviceptr pointer) {
-    return is_crooked(pointer) || (UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)) &&
-                                   !bfc_reuse_is_live(arena, pointer));
-}
-
 /* Fences after which what is complete is looked up: the pool asks only when it finds nothing ready.
  */
 enum { LOOK_EVERY = 32 };
@@ -161,20 +147,26 @@ static NOINLINE CUresult free_of_peers(const struct bfc_driver *driver, struct b
 }
 
 static inline CUresult free_waited_for(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                       CUdeviceptr pointer) {
-    return bfc_peers_known() ? free_of_peers(driver, arena, pointer)
-                             : bfc_reuse_take_back(arena, pointer, BFC_NO_FENCE);
+                                       CUdeviceptr pointer, struct bfc_glimpse seen) {
+    if (bfc_peers_known())
+        return free_of_peers(driver, arena, pointer);
+    return bfc_pool_free_seen(arena->pool, pointer, BFC_NO_FENCE, seen) == BFC_OK
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
 }
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
     bool captured;
-    if (is_free_refused(arena, pointer))
+    /* What cannot be freed natively fails at once, also beside work that this thread has to end. */
+    struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
+    if (UNLIKELY(!seen.block))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = wait_for_owner(driver, arena, &captured);
     if (UNLIKELY(captured))
         return bfc_reuse_free_unfenced(driver, arena, pointer);
-    return UNLIKELY(result != CUDA_SUCCESS) ? result : free_waited_for(driver, arena, pointer);
+    return UNLIKELY(result != CUDA_SUCCESS) ? result
+                                            : free_waited_for(driver, arena, pointer, seen);
 }
 
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -231,8 +223,10 @@ CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_aren
 
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
                                    CUdeviceptr pointer) {
-    if (arena->free_mode != BFC_FREE_SYNC || !arena->fences ||
-        UNLIKELY(bfc_load_relaxed(&arena->frees_in_streams)) || is_crooked(pointer))
+    if (arena->free_mode != BFC_FREE_SYNC || !arena->fences)
+        return bfc_reuse_free_by_mode(driver, arena, pointer);
+    struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
+    if (UNLIKELY(!seen.block))
         return bfc_reuse_free_by_mode(driver, arena, pointer);
     struct bfc_waits *waits = bfc_capture_enter_wait();
     if (UNLIKELY(!waits))
@@ -241,7 +235,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     CUresult result = synchronize_current(driver, arena);
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
-        result = free_waited_for(driver, arena, pointer);
+        result = free_waited_for(driver, arena, pointer, seen);
     return tell_of_free(arena, pointer, start, result);
 }
 

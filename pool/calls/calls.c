@@ -172,11 +172,13 @@ static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr star
 }
 
 /* Takes the live block that starts there out of the map; returns it, or 0. */
-static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
+/* `seen`: by a glance; constant where there was none. */
+static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
+                                           struct bfc_glimpse seen) {
     /* The address as it stands is the tag of a live block: state 0. */
     block_index b = 0;
     if (LIKELY(!(start & BLOCK_TAG_MASK)))
-        b = map_take(&pool->map, pool->blocks, start);
+        b = map_take_seen(&pool->map, pool->blocks, start, seen.block, seen.place);
     if (UNLIKELY(!b))
         return 0;
     const struct block *at = &pool->blocks[b];
@@ -190,8 +192,15 @@ static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
     return b;
 }
 
-static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
-    block_index b = take_live(pool, start);
+static const struct bfc_glimpse nothing_seen;
+
+static inline block_index take_live(struct bfc_pool *pool, bfc_addr start) {
+    return take_seen(pool, start, nothing_seen);
+}
+
+static ALWAYS_INLINE enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start,
+                                               bfc_fence fence, struct bfc_glimpse seen) {
+    block_index b = take_seen(pool, start, seen);
     if (UNLIKELY(!b))
         return refuse_free(pool, start);
     if (LIKELY(fence <= pool->completed))
@@ -201,14 +210,40 @@ static inline enum bfc_status take_back(struct bfc_pool *pool, bfc_addr start, b
     return BFC_OK;
 }
 
-enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
+static ALWAYS_INLINE enum bfc_status free_block(struct bfc_pool *pool, bfc_addr start,
+                                                bfc_fence fence, struct bfc_glimpse seen) {
     pool_enter(pool);
     if (UNLIKELY(pool->oldest_fence <= pool->completed))
         settle_completed(pool, FENCES_A_CALL);
-    enum bfc_status status = take_back(pool, start, fence);
+    enum bfc_status status = take_back(pool, start, fence, seen);
     slots_settle(pool);
     pool_leave(pool);
     return status;
+}
+
+enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence) {
+    return free_block(pool, start, fence, nothing_seen);
+}
+
+enum bfc_status bfc_pool_free_seen(struct bfc_pool *pool, bfc_addr start, bfc_fence fence,
+                                   struct bfc_glimpse seen) {
+    return free_block(pool, start, fence, seen);
+}
+
+static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_addr start) {
+    pool_enter(pool);
+    struct bfc_glimpse seen = {.block = map_find(&pool->map, pool->blocks, start),
+                               .place = map_bucket(&pool->map, start)};
+    pool_leave(pool);
+    return seen;
+}
+
+struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start) {
+    struct bfc_glimpse seen = {0};
+    if (UNLIKELY(start & BLOCK_TAG_MASK)) /* it could look like the tag of a block that is free */
+        return seen;
+    seen.block = map_glimpse(&pool->map, pool->blocks, start, &seen.place);
+    return LIKELY(seen.block) ? seen : look_under_lock(pool, start);
 }
 
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start) {

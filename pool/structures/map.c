@@ -72,6 +72,7 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
+    map->buckets[last] = 0; /* no bucket that was taken away leads to a block (map_take_seen) */
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)
         map->mask >>= 1;

@@ -8,6 +8,7 @@
 #ifndef BFC_POOL_MAP_H
 #define BFC_POOL_MAP_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "pool/structures/block.h"
 #include "pool/structures/host.h"
@@ -16,6 +17,8 @@
 #define MAP_HASH_SHIFT BFC_GRANULE_BITS /* starts may be tagged below it */
 /* A table of at most eight pages is not worth shrinking, since it may soon grow again. */
 #define MAP_FEWEST_KEPT 8192
+/* Of a chain, as most have one block or two. */
+#define MAP_GLIMPSED 3
 
 struct map {
     block_index *buckets;
@@ -32,9 +35,9 @@ static inline uint32_t map_hash(bfc_addr start) {
 }
 
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
-    uint32_t bucket = map_hash(start) & map->mask;
+    uint32_t mask = bfc_load_relaxed(&map->mask), bucket = map_hash(start) & mask;
     /* No branch: it could not be predicted. */
-    return bucket & (map->mask >> 1 | -(uint32_t)(bucket < map->bucket_count));
+    return bucket & (mask >> 1 | -(uint32_t)(bucket < bfc_load_relaxed(&map->bucket_count)));
 }
 
 /* Does this live block start at `start`? */
@@ -49,6 +52,23 @@ static inline block_index map_find(const struct map *map, const struct block *bl
     while (b && !map_is_at(&blocks[b], start))
         b = blocks[b].chain;
     return b;
+}
+
+/*
+ * A glance without the lock, along a chain's beginning, at the block that starts at `start`; 0:
+ * none is seen, which means nothing. One that is seen did start there a moment ago. Whatever others
+ * change meanwhile, what is read was committed once, and stays readable: buckets and records never
+ * move, and a link, or the number of a bin in its place, is always less than the records that there
+ * is room for.
+ */
+static inline block_index map_glimpse(const struct map *map, const struct block *blocks,
+                                      bfc_addr start, uint32_t *bucket) {
+    *bucket = map_bucket(map, start);
+    block_index b = bfc_load_relaxed(&map->buckets[*bucket]);
+    for (int i = 0; i < MAP_GLIMPSED; i++, b = bfc_load_relaxed(&blocks[b].chain))
+        if (LIKELY((bfc_load_relaxed(&blocks[b].tagged) & ~BLOCK_REGION_MASK) == start))
+            return b;
+    return 0;
 }
 
 /* The table follows the number of blocks; out of line, a few buckets a call. */
@@ -82,6 +102,18 @@ static inline block_index map_take(struct map *map, struct block *blocks, bfc_ad
     if (UNLIKELY(!b))
         return 0;
     *at = blocks[b].chain;
+    if (UNLIKELY(--map->count < map->fewest))
+        map_shrink(map, blocks);
+    return b;
+}
+
+/* The same as map_take for what a glance saw: a block that is the first of this bucket still, and
+ * starts there still, is taken without a search. */
+static inline block_index map_take_seen(struct map *map, struct block *blocks, bfc_addr start,
+                                        block_index b, uint32_t bucket) {
+    if (UNLIKELY(!b || map->buckets[bucket] != b || !map_is_at(&blocks[b], start)))
+        return map_take(map, blocks, start);
+    map->buckets[bucket] = blocks[b].chain;
     if (UNLIKELY(--map->count < map->fewest))
         map_shrink(map, blocks);
     return b;
