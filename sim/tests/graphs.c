@@ -137,9 +137,10 @@ static void memory_lasts_as_long_as_its_launches(void) {
     CUgraphExec exec = NULL;
     CUgraphNode node = NULL;
     unsigned long long microseconds = 20000;
-    CUDA_MEM_ALLOC_NODE_PARAMS wanted = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                                       .location = {CU_MEM_LOCATION_TYPE_DEVICE}},
-                                         .bytesize = 4 << 20};
+    CUDA_MEM_ALLOC_NODE_PARAMS wanted = {
+        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+        .bytesize = 4 << 20};
     size_t before = free_memory();
     DO(cuGraphCreate(&graph, 0));
     DO(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &wanted));

@@ -23,7 +23,7 @@ int main(void) {
     MUST(release(new_block(8 * MIB)));
     MUST(cuCtxSetCurrent(context));
     MUST(launch(stream, "poke", (void *[]){&nowhere, &one}));
-    say("waiting for the stream", cuStreamSynchronize(stream));
+    say("waiting for the stream", (int)cuStreamSynchronize(stream));
     churn("in the failed context");
     MUST(cuCtxSetCurrent(other));
     churn("in another one of its device");

@@ -15,7 +15,7 @@ static void churn(const char *what) {
         void *block = NULL;
         int code = allocate(&block, bytes + (size_t)i * KIB);
         if (code == 0)
-            code = cuMemsetD8Async(address(block), (unsigned char)i, bytes, NULL);
+            code = (int)cuMemsetD8Async(address(block), (unsigned char)i, bytes, NULL);
         if (code == 0)
             code = release(block);
         failed += code != 0;

@@ -46,6 +46,6 @@ int main(void) {
     tell("the kernel still runs", cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
     pthread_join(thread, NULL);
     say("waiting for the context", synchronize());
-    say("the last release", cuDevicePrimaryCtxRelease(0));
+    say("the last release", (int)cuDevicePrimaryCtxRelease(0));
     return 0;
 }

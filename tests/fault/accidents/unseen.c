@@ -95,7 +95,7 @@ static void want_too_much(void) {
     CUdeviceptr none;
     CUresult result = cuMemAllocAsync(&none, 4096 * MIB, NULL);
     if (result != CUDA_ERROR_OUT_OF_MEMORY)
-        say("more than the device has", result);
+        say("more than the device has", (int)result);
 }
 
 static void mark(const void *block, int value) {

@@ -1,5 +1,6 @@
 /* A made-up device for tests. */
 #include "tests/unit/pool/fake_upstream.h"
+#include "base/atomic.h"
 
 #define HOUR_NS (UINT64_C(3600) * 1000 * 1000 * 1000)
 
@@ -129,7 +130,8 @@ static uint64_t tell_wrongly(struct fake_upstream *fake) {
 
 static uint64_t now(void *context) {
     struct fake_upstream *fake = context;
-    return goes_wrong(fake, FAKE_NOW, ++fake->nows) ? tell_wrongly(fake) : fake->clock;
+    return goes_wrong(fake, FAKE_NOW, bfc_add_fetch_relaxed(&fake->nows, 1)) ? tell_wrongly(fake)
+                                                                             : fake->clock;
 }
 
 struct bfc_upstream fake_upstream_table(struct fake_upstream *fake) {
