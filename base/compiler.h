@@ -17,6 +17,13 @@
  */
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
+/*
+ * A variable of the library's own. In the declaration that other files see, this lets the compiler
+ * reach the variable directly; without it each use first loads the address from the global offset
+ * table.
+ */
+#define HIDDEN __attribute__((visibility("hidden")))
+
 /* A symbol that the linker may have to leave out; its address is NULL then. */
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 

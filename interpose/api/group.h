@@ -15,7 +15,7 @@ struct bfc_group {
     CUdeviceptr next;        /* where they begin */
     struct bfc_arena *arena; /* with a reference; NULL: no group */
 };
-extern __thread struct bfc_group bfc_group INITIAL_EXEC;
+extern __thread struct bfc_group bfc_group INITIAL_EXEC HIDDEN;
 
 /* Allocates from the calling thread's group. False: it has none, or no room; allocate as usual
  * then. */

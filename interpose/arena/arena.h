@@ -22,7 +22,7 @@ struct bfc_thread_arena {
     struct bfc_arena *host; /* of those of host memory */
     bool releases_at_exit;
 };
-extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC;
+extern __thread struct bfc_thread_arena bfc_thread_arena INITIAL_EXEC HIDDEN;
 
 struct bfc_arena *bfc_arena_take(struct bfc_arena *owner);
 

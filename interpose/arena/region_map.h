@@ -13,7 +13,8 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-extern uint64_t bfc_region_sequence; /* odd while the map changes, never 0 once it holds anything */
+extern uint64_t bfc_region_sequence
+    HIDDEN; /* odd while the map changes, never 0 once it holds anything */
 
 /* A thread's last results, valid while the map does not change; indexed by the address, coarsely.
  */
@@ -22,7 +23,7 @@ struct bfc_region_seen {
     void *owner;
 };
 enum { BFC_REGIONS_SEEN = 16, BFC_REGION_SEEN_BITS = 21 };
-extern __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIAL_EXEC;
+extern __thread struct bfc_region_seen bfc_regions_seen[BFC_REGIONS_SEEN] INITIAL_EXEC HIDDEN;
 
 void *bfc_region_find(uint64_t address);
 

@@ -34,7 +34,7 @@ struct bfc_process {
 };
 
 /* The state once made, forked child or not; for the functions below. */
-extern struct bfc_process *bfc_process_made;
+extern struct bfc_process *bfc_process_made HIDDEN;
 
 /*
  * Whether nothing in the process's state forbids pooling or asks for another check, so that only

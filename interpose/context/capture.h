@@ -23,7 +23,7 @@ enum bfc_capture_state {
 enum bfc_capture_state bfc_capture_ask(const struct bfc_driver *driver);
 
 /* How many captures are under way; for the function below. */
-extern unsigned bfc_captures_under_way;
+extern unsigned bfc_captures_under_way HIDDEN;
 
 /* The answer may be out of date at once. A caller that must not miss a capture passes the gate. */
 static inline bool bfc_captures_exist(void) {
@@ -34,7 +34,7 @@ static inline enum bfc_capture_state bfc_capture_state(const struct bfc_driver *
     return bfc_captures_exist() ? bfc_capture_ask(driver) : BFC_CAPTURE_NONE;
 }
 
-extern bool bfc_capture_seen; /* for the function below; never falls */
+extern bool bfc_capture_seen HIDDEN; /* for the function below; never falls */
 
 /* Whether this process ever began a capture. */
 static inline bool bfc_capture_was_seen(void) {
@@ -52,10 +52,10 @@ static inline bool bfc_capture_was_seen(void) {
 extern struct bfc_waits {
     unsigned under_way;
     char rest[60];
-} bfc_waits[BFC_WAITS];
+} bfc_waits[BFC_WAITS] HIDDEN;
 
 /* Its address identifies the thread. */
-extern __thread char bfc_this_thread INITIAL_EXEC;
+extern __thread char bfc_this_thread INITIAL_EXEC HIDDEN;
 
 static inline struct bfc_waits *bfc_capture_enter_wait(void) {
     struct bfc_waits *waits = &bfc_waits[((uintptr_t)&bfc_this_thread >> 12) % BFC_WAITS];

@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "interpose/driver/driver.h"
 
-extern unsigned bfc_contexts_known; /* for the function below */
+extern unsigned bfc_contexts_known HIDDEN; /* for the function below */
 
 /*
  * Whether there is more than one context. A thread adds its context before it checks anything else,
@@ -62,7 +62,7 @@ CUcontext bfc_contexts_find_ended(const struct bfc_driver *driver);
 void bfc_contexts_review(const struct bfc_driver *driver);
 void bfc_contexts_set_reviewer(void (*review)(const struct bfc_driver *driver));
 
-extern bool bfc_contexts_may_hide; /* for the function below */
+extern bool bfc_contexts_may_hide HIDDEN; /* for the function below */
 
 /* Whether there may be unknown contexts: not if there is one device and its primary context is
  * known. */

@@ -21,7 +21,7 @@
 CUresult bfc_peers_add(CUcontext accessor, CUcontext owner);
 
 /* How many pairs there are in all; for the function below. */
-extern size_t bfc_peer_pairs;
+extern size_t bfc_peer_pairs HIDDEN;
 
 /* Whether there are any. */
 static inline bool bfc_peers_known(void) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 #include "interpose/driver/calls_retried_when_full.h"
 #include "interpose/driver/synchronous_calls.h"
 
@@ -171,7 +172,7 @@ struct bfc_driver {
 };
 
 /* The driver's functions once found, and the slow way to find them. */
-extern const struct bfc_driver *bfc_driver_found;
+extern const struct bfc_driver *bfc_driver_found HIDDEN;
 const struct bfc_driver *bfc_driver_find(void);
 
 /*

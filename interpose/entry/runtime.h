@@ -14,12 +14,13 @@
 #ifndef BFC_INTERPOSE_RUNTIME_H
 #define BFC_INTERPOSE_RUNTIME_H
 
+#include "base/compiler.h"
 #include "interpose/entry/runtimes.h"
 
 enum { BFC_RUNTIME_LOOKS = 1024 };
 
 /* Calls of dlopen so far, and 1: counted by the thunk. */
-extern unsigned long bfc_loads;
+extern unsigned long bfc_loads HIDDEN;
 
 /* Whether something has looked up the driver's entry for profilers, by which they see runtimes'
  * calls. */

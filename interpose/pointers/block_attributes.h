@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 
 struct bfc_block_attributes {
     uint64_t id;       /* of the block */
@@ -23,7 +24,7 @@ struct bfc_block_attributes {
     CUipcMemHandle handle;
 };
 
-extern size_t bfc_block_attributes_count;
+extern size_t bfc_block_attributes_count HIDDEN;
 
 /* Whether any block has attributes. */
 static inline bool bfc_block_attributes_exist(void) {

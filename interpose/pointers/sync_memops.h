@@ -10,6 +10,7 @@
 #define BFC_INTERPOSE_SYNC_MEMOPS_H
 
 #include "base/atomic.h"
+#include "base/compiler.h"
 #include "interpose/pointers/pointer_lookup.h"
 
 /* Whether it is set for a block that is pooled or imported. */
@@ -23,7 +24,7 @@ CUresult bfc_sync_memops_set(const struct bfc_driver *driver, const struct bfc_p
 void bfc_sync_memops_narrow(const struct bfc_driver *driver, const struct bfc_pointer *span,
                             CUdeviceptr pointer);
 
-extern bool bfc_sync_memops_used; /* never falls */
+extern bool bfc_sync_memops_used HIDDEN; /* never falls */
 
 /* Whether any block ever had it. */
 static inline bool bfc_sync_memops_is_used(void) {

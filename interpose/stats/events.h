@@ -36,7 +36,7 @@ struct bfc_events_thread {
     uint32_t lane;             /* 0: none yet; else where its lane is in a section, in bytes */
     bool gives_lane_back;      /* at the thread's end */
 };
-extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC;
+extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC HIDDEN;
 
 /* ---- time ---- */
 

@@ -171,7 +171,7 @@ void bfc_features_names(char *text, size_t size);
  * How many more allocations of the calling thread, by bfc_size_bin, are served until the features
  * are told of one (sample_due). So an allocation that nobody wants to see costs a subtraction.
  */
-extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC;
+extern __thread int16_t bfc_allocations_until_sample[BFC_SIZE_BINS] INITIAL_EXEC HIDDEN;
 #define BFC_NO_SAMPLE_SOON INT16_MAX
 
 void bfc_features_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,

@@ -124,7 +124,7 @@ struct bfc_pool {
     struct bfc_pool_stats own_stats;
 };
 
-extern __thread char pool_thread INITIAL_EXEC; /* its address tells threads apart */
+extern __thread char pool_thread INITIAL_EXEC HIDDEN; /* its address tells threads apart */
 
 /* Notes a call; only with notes_left. Of a block that is taken back `bytes` is 0. */
 static inline void pool_note(struct bfc_pool *pool, uint64_t id, uint64_t bytes) {
