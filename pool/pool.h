@@ -261,17 +261,17 @@ void bfc_pool_count_saved(struct bfc_pool *pool);
 enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
- * The same in two steps, for a caller that waits in between: whether a live block starts there, and
- * freeing it. The first seldom takes the lock, so what it saw may have been freed since: then the
- * second answers as bfc_pool_free does.
+ * bfc_pool_free with BFC_NO_FENCE in two steps, for a caller that waits in between:
+ * bfc_pool_glimpse tells whether a live block starts at `start`, nearly always without the lock;
+ * bfc_pool_free_ready frees it. If another thread has freed the block since, bfc_pool_free_ready
+ * answers as bfc_pool_free does.
  */
 struct bfc_glimpse {
     uint32_t block; /* 0: no live block starts there */
     uint32_t place; /* where the pool found it */
 };
 struct bfc_glimpse bfc_pool_glimpse(struct bfc_pool *pool, bfc_addr start);
-enum bfc_status bfc_pool_free_seen(struct bfc_pool *pool, bfc_addr start, bfc_fence fence,
-                                   struct bfc_glimpse seen);
+enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start, struct bfc_glimpse seen);
 
 static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;

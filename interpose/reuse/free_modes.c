@@ -90,39 +90,6 @@ static inline CUresult free_fenced(const struct bfc_driver *driver, struct bfc_a
     return bfc_reuse_take_back(arena, pointer, fence);
 }
 
-/*
- * Waits for an event that covers the context: unlike a wait by context it does no harm to a capture
- * that begins meanwhile. `captured`: something captures by now, so not.
- */
-static NOINLINE CUresult wait_for_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                        bool *captured) {
-    bfc_fence fence;
-    CUresult result = bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence);
-    if ((*captured = bfc_reuse_is_passing(result)))
-        return CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS)
-        return result;
-    bfc_events_count_wait(&arena->stats);
-    CUstreamCaptureMode mode = bfc_capture_relax(driver);
-    result = bfc_reuse_latch(arena, bfc_fences_synchronize(arena->fences, driver, fence));
-    bfc_capture_restore(driver, mode);
-    return result;
-}
-
-/* Waits for the block's context. */
-static inline CUresult wait_for_owner(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                      bool *captured) {
-    *captured = false;
-    if (UNLIKELY(!arena->fences))
-        return synchronize_context(driver, arena, arena->context);
-    struct bfc_waits *waits = bfc_capture_enter_wait();
-    if (UNLIKELY(!waits))
-        return wait_for_fence(driver, arena, captured);
-    CUresult result = synchronize_context(driver, arena, arena->context);
-    bfc_capture_leave_wait(waits);
-    return result;
-}
-
 static CUresult wait_for_peers(const struct bfc_driver *driver, struct bfc_arena *arena,
                                const CUcontext *peers, size_t count) {
     CUresult result = CUDA_SUCCESS;
@@ -150,23 +117,57 @@ static inline CUresult free_waited_for(const struct bfc_driver *driver, struct b
                                        CUdeviceptr pointer, struct bfc_glimpse seen) {
     if (bfc_peers_known())
         return free_of_peers(driver, arena, pointer);
-    return bfc_pool_free_seen(arena->pool, pointer, BFC_NO_FENCE, seen) == BFC_OK
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    if (LIKELY(bfc_pool_free_ready(arena->pool, pointer, seen) == BFC_OK))
+        return CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/*
+ * Frees while a capture is beginning: waits for an event that covers the context, since unlike a
+ * wait for the context itself that does no harm to the capture. If something captures by now, no
+ * event may be recorded either.
+ */
+static NOINLINE CUresult free_after_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          CUdeviceptr pointer, struct bfc_glimpse seen) {
+    bfc_fence fence;
+    CUresult result = bfc_reuse_record(driver, arena, &arena->context, 1, false, &fence);
+    if (bfc_reuse_is_passing(result))
+        return bfc_reuse_free_unfenced(driver, arena, pointer);
+    if (result != CUDA_SUCCESS)
+        return result;
+    bfc_events_count_wait(&arena->stats);
+    CUstreamCaptureMode mode = bfc_capture_relax(driver);
+    result = bfc_reuse_latch(arena, bfc_fences_synchronize(arena->fences, driver, fence));
+    bfc_capture_restore(driver, mode);
+    return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
+}
+
+/* Frees where the driver cannot record events, so that only a wait for the whole context is left.
+ */
+static NOINLINE CUresult free_without_fences(const struct bfc_driver *driver,
+                                             struct bfc_arena *arena, CUdeviceptr pointer,
+                                             struct bfc_glimpse seen) {
+    CUresult result = synchronize_context(driver, arena, arena->context);
+    return result == CUDA_SUCCESS ? free_waited_for(driver, arena, pointer, seen) : result;
 }
 
 static inline CUresult free_with_wait(const struct bfc_driver *driver, struct bfc_arena *arena,
                                       CUdeviceptr pointer) {
-    bool captured;
-    /* What cannot be freed natively fails at once, also beside work that this thread has to end. */
+    /* A pointer that cannot be freed fails before the wait, as it does natively: the work that is
+     * under way may end only by what the calling thread does next. */
     struct bfc_glimpse seen = bfc_pool_glimpse(arena->pool, pointer);
     if (UNLIKELY(!seen.block))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = wait_for_owner(driver, arena, &captured);
-    if (UNLIKELY(captured))
-        return bfc_reuse_free_unfenced(driver, arena, pointer);
-    return UNLIKELY(result != CUDA_SUCCESS) ? result
-                                            : free_waited_for(driver, arena, pointer, seen);
+    if (UNLIKELY(!arena->fences))
+        return free_without_fences(driver, arena, pointer, seen);
+    struct bfc_waits *waits = bfc_capture_enter_wait();
+    if (UNLIKELY(!waits))
+        return free_after_fence(driver, arena, pointer, seen);
+    CUresult result = synchronize_context(driver, arena, arena->context);
+    bfc_capture_leave_wait(waits);
+    if (UNLIKELY(result != CUDA_SUCCESS))
+        return result;
+    return free_waited_for(driver, arena, pointer, seen);
 }
 
 CUresult bfc_reuse_free_with_fence(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -207,18 +208,26 @@ static NOINLINE CUresult tell_of_failure(struct bfc_arena *arena, CUdeviceptr po
     return result;
 }
 
-static inline CUresult tell_of_free(struct bfc_arena *arena, CUdeviceptr pointer, uint64_t start,
-                                    CUresult result) {
+static inline CUresult note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
+                                 uint64_t start) {
     if (UNLIKELY(result != CUDA_SUCCESS))
         return tell_of_failure(arena, pointer, result);
     bfc_events_add_free(&arena->stats, pointer, start);
     return result;
 }
 
+/* Sampled frees are timed in a copy of their own, so that the others carry no start time along. */
+static NOINLINE CUresult free_timed(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                    CUdeviceptr pointer) {
+    uint64_t start = bfc_events_clock(BFC_TIMED_FREES);
+    return note_free(arena, pointer, free_by_mode(driver, arena, pointer), start);
+}
+
 CUresult bfc_reuse_free_by_mode(const struct bfc_driver *driver, struct bfc_arena *arena,
                                 CUdeviceptr pointer) {
-    uint64_t start = bfc_events_free_start();
-    return tell_of_free(arena, pointer, start, free_by_mode(driver, arena, pointer));
+    if (bfc_events_is_timed(BFC_TIMED_FREES))
+        return free_timed(driver, arena, pointer);
+    return note_free(arena, pointer, free_by_mode(driver, arena, pointer), 0);
 }
 
 CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_arena *arena,
@@ -236,7 +245,7 @@ CUresult bfc_reuse_free_in_current(const struct bfc_driver *driver, struct bfc_a
     bfc_capture_leave_wait(waits);
     if (LIKELY(result == CUDA_SUCCESS))
         result = free_waited_for(driver, arena, pointer, seen);
-    return tell_of_free(arena, pointer, start, result);
+    return note_free(arena, pointer, result, start);
 }
 
 CUresult bfc_reuse_free(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -34,7 +34,7 @@ enum {
 _Static_assert(SELDOM / BFC_LATENCY_SAMPLING + 1 == BFC_LATENCY_WEIGHT,
                "what a timed call stands for");
 
-uint64_t bfc_events_clock(unsigned which) {
+uint64_t bfc_events_clock(enum bfc_timed which) {
     bool closely = bfc_events_thread.timed[which] < TIMED_CLOSELY;
     bfc_events_thread.timed[which] += closely;
     bfc_events_thread.until_timed[which] = (closely ? BFC_LATENCY_SAMPLING : SELDOM) - 1;
@@ -42,7 +42,7 @@ uint64_t bfc_events_clock(unsigned which) {
 }
 
 /* A call that failed is left out. */
-void bfc_events_add_latency(unsigned which, uint64_t *bins, uint64_t start) {
+void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start) {
     uint64_t took = bfc_now_ns() - start;
     uint64_t weight = bfc_events_thread.timed[which] < TIMED_CLOSELY ? 1 : BFC_LATENCY_WEIGHT;
     bfc_fetch_add_relaxed(&bins[bfc_latency_bin(took)], weight);
@@ -91,8 +91,8 @@ static void give_lane_back(void *unused) {
     bfc_fetch_and_release(&lanes_taken, ~(1u << lane));
 }
 
-/* The last one is everybody's. */
-void bfc_events_take_lane(void) {
+/* Gives the calling thread a lane of its own, or the last one, which many threads share. */
+static void take_lane(void) {
     uint32_t taken = bfc_load_relaxed(&lanes_taken);
     bfc_events_thread.lane = BFC_SHARED_LANE;
     while (taken != (1u << (BFC_LANES - 1)) - 1) {
@@ -104,4 +104,11 @@ void bfc_events_take_lane(void) {
             return;
         }
     }
+}
+
+uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset) {
+    if (!bfc_events_thread.lane)
+        take_lane();
+    char *lane = (char *)section + bfc_events_thread.lane;
+    return bfc_fetch_add_relaxed((uint64_t *)(void *)(lane + offset), 1);
 }

@@ -40,20 +40,27 @@ extern __thread struct bfc_events_thread bfc_events_thread INITIAL_EXEC HIDDEN;
 
 /* ---- time ---- */
 
-uint64_t bfc_events_clock(unsigned which);
+enum bfc_timed { BFC_TIMED_ALLOCATIONS, BFC_TIMED_FREES };
+
+uint64_t bfc_events_clock(enum bfc_timed which);
 
 /* Before a call: its time, if it is one of those that are timed, else 0. */
-static inline uint64_t bfc_events_start(unsigned which) {
+static inline uint64_t bfc_events_start(enum bfc_timed which) {
     return LIKELY(bfc_events_thread.until_timed[which]--) ? 0 : bfc_events_clock(which);
 }
+/* Before a call of a function that has a copy for calls that are timed: whether this is one. The
+ * copy begins with bfc_events_clock. */
+static inline bool bfc_events_is_timed(enum bfc_timed which) {
+    return UNLIKELY(!bfc_events_thread.until_timed[which]--);
+}
 static inline uint64_t bfc_events_allocate_start(void) {
-    return bfc_events_start(0);
+    return bfc_events_start(BFC_TIMED_ALLOCATIONS);
 }
 static inline uint64_t bfc_events_free_start(void) {
-    return bfc_events_start(1);
+    return bfc_events_start(BFC_TIMED_FREES);
 }
 
-void bfc_events_add_latency(unsigned which, uint64_t *bins, uint64_t start);
+void bfc_events_add_latency(enum bfc_timed which, uint64_t *bins, uint64_t start);
 
 /* ---- counts ---- */
 
@@ -61,20 +68,18 @@ void bfc_events_add_latency(unsigned which, uint64_t *bins, uint64_t start);
     ((uint32_t)(offsetof(struct bfc_segment_pool, lanes) + (index) * sizeof(struct bfc_lane)))
 #define BFC_SHARED_LANE BFC_LANE_OFFSET(BFC_LANES - 1)
 
-void bfc_events_take_lane(void);
+/*
+ * Adds 1 to a count, by the offset of that in a lane, in the calling thread's lane of a section;
+ * returns what there was. A lane of the thread's own needs no atomic addition. A thread that has no
+ * lane yet, and all threads that share the last one, take the slow way, by one comparison.
+ */
+uint64_t bfc_events_count_slowly(struct bfc_segment_pool *section, size_t offset);
 
-/* The calling thread's lane in a section. */
-static inline struct bfc_lane *bfc_events_lane(struct bfc_segment_pool *section) {
-    if (UNLIKELY(!bfc_events_thread.lane))
-        bfc_events_take_lane();
-    return (struct bfc_lane *)(void *)((char *)section + bfc_events_thread.lane);
-}
-
-/* Adds 1 and returns what there was. A lane with one owner needs no atomic addition. */
-static inline uint64_t bfc_events_count(uint64_t *count) {
-    if (UNLIKELY(bfc_events_thread.lane == BFC_SHARED_LANE))
-        return bfc_fetch_add_relaxed(count, 1);
-    uint64_t before = *count;
+static inline uint64_t bfc_events_count(struct bfc_segment_pool *section, size_t offset) {
+    uint32_t lane = bfc_events_thread.lane;
+    if (UNLIKELY(lane - 1 >= BFC_SHARED_LANE - 1))
+        return bfc_events_count_slowly(section, offset);
+    uint64_t *count = (uint64_t *)(void *)((char *)section + lane + offset), before = *count;
     bfc_store_relaxed(count, before + 1);
     return before;
 }
@@ -120,8 +125,8 @@ static ALWAYS_INLINE void bfc_events_add_allocation(const struct bfc_stats_sink 
     if (UNLIKELY(!header))
         return;
     if (UNLIKELY(start))
-        bfc_events_add_latency(0, sink->section->allocate_latency, start);
-    bfc_events_count(&bfc_events_lane(sink->section)->sizes[bin]);
+        bfc_events_add_latency(BFC_TIMED_ALLOCATIONS, sink->section->allocate_latency, start);
+    bfc_events_count(sink->section, offsetof(struct bfc_lane, sizes) + bin * sizeof(uint64_t));
     bfc_events_add(header, BFC_EVENT_ALLOCATE, sink->event_pool, pointer, bytes);
 }
 
@@ -131,13 +136,13 @@ static ALWAYS_INLINE void bfc_events_add_free(const struct bfc_stats_sink *sink,
     if (UNLIKELY(!header))
         return;
     if (UNLIKELY(start))
-        bfc_events_add_latency(1, sink->section->free_latency, start);
+        bfc_events_add_latency(BFC_TIMED_FREES, sink->section->free_latency, start);
     bfc_events_add(header, BFC_EVENT_FREE, sink->event_pool, pointer, 0);
 }
 
 /* A wait of the host for a free: how many of the lane there were before it. */
 static inline uint64_t bfc_events_count_wait(const struct bfc_stats_sink *sink) {
-    return bfc_events_count(&bfc_events_lane(sink->section)->host_waits);
+    return bfc_events_count(sink->section, offsetof(struct bfc_lane, host_waits));
 }
 
 /* Anything rarer; `sink` may be NULL: of all pools. */

@@ -171,8 +171,9 @@ static NOINLINE enum bfc_status refuse_free(struct bfc_pool *pool, bfc_addr star
     return BFC_INVALID_POINTER;
 }
 
-/* Takes the live block that starts there out of the map; returns it, or 0. */
-/* `seen`: by a glance; constant where there was none. */
+/* Takes the live block that starts at `start` out of the map, and returns it; 0: there is none.
+ * `seen` is what bfc_pool_glimpse found; it is nothing_seen where nobody looked, which the compiler
+ * then drops. */
 static ALWAYS_INLINE block_index take_seen(struct bfc_pool *pool, bfc_addr start,
                                            struct bfc_glimpse seen) {
     /* The address as it stands is the tag of a live block: state 0. */
@@ -225,9 +226,9 @@ enum bfc_status bfc_pool_free(struct bfc_pool *pool, bfc_addr start, bfc_fence f
     return free_block(pool, start, fence, nothing_seen);
 }
 
-enum bfc_status bfc_pool_free_seen(struct bfc_pool *pool, bfc_addr start, bfc_fence fence,
-                                   struct bfc_glimpse seen) {
-    return free_block(pool, start, fence, seen);
+enum bfc_status bfc_pool_free_ready(struct bfc_pool *pool, bfc_addr start,
+                                    struct bfc_glimpse seen) {
+    return free_block(pool, start, BFC_NO_FENCE, seen);
 }
 
 static NOINLINE struct bfc_glimpse look_under_lock(struct bfc_pool *pool, bfc_addr start) {
