@@ -1,4 +1,3 @@
-/* Deadlock among jobs that wait for memory of several devices. */
 #include "segment/deadlock.h"
 
 #include <string.h>
@@ -7,7 +6,7 @@
 
 enum { MOST = 64 };
 
-/* The processes, and those of them that can be served, and so will give up what they have. */
+/* `ends[i]` is set for a process that can be served, and so will give its memory up. */
 struct scene {
     const struct bfc_claimant *all;
     size_t count;
@@ -22,7 +21,7 @@ static uint64_t in_use_on(const struct bfc_claimant *process, const uint8_t uuid
     return bytes;
 }
 
-/* When the last of its threads began to wait. */
+/* When the thread of the process that waits shortest began to wait. */
 static uint64_t age_of(const struct bfc_claimant *process) {
     uint64_t since = 0;
     for (uint32_t slot = 0; slot < BFC_WAITERS; slot++)
@@ -36,8 +35,8 @@ static bool is_younger(const struct bfc_claimant *a, const struct bfc_claimant *
     return of_a != of_b ? of_a > of_b : a->pid > b->pid;
 }
 
-/* All of the device but what processes have in use there that wait in vain. Those that are not
- * older than `until` are taken to have nothing; NULL: none is. */
+/* Bytes of the claim's device that can become free: all but what processes that wait in vain have
+ * in use there. If `until` is given, only processes older than it are subtracted. */
 static uint64_t reach_of(const struct scene *scene, const struct bfc_claimant *process,
                          const struct bfc_claim *claim, const struct bfc_claimant *until) {
     const struct bfc_holding *there = &process->holding[claim->holding];
@@ -58,7 +57,8 @@ static bool can_be_served(const struct scene *scene, const struct bfc_claimant *
     return false;
 }
 
-/* One after another, since each that is served gives up what the next one may want. */
+/* Repeats until nothing changes, since each process that is served gives up memory that may serve
+ * the next one. */
 static void serve_all(struct scene *scene) {
     for (bool more = true; more;) {
         more = false;
@@ -68,7 +68,8 @@ static void serve_all(struct scene *scene) {
     }
 }
 
-/* Would it serve an older one if it, and all that are younger, gave up what they have? */
+/* Whether an older process could be served if this process and all younger ones gave up their
+ * memory. */
 static bool is_in_the_way(const struct scene *scene, const struct bfc_claimant *process) {
     for (size_t i = 0; i < scene->count; i++)
         if (!scene->ends[i] && is_younger(process, &scene->all[i]) &&

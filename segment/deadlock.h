@@ -1,10 +1,10 @@
 /*
- * Deadlock among jobs that wait for memory of several devices: each of some processes waits for
- * what the others hold, one on this device, another one on that.
+ * Finds deadlocks among jobs that wait for memory of several devices, each for memory that another
+ * one holds on another device.
  *
- * All that does not wait is taken to give up all it has, whatever the driver counts besides: so who
- * is told of a deadlock is in one, but one that only becomes one by what others hold for ever is
- * not seen. (The banker's test, as in queue.h.) No state; thread-safe.
+ * Processes that do not wait are assumed to give up all their memory. So every deadlock found is
+ * real, but one that exists only because such a process never frees is not found. (The test of the
+ * banker's algorithm, as in queue.h.) No state; thread-safe.
  */
 #ifndef BFC_SEGMENT_DEADLOCK_H
 #define BFC_SEGMENT_DEADLOCK_H
@@ -27,10 +27,10 @@ struct bfc_holding {
 struct bfc_claim {
     uint64_t bytes; /* that it waits for; 0: nothing */
     uint64_t since_ns;
-    uint32_t holding; /* on which device: index of that holding */
+    uint32_t holding; /* index of the holding on the device that it waits for */
 };
 
-/* A process in which somebody waits. */
+/* A process of which at least one thread waits. */
 struct bfc_claimant {
     int32_t pid;
     uint32_t holdings;
@@ -39,9 +39,9 @@ struct bfc_claimant {
 };
 
 /*
- * Whether the process with index `own` is to be told: of those that wait in vain, and that hold
- * what would serve an older one, it is the youngest. A process counts as served if one of its
- * claims can be.
+ * Whether the process with index `own` must give up its wait to end a deadlock: it is the youngest
+ * of the processes that wait in vain and hold memory that would serve an older one. A process
+ * counts as served if one of its claims can be served.
  */
 bool bfc_deadlock_is_ours(const struct bfc_claimant *all, size_t count, size_t own);
 

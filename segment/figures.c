@@ -1,11 +1,10 @@
-/* Sums, shares and quantiles of a segment's counters. */
 #include "segment/figures.h"
 
 #include <string.h>
 
 #include "base/numbers.h"
 
-/* The end of the line, or of the text where it has none. */
+/* The newline that ends the line, or the end of the text if the line has no newline. */
 static const char *line_end(const char *line, const char *end) {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     return newline ? newline : end;

@@ -7,41 +7,40 @@
 
 #include "layout/segment.h"
 
-/* The value of NAME in NAME=value lines, up to the line's end, or NULL; *length is set. At most
- * `size` bytes are read. */
+/* Finds the value of NAME in lines NAME=value and sets *length to its length without the line's
+ * end; NULL if there is no such line. At most `size` bytes are read. */
 const char *bfc_configuration_find(const char *lines, size_t size, const char *name,
                                    size_t *length);
 
-/* Cells of a row of the map that are in use. */
+/* How many cells of a row of the map cover bytes of its region. */
 unsigned bfc_map_row_cells(const struct bfc_map_row *row);
 
-/* The histogram of sizes: the sum of its lanes. */
+/* Fills in the histogram of requested sizes, which is the sum of the pool's lanes. */
 void bfc_pool_sizes(const struct bfc_segment_pool *pool, uint64_t sizes[BFC_SIZE_BINS]);
 
-/*
- * The latency that `share` (0 to 1) of the timed calls did not exceed, in nanoseconds, to the end
- * of its bin (a quarter octave); 0 when none was timed.
- */
+/* The latency in nanoseconds that `share` (0 to 1) of the timed calls did not exceed, rounded up to
+ * the end of its bin (a quarter octave); 0 when no call was timed. */
 uint64_t bfc_latency_quantile(const uint64_t bins[BFC_LATENCY_BINS], double share);
 
-/* What a last resort did for the pool's allocations. */
+/* How often a last resort was tried for the pool's allocations, and with what success. */
 struct bfc_rung_counts bfc_pool_rung(const struct bfc_segment_pool *pool, enum bfc_rung rung);
 
 /* Whether the pool hands out host memory in place of device memory (BFC_SPILL). */
 bool bfc_pool_is_host(const struct bfc_segment_pool *pool);
 
-/* Calls by which the pool took memory from the device and gave it back: of virtual memory
- * management with BFC_BACKING=pages. */
+/* How many driver calls the pool made to take memory and to give it back; with BFC_BACKING=pages,
+ * its calls of virtual memory management. */
 uint64_t bfc_pool_driver_calls(const struct bfc_segment_pool *pool);
 
 /* Bytes free in the pool's regions: ready, pending and deferred. Saturates. */
 uint64_t bfc_pool_cached(const struct bfc_pool_stats *stats);
 
 /*
- * The share of the ready bytes that cannot serve the largest request the job made lately, since
- * they lie in smaller blocks: 0 to 1 (M. Gorman, A. Whitcroft, "The what, the why and the where to
- * of anti-fragmentation", 2006: the unusable free space index). 0 when nothing is ready, or nothing
- * in use, so that all of it could go back to the device. Negative when the job has not measured it.
+ * The share (0 to 1) of the ready bytes that cannot serve the largest recent request of the job,
+ * since they lie in smaller blocks: the unusable free space index (M. Gorman, A. Whitcroft, "The
+ * what, the why and the where to of anti-fragmentation", 2006). 0 when nothing is ready, and when
+ * nothing is in use, as then all regions could go back to the device. Negative when the job has not
+ * measured it.
  */
 double bfc_pool_fragmentation(const struct bfc_segment_pool *pool);
 

@@ -1,4 +1,3 @@
-/* Names of what a segment counts by kind. */
 #include "segment/kinds.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Names of the kinds that a segment counts, in texts and as JSON keys. For an unknown number: NULL,
- * and of events "other". */
+/* Names of the kinds that a segment counts, as texts and JSON keys show them. For an unknown number
+ * the result is NULL; for an event's or a plan source's, "other". */
 #ifndef BFC_SEGMENT_KINDS_H
 #define BFC_SEGMENT_KINDS_H
 
@@ -10,7 +10,7 @@ const char *bfc_bypass_kind_name(enum bfc_bypass_kind kind);
 const char *bfc_rung_name(enum bfc_rung rung);
 const char *bfc_event_kind_name(enum bfc_event_kind kind);
 
-/* enum bfc_plan_source: "none", "file" or "auto"; "other" for what this program does not know. */
+/* `source` is an enum bfc_plan_source. */
 const char *bfc_plan_source_name(uint64_t source);
 
 #endif

@@ -1,4 +1,3 @@
-/* Removes what processes that are gone have left behind. */
 #include "segment/left_over.h"
 
 #include <dirent.h>
@@ -16,17 +15,13 @@
 #include "segment/process.h"
 #include "segment/segment_file.h"
 
-/* Of the shared folder, in which programs may have thousands of files: some 20 ms to read. */
-#define MOST_ENTRIES 65536
-
-static bool read_at(int file, void *to, size_t size, uint64_t offset) {
-    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
-}
-
 /* ---- segments ---- */
 
-/* The kernel marks the robust futex of a helper thread that is gone, in whichever pid namespace it
- * was, and also where its pid is another's by now or its parent has not waited for it. */
+/*
+ * Whether the segment's process is gone, by the mark that the kernel leaves in the robust futex of
+ * its helper thread. The mark can be read from any pid namespace, and is there even if the process
+ * is a zombie or its pid belongs to another process by now.
+ */
 static bool has_marked_owner(int directory, const struct bfc_segment_name *name,
                              uint64_t *start_time) {
     const struct bfc_segment_look look = {.name = name};
@@ -34,10 +29,11 @@ static bool has_marked_owner(int directory, const struct bfc_segment_name *name,
     int file;
     if (bfc_segment_file_open(&look, directory, false, &file) != BFC_READ_OK)
         return false;
-    bool marked = read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) &&
+    bool marked = bfc_segment_read_at(file, &owner, sizeof owner,
+                                      offsetof(struct bfc_segment_header, owner)) &&
                   (owner & FUTEX_OWNER_DIED) &&
-                  read_at(file, start_time, sizeof *start_time,
-                          offsetof(struct bfc_segment_header, start_time));
+                  bfc_segment_read_at(file, start_time, sizeof *start_time,
+                                      offsetof(struct bfc_segment_header, start_time));
     close(file);
     return marked;
 }
@@ -77,7 +73,8 @@ static struct bfc_table_maker read_maker(int directory, const char *text) {
     int file = bfc_open_at(directory, text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file < 0)
         return maker;
-    if (!bfc_file_is_private(file) || !read_at(file, &maker, sizeof maker, BFC_TABLE_MAKER_OFFSET))
+    if (!bfc_file_is_private(file) ||
+        !bfc_segment_read_at(file, &maker, sizeof maker, BFC_TABLE_MAKER_OFFSET))
         maker = (struct bfc_table_maker){0};
     close(file);
     return maker;
@@ -87,7 +84,7 @@ struct bfc_table_maker bfc_table_maker_self(void) {
     return (struct bfc_table_maker){bfc_process_start_time(getpid()), bfc_time_namespace()};
 }
 
-/* In another pid namespace only its segment tells. */
+/* Of a process in another pid namespace only its segment shows whether it is gone. */
 static bool is_gone_elsewhere(int directory, const struct table_name *name,
                               const struct bfc_table_maker *maker) {
     const struct bfc_segment_name segment =
@@ -97,7 +94,8 @@ static bool is_gone_elsewhere(int directory, const struct table_name *name,
            start_time == maker->start_time;
 }
 
-/* A caller's socket is named after the process that it calls, whose end is the end of the call. */
+/* A caller's socket has the name of the process that it calls, so it is left over once that process
+ * is gone. */
 static bool is_left_over(int directory, const char *text, const struct table_name *name) {
     struct bfc_table_maker maker = {0};
     if (!name->is_socket)
@@ -125,7 +123,7 @@ static void sweep_tables(int directory, bool own_too) {
     const struct dirent *entry;
     if (!stream)
         return;
-    for (size_t i = 0; i < MOST_ENTRIES && (entry = readdir(stream)); i++)
+    for (size_t i = 0; i < BFC_FOLDER_ENTRIES_MOST && (entry = readdir(stream)); i++)
         if (parse_table(entry->d_name, &name) && name.user == getuid() &&
             ((own_too && is_own(&name)) || is_left_over(directory, entry->d_name, &name)))
             remove_own(directory, entry->d_name);
@@ -149,6 +147,6 @@ void bfc_left_over_sweep(void) {
     if (directory < 0)
         return;
     bfc_left_over_tables_sweep(directory);
-    bfc_segment_names_visit(directory, MOST_ENTRIES, remove_segment, NULL);
+    bfc_segment_names_visit(directory, BFC_FOLDER_ENTRIES_MOST, remove_segment, NULL);
     close(directory);
 }

@@ -1,19 +1,23 @@
 /*
- * What processes that are gone have left in the shared folder: their segments, and their tables of
- * exported blocks and sockets (interpose/features/share/). Nothing but plain files and sockets of
- * this user that bear such a name is removed, and nothing of which it is not certain that its
- * process is gone. The number of directory entries that are looked at is bounded. Thread-safe.
+ * Removes what processes that are gone have left in the shared folder: their segments, and their
+ * tables of exported blocks and sockets (interpose/features/share/). Only plain files and sockets
+ * of this user with such a name are removed, and only if their process is certainly gone. The
+ * number of directory entries that are read is bounded. Thread-safe.
  */
 #ifndef BFC_SEGMENT_LEFT_OVER_H
 #define BFC_SEGMENT_LEFT_OVER_H
 
 #include <stdint.h>
 
-/* User id, pid namespace, pid, random number of a table; that of a caller's socket has a dot and
- * one number more. Not a segment's prefix, which readers look for. */
+/*
+ * The name of a table: user id, pid namespace, pid, random number. The name of a caller's socket
+ * ends with a dot and another number. The prefix differs from that of segments, so that readers of
+ * segments ignore these files.
+ */
 #define BFC_TABLE_NAME_FORMAT "bfcipc.%u.%llu.%d.%016llx"
 
-/* At this offset of a table: who made it. Zeros: not told. */
+/* A table has this struct at this offset. It identifies the process that made the table; zeros:
+ * unknown. */
 #define BFC_TABLE_MAKER_OFFSET 8
 struct bfc_table_maker {
     uint64_t start_time;     /* as bfc_process_start_time */
@@ -22,13 +26,15 @@ struct bfc_table_maker {
 
 struct bfc_table_maker bfc_table_maker_self(void);
 
-/* Tables and sockets in an open folder; before its segments, which may tell that a table's process
- * is gone. */
+/* Removes tables and sockets in an open folder. Call it before segments there are removed, because
+ * a segment may show that a table's process is gone. */
 void bfc_left_over_tables_sweep(int directory);
 
-/* The same in BFC_SHARED_FOLDER; and segments, or what this process had made there before an exec:
- * it has made no table since. */
+/* Removes tables, sockets and segments in BFC_SHARED_FOLDER. */
 void bfc_left_over_sweep(void);
+
+/* Removes tables and sockets in BFC_SHARED_FOLDER, also those with this process's pid, which are
+ * from before an exec. Call it before this process makes a table. */
 void bfc_left_over_own_sweep(void);
 
 #endif

@@ -11,6 +11,10 @@
 
 #define BFC_SEGMENT_NAME_MAX 64u
 
+/* At most so many entries of the shared folder are read, in which programs may have thousands of
+ * files: reading them takes some 20 ms. */
+#define BFC_FOLDER_ENTRIES_MOST 65536
+
 struct bfc_segment_name {
     char text[BFC_SEGMENT_NAME_MAX]; /* the file's name, no slash */
     uint32_t uid;
@@ -18,7 +22,6 @@ struct bfc_segment_name {
     int32_t pid;
 };
 
-/* The name of a process's segment. */
 struct bfc_segment_name bfc_segment_name_of(uint32_t uid, uint64_t pid_namespace, int32_t pid);
 
 /* Whether `text` is a segment's name; if so, `name` is set. */
@@ -43,8 +46,8 @@ bool bfc_pid_is_free(int32_t pid);
 /* Whether a signal or a debugger has stopped the process. */
 bool bfc_pid_is_stopped(int32_t pid);
 
-/* Removes the segment if it is a plain file of this user's, and what its process had written for
- * readers (BFC_ANSWER_NAME_FORMAT). Returns whether the segment was removed. */
+/* Removes the segment and the files that its process wrote for readers (BFC_ANSWER_NAME_FORMAT),
+ * where they are plain files of this user. Returns whether the segment was removed. */
 bool bfc_segment_remove(int directory, const struct bfc_segment_name *name);
 
 #endif

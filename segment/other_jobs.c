@@ -1,4 +1,3 @@
-/* Reads other jobs' segments. */
 #include "segment/other_jobs.h"
 
 #include <linux/futex.h>
@@ -11,9 +10,6 @@
 #include "segment/figures.h"
 #include "segment/queue.h"
 #include "segment/segment_file.h"
-
-/* Of the shared folder, in which programs may have thousands of files: some 20 ms to read. */
-#define MOST_ENTRIES 65536
 
 /* ---- those of this user and pid namespace ---- */
 
@@ -35,21 +31,18 @@ static void visit_ours(bfc_segment_name_visit *each, void *context) {
     int directory = bfc_segment_directory_open(BFC_SHARED_FOLDER);
     if (directory < 0)
         return;
-    bfc_segment_names_visit(directory, MOST_ENTRIES, visit_if_ours, &visit);
+    bfc_segment_names_visit(directory, BFC_FOLDER_ENTRIES_MOST, visit_if_ours, &visit);
     close(directory);
 }
 
 /* ---- the dead ---- */
 
-static bool read_at(int file, void *to, size_t size, uint64_t offset) {
-    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
-}
-
-/* A killed process that nobody has waited for yet still has its pid, and one that became another
- * program (exec) too. */
+/* The pid alone does not show it: a zombie still has its pid, and so has a process that became
+ * another program by exec. */
 static bool is_dead(int file) {
     uint32_t owner = 0;
-    return !read_at(file, &owner, sizeof owner, offsetof(struct bfc_segment_header, owner)) ||
+    return !bfc_segment_read_at(file, &owner, sizeof owner,
+                                offsetof(struct bfc_segment_header, owner)) ||
            (owner & FUTEX_OWNER_DIED);
 }
 
@@ -62,8 +55,8 @@ struct search {
 };
 
 static bool read_job_command(int file, struct bfc_other_job *job) {
-    if (!read_at(file, job->command, sizeof job->command,
-                 offsetof(struct bfc_segment_header, command)))
+    if (!bfc_segment_read_at(file, job->command, sizeof job->command,
+                             offsetof(struct bfc_segment_header, command)))
         return false;
     job->command[sizeof job->command - 1] = '\0';
     for (char *c = job->command; *c; c++)
@@ -72,14 +65,14 @@ static bool read_job_command(int file, struct bfc_other_job *job) {
     return true;
 }
 
-/* One member of a section is read at a time: a whole section does not fit on a small thread's
- * stack. */
+/* Reads one member of a section. A whole section would not fit on the stack of a small thread. */
 #define READ_MEMBER(file, section, member, to)                                                     \
-    read_at(file, to, sizeof((struct bfc_segment_pool *)0)->member,                                \
-            BFC_SEGMENT_POOLS_OFFSET + (section) * (uint64_t)sizeof(struct bfc_segment_pool) +     \
-                offsetof(struct bfc_segment_pool, member))
+    bfc_segment_read_at(file, to, sizeof((struct bfc_segment_pool *)0)->member,                    \
+                        BFC_SEGMENT_POOLS_OFFSET +                                                 \
+                            (section) * (uint64_t)sizeof(struct bfc_segment_pool) +                \
+                            offsetof(struct bfc_segment_pool, member))
 
-/* Adds up the job's pools on the device. */
+/* Adds up the job's pools on the device; false: it has none there. */
 static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     struct bfc_pool_stats stats;
     uint64_t state, memory;
@@ -102,11 +95,11 @@ static bool read_pools(int file, const uint8_t *uuid, struct bfc_other_job *job)
 }
 
 static bool read_all_waiters(int file, struct bfc_waiter waiters[BFC_WAITERS]) {
-    return read_at(file, waiters, BFC_WAITERS * sizeof *waiters,
-                   offsetof(struct bfc_segment_header, waiters));
+    return bfc_segment_read_at(file, waiters, BFC_WAITERS * sizeof *waiters,
+                               offsetof(struct bfc_segment_header, waiters));
 }
 
-/* Those on the device; the others' bytes become 0. */
+/* Reads the job's waiters; the bytes of those that wait for other devices become 0. */
 static bool read_waiters(int file, const uint8_t *uuid, struct bfc_other_job *job) {
     uint8_t its_uuid[16];
     if (!read_all_waiters(file, job->waiters))
@@ -147,7 +140,8 @@ size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, si
 
 /* ---- who waits, for whichever device's memory ---- */
 
-/* The device's place in the list; BFC_DEVICES_MOST: there is no room, or no such section. */
+/* Index of the section's device in process->holding, where it is entered if need be.
+ * BFC_DEVICES_MOST: there is no room, or no such section. */
 static uint32_t find_holding(int file, uint64_t section, struct bfc_claimant *process) {
     struct bfc_holding holding = {.in_use = 0};
     uint32_t i = 0;

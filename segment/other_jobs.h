@@ -1,9 +1,8 @@
 /*
- * Other jobs of this user that publish a segment: which of them cache memory on a device.
+ * Finds other jobs of this user and pid namespace by their segments.
  *
- * Segments are read with pread, never mapped, so that truncation does no harm; nothing in them is
- * trusted. Only those of this user and pid namespace are read. The number of directory entries is
- * bounded. Thread-safe.
+ * Segments are read with pread, not mapped, so that truncation does no harm; nothing in them is
+ * trusted. The number of directory entries that are read is bounded. Thread-safe.
  */
 #ifndef BFC_SEGMENT_OTHER_JOBS_H
 #define BFC_SEGMENT_OTHER_JOBS_H
@@ -14,7 +13,8 @@
 #include "layout/segment.h"
 #include "segment/deadlock.h"
 
-/* So many jobs on one device are looked at: more than have room for their contexts there. */
+/* At most so many jobs on one device are considered: more than a device has room for, as each needs
+ * a context. */
 #define BFC_JOBS_MOST 256u
 
 struct bfc_other_job {
@@ -22,24 +22,26 @@ struct bfc_other_job {
     uint64_t in_use, cached; /* on the device, in bytes */
     uint64_t regions;        /* a count */
     char command[64];
-    struct bfc_waiter waiters[BFC_WAITERS]; /* on the device; as they stand, see segment/queue.h */
-    bool waits_elsewhere;                   /* somebody waits in it for another device's */
-    struct bfc_awaited awaited;             /* on the device, as it was told last */
+    struct bfc_waiter
+        waiters[BFC_WAITERS];   /* for the device's memory; bytes 0: none in this slot */
+    bool waits_elsewhere;       /* a thread of the job waits for another device's memory */
+    struct bfc_awaited awaited; /* the last announcement to the job for the device */
 };
 
-/* Lists living jobs with memory on the device of this UUID, at most `most`; returns how many. */
+/*
+ * Lists at most `most` other living jobs with a pool on the device of this UUID; returns how many.
+ */
 size_t bfc_other_jobs_on(const uint8_t uuid[16], struct bfc_other_job *found, size_t most);
 
-/*
- * Maps another job's segment, BFC_SEGMENT_SIZE bytes, for its request words, after checking its
- * header; NULL on failure. Unmap it with munmap.
- */
+/* Maps another job's segment (BFC_SEGMENT_SIZE bytes) so that its request words can be written, and
+ * checks its header; NULL on failure. Unmap it with munmap. */
 struct bfc_segment_header *bfc_other_job_map(int32_t pid);
 
-/* Lists the living jobs of the user in which somebody waits, this one too, at most `most`. */
+/* Lists at most `most` living jobs of the user that wait for memory, this one included; returns how
+ * many. */
 size_t bfc_claimants_find(struct bfc_claimant *found, size_t most);
 
-/* Has all who wait in other jobs look again (segment/queue.h). */
+/* Wakes all threads of other jobs that wait for memory (segment/queue.h). */
 void bfc_other_jobs_wake(void);
 
 #endif

@@ -1,4 +1,3 @@
-/* Processes, as /proc shows them. */
 #include "segment/process.h"
 
 #include <fcntl.h>
@@ -16,7 +15,7 @@ struct status {
     unsigned long long threads, start_time;
 };
 
-/* In a pid namespace whose /proc is still another's, numbers mean other processes there. */
+/* A process may see the /proc of another pid namespace, in which pids mean other processes. */
 static bool proc_is_ours(void) {
     char text[16];
     ssize_t length = readlink("/proc/self", text, sizeof text - 1);
@@ -26,7 +25,8 @@ static bool proc_is_ours(void) {
     return atoi(text) == getpid();
 }
 
-/* Fields 3, 20 and 22; the name before them may hold anything. */
+/* Parses fields 3, 20 and 22 of /proc/PID/stat, which come after the last ')', since the process's
+ * name in parentheses may contain any character. */
 static bool parse_status(const char *text, struct status *status) {
     const char *field = strrchr(text, ')');
     return field && sscanf(field,

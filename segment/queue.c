@@ -1,4 +1,3 @@
-/* Whose place it is among those who wait. */
 #include "segment/queue.h"
 
 #include <limits.h>
@@ -24,7 +23,7 @@ static bool is_first_of_process(const struct bfc_waiting *all, size_t index) {
     return true;
 }
 
-/* With what the waiting only cache. */
+/* `reach` plus what the waiting processes cache but do not use. */
 static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t reach) {
     for (size_t i = 0; i < count; i++)
         if (is_first_of_process(all, i))
@@ -33,7 +32,7 @@ static uint64_t hoped_for(const struct bfc_waiting *all, size_t count, uint64_t 
     return reach;
 }
 
-/* With all that younger ones of other processes hold. */
+/* `reach` plus all memory of other processes that wait and are younger than waiter `index`. */
 static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t index,
                              uint64_t reach) {
     for (size_t i = 0; i < count; i++)
@@ -43,7 +42,8 @@ static uint64_t with_younger(const struct bfc_waiting *all, size_t count, size_t
     return reach;
 }
 
-/* The oldest that can be served, or at least the oldest (`any`); `count` if none can. */
+/* Index of the oldest waiter that `reach` bytes can serve, or with `any` of the oldest of all;
+ * `count` if there is none. */
 static size_t first_within(const struct bfc_waiting *all, size_t count, uint64_t reach, bool any) {
     size_t first = count;
     for (size_t i = 0; i < count; i++)
@@ -100,9 +100,10 @@ void bfc_waiters_wake(struct bfc_segment_header *header) {
             wake_waiters(&header->waiters[i].wake);
 }
 
-/* ---- what is announced ---- */
+/* ---- announcements ---- */
 
-/* Somebody who is about to be forgotten may be so by the time that this one is announced. */
+/* An announcement that ends within this time is not counted as in force: it may have ended by the
+ * time that the helper thread would look at the new one, which must then be woken. */
 #define SOON_NS (UINT64_C(100) * 1000 * 1000)
 
 static bool is_on(const struct bfc_segment_pool *section, const uint8_t device_uuid[16]) {
@@ -119,8 +120,8 @@ static bool exist_at(const struct bfc_segment_header *header, uint64_t ns) {
     return false;
 }
 
-/* Each word is right by itself: whoever reads two announcements mixed gives too much or too little
- * once. */
+/* The words are not written as a unit. A job that reads a mixture of two announcements gives back
+ * too much or too little memory once. */
 static void write_awaited(struct bfc_awaited *to, const struct bfc_awaited *awaited) {
     bfc_store_relaxed(&to->turn_ns, awaited->turn_ns);
     bfc_store_relaxed(&to->bytes, awaited->bytes);

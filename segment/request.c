@@ -1,4 +1,3 @@
-/* The request words of another job's segment. */
 #include "segment/request.h"
 
 #include <limits.h>
@@ -18,8 +17,9 @@ bool bfc_segment_may_answer(const struct bfc_segment_header *header) {
     return bfc_load_acquire(&header->owner) == 0 || bfc_segment_has_helper(header);
 }
 
-/* Adds to or subtracts from the requested bytes, saturating, since the job reads the sum of all
- * requests as one number. */
+/*
+ * `word` is the sum of all requests, so `change` must be an addition or subtraction that saturates.
+ */
 static void change_bytes(uint64_t *word, uint64_t (*change)(uint64_t, uint64_t), uint64_t bytes) {
     uint64_t before = bfc_load_relaxed(word), after;
     do

@@ -1,7 +1,7 @@
 /*
- * The client's half of the request protocol (layout/segment.h): a request to a job's helper thread,
- * over its mapped header. The client decides how long to wait for the answer: a job that is
- * stopped, or has no helper thread, never answers. Thread-safe.
+ * The client's half of the request protocol (layout/segment.h): requests to a job's helper thread
+ * by the job's mapped header. The client decides how long it waits for the answer, since a job that
+ * is stopped or has no helper thread never answers. Thread-safe.
  */
 #ifndef BFC_SEGMENT_REQUEST_H
 #define BFC_SEGMENT_REQUEST_H
@@ -13,15 +13,16 @@
 
 struct bfc_request {
     struct bfc_segment_header *header;
-    uint64_t bytes;           /* asked for; 0: a refresh */
-    uint64_t released_before; /* the job's sum when it was made */
+    uint64_t bytes;           /* to be given back; 0 unless the request is a trim */
+    uint64_t released_before; /* the job's sum of released bytes when the request was made */
     uint32_t number;
 };
 
 /* Whether the job has a living helper thread. */
 bool bfc_segment_has_helper(const struct bfc_segment_header *header);
 
-/* Whether it has one, or has just begun and gets one, which then answers what was asked before. */
+/* Whether the job has a living helper thread, or has just started: then it still gets one, which
+ * answers earlier requests too. */
 bool bfc_segment_may_answer(const struct bfc_segment_header *header);
 
 /* Requests `bytes` of cached memory back (UINT64_MAX: all). */
@@ -30,18 +31,18 @@ struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t 
 /* Requests that the job refreshes its map and its largest free blocks. */
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header);
 
-/* Requests the file of layout/who.h, without or with the blocks of the pools, or the job's plans.
- */
+/* Requests the file of layout/who.h, without or with the pools' blocks, or the file of the job's
+ * plans. */
 struct bfc_request bfc_request_who(struct bfc_segment_header *header);
 struct bfc_request bfc_request_who_and_blocks(struct bfc_segment_header *header);
 struct bfc_request bfc_request_plan(struct bfc_segment_header *header);
 
 bool bfc_request_is_served(const struct bfc_request *request);
 
-/* Bytes that the job has given back, to whomever, since the request was made. */
+/* Bytes that the job has given back since the request was made, for this or other requests. */
 uint64_t bfc_request_released(const struct bfc_request *request);
 
-/* Withdraws what was not served, since nobody waits for it any more. */
+/* Withdraws the request's bytes if the client no longer waits for them. */
 void bfc_request_withdraw(const struct bfc_request *request);
 
 #endif

@@ -1,4 +1,3 @@
-/* Opening and checking a segment's file. */
 #include "segment/segment_file.h"
 
 #include <errno.h>
@@ -25,8 +24,7 @@ enum bfc_read_result bfc_segment_refuse(const struct bfc_segment_look *look, con
     return BFC_READ_REFUSED;
 }
 
-/* strerror may load texts for the user's language, so it is called only where a reason is wanted.
- */
+/* strerror may load a message catalogue, so it is called only if the caller wants a reason. */
 static enum bfc_read_result refuse_errno(const struct bfc_segment_look *look) {
     return look->reason_size ? bfc_segment_refuse(look, "%s", strerror(errno)) : BFC_READ_REFUSED;
 }
@@ -81,8 +79,9 @@ static enum bfc_read_result refuse_size(const struct bfc_segment_look *look, off
                               (long long)size, (unsigned long long)BFC_SEGMENT_SIZE);
 }
 
-/* The version is in the first 16 bytes, so a segment of another version is not mistaken for a
- * truncated one. */
+/*
+ * Checks the version before the size, so that a segment of another version is not called truncated.
+ */
 static enum bfc_read_result check_beginning(const struct bfc_segment_look *look, int file,
                                             off_t size) {
     struct {
@@ -93,7 +92,7 @@ static enum bfc_read_result check_beginning(const struct bfc_segment_look *look,
         bfc_segment_refuse(look, "not ready: it is empty");
         return BFC_READ_YOUNG;
     }
-    if (pread(file, &beginning, sizeof beginning, 0) != (ssize_t)sizeof beginning)
+    if (!bfc_segment_read_at(file, &beginning, sizeof beginning, 0))
         return refuse_size(look, size);
     enum bfc_read_result result = bfc_segment_check_magic(look, beginning.magic, beginning.version);
     if (result == BFC_READ_OK && size < (off_t)BFC_SEGMENT_SIZE)
@@ -131,7 +130,7 @@ static enum bfc_read_result explain_absence(const struct bfc_segment_look *look,
 
 enum bfc_read_result bfc_segment_file_open(const struct bfc_segment_look *look, int directory,
                                            bool writable, int *file) {
-    /* Non-blocking: a fifo of that name must not block us. */
+    /* Without O_NONBLOCK the call would block on a fifo of that name. */
     int access = writable ? O_RDWR : O_RDONLY;
     *file = bfc_open_at(directory, look->name->text, access | O_NOFOLLOW | O_NONBLOCK, 0);
     if (*file < 0)
@@ -140,6 +139,10 @@ enum bfc_read_result bfc_segment_file_open(const struct bfc_segment_look *look, 
     if (result != BFC_READ_OK)
         close(*file);
     return result;
+}
+
+bool bfc_segment_read_at(int file, void *to, size_t size, uint64_t offset) {
+    return pread(file, to, size, (off_t)offset) == (ssize_t)size;
 }
 
 void *bfc_segment_file_map(int file, bool writable) {

@@ -26,23 +26,27 @@ struct bfc_segment_look {
     size_t reason_size;
 };
 
-/* Fills in the reason; returns BFC_READ_REFUSED. */
+/* Writes the reason into look->reason; returns BFC_READ_REFUSED. */
 enum bfc_read_result bfc_segment_refuse(const struct bfc_segment_look *look, const char *format,
                                         ...) PRINTF_LIKE(2, 3);
 
-/* Opens and checks the file, up to the header's version and the size of the whole. */
+/* Opens the file and checks its owner, mode, magic, version and size. `file` is open only if the
+ * result is BFC_READ_OK. */
 enum bfc_read_result bfc_segment_file_open(const struct bfc_segment_look *look, int directory,
                                            bool writable, int *file);
 
-/* Maps such an open file, BFC_SEGMENT_SIZE bytes, shared; NULL with errno set on failure. An access
+/* Reads `size` bytes from `offset` on; false if not all of them could be read. */
+bool bfc_segment_read_at(int file, void *to, size_t size, uint64_t offset);
+
+/* Maps an open segment (BFC_SEGMENT_SIZE bytes, shared); NULL with errno set on failure. An access
  * raises SIGBUS if the file has been truncated meanwhile. */
 void *bfc_segment_file_map(int file, bool writable);
 
-/* Magic and version: BFC_READ_YOUNG while there is no magic yet. */
+/* Checks magic and version. BFC_READ_YOUNG: the magic is still 0. */
 enum bfc_read_result bfc_segment_check_magic(const struct bfc_segment_look *look, uint64_t magic,
                                              uint32_t version);
 
-/* The rest of a header: sizes, identity, ends of texts. */
+/* Checks the rest of a header: sizes, identity, and that texts are terminated. */
 enum bfc_read_result bfc_segment_check_header(const struct bfc_segment_look *look,
                                               const struct bfc_segment_header *header);
 

@@ -25,7 +25,7 @@ struct names {
     uint32_t mask;
 };
 
-/* Zero-filled is an empty table. */
+/* Frees the table's memory and leaves an empty table, which is all zeros. */
 void names_free(struct names *names);
 
 /* The number of a name, NAMES_NONE when it is not in the table. */

@@ -15,12 +15,12 @@
 #define PLAN_TICK_OF_ZERO (PLAN_MOST_BYTES - 1)
 #define PLAN_TICK_TEXT 24 /* bytes that plan_tick_print needs at most */
 
-/* Parse all of text[0, length): plain decimal digits; false when it is anything else or too large.
- */
+/* Parse all of text[0, length), which must be decimal digits (a tick may have a minus sign); false
+ * when it is anything else or too large. */
 bool plan_parse_u64(const char *text, size_t length, uint64_t most, uint64_t *value);
 bool plan_parse_tick(const char *text, size_t length, uint64_t *tick);
 
-/* Seconds: a decimal number from 0 to 10^9. */
+/* Parses a decimal number of seconds from 0 to 10^9. */
 bool plan_parse_seconds(const char *text, double *seconds);
 
 /* The time of a tick in decimal; returns `text`. */

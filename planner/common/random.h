@@ -1,4 +1,4 @@
-/* Made-up numbers. */
+/* Pseudo-random numbers (splitmix64), whose state is one word. */
 #ifndef BFC_PLAN_RANDOM_H
 #define BFC_PLAN_RANDOM_H
 
@@ -6,7 +6,6 @@
 
 #include "base/mix.h"
 
-/* A small generator of random numbers (splitmix64): the state is one word. */
 static inline uint64_t random_next(uint64_t *state) {
     const uint64_t value = bfc_mix(*state + BFC_MIX_STEP);
     *state += BFC_MIX_STEP;

@@ -14,7 +14,9 @@ struct keyed {
     uint32_t index;
 };
 
-/* False when the host has no memory for n more entries; the list is untouched then. */
+/*
+ * Sorts by key. False when the host has no memory for n more entries; the list is untouched then.
+ */
 bool sort_keyed(struct keyed *list, size_t n);
 
 /* A key that sorts as the number does, for any double but a NaN. */

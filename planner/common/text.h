@@ -1,4 +1,4 @@
-/* A text in memory that its holder owns. */
+/* A text in memory, which its holder must free. */
 #ifndef BFC_PLAN_TEXT_H
 #define BFC_PLAN_TEXT_H
 

@@ -2,7 +2,8 @@
 
 #include "base/atomic.h"
 
-/* Atomic. Of the part, and in percent of the whole where it begins and ends. */
+/* All are atomic. `wanted` and `done` are steps of the current part; `first` and `last` are where
+ * it begins and ends, in percent of the whole. */
 static uint64_t wanted, done;
 static uint64_t first, last;
 

@@ -1,7 +1,7 @@
 /*
- * How far a long piece of work is, for whoever shows it. The work counts steps of its own choice,
- * in many of them at once; one piece of work a process is watched, since the counters are the
- * process's. Thread-safe.
+ * Counts how far a long piece of work has come, so that a program can show it. The work chooses its
+ * steps, and counts many of them at once. The counters are global, so only one piece of work in a
+ * process can be watched at a time. Thread-safe.
  */
 #ifndef BFC_PLAN_WATCH_H
 #define BFC_PLAN_WATCH_H
@@ -11,8 +11,8 @@
 /* Begins a piece of work of `steps` steps. */
 void watch_begin(uint64_t steps);
 
-/* Begins a part of it, of `steps` steps, after which so many percent of the whole are done; after
- * watch_begin(0) the first one. */
+/* Begins a part of the work, of `steps` steps, at whose end `percent` of the whole is done. The
+ * first part comes after watch_begin(0). */
 void watch_part(uint64_t percent, uint64_t steps);
 
 /* Counts steps as done. */

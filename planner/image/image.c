@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "planner/common/number.h"
 #include "planner/common/sort.h"
 #include "planner/common/watch.h"
@@ -23,7 +24,7 @@ static uint64_t table_end(uint64_t at, uint64_t bytes) {
     return at + bytes + (rest == 0 ? 0 : BFC_PLAN_TABLE_ALIGN - rest);
 }
 
-/* Crossing: rows whose lifetime reaches over the end of the prefix or the period. */
+/* BFC_PLAN_CROSSING is for rows whose lifetime extends over the end of the prefix or the period. */
 static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t row,
                                     uint64_t last_death, uint64_t period_birth) {
     const struct lifetime *r = &lifetimes->rows[row];
@@ -38,7 +39,9 @@ static enum bfc_plan_class class_of(const struct lifetimes *lifetimes, uint32_t 
     return BFC_PLAN_PERIOD;
 }
 
-/* Events in order of birth; a trace's rows are so already, and ties keep their order. */
+/*
+ * Orders the visible rows by birth; rows with equal births keep their order. NULL: no host memory.
+ */
 static struct keyed *order_events(const struct lifetimes *lifetimes) {
     struct keyed *order = malloc(((size_t)lifetimes->visible + 1) * sizeof *order);
     for (uint32_t i = 0; order && i < lifetimes->visible; i++)
@@ -64,8 +67,7 @@ static bool fill_events(struct image *image) {
     uint64_t last_death = 0, period_birth = UINT64_MAX;
     const bool good = order;
     for (uint32_t i = 0; good && i < lifetimes->count; i++)
-        if (lifetimes->rows[i].death > last_death)
-            last_death = lifetimes->rows[i].death;
+        last_death = bfc_max(last_death, lifetimes->rows[i].death);
     if (lifetimes->prefix < lifetimes->visible)
         period_birth = lifetimes->rows[lifetimes->prefix].birth;
     for (uint32_t i = 0; good && i < lifetimes->visible; i++) {
@@ -87,8 +89,8 @@ static bool fill_events(struct image *image) {
     return good;
 }
 
-/* Events whose token no other event has, sorted by token. Returns how many; they are written too.
- */
+/* Writes the anchors: events whose token no other event has, sorted by token. False: no host
+ * memory. */
 static bool find_anchors(struct image *image, const uint32_t *devices) {
     const uint32_t n = image->header.events;
     struct keyed *tokens = malloc(((size_t)n + 1) * sizeof *tokens);

@@ -8,7 +8,7 @@
 #include "layout/plan.h"
 #include "planner/model/lifetimes.h"
 
-/* What is to be written. Offsets by row; bounds and peaks by space. */
+/* What a plan is made from. Offsets are by row; bounds and peaks by space. */
 struct plan_content {
     const struct lifetimes *lifetimes;
     const uint64_t *offsets;
@@ -21,7 +21,7 @@ struct plan_content {
 /* How many steps of watch.h plan_image takes for each row. */
 #define IMAGE_STEPS 4u
 
-/* Makes the bytes, into `text`; free with file_free. */
+/* Makes the bytes of a plan; free `text` with file_free. */
 bool plan_image(const struct plan_content *content, struct file_text *text,
                 struct plan_error *error);
 

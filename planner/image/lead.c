@@ -29,7 +29,7 @@ static void lay_out(struct extension *e, uint64_t program_hash) {
         table_end(header->events_at, (uint64_t)header->events * sizeof(struct bfc_plan_event));
 }
 
-/* They end before the loop begins, one tick each. */
+/* Adds the events before the loop, one tick long each. */
 static void add_lead(const struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_event *events = (void *)(e->bytes + e->header.events_at);
     struct bfc_plan_arena *arenas = (void *)(e->bytes + e->header.arenas_at);
@@ -53,7 +53,7 @@ static void add_loop(const struct extension *e) {
         events[i].row += e->lead;
 }
 
-/* Those that nothing before the loop resembles. */
+/* Copies the loop's anchors, except those whose token an allocation before the loop has too. */
 static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     struct bfc_plan_anchor *to = (void *)(e->bytes + e->header.anchors_at);
     const struct bfc_plan_arena *arenas = table_of(e->plan, e->plan->arenas_at);

@@ -1,7 +1,7 @@
 /*
- * The plan of a loop that was found in a running job, for the next run of the program: with what
- * comes before the loop in front of it, so that a replay that begins with the program meets each
- * allocation in its turn.
+ * Extends the plan of a loop, which was found in a running job, for the next run of the program:
+ * the allocations before the loop are put in front of it, so that a replay which begins with the
+ * program finds all allocations in order.
  */
 #ifndef BFC_PLAN_LEAD_H
 #define BFC_PLAN_LEAD_H
@@ -23,10 +23,10 @@ struct plan_lead {
 };
 
 /*
- * Makes the bytes of that plan, into `text`; free with file_free. `plan`: the checked bytes of one
- * without a prefix, of one device. What comes before has no place in it. `lead`: NULL: not known;
- * then there are no anchors, by which a replay would enter the loop too early. False: no host
- * memory.
+ * Makes the bytes of the extended plan; free `text` with file_free. `plan` is the checked bytes of
+ * a plan without a prefix, for one device. Allocations before the loop get no address. `lead` NULL
+ * means that they are not known; the plan then has no anchors, by which a replay could enter the
+ * loop too early. False: no host memory.
  */
 bool plan_with_lead(struct file_text *text, const struct bfc_plan_header *plan,
                     const struct plan_lead *lead, uint64_t program_hash, struct plan_error *error);

@@ -37,7 +37,8 @@ static uint64_t largest_size(const struct lifetimes *lifetimes) {
     return largest;
 }
 
-/* Of blocks that live one at a time the pool alone never holds more than the largest. */
+/* A loop whose blocks live one at a time needs no plan: the pool alone holds no more than the
+ * largest of them. */
 static bool is_worth_it(const struct loop *loop, uint64_t least_bytes, struct plan_error *error) {
     uint64_t bound = 0;
     for (uint32_t a = 0; a < loop->problem.count; a++)

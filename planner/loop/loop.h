@@ -8,15 +8,14 @@
 #include "planner/common/text.h"
 #include "planner/period/period.h"
 
-#define LOOP_MOST_ROWS                                                                             \
-    ((uint32_t)1 << 19) /* allocations in a repetition: bounds time and memory                     \
-                         */
+/* Loops with more allocations in a repetition are not planned, which bounds time and memory. */
+#define LOOP_MOST_ROWS ((uint32_t)1 << 19)
 
 struct loop_limits {
-    double seconds;          /* about; one plan is made whatever the time */
-    uint64_t least_bytes;    /* a loop of which never so many live at a time is not planned */
+    double seconds;          /* approximate; one plan is made whatever the time */
+    uint64_t least_bytes;    /* a loop that never has so many live bytes is not planned */
     bool same_sizes;         /* a loop whose sizes vary is not planned */
-    const bool *interrupted; /* atomic: then there is none */
+    const bool *interrupted; /* atomic; once it is set, loop_plan fails */
 };
 
 struct loop_result {

@@ -29,7 +29,7 @@ struct lifetime {
     uint32_t stream;      /* number, or ROW_NONE: in order with all streams */
     uint32_t thread;      /* of the program that allocated it; 0 when unknown */
     uint64_t unplanned;   /* bytes asked for when it cannot be planned (size is 0 then), else 0 */
-    uint64_t wraps_until; /* tick: it crosses the period's end and dies then; else 0 */
+    uint64_t wraps_until; /* tick at which it dies if it crosses the period's end, else 0 */
 };
 
 struct lifetimes {
@@ -54,8 +54,8 @@ struct lifetimes {
 
 void lifetimes_free(struct lifetimes *lifetimes);
 
-/* When the row's memory is free again, in ticks: in the next period where it crosses the end of its
- * own. */
+/* The tick at which the row's memory is free again; in the next period if it crosses the period's
+ * end. */
 static inline uint64_t lifetimes_end(const struct lifetimes *lifetimes,
                                      const struct lifetime *row) {
     return row->wraps_until > 0 ? row->death + (row->wraps_until - lifetimes->period_birth)

@@ -15,7 +15,8 @@ struct latest {
     uint32_t second;
 };
 
-/* Over stretches of addresses: rows that cover all of a node's stretch, and any that touch it. */
+/* A segment tree over addresses: `all` has by node the latest rows that cover its whole stretch of
+ * addresses, `any` the latest that touch it. */
 struct tree {
     struct latest *all;
     struct latest *any;
@@ -93,8 +94,8 @@ static bool check_rows(struct validator *v) {
     return true;
 }
 
-/* Rows of a group follow each other; one that shares memory with an earlier row of it is that row.
- */
+/* Checks that the rows of each group follow each other. A row that shares memory with an earlier
+ * row of the group is skipped. */
 static bool check_groups(struct validator *v, uint64_t *ends, bool *begun, bool *seen) {
     for (uint32_t i = 0; i < v->lifetimes->count; i++) {
         const uint32_t group = v->lifetimes->rows[i].group;
@@ -164,7 +165,8 @@ static void tree_put(const struct validator *v, struct tree *tree, bool by_strea
     }
 }
 
-/* The later of `found` and the last to die of another kind than `row` in this entry. */
+/* Of `found` and the rows in this entry that are of another kind than `row`, the one that dies
+ * last. */
 static uint32_t find_later(const struct validator *v, bool by_stream, struct latest at,
                            uint32_t row, uint32_t found) {
     const struct lifetime *rows = v->lifetimes->rows;
@@ -176,8 +178,8 @@ static uint32_t find_later(const struct validator *v, bool by_stream, struct lat
     return other;
 }
 
-/* Of the rows so far that touch [from, to) and are of another kind: the last to die, or ROW_NONE.
- */
+/* Of the rows in the tree that touch [from, to) and are of another kind than `row`, the one that
+ * dies last, or ROW_NONE. */
 static uint32_t tree_find(const struct validator *v, const struct tree *tree, bool by_stream,
                           uint32_t from, uint32_t to, uint32_t row) {
     uint32_t found = ROW_NONE;
@@ -250,7 +252,7 @@ static bool check_row(struct validator *v, uint32_t row) {
     return true;
 }
 
-/* The addresses at which the rows order[from, to) begin and end. */
+/* Fills in v->cuts with the addresses at which the rows order[from, to) begin and end. */
 static bool cut_addresses(struct validator *v, uint32_t from, uint32_t to) {
     const uint32_t n = (to - from) * 2;
     struct keyed *keyed = malloc(n * sizeof *keyed);
@@ -284,7 +286,7 @@ static bool check_space(struct validator *v, uint32_t from, uint32_t to) {
     return true;
 }
 
-/* By birth, then (stable) by space. */
+/* Orders the rows by space, and by birth within a space: both sorts are stable. */
 static bool order_rows(struct validator *v, bool pinned_only) {
     const struct lifetime *rows = v->lifetimes->rows;
     v->count = 0;

@@ -20,7 +20,7 @@
 bool validate(const struct lifetimes *lifetimes, const uint64_t *offsets, uint64_t align,
               uint64_t gap, uint64_t *peaks, struct plan_error *error);
 
-/* Checks only whether rows with given offsets are apart. */
+/* Checks only whether the rows that have pins are apart from each other. */
 bool validate_pins(const struct lifetimes *lifetimes, uint64_t align, uint64_t gap,
                    struct plan_error *error);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "planner/common/sort.h"
 
 /* Offsets [from, to) at which the item cannot start. */
@@ -89,7 +90,7 @@ static void mark_placed(struct fill *fill, uint32_t item) {
     }
 }
 
-/* How many pieces are born before this tick. */
+/* Returns how many pieces are born before this tick. */
 static uint32_t born_before(const struct fill *fill, uint64_t tick) {
     uint32_t lo = 0, hi = fill->count;
     while (lo < hi) {
@@ -136,7 +137,7 @@ static bool bar_offsets(struct fill *fill, const struct piece *piece, const stru
     return true;
 }
 
-/* Blocks the offsets at which the piece would overlap placed pieces. */
+/* Bars the offsets of its item at which the piece would overlap placed pieces; false: no memory. */
 static bool bar_met(struct fill *fill, const struct piece *piece, const uint64_t *offsets) {
     const struct arena *arena = fill->arena;
     const uint64_t gap = arena->streams ? arena->gap + (arena->gap < UINT64_MAX) : 0;
@@ -172,7 +173,7 @@ static int by_from(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The lowest start that is not blocked, or the one in the hole that leaves the least room. */
+/* The lowest offset that is not barred, or with `tightest` the start of the smallest hole. */
 static uint64_t choose_offset(struct fill *fill, bool tightest) {
     uint64_t at = 0, chosen = 0, least = UINT64_MAX;
     qsort(fill->barred, fill->barred_count, sizeof *fill->barred, by_from);
@@ -186,7 +187,7 @@ static uint64_t choose_offset(struct fill *fill, bool tightest) {
                 chosen = at;
             }
         }
-        at = b->to > at ? b->to : at;
+        at = bfc_max(at, b->to);
     }
     return least == UINT64_MAX ? at : chosen;
 }
@@ -212,8 +213,7 @@ static void place_pinned(struct fill *fill, uint64_t *offsets, struct fill_resul
             continue;
         offsets[i] = arena->pins[i];
         mark_placed(fill, i);
-        if (offsets[i] + arena->boxes[i].size > result->peak)
-            result->peak = offsets[i] + arena->boxes[i].size;
+        result->peak = bfc_max(result->peak, offsets[i] + arena->boxes[i].size);
     }
 }
 
@@ -237,8 +237,7 @@ struct fill_result fill_pack(struct fill *fill, const uint32_t *rank, bool tight
         if (size > limit || offsets[item] > limit - size)
             return result;
         mark_placed(fill, item);
-        if (offsets[item] + size > result.peak)
-            result.peak = offsets[item] + size;
+        result.peak = bfc_max(result.peak, offsets[item] + size);
     }
     result.done = true;
     return result;

@@ -1,9 +1,9 @@
 /*
  * Hole filling: places items one by one into the holes between those already placed, at the lowest
- * place or the tightest hole. Takes every constraint: pieces, pins, streams. A tree over pieces in
- * order of birth, holding the latest death of those placed, finds the pieces that a piece overlaps:
- * O(log n) for each piece met, so O(n × met × log n). After XLA's heap simulator and TFLite's
- * greedy planner.
+ * place or in the tightest hole. Honours every constraint: pieces, pins, streams. A tree over
+ * pieces in order of birth, holding the latest death of those placed, finds the pieces that a piece
+ * overlaps: O(log n) for each piece met, so O(n × met × log n). After XLA's heap simulator and
+ * TFLite's greedy planner.
  *
  * Thread-safety: one workspace a thread; the arena is only read.
  */
@@ -25,8 +25,8 @@ struct fill_result {
 
 /*
  * Places all items, the pinned ones first, the others by rank. Gives up as soon as one ends above
- * `limit` bytes. `offsets` is by item. Pins are not checked against each other: the caller has done
- * so.
+ * `limit` bytes. `offsets` is by item. The caller must have checked that pinned items do not
+ * overlap.
  */
 struct fill_result fill_pack(struct fill *fill, const uint32_t *rank, bool tightest, uint64_t limit,
                              uint64_t *offsets);

@@ -55,7 +55,7 @@ void floors_forget(struct floors *s, uint32_t lo, uint32_t hi) {
     memset(s->changed + lo, false, hi - lo);
 }
 
-/* The unplaced boxes of a section, by falling top. */
+/* Writes the section's unplaced boxes into s->jobs by falling top; returns how many. */
 static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     uint32_t count = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -73,7 +73,9 @@ static uint32_t gather_jobs(struct floors *s, uint32_t section) {
     return count;
 }
 
-/* Whether any of the section's floors may rise: not where all fits above the highest one. */
+/*
+ * Whether any floor of the section may rise. None does if all its boxes fit above the highest one.
+ */
 static bool may_rise(const struct floors *s, uint32_t section) {
     int32_t sum = 0, highest = 0;
     for (uint32_t i = s->list_at[section]; i < s->list_at[section + 1]; i++) {
@@ -85,8 +87,8 @@ static bool may_rise(const struct floors *s, uint32_t section) {
 }
 
 /*
- * The lowest place of a job. Those with the highest tops do not all fit above it; so it lies above
- * one of these, and not below the least of their tops.
+ * The lowest offset that a job can have. If the jobs with the highest tops do not all fit above it,
+ * it lies above one of them, so not below the least of their tops.
  */
 static int32_t least_floor(const struct floors *s, uint32_t count, uint32_t job) {
     const int32_t floor = s->jobs[job].top - s->jobs[job].size;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 static bool measure_parts(struct arena_state *state) {
     const struct parts *parts = &state->parts;
     for (uint32_t p = 0; p < parts->count; p++) {
@@ -27,9 +29,8 @@ static bool create_parts(struct arena_state *state) {
     if (!parts_build(&state->parts, arena, state->fixed))
         return false;
     for (uint32_t i = 0; i < arena->count; i++)
-        if (state->fixed[i] != UINT64_MAX &&
-            state->fixed[i] + arena->boxes[i].size > state->fixed_top)
-            state->fixed_top = state->fixed[i] + arena->boxes[i].size;
+        if (state->fixed[i] != UINT64_MAX)
+            state->fixed_top = bfc_max(state->fixed_top, state->fixed[i] + arena->boxes[i].size);
     const size_t boxes = (size_t)state->parts.boxes_count + 1;
     state->states = calloc(state->parts.count + (size_t)1, sizeof *state->states);
     state->traits = malloc(boxes * sizeof *state->traits);
@@ -37,7 +38,7 @@ static bool create_parts(struct arena_state *state) {
     return state->states && state->traits && state->best && measure_parts(state);
 }
 
-/* For hole filling all items are ranked together. */
+/* Hole filling ranks all items of the arena together. */
 static bool create_whole(struct arena_state *state) {
     const struct arena *arena = state->arena;
     const size_t n = (size_t)arena->count + 1;
@@ -84,8 +85,8 @@ void arena_state_update(struct arena_state *state) {
     state->stale = false;
     uint64_t peak = state->arena->pins ? UINT64_MAX : state->fixed_top;
     for (uint32_t p = 0; p < state->parts.count; p++)
-        peak = top_of(&state->states[p]) > peak ? top_of(&state->states[p]) : peak;
-    state->peak = peak < state->filled_peak ? peak : state->filled_peak;
+        peak = bfc_max(peak, top_of(&state->states[p]));
+    state->peak = bfc_min(peak, state->filled_peak);
 }
 
 struct part_state *arena_state_worst(struct arena_state *state) {

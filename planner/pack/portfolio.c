@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "planner/common/watch.h"
 
 #define ENOUGH_SECONDS 2.5  /* without a given time, when there is nothing to reach */
@@ -36,7 +37,8 @@ static bool all_optimal(struct portfolio *portfolio) {
     return true;
 }
 
-/* The peak within the part above which it is worth while to go on. */
+/* The peak within the part that is good enough: that of the arena's bound or of the user's
+ * capacity, but not less than is proved. */
 static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_state *arena,
                         const struct part_state *part) {
     const uint64_t base = part->part->base;
@@ -44,8 +46,8 @@ static uint64_t goal_of(const struct portfolio *portfolio, const struct arena_st
     if (portfolio->problem->count == 1 && portfolio->options->capacity != UINT64_MAX &&
         portfolio->options->capacity > whole && portfolio->options->capacity < arena->peak)
         whole = portfolio->options->capacity;
-    const uint64_t goal = whole > base ? whole - base : 0;
-    return goal > part->proved ? goal : part->proved;
+    const uint64_t goal = bfc_subtract_saturating(whole, base);
+    return bfc_max(goal, part->proved);
 }
 
 static bool needs_greedy(const struct arena_state *arena, const struct part_state *part) {
@@ -80,16 +82,18 @@ static struct job next_greedy(struct portfolio *portfolio) {
     return (struct job){.kind = JOB_NONE};
 }
 
-/* Arenas take turns; within one the highest part is improved, or all of it filled anew. */
+/*
+ * Takes the arenas in rotation. In each the highest part is improved, or all of it is filled again.
+ */
 static struct job next_improvement(struct portfolio *portfolio) {
     for (uint32_t tried = 0; tried < portfolio->problem->count; tried++) {
         struct arena_state *arena =
-            &portfolio->arenas[portfolio->turns++ % portfolio->problem->count];
+            &portfolio->arenas[portfolio->rotation++ % portfolio->problem->count];
         arena_state_update(arena);
         if (arena_state_optimal(arena))
             continue;
         struct part_state *part = arena_state_worst(arena);
-        if (arena->whole && (!part || portfolio->turns % 2 == 0))
+        if (arena->whole && (!part || portfolio->rotation % 2 == 0))
             return (struct job){JOB_FILL, arena, NULL, 0, 0, false};
         if (part)
             return (struct job){JOB_IMPROVE,
@@ -105,7 +109,7 @@ static struct job next_improvement(struct portfolio *portfolio) {
 static struct job next_job(struct portfolio *portfolio) {
     struct job job = {.kind = JOB_NONE};
     pthread_mutex_lock(&portfolio->lock);
-    const bool stop = bfc_load_relaxed(&portfolio->stop); /* set under it */
+    const bool stop = bfc_load_relaxed(&portfolio->stop); /* written under the lock */
     if (!stop || portfolio->order == 0)
         job = next_greedy(portfolio);
     if (job.kind != JOB_NONE && stop && job.order > 0)
@@ -192,11 +196,11 @@ static bool write_offsets(struct portfolio *portfolio, uint64_t *offsets) {
     return good;
 }
 
-bool portfolio_conclude(struct portfolio *portfolio, uint64_t *offsets, struct solve_result *result,
-                        struct plan_error *error) {
-    result->bound = portfolio_bound(portfolio);
-    result->peak = portfolio_peak(portfolio);
-    result->optimal = all_optimal(portfolio);
+static bool write_result(struct portfolio *portfolio, uint64_t *offsets,
+                         struct solve_result *result, struct plan_error *error) {
+    *result = (struct solve_result){.bound = portfolio_bound(portfolio),
+                                    .peak = portfolio_peak(portfolio),
+                                    .optimal = all_optimal(portfolio)};
     if (result->peak == UINT64_MAX)
         return portfolio->no_memory ? plan_fail_memory(error)
                                     : plan_fail(error, "%s: no plan below 2^64 bytes was found",
@@ -207,6 +211,21 @@ bool portfolio_conclude(struct portfolio *portfolio, uint64_t *offsets, struct s
     for (uint32_t a = 0; a < portfolio->problem->count; a++)
         result->peaks[a] = portfolio->arenas[a].peak;
     return true;
+}
+
+bool portfolio_conclude(struct portfolio *portfolio, bool ran, uint64_t *offsets,
+                        struct solve_result *result, struct plan_error *error) {
+    *result = (struct solve_result){0};
+    const bool good =
+        ran ? write_result(portfolio, offsets, result, error) : plan_fail_memory(error);
+    for (uint32_t a = 0; a < portfolio->made; a++)
+        arena_state_free(&portfolio->arenas[a]);
+    free(portfolio->arenas);
+    if (!good) {
+        free(result->peaks);
+        result->peaks = NULL;
+    }
+    return good;
 }
 
 bool portfolio_create_worker(struct portfolio *portfolio, struct worker *worker) {
@@ -238,10 +257,4 @@ bool portfolio_create(struct portfolio *portfolio, const struct problem *problem
         portfolio->made++;
     }
     return good;
-}
-
-void portfolio_free(struct portfolio *portfolio) {
-    for (uint32_t a = 0; a < portfolio->made; a++)
-        arena_state_free(&portfolio->arenas[a]);
-    free(portfolio->arenas);
 }

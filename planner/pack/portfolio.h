@@ -1,6 +1,6 @@
 /*
  * The state of a run of solve, and what its threads do: one job after another, as long as that may
- * lead to a better plan. A lock guards what several threads change.
+ * lead to a better plan. The lock guards what several threads change.
  */
 #ifndef BFC_PLAN_PORTFOLIO_H
 #define BFC_PLAN_PORTFOLIO_H
@@ -12,21 +12,20 @@ struct portfolio {
     const struct problem *problem;
     const struct solve_options *options;
     struct arena_state *arenas;
-    uint32_t made; /* of the arenas' states */
+    uint32_t made; /* how many of `arenas` are initialized */
     pthread_mutex_t lock;
-    bool stop; /* atomic: no more jobs but those of a first plan */
+    bool stop; /* atomic: only jobs of a first plan are still done */
     double started;
-    bool no_memory; /* by the lock */
-    /* The next job of the first round: an order of a part, or of the arena's filling (part =
-     * count). */
+    bool no_memory;
+    /* The next job of the first round: this order for this part of this arena, or for the arena's
+     * hole filling if `part` is the number of parts. */
     uint32_t order, arena, part;
-    uint32_t turns; /* improvements handed out */
+    uint32_t rotation; /* its remainder is the arena that is improved next */
 };
 
-/* False: no host memory. Free it all the same. */
+/* False: no host memory; portfolio_conclude must be called all the same. */
 bool portfolio_create(struct portfolio *portfolio, const struct problem *problem,
                       const struct solve_options *options);
-void portfolio_free(struct portfolio *portfolio);
 
 /* A worker with room for any job. False: no host memory; free it with worker_free all the same. */
 bool portfolio_create_worker(struct portfolio *portfolio, struct worker *worker);
@@ -37,17 +36,19 @@ bool portfolio_work(struct portfolio *portfolio, struct worker *worker);
 /* With the lock held: whether the time is over or the best plan is good enough. */
 bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
 
-/*
- * With the lock held: how much is over after so many seconds, of the way to a first plan as long as
- * there is none, then of the time or the orders. */
+/* With the lock held: the share of the work (0 to 1) that is done after so many seconds, measured
+ * by the way to a first plan as long as there is none, then by the time or the orders. */
 double portfolio_share(struct portfolio *portfolio, double seconds);
 
-/* Bytes, all arenas together; the peak of the best so far, with the lock held. */
+/*
+ * Bytes of all arenas together: the bound, and with the lock held the peak of the best plan so far.
+ */
 uint64_t portfolio_bound(const struct portfolio *portfolio);
 uint64_t portfolio_peak(struct portfolio *portfolio);
 
-/* Once all workers have ended: as solve. */
-bool portfolio_conclude(struct portfolio *portfolio, uint64_t *offsets, struct solve_result *result,
-                        struct plan_error *error);
+/* Writes the best plan once all workers have ended, as solve does, and frees the portfolio. With
+ * `ran` false the run lacked host memory, and only the error is written. */
+bool portfolio_conclude(struct portfolio *portfolio, bool ran, uint64_t *offsets,
+                        struct solve_result *result, struct plan_error *error);
 
 #endif

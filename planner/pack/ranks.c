@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "planner/common/random.h"
 
 /*
- * A far smaller weight decides only between boxes that are equal by the others: a lexicographic
- * order.
+ * A weight that is so much smaller than the others decides only between boxes that are equal by
+ * the others, which makes the order lexicographic.
  */
 #define LESS 0x1p-10
 const struct weights fixed_orders[FIXED_ORDERS] = {
@@ -20,10 +21,10 @@ const struct weights fixed_orders[FIXED_ORDERS] = {
     {1, 0, LESS, 0},    /* span, then size */
     {0, LESS, 1, 0},    /* size, then width */
     {1, 0, -LESS, 0},   /* span, the smaller first */
-    {0, 1, 0.5, 1},     /* a middle way */
+    {0, 1, 0.5, 1},     /* width, crowd and some size */
 };
 
-/* A tree of maxima over the live bytes of each section, bottom up. */
+/* A segment tree whose leaves are the live bytes of each section, and whose nodes are maxima. */
 struct crowd_tree {
     uint64_t *most;
     uint32_t leaves;
@@ -38,15 +39,12 @@ static bool grow_tree(struct crowd_tree *tree, const struct box *boxes, uint32_t
     uint64_t *live = tree->most + sections;
     for (uint32_t i = 0; i < n; i++) {
         live[boxes[i].birth] += boxes[i].size;
-        live[boxes[i].death] -= boxes[i].size; /* wraps, and back again in the sum */
+        live[boxes[i].death] -= boxes[i].size; /* may wrap; the sum below wraps back */
     }
     for (uint32_t s = 1; s < sections; s++)
         live[s] += live[s - 1];
-    for (uint32_t node = sections; node-- > 1;) {
-        const uint64_t a = tree->most[2 * node];
-        const uint64_t b = tree->most[2 * node + 1];
-        tree->most[node] = a > b ? a : b;
-    }
+    for (uint32_t node = sections; node-- > 1;)
+        tree->most[node] = bfc_max(tree->most[2 * node], tree->most[2 * node + 1]);
     return true;
 }
 
@@ -55,22 +53,18 @@ static uint64_t tree_most(const struct crowd_tree *tree, uint32_t from, uint32_t
     size_t a = (size_t)from + tree->leaves;
     size_t b = (size_t)to + tree->leaves;
     for (; a < b; a /= 2, b /= 2) {
-        if (a & 1) {
-            most = tree->most[a] > most ? tree->most[a] : most;
-            a++;
-        }
-        if (b & 1) {
-            b--;
-            most = tree->most[b] > most ? tree->most[b] : most;
-        }
+        if (a & 1)
+            most = bfc_max(most, tree->most[a++]);
+        if (b & 1)
+            most = bfc_max(most, tree->most[--b]);
     }
     return most;
 }
 
 /*
- * The base-2 logarithm of value + 1, from the bits of the float: its exponent, and of the rest m in
- * [1, 2) the series of 2 artanh((m - 1) / (m + 1)). Our own, since libm's is not on every system
- * what it is on others, and a job must not need a further library.
+ * The base-2 logarithm of value + 1: the exponent of the float, plus the logarithm of its mantissa
+ * m in [1, 2) by the series of 2 artanh((m - 1) / (m + 1)). libm is not used, since its results
+ * differ between systems, and since a job must not need a further library.
  */
 static float log_of(uint64_t value) {
     const float one_more = (float)value + 1;

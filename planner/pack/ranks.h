@@ -32,23 +32,27 @@ bool ranks_measure(struct traits *traits, const struct box *boxes, uint32_t n, u
 /* Worth of each box under the weights: the higher the earlier. */
 void ranks_weigh(double *worth, const struct traits *traits, uint32_t n, struct weights weights);
 
-/* Weights drawn at random, and noise of a random strength put on the worth of each box. */
+/*
+ * ranks_draw returns random weights; ranks_disturb adds noise of a random strength to each worth.
+ */
 struct weights ranks_draw(uint64_t *random);
 void ranks_disturb(double *worth, uint32_t n, uint64_t *random);
 
-/* How far apart the worths of n boxes (at least one) lie: the measure for lifting one of them. */
+/* The difference between the highest and the lowest worth of n boxes (n at least 1), and a little
+ * more, so that it is not 0. */
 double ranks_spread(const double *worth, uint32_t n);
 
 /*
- * Lifts boxes that meet a section with much blame, so that what made earlier tries fail is placed
- * earlier, as constraint solvers weigh constraints by their failures (Boussemart, Hemery, Lecoutre
- * and Sais, ECAI 2004). By `strength` times the spread where the blame is most, in proportion
- * elsewhere.
+ * Lifts the worth of boxes that meet a section with much blame, so that boxes which made earlier
+ * tries fail are placed earlier, as constraint solvers weigh constraints by their failures
+ * (Boussemart, Hemery, Lecoutre and Sais, ECAI 2004). The box with most blame is lifted by
+ * `strength` times the spread, the others in proportion.
  */
 void ranks_learn(double *worth, const struct box *boxes, uint32_t n, const uint32_t *blame,
                  double strength);
 
-/* rank[i]: 0 for the box of highest worth, and so on. `spare` has room for n. */
+/* Sets rank[i] to 0 for the box of highest worth, and so on. `spare` has room for n. False: no host
+ * memory. */
 bool ranks_sort(uint32_t *rank, const double *worth, uint32_t n, struct keyed *spare);
 
 #endif

@@ -10,7 +10,6 @@
 #define TABLE_BITS 19
 #define NODES_PER_LOOK 256 /* at the stop flag */
 #define NO_ENTRY UINT32_MAX
-#define PLACED (-1)                    /* in the place of a floor */
 #define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
 
 /*
@@ -38,9 +37,9 @@ struct group {
 struct frame {
     struct group group;
     uint64_t entered; /* the hash that the group had at first */
-    uint32_t placed;  /* how many boxes were placed when it was entered */
-    uint32_t groups;  /* how many groups there were then */
-    size_t pool_used; /* and how much of the pool was used */
+    uint32_t placed;  /* search.placed_count when the frame was entered */
+    uint32_t groups;  /* search.groups_count then */
+    size_t pool_used; /* search.pool_used then */
     uint32_t child;   /* the group that is being packed below the candidate */
     uint32_t tried;   /* entry of the candidate, or NO_ENTRY */
 };
@@ -54,7 +53,6 @@ struct failure {
 struct search {
     struct box *boxes; /* by rank */
     uint32_t n;
-    uint32_t sections;
     uint64_t unit;     /* bytes */
     uint64_t capacity; /* in units, as all sizes and floors */
     int32_t *stacked;  /* by section: bytes of boxes looked at so far */
@@ -121,7 +119,7 @@ void search_destroy(struct search *s) {
     free(s);
 }
 
-/* Blame is kept from run to run. */
+/* Keeps the counts of earlier runs, unless they are of another number of sections. */
 static bool make_blame(struct search *s, uint32_t sections) {
     if (s->blame && s->blamed == sections)
         return true;
@@ -195,7 +193,8 @@ static bool boxes_overlap(const struct box *a, const struct box *b) {
     return a->birth < b->death && b->birth < a->death;
 }
 
-/* Takes the box out of the sections' sums. Returns whether a border is spanned no more. */
+/* Counts the box as placed. Returns whether there is now a border between sections that it was the
+ * last unplaced box to span. */
 static bool take_box(struct search *s, uint32_t box) {
     const struct box *b = &s->boxes[box];
     bool cut = false;
@@ -234,7 +233,7 @@ static bool entry_precedes(struct entry a, struct entry b) {
     return a.floor != b.floor ? a.floor < b.floor : a.box < b.box;
 }
 
-/* Merges two ordered lists, the first of which ends where `out` may grow into. */
+/* Merges two ordered lists from their ends on, so that `out` may be `a` if it has room for both. */
 static void merge_entries(struct entry *out, const struct entry *a, uint32_t an,
                           const struct entry *b, uint32_t bn) {
     uint32_t i = an, j = bn;
@@ -293,7 +292,8 @@ static uint32_t find_unpainted(uint32_t *skip, uint32_t section) {
     return section;
 }
 
-/* The floor of a section is the lowest of its boxes: painting by rising floors visits each once. */
+/* Sets the floor of each section to the lowest one of its boxes. As boxes come by rising floor, the
+ * first one that covers a section decides, and `skip` passes over sections that are decided. */
 static void paint_floors(struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
     uint32_t left = group->hi - group->lo;
@@ -312,8 +312,8 @@ static void paint_floors(struct search *s, const struct group *group) {
     }
 }
 
-/* One box of weigh_sections: returns the most that any of its sections needs. Made to be
- * vectorised. */
+/* Adds one box to its sections, for weigh_sections; returns the most that any of them needs. The
+ * loop has no branches so that compilers vectorise it. */
 static int32_t stack_box(int32_t *restrict stacked, int32_t *restrict need, uint32_t sections,
                          int32_t floor, int32_t size) {
     int32_t most = 0;
@@ -354,7 +354,8 @@ static bool weigh_sections(struct search *s, const struct group *group) {
     return true;
 }
 
-/* Takes the new floors over. Most entries stay where they are. */
+/* Copies raised floors into the group's entries and sorts these by insertion, as most of them stay
+ * where they are. */
 static void sort_entries(struct search *s, struct group *group) {
     struct entry *list = s->pool + group->at;
     for (uint32_t i = 0; i < group->count; i++) {
@@ -370,9 +371,8 @@ static void sort_entries(struct search *s, struct group *group) {
 }
 
 /*
- * Raises floors, by what the boxes of each section whose floors have changed leave each other: the
- * rule "not first" of scheduling on one machine (Carlier and Pinson, Management Science 1989).
- * False when the group does not fit.
+ * Raises the floors of the group's boxes (floors.h), s->effort times. False when the group does not
+ * fit.
  */
 static bool tighten_group(struct search *s, struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -399,7 +399,8 @@ static void note_failure(struct search *s, uint64_t hash) {
     s->table[hash >> (64 - TABLE_BITS)] = (struct failure){hash, s->run};
 }
 
-/* Numbers the halves of [lo, hi) from left to right; returns how many there are. */
+/* Cuts [lo, hi) where no unplaced box spans and numbers the parts from left to right; returns how
+ * many there are. */
 static uint32_t number_parts(struct search *s, uint32_t lo, uint32_t hi) {
     uint32_t part = 0;
     for (uint32_t i = lo; i < hi; i++) {
@@ -449,9 +450,7 @@ static bool split_group(struct search *s, const struct group *group) {
     return true;
 }
 
-/*
- * The section to work on: the one with the least slack, or the lowest; the group has been painted.
- */
+/* Chooses the section to work on, by s->focus. paint_floors must have been called for the group. */
 static uint32_t choose_section(const struct search *s, const struct group *group) {
     const bool last = s->focus == SEARCH_LOWEST_LAST || s->focus == SEARCH_TIGHTEST_LAST;
     const bool tightest = s->focus == SEARCH_TIGHTEST || s->focus == SEARCH_TIGHTEST_LAST;
@@ -469,9 +468,10 @@ static uint32_t choose_section(const struct search *s, const struct group *group
 }
 
 /*
- * The first box, by floor and rank, that lies in the valley below the section: no unplaced box can
- * come under it, so it lies there or higher. If the box reaches into a lower valley, the search
- * continues there; floors fall each time.
+ * Chooses the next box: the first one, by floor and rank, whose floor is that of the chosen
+ * section. If it also covers a section with a lower floor, the choice is made again for that
+ * section, and so on; it ends because floors fall each time. No unplaced box can come under the
+ * chosen one.
  */
 static uint32_t choose_entry(const struct search *s, const struct group *group) {
     const struct entry *list = s->pool + group->at;
@@ -492,8 +492,8 @@ static uint32_t choose_entry(const struct search *s, const struct group *group) 
 }
 
 /*
- * The entry's box does not lie at its floor, so it lies on a box that is not placed yet: its floor
- * rises to the lowest top that such a box can have. False when there is none.
+ * Excludes that the entry's box lies at its floor. It then lies on a box that is not placed yet, so
+ * its floor rises to the lowest top that such a box can have. False when there is none.
  */
 static bool bar_entry(struct search *s, struct group *group, uint32_t index) {
     struct entry *list = s->pool + group->at;
@@ -528,7 +528,7 @@ static void enter_group(struct search *s, struct group group) {
                                            .tried = NO_ENTRY};
 }
 
-/* Forgets what was derived below the frame's candidate. */
+/* Drops the groups and entries that were derived from the frame's candidate. */
 static void drop_lists(struct search *s, const struct frame *f) {
     s->groups_count = f->groups;
     s->pool_used = f->pool_used;
@@ -617,10 +617,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/*
- * Bytes are counted in units, the greatest common divisor of all sizes. False when the capacity is
- * too many units, or a box is larger than it.
- */
+/* Sets the unit in which sizes are counted, the greatest common divisor of all sizes. False when
+ * the capacity is more than MOST_UNITS. */
 static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uint64_t capacity) {
     s->unit = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -633,7 +631,6 @@ static bool find_unit(struct search *s, const struct box *boxes, uint32_t n, uin
 static bool load_boxes(struct search *s, const struct box *boxes, uint32_t n, uint32_t sections,
                        const uint32_t *rank, struct group *root) {
     s->n = n;
-    s->sections = sections;
     s->pool_used = s->groups_count = s->placed_count = s->reached = s->depth = 0;
     s->no_memory = false;
     s->run++;

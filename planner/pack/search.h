@@ -29,9 +29,9 @@ enum search_result {
 };
 
 /*
- * Where the search works, and whether the first or the last of equal places. None is better in
- * general, so all are tried: an instance that is easy with one direction can be hard with the
- * other.
+ * At which section a node places a box: the one with the lowest floor or the one with the least
+ * slack, and the first or the last of equal ones. No focus is best in general, so all are tried: an
+ * instance that is easy with one can be hard with another.
  */
 enum search_focus {
     SEARCH_LOWEST,
@@ -41,29 +41,28 @@ enum search_focus {
     SEARCH_FOCUSES
 };
 
-/*
- * At each node, how often the floors are raised by what they say of each other: less is faster,
- * more prunes more. None is better in general.
- */
+/* An effort below this number says how often the floors are raised at each node (floors.h): less is
+ * faster, more prunes more. No effort is best in general. */
 #define SEARCH_EFFORTS 3
 
 struct search *search_create(void);
 void search_destroy(struct search *search);
 
-/* The most boxes that lay in a partial packing of the last run: how far it got. */
+/* How far the last run got: the largest number of boxes in any of its partial packings. */
 uint32_t search_reached(const struct search *search);
 
 /*
- * By section: how often it needed more than the capacity, so that a node was given up, since
- * search_forget; that must come before a search of other boxes. NULL: there was no search yet.
+ * Counts for each section how often it needed more than the capacity, so that a node was given up,
+ * since the last search_forget. NULL: there was no search yet. search_forget must be called before
+ * other boxes are searched.
  */
 const uint32_t *search_blame(const struct search *search);
 void search_forget(struct search *search);
 
 /*
  * Looks for a packing of n boxes (at most SEARCH_MOST_BOXES) with a peak of at most `capacity`
- * bytes, in at most `nodes` nodes, trying low ranks first. `stop`, which is atomic, is read now and
- * then.
+ * bytes, in at most `nodes` nodes, trying low ranks first. The search ends soon after `stop`, which
+ * is atomic, is set.
  */
 enum search_result search_run(struct search *search, const struct box *boxes, uint32_t n,
                               uint32_t sections, const uint32_t *rank, enum search_focus focus,

@@ -68,7 +68,8 @@ static unsigned count_members(const struct portfolio *portfolio) {
     return portfolio->options->threads < most ? portfolio->options->threads : most;
 }
 
-/* Runs as many threads as can be had. False: none, or there is no host memory. */
+/* Runs up to count_members() threads, fewer if no more can be started. False: there is none, or no
+ * host memory. */
 static bool run_team(struct team *team) {
     struct portfolio *portfolio = &team->portfolio;
     const unsigned wanted = count_members(portfolio);
@@ -103,14 +104,6 @@ static bool run_team(struct team *team) {
 bool solve(const struct problem *problem, const struct solve_options *options, uint64_t *offsets,
            struct solve_result *result, struct plan_error *error) {
     struct team team = {.idle = PTHREAD_COND_INITIALIZER};
-    *result = (struct solve_result){0};
-    bool good = portfolio_create(&team.portfolio, problem, options) && run_team(&team);
-    good = good ? portfolio_conclude(&team.portfolio, offsets, result, error)
-                : plan_fail_memory(error);
-    portfolio_free(&team.portfolio);
-    if (!good) {
-        free(result->peaks);
-        result->peaks = NULL;
-    }
-    return good;
+    const bool ran = portfolio_create(&team.portfolio, problem, options) && run_team(&team);
+    return portfolio_conclude(&team.portfolio, ran, offsets, result, error);
 }

@@ -1,7 +1,5 @@
 #include "planner/pack/solve_alone.h"
 
-#include <stdlib.h>
-
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "planner/pack/portfolio.h"
@@ -26,13 +24,6 @@ static bool run_alone(struct portfolio *portfolio) {
 bool solve_alone(const struct problem *problem, const struct solve_options *options,
                  uint64_t *offsets, struct solve_result *result, struct plan_error *error) {
     struct portfolio portfolio;
-    *result = (struct solve_result){0};
-    bool good = portfolio_create(&portfolio, problem, options) && run_alone(&portfolio);
-    good = good ? portfolio_conclude(&portfolio, offsets, result, error) : plan_fail_memory(error);
-    portfolio_free(&portfolio);
-    if (!good) {
-        free(result->peaks);
-        result->peaks = NULL;
-    }
-    return good;
+    const bool ran = portfolio_create(&portfolio, problem, options) && run_alone(&portfolio);
+    return portfolio_conclude(&portfolio, ran, offsets, result, error);
 }

@@ -1,4 +1,4 @@
-/* What a run of the solver is given, and what comes of it. */
+/* The options, the progress and the result of a run of the solver. */
 #ifndef BFC_PLAN_OPTIONS_H
 #define BFC_PLAN_OPTIONS_H
 
@@ -13,13 +13,13 @@ struct solve_progress {
 };
 
 struct solve_options {
-    double seconds; /* most time; negative: 2.5 s, or up to 60 s for a capacity */
-    double enough;  /* a peak that is so many times the bound ends it at once; 0: the bound alone */
+    double seconds;    /* time limit; negative: 2.5 s, or up to 60 s to reach a capacity */
+    double enough;     /* a peak of at most so many times the bound ends the run; 0: not used */
     uint64_t capacity; /* bytes that are enough, for all arenas together; UINT64_MAX: none given */
     unsigned threads;
     uint64_t seed;
     const bool *interrupted;                                 /* atomic */
-    void (*progress)(const struct solve_progress *progress); /* now and then; may be NULL */
+    void (*progress)(const struct solve_progress *progress); /* called every 20 ms; may be NULL */
 };
 
 struct solve_result {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/atomic.h"
+#include "base/numbers.h"
 #include "planner/common/watch.h"
 
 #define BOXES_PER_LOOK 4096 /* at the stop flag */
@@ -43,7 +44,7 @@ struct valley *valley_create(uint32_t boxes, uint32_t sections) {
     uint32_t leaves = 1;
     while (leaves < boxes)
         leaves *= 2;
-    /* A box pushes three segments at most, which are raised once each at most. */
+    /* Placing a box pushes three segments at most, and raising each of these pushes one more. */
     const size_t pushes = 6 * (size_t)boxes + 4;
     valley->tree = malloc((size_t)leaves * 2 * sizeof *valley->tree);
     valley->first_at = malloc(((size_t)sections + 1) * sizeof *valley->first_at);
@@ -131,7 +132,8 @@ static bool is_promising(const struct node *node, uint32_t death, uint32_t best)
     return node->death <= death && node->rank < best;
 }
 
-/* The best rank below `top` among boxes that die by `death`; better than *best only. */
+/* Finds the best-ranked box below the node `top` that dies by `death`; writes it only if its rank
+ * is better than *best. */
 static void search_below(const struct valley *v, uint32_t top, uint32_t death, uint32_t *best,
                          uint32_t *found) {
     uint32_t stack[66];
@@ -152,7 +154,7 @@ static void search_below(const struct valley *v, uint32_t top, uint32_t death, u
     }
 }
 
-/* The best-ranked unplaced box within [birth, death), or NO_BOX. */
+/* The best-ranked unplaced box whose life is within [birth, death), or NO_BOX. */
 static uint32_t best_within(const struct valley *v, uint32_t birth, uint32_t death) {
     uint32_t best = NO_BOX, found = NO_BOX;
     uint32_t a = v->first_at[birth] + v->leaves;
@@ -201,14 +203,14 @@ static void lay_box(struct valley *v, uint32_t left, const struct box *box) {
     join_segment(v, box->birth, box->death, segment.height + box->size);
 }
 
-/* False when the segment is the whole skyline. */
+/* Raises the segment to its lower neighbour; false when it is the whole skyline. */
 static bool raise_segment(struct valley *v, uint32_t left) {
     const uint32_t right = v->segments[left].right;
     const uint64_t before = left > 0 ? v->segments[v->left_of[left]].height : UINT64_MAX;
     const uint64_t after = right < v->sections ? v->segments[right].height : UINT64_MAX;
     if (left == 0 && right == v->sections)
         return false;
-    join_segment(v, left, right, before < after ? before : after);
+    join_segment(v, left, right, bfc_min(before, after));
     return true;
 }
 
@@ -228,7 +230,9 @@ static void start_skyline(struct valley *v, const struct box *boxes, uint32_t n,
     heap_push(v, 0);
 }
 
-/* Counts boxes as placed now and then; false: it is time to stop. */
+/*
+ * Every BOXES_PER_LOOK boxes, counts so many steps (watch.h) and looks at `stop`; false: it is set.
+ */
 static bool may_go_on(uint32_t left_over, const bool *stop) {
     if (left_over % BOXES_PER_LOOK != 0)
         return true;
@@ -254,8 +258,7 @@ static struct valley_result fill_up(struct valley *v, const struct box *boxes, u
             return result;
         }
         offsets[box] = top.height;
-        if (top.height + boxes[box].size > result.peak)
-            result.peak = top.height + boxes[box].size;
+        result.peak = bfc_max(result.peak, top.height + boxes[box].size);
         take_out(v, box);
         lay_box(v, top.left, &boxes[box]);
         if (!may_go_on(--*left_over, stop))

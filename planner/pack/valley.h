@@ -19,7 +19,9 @@
 
 struct valley; /* a workspace */
 
-/* Room for parts of up to `boxes` and `sections`; NULL: no host memory. */
+/*
+ * Makes a workspace for parts of up to `boxes` boxes and `sections` sections; NULL: no host memory.
+ */
 struct valley *valley_create(uint32_t boxes, uint32_t sections);
 void valley_destroy(struct valley *valley);
 

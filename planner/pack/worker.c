@@ -5,19 +5,20 @@
 
 #include "base/atomic.h"
 #include "base/mix.h"
+#include "base/numbers.h"
 #include "planner/common/random.h"
 
-#define SEARCHES_PER_ROUND 40 /* with one node limit: two for each order */
-#define STEP_OFTEN 3          /* one in so many of these is content with a step towards the goal */
-#define STEP_SELDOM 10        /* likewise when only the goal counts */
-#define FIRST_RESTARTS 4      /* a part's first turns are no searches */
-#define RESTART_EVERY 10      /* nor is one in so many later */
-#define MANY_BOXES 500        /* from which on restarts do better: every other turn */
-#define RESTART_WORK 60000    /* boxes placed in a slice of restarts, about */
-#define SHORT_SEARCHES 12     /* in a row */
-#define SHORT_NODES_PER_BOX 8 /* a packing found in these nodes was found nearly without error */
+#define SEARCHES_PER_ROUND 40 /* deep searches with one node limit, two for each order */
+#define STEP_OFTEN 3       /* with `stepwise`, one search in so many aims at a step to the goal */
+#define STEP_SELDOM 10     /* without it, one search in so many does */
+#define FIRST_RESTARTS 4   /* the first improvements of a part are restarts, not searches */
+#define RESTART_EVERY 10   /* later, one improvement in so many is a restart */
+#define MANY_BOXES 500     /* in parts with more boxes, every second improvement is a restart */
+#define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
+#define SHORT_SEARCHES 12  /* in one improvement */
+#define SHORT_NODES_PER_BOX 8 /* node limit of short searches: enough if few nodes are given up */
 #define FARTHEST 0.7          /* share of the short searches with the focus that came farthest */
-#define LEARNING 0.7          /* share of the short searches */
+#define LEARNING 0.7          /* share of the short searches that use blame (ranks_learn) */
 #define MOST_SQUEAKS 40       /* tries in a row from one set of weights */
 
 bool worker_create(struct worker *worker, uint32_t boxes, uint32_t sections, uint32_t items) {
@@ -40,7 +41,7 @@ void worker_free(struct worker *worker) {
     free(worker->offsets);
 }
 
-/* As long as there is no packing of the part, which is made in any case. */
+/* The limit for the first packing of a part, which is accepted whatever its peak. */
 static uint64_t most_at_first(const struct part_state *part) {
     return UINT64_MAX - part->part->base;
 }
@@ -68,7 +69,7 @@ static const struct box *boxes_of(const struct arena_state *arena, const struct 
     return arena->parts.boxes + part->part->from;
 }
 
-/* One run of the valley greedy by the worths as they stand. */
+/* Runs the valley greedy once, with the boxes ranked by worker->worth. */
 static struct valley_result pack_part(struct worker *worker, struct arena_state *arena,
                                       struct part_state *part) {
     const uint32_t n = part->part->count;
@@ -80,7 +81,7 @@ static struct valley_result pack_part(struct worker *worker, struct arena_state 
     const uint64_t limit = most_allowed(worker, part);
     const bool *stop = limit == most_at_first(part) ? NULL : worker->stop;
     if (stop && bfc_load_relaxed(stop) /* only a hint */)
-        return result; /* sorting took its time */
+        return result; /* set while the ranks were sorted */
     result = valley_pack(worker->valley, boxes_of(arena, part), n, part->part->sections,
                          worker->rank, limit, stop, worker->offsets);
     if (result.done)
@@ -121,24 +122,24 @@ static void restart_part(struct worker *worker, struct arena_state *arena, struc
     }
 }
 
-/* What a search of a part is to try. */
 struct plan_of_search {
     uint64_t capacity;
     uint64_t nodes;
-    uint32_t order; /* in the round, of a deep one */
+    uint32_t order; /* number of a deep search in its round */
     enum search_focus focus;
     uint32_t effort;
 };
 
-/* With the lock held. Mostly the goal, now and then a step towards it. */
+/*
+ * The capacity of a search: the goal, or for some orders a step towards it. The lock must be held.
+ */
 static uint64_t capacity_of(const struct worker *worker, const struct part_state *part,
                             uint64_t goal, bool stepwise, uint32_t order) {
     const uint32_t every = stepwise ? STEP_OFTEN : STEP_SELDOM;
     const uint64_t step = (part->best - goal) / 4;
     const bool steps = order % every == every - 1;
-    const uint64_t capacity =
-        steps ? part->best - (step > worker->align ? step : worker->align) : goal;
-    return capacity > part->proved ? capacity : part->proved;
+    const uint64_t capacity = steps ? part->best - bfc_max(step, worker->align) : goal;
+    return bfc_max(capacity, part->proved);
 }
 
 static struct plan_of_search next_deep(struct worker *worker, struct part_state *part,
@@ -169,19 +170,19 @@ static struct plan_of_search next_wide(struct worker *worker, struct part_state 
 static void note_exhausted(struct worker *worker, struct part_state *part, uint64_t capacity) {
     const uint64_t next = capacity - capacity % worker->align + worker->align;
     pthread_mutex_lock(worker->lock);
-    if (next > part->proved)
-        part->proved = next;
+    part->proved = bfc_max(part->proved, next);
     pthread_mutex_unlock(worker->lock);
 }
 
 static uint64_t peak_of(const struct box *boxes, const uint64_t *offsets, uint32_t n) {
     uint64_t peak = 0;
     for (uint32_t i = 0; i < n; i++)
-        peak = offsets[i] + boxes[i].size > peak ? offsets[i] + boxes[i].size : peak;
+        peak = bfc_max(peak, offsets[i] + boxes[i].size);
     return peak;
 }
 
-/* What searches blamed belongs to the part that they were of. */
+/* Makes the workspace when it is first needed. Blame and reach are reset when the part changes, as
+ * they are about its boxes. */
 static bool have_search(struct worker *worker, const struct part_state *part) {
     if (!worker->search)
         worker->search = search_create();
@@ -193,7 +194,7 @@ static bool have_search(struct worker *worker, const struct part_state *part) {
     return worker->search;
 }
 
-/* Searches in the order of the worths as they stand; false: without a result. */
+/* Searches with the boxes ranked by worker->worth; false: the search found and proved nothing. */
 static bool search_part(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         const struct plan_of_search *plan) {
     const uint32_t n = part->part->count;
@@ -212,7 +213,7 @@ static bool search_part(struct worker *worker, struct arena_state *arena, struct
     return result == SEARCH_FOUND || result == SEARCH_EXHAUSTED;
 }
 
-/* One search deep into an order; the orders take turns. */
+/* Runs one search with the round's node limit, in the order that is next for the part. */
 static void search_deep(struct worker *worker, struct arena_state *arena, struct part_state *part,
                         uint64_t goal, bool stepwise, uint64_t *random) {
     const struct plan_of_search plan = next_deep(worker, part, goal, stepwise);
@@ -233,7 +234,8 @@ static void note_reach(struct worker *worker, enum search_focus focus) {
     worker->reach[focus].searches++;
 }
 
-/* Mostly the focus with which searches came farthest: it is the likeliest to arrive. */
+/* Mostly chooses the focus with which short searches placed most boxes, as it is the likeliest to
+ * find a packing. */
 static enum search_focus choose_focus(const struct worker *worker, uint32_t turn,
                                       uint64_t *random) {
     enum search_focus best = SEARCH_LOWEST;
@@ -246,8 +248,8 @@ static enum search_focus choose_focus(const struct worker *worker, uint32_t turn
 }
 
 /*
- * Short searches in random orders, most of which prefer what those before them failed for. How long
- * a search takes varies so much that a new try is soon worth more than going on with an old one
+ * Runs short searches in random orders, most of which prefer boxes that made earlier ones fail. How
+ * long a search takes varies so much that a new try is soon worth more than continuing an old one
  * (Gomes, Selman and Kautz, AAAI 1998).
  */
 static void search_wide(struct worker *worker, struct arena_state *arena, struct part_state *part,
@@ -278,7 +280,7 @@ static bool wants_restart(uint32_t boxes, uint32_t turn) {
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise) {
     pthread_mutex_lock(worker->lock);
-    const uint32_t turn = part->turns++;
+    const uint32_t turn = part->improvements++;
     pthread_mutex_unlock(worker->lock);
     uint64_t random = bfc_mix_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
     const bool wide =

@@ -2,18 +2,18 @@
 
 #include <stdlib.h>
 
-#define REACH 16                /* how far both may shift against each other in a stretch */
-#define BAND (2 * REACH + 1)    /* shifts */
-#define ROWS 64                 /* tokens of a stretch... */
-#define KEPT 48                 /* ...of which the first ones are settled */
-#define LEAST_SHARE 3           /* a part of a stretch must match, else the loop is left */
+#define REACH 16                /* how far string and loop may shift against each other */
+#define BAND (2 * REACH + 1)    /* number of shifts */
+#define ROWS 64                 /* tokens of a stretch that are aligned... */
+#define KEPT 48                 /* ...and of these, how many keep their places */
+#define LEAST_SHARE 3           /* one part in so many of a stretch must match */
 #define IMPOSSIBLE (-(1 << 20)) /* a score */
 #define SAME 2
 #define OTHER (-1)
 
-enum move { BOTH, STRING, LOOP }; /* which goes on by one token */
+enum move { BOTH, STRING, LOOP }; /* which of the two advances by one token */
 
-/* A stretch of the string from `at` on, and of the loop from `place` on. */
+/* A stretch of the string, and of the loop from `place` on. */
 struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
@@ -27,7 +27,8 @@ static bool is_same(const struct stretch *stretch, uint32_t row, uint32_t column
     return stretch->tokens[row] == stretch->loop->tokens[place];
 }
 
-/* The best way to `row` tokens of the string and as many of the loop, shifted. */
+/* Finds the best alignment of the stretch's first `row` tokens with row + shift - REACH tokens of
+ * the loop. */
 static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
     int32_t *scores = stretch->scores[row % 2];
     const int32_t *before = stretch->scores[(row + 1) % 2];
@@ -53,7 +54,9 @@ static void score_cell(struct stretch *stretch, uint32_t row, uint32_t shift) {
     stretch->moves[row][shift] = (uint8_t)move;
 }
 
-/* Needleman and Wunsch (1970), in a band. Returns the best shift at the end. */
+/*
+ * Runs the algorithm of Needleman and Wunsch (1970) in a band. Returns the best shift at the end.
+ */
 static uint32_t score_all(struct stretch *stretch) {
     for (uint32_t row = 0; row <= stretch->rows; row++)
         for (uint32_t shift = 0; shift < BAND; shift++)
@@ -66,8 +69,11 @@ static uint32_t score_all(struct stretch *stretch) {
     return best;
 }
 
-/* How many of the loop's tokens come before each of the string's, back from the end; of one that
- * has no like, ALIGN_NOWHERE. Returns how many have. */
+/*
+ * Follows the best alignment back from its end. For each token of the string it writes the loop's
+ * tokens up to there (`columns`), and the token's place or ALIGN_NOWHERE; returns how many have a
+ * place.
+ */
 static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32_t *columns,
                            uint32_t *places) {
     uint32_t row = stretch->rows, matched = 0;
@@ -87,8 +93,8 @@ static uint32_t trace_back(const struct stretch *stretch, uint32_t shift, uint32
     return matched;
 }
 
-/* Settles some tokens of the string, at which it differs from the loop. Returns how many; 0: it
- * follows the loop no more. */
+/* Aligns a stretch that begins where the string differs from the loop, and moves *place on. Returns
+ * how many tokens have been aligned; 0: the string no longer follows the loop. */
 static uint32_t align_stretch(struct alignment *alignment, const uint64_t *tokens, uint32_t at,
                               uint32_t n, const struct token_loop *loop, uint32_t *place) {
     struct stretch stretch = {.tokens = tokens + at,
@@ -129,15 +135,15 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
     }
 }
 
-/* Of each of the loop's tokens. */
+/* Counts for one of the loop's tokens. */
 struct tally {
     uint32_t hits;      /* how often it came */
-    uint32_t lead;      /* of the candidate over others (Boyer and Moore's vote) */
+    uint32_t lead;      /* of the candidate over other tokens (Boyer and Moore's vote) */
     uint32_t followed;  /* how often the candidate came next */
-    uint64_t candidate; /* which the loop does not have there */
+    uint64_t candidate; /* a token that came next, though the loop does not have it there */
 };
 
-/* What came next, though the loop does not have it. */
+/* Whether the token at `at` has a place in the loop, and the one after it has none. */
 static bool is_unforeseen(const struct alignment *alignment, uint32_t at) {
     return at + 1 < alignment->covered && alignment->places[at] != ALIGN_NOWHERE &&
            alignment->places[at + 1] == ALIGN_NOWHERE;
@@ -163,7 +169,11 @@ static void count_votes(struct tally *tallies, const struct alignment *alignment
         }
 }
 
-/* What most passes show. What stands behind a token that goes is for the next time. */
+/*
+ * Removes tokens that came in at most a third of the passes, and inserts candidates that followed
+ * more than a third of the times. No candidate is inserted after a removed token: the next
+ * alignment may show it again.
+ */
 static bool rewrite_loop(struct token_loop *loop, const struct tally *tallies, uint32_t passed) {
     uint64_t *tokens = malloc((size_t)loop->room * sizeof *tokens);
     uint32_t count = 0;

@@ -2,8 +2,8 @@
 
 #include "base/numbers.h"
 
-/* As many blocks as half of what a repetition allocates may live more or less: where a fifth of the
- * allocations changes the number differs too. */
+/* The numbers of live blocks may differ by one part in so many of a repetition's allocations, since
+ * they vary somewhat in loops of which a fifth of the allocations changes. */
 #define DIFFERENT 2
 
 struct range {

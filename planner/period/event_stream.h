@@ -1,6 +1,4 @@
-/*
- * A stream of allocations and frees in the order in which they came.
- */
+/* A stream of allocations and frees in the order in which they came. */
 #ifndef BFC_PLAN_STREAM_H
 #define BFC_PLAN_STREAM_H
 
@@ -17,7 +15,7 @@ struct event {
 
 struct allocation {
     uint64_t bytes;
-    uint64_t serial; /* of the trace; of lifetimes: the row */
+    uint64_t serial; /* its number in the trace, or the row of lifetimes */
     uint32_t birth;  /* event */
     uint32_t death;  /* event, or NEVER */
     uint32_t thread;
@@ -29,7 +27,7 @@ struct allocation {
 /* An allocation that failed when the trace was recorded. */
 struct refusal {
     uint64_t bytes;
-    uint32_t event; /* the one that came next */
+    uint32_t event; /* index of the event that came next */
     uint32_t device;
 };
 
@@ -45,11 +43,11 @@ struct events {
 
 void events_free(struct events *events);
 
-/* Append to the lists, which have room. */
+/* These append to the lists, which must have room. */
 void events_add_allocation(struct events *events, struct allocation allocation);
 void events_add_free(struct events *events, uint32_t allocation);
 
-/* The index of the allocation with this serial, where serials rise; NEVER: there is none. */
+/* The index of the allocation with this serial; NEVER: there is none. Serials must rise. */
 uint32_t events_find(const struct events *events, uint64_t serial);
 
 #endif

@@ -8,8 +8,8 @@
 #include "layout/plan.h"
 #include "planner/common/number.h"
 
-#define SERIAL_TEXT 21 /* of a row: its serial's digits... */
-#define SPACE_NAME 8   /* ...and the name of its space */
+#define SERIAL_TEXT 21 /* bytes for the digits of a row's serial */
+#define SPACE_NAME 8   /* bytes of the name of its space */
 #define ROW_NAMES (SERIAL_TEXT + SPACE_NAME)
 
 struct folder {
@@ -32,9 +32,9 @@ static bool make_room(struct lifetimes *lifetimes, uint32_t visible) {
 }
 
 /*
- * Small and large blocks of a device are spaces of their own, numbered as they come: since all
- * sizes of a space are multiples of one alignment, so are all offsets. `name`: room for what tells
- * it from others.
+ * The space of a block: the small and the large blocks of each device have one, so that all sizes
+ * in a space, and with them all offsets, are multiples of one alignment. The space's name is kept
+ * in `name`.
  */
 static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a, uint64_t size,
                          char name[SPACE_NAME]) {
@@ -53,7 +53,7 @@ static uint32_t space_of(struct lifetimes *lifetimes, const struct allocation *a
     return space;
 }
 
-/* `bytes`: that its slot is planned for. */
+/* Adds a row for the allocation, which is planned with `bytes` bytes. */
 static struct lifetime *add_row(struct folder *folder, const struct allocation *a, uint64_t bytes) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint32_t number = lifetimes->count++;
@@ -89,7 +89,7 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     if (a->death <= end)
         return;
     const uint32_t rest = a->death == NEVER ? NEVER : a->death - period->length_events;
-    if (rest > a->birth) { /* two of them live at once */
+    if (rest > a->birth) { /* blocks of two repetitions live at once */
         row->unplanned = row->size;
         row->size = 0;
         return;
@@ -97,7 +97,8 @@ static void add_slot(struct folder *folder, uint32_t slot, uint32_t end) {
     row->wraps_until = tick_of(rest);
 }
 
-/* The second halves come after all visible rows. */
+/* Adds a row, after all visible ones, for the second half of each lifetime that crosses the
+ * period's end. */
 static void add_halves(struct folder *folder) {
     struct lifetimes *lifetimes = folder->lifetimes;
     const uint64_t start = tick_of(folder->period->prefix_events);

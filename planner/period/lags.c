@@ -4,17 +4,17 @@
 
 #include "base/mix.h"
 
-#define GRAM 4   /* tokens of a stretch: with 20 % changed, two in six are whole on both sides */
-#define HOPS 8   /* earlier equal ones that a stretch votes for */
-#define FIRST 48 /* stretches by which a distance is made exact */
+#define GRAM 4   /* tokens of a stretch: so few that some stay whole if a fifth of all changes */
+#define HOPS 8   /* how many later equal stretches a stretch votes for */
+#define FIRST 48 /* stretches at the beginning, by which a distance is made exact */
 #define NOWHERE UINT32_MAX
 
 struct voting {
-    uint64_t *grams; /* by where they begin */
-    uint32_t *next;  /* where the same one begins next */
-    uint32_t *table; /* hashed: where one began that was entered last */
-    uint32_t *votes; /* by distance; later the sums up to each */
-    uint32_t n;      /* grams */
+    uint64_t *grams; /* hashes of stretches, by where these begin */
+    uint32_t *next;  /* by stretch: where the next equal one begins */
+    uint32_t *table; /* hash table: where the equal stretch that was entered last begins */
+    uint32_t *votes; /* by distance; later their running sums */
+    uint32_t n;      /* number of stretches */
     uint32_t mask;   /* of the table */
 };
 
@@ -46,7 +46,7 @@ static void hold_vote(struct voting *voting, const uint64_t *tokens) {
         voting->votes[i] += voting->votes[i - 1];
 }
 
-/* How far votes for one distance scatter. */
+/* How far the votes for one distance scatter: the square root of the distance. */
 static uint32_t scatter_of(uint32_t lag) {
     uint32_t root = 1;
     while (root * root < lag)
@@ -87,7 +87,7 @@ static uint32_t first_again(const struct voting *voting, uint32_t lag) {
     return again;
 }
 
-/* Of all that are near, the one by which the first tokens come again. */
+/* The distance near `lag` at which most of the first stretches come again. */
 static uint32_t exact_lag(const struct voting *voting, uint32_t lag) {
     const uint32_t scatter = scatter_of(lag);
     uint32_t best = lag, most = first_again(voting, lag);
@@ -114,20 +114,13 @@ static bool make_voting(struct voting *voting, uint32_t n) {
     return voting->grams && voting->next && voting->table && voting->votes;
 }
 
-static bool has_lag(const struct lags *lags, uint32_t lag) {
-    for (uint32_t i = 0; i < lags->count; i++)
-        if (lags->list[i] == lag)
-            return true;
-    return false;
-}
-
-/* Of several that are near, the exact one may be the same. */
+/* Replaces each distance by the exact one near it, which may be the same for several of them. */
 static void make_exact(struct lags *lags, const struct voting *voting) {
     const struct lags near = *lags;
     lags->count = 0;
     for (uint32_t i = 0; i < near.count; i++) {
         const uint32_t lag = exact_lag(voting, near.list[i]);
-        if (!has_lag(lags, lag))
+        if (!is_taken(lags, lag, 0))
             lags->list[lags->count++] = lag;
     }
 }

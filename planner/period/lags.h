@@ -1,6 +1,6 @@
 /*
- * At which distances a string of tokens resembles itself, if not all of it does: short stretches
- * that are the same vote for the distances to those before them.
+ * Finds the distances at which a string of tokens resembles itself, even if much of it differs:
+ * short stretches vote for their distances to equal stretches.
  */
 #ifndef BFC_PLAN_LAGS_H
 #define BFC_PLAN_LAGS_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define LAGS_MOST 8
-#define LAGS_LEAST 8 /* tokens: what repeats at less is no loop */
+#define LAGS_LEAST 8 /* tokens: the shortest distance that is reported */
 
 struct lags {
     uint32_t list[LAGS_MOST]; /* tokens; the most votes first */
@@ -17,9 +17,9 @@ struct lags {
 };
 
 /*
- * The distances with the most votes, each the best of its neighbourhood: what is left out and what
- * comes in between moves some votes by about the root of the distance. They are counted from token
- * 0 on. O(n). False: no host memory.
+ * Finds the distances with the most votes, of neighbouring ones the one that fits the string's
+ * beginning best: missing and inserted tokens move some votes by about the square root of the
+ * distance. O(n). False: no host memory.
  */
 bool lags_find(struct lags *lags, const uint64_t *tokens, uint32_t n);
 

@@ -7,9 +7,9 @@
 #include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
-#define TELLING_LENGTH 8  /* allocations: a repetition so long is no accident */
-#define TELLING_SHARE 4   /* nor is one whose repetitions are this part of the whole, … */
-#define TELLING_EVENTS 12 /* … and that many events */
+#define TELLING_LENGTH 8  /* repetitions with so many allocations are no accident */
+#define TELLING_SHARE 4   /* nor are shorter ones that are one part in so many of the stream... */
+#define TELLING_EVENTS 12 /* ...and that are so many events together */
 
 static uint64_t token_of(const struct events *events, const struct event *event,
                          uint32_t allocations_before, bool with_size) {
@@ -20,7 +20,7 @@ static uint64_t token_of(const struct events *events, const struct event *event,
     return bfc_mix_join(bfc_mix_join(0, place), with_size ? a->bytes : 0);
 }
 
-/* Reversed: token 0 is that of the last event. */
+/* Writes the tokens in reverse order: token 0 is that of the last event. */
 static void write_tokens(uint64_t *tokens, const struct events *events, bool with_size) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < events->count; i++) {
@@ -75,7 +75,7 @@ static uint32_t next_tail(uint32_t tail) {
     return tail == 0 ? 1 : tail * 2;
 }
 
-/* Each tail is looked at with sizes and without. */
+/* best_run tries each tail twice, with sizes and without. */
 uint64_t period_steps(const struct events *events) {
     uint64_t tails = 0;
     for (uint32_t tail = 0; tail < events->count / 2 + 1; tail = next_tail(tail))
@@ -83,7 +83,7 @@ uint64_t period_steps(const struct events *events) {
     return 2 * tails;
 }
 
-/* Leaves out tails of 0, 1, 2, 4, … events. */
+/* The longest run that ends before a tail of 0, 1, 2, 4, … events. */
 static struct run best_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     (void)exact;
@@ -107,7 +107,8 @@ static void describe_run(struct period *period, const struct events *events, str
         allocations_in(events, period->prefix_events, period->prefix_events + run.step);
 }
 
-/* Most live bytes of what repetition `number` allocates, with sizes from `bytes` or its own. */
+/* The most live bytes among the allocations of repetition `number`, with the sizes in `bytes`, or
+ * with their own if that is NULL. */
 static double repetition_peak(const struct events *events, const struct period *period,
                               uint32_t number, const uint64_t *bytes) {
     const uint32_t first = period->prefix + number * period->length;
@@ -116,7 +117,7 @@ static double repetition_peak(const struct events *events, const struct period *
     for (uint32_t i = from; i < from + period->length_events; i++) {
         const struct event *event = &events->list[i];
         if (event->allocation < first)
-            continue; /* a free of what came before */
+            continue; /* a free of an earlier repetition's block */
         const double size = !bytes ? (double)events->allocations[event->allocation].bytes
                                    : (double)bytes[event->allocation - first];
         live += event->is_free ? -size : size;
@@ -140,7 +141,8 @@ static uint64_t largest_bytes(const struct period *period, const struct events *
     return most;
 }
 
-/* The only candidate for a majority (Boyer and Moore's vote); 0: it has none. */
+/* The size that more than half of the repetitions have in this slot, found by Boyer and Moore's
+ * vote; 0: there is none. */
 static uint64_t usual_bytes(const struct period *period, const struct events *events,
                             uint32_t slot) {
     uint64_t candidate = 0;
@@ -221,7 +223,7 @@ static bool frees_all(const struct events *events, struct run run) {
     return is_balanced(events, ends, LEAST_REPETITIONS + 1);
 }
 
-/* Without sizes much repeats by chance, so that only counts where it is most of the stream. */
+/* Without sizes much repeats by chance, so such a run counts only if it is half of the stream. */
 static struct run last_run(const struct events *events, const uint64_t *tokens, uint32_t *border,
                            bool exact) {
     const struct run run = longest_run(tokens, events->count, border);
@@ -238,8 +240,11 @@ static bool comes_in(const struct period *period, const struct events *events, u
     return false;
 }
 
-/* Whether the last repetition has the usual sizes, where there are any, and others that came in the
- * first half as well as in the second: else it is of another loop than the first ones. */
+/*
+ * Whether the last repetition is of the same loop as the others: half of the slots that have a
+ * usual size must have it there, and its sizes must occur in the first half of the repetitions at
+ * least half as often as in the second.
+ */
 static bool goes_on(const struct period *period, const struct events *events) {
     const uint32_t last = period->repetitions - 1, middle = period->repetitions / 2;
     uint32_t usual = 0, same = 0, early = 0, late = 0;
@@ -254,12 +259,13 @@ static bool goes_on(const struct period *period, const struct events *events) {
     return 2 * same >= usual && 2 * early >= late;
 }
 
-/* The event of the first repetition, an allocation, before which the fewest bytes live of what the
- * stream shows. */
+/* The allocation of the first repetition before which the fewest bytes live, as an event. */
 static uint32_t quietest_event(const struct period *period, const struct events *events) {
     uint64_t live = 0, least = UINT64_MAX;
     uint32_t best = period->prefix_events;
-    /* The second repetition: what the first one left behind is seen there too. */
+    /*
+     * Live bytes are compared in the second repetition, where they include what the first one left.
+     */
     const uint32_t from = period->prefix_events + period->length_events;
     for (uint32_t i = 0; i < from + period->length_events; i++) {
         const struct event *event = &events->list[i];

@@ -26,13 +26,13 @@ struct period {
     uint32_t prefix; /* allocations before the first repetition */
     uint32_t length; /* allocations of one repetition; 0: the stream has no period */
     uint32_t repetitions;
-    uint32_t prefix_events; /* the same in events */
-    uint32_t length_events;
-    bool jitter;   /* sizes differ between repetitions */
+    uint32_t prefix_events; /* events before the first repetition */
+    uint32_t length_events; /* events of one repetition */
+    bool jitter;            /* sizes differ between repetitions */
     bool usual;    /* a slot is planned for the size that most repetitions have, where there is one,
                       else for its largest */
     bool alone;    /* what comes before the first repetition is not planned */
-    double growth; /* most live bytes of the sizes planned ÷ those of an average repetition */
+    double growth; /* most live bytes with the planned sizes ÷ those of an average repetition */
 };
 
 /* False: no host memory. A stream without a period is a success with length 0. */
@@ -42,16 +42,16 @@ bool period_find(struct period *period, const struct events *events, struct plan
 uint64_t period_steps(const struct events *events);
 
 /*
- * The period of what came last: of a stream that still goes on. O(n). Where sizes vary it has to be
- * half of the stream, and the sizes that most repetitions have must still come. A repetition must
- * free about as many blocks as it allocates (balance.h): else it is a part of a longer one. Its
- * repetitions are moved to where the fewest bytes live across their ends, as far as at least two
- * are left.
+ * Finds the period at the end of a stream that still goes on. O(n). If sizes vary, the repetitions
+ * must be at least half of the stream, and the last one must still have the usual sizes. A
+ * repetition must free about as many blocks as it allocates (balance.h), else it is a part of a
+ * longer one. The first repetition is then moved on to the allocation before which the fewest bytes
+ * live; at least two repetitions are left.
  */
 bool period_find_current(struct period *period, const struct events *events,
                          struct plan_error *error);
 
-/* The bytes that a slot of the period, from 0, is planned for. */
+/* The bytes with which slot number `slot` (from 0) of the period is planned. */
 uint64_t period_slot_bytes(const struct period *period, const struct events *events, uint32_t slot);
 
 #endif

@@ -8,20 +8,21 @@
 #include "planner/period/balance.h"
 #include "planner/period/lags.h"
 
-#define LEAST_PASSES 4 /* repetitions that must have been seen... */
-#define CLEAR_PASSES 8 /* ...and where less than nine tenths are alike */
-#define MOST_PASSES 12 /* that are looked at */
-#define SHORT 512      /* allocations; lengths up to this take little time to compare... */
-#define TRIED_LONG 4   /* ...else so many are, those with the most votes */
-#define SHORT_PASSES 3 /* of the longest length, to choose one */
-#define LONG_PASSES 2
-#define LEAST_ALLOCATIONS 64 /* of them all */
-#define ALIKE 7              /* tenths */
-#define LENGTHS 10           /* of repetitions: one part in so many more or less, on average */
-#define LIKE 0.3             /* of two repetitions: 0.64 with 20 % changed, less where they part */
-#define NEARLY 0.9           /* a shorter period may be so much worse */
-#define ROUNDS 8             /* of settling what is usual */
-#define COPIES 4 /* the first may lack frees of what came before it; three are a period */
+#define LEAST_PASSES 4 /* repetitions that are needed if nine tenths of them are alike */
+#define CLEAR_PASSES 8 /* repetitions that are needed if less is alike */
+#define MOST_PASSES 12 /* repetitions that are compared, at most */
+#define SHORT 512      /* allocations; loops up to this length take little time to compare */
+#define TRIED_LONG 4   /* if a length is above it, only so many with the most votes are compared */
+#define SHORT_PASSES 3 /* repetitions of the longest length that are compared to choose one */
+#define LONG_PASSES 2  /* the same if a length is above SHORT */
+#define LEAST_ALLOCATIONS 64 /* of all repetitions together that match the loop */
+#define ALIKE 7              /* tenths of the allocations that match the loop, at least */
+#define LENGTHS 10           /* repetitions may differ from the loop by one part in so many */
+#define LIKE 0.3             /* the least likeness of two repetitions; 0.64 with 20 % changed */
+#define NEARLY 0.9           /* a shorter period is preferred down to this part of the likeness */
+#define ROUNDS 8             /* of correcting the loop, at most */
+#define COPIES                                                                                     \
+    4 /* repetitions that are written; the first may lack frees, and three are a period */
 
 struct search {
     const struct events *events;
@@ -47,7 +48,7 @@ static void align_all(struct search *search, uint32_t passes) {
     align(&search->alignment, search->tokens, n, &search->loop);
 }
 
-/* Whether the repetitions, as they are aligned, free what they allocate. */
+/* Whether the aligned repetitions free what they allocate. */
 static bool frees_all(const struct search *search) {
     const struct alignment *alignment = &search->alignment;
     uint32_t ends[MOST_PASSES], passes = 0;
@@ -60,8 +61,11 @@ static bool frees_all(const struct search *search) {
     return is_balanced(search->events, ends + MOST_PASSES - passes, passes);
 }
 
-/* Which part of the tokens before the last `lag` ones follows those, as far as `reach` tokens; of
- * the loop's that are passed over meanwhile as well. 0: it is only a part of a loop. */
+/*
+ * The share of tokens that match if the stream is aligned with its last `lag` tokens, over about
+ * `reach` tokens; tokens that either side skips count as different. 0: the repetitions do not free
+ * what they allocate, so they are only a part of a loop.
+ */
 static double measure_likeness(struct search *search, uint32_t lag, uint32_t reach) {
     search->loop = (struct token_loop){.tokens = search->tokens, .count = lag};
     align_all(search, (reach + lag - 1) / lag);
@@ -79,8 +83,8 @@ static uint32_t longest_of(const struct lags *lags, uint32_t count) {
     return longest;
 }
 
-/* The shortest of those that are nearly as good as the best; 0: none is. All are compared over the
- * same tokens. */
+/* The shortest length whose likeness is nearly the best; 0: none is good enough. All lengths are
+ * compared over the same tokens. */
 static uint32_t best_lag(struct search *search, const struct lags *lags) {
     double like[LAGS_MOST] = {0}, most = LIKE;
     uint32_t count = lags->count, best = 0;
@@ -102,7 +106,7 @@ static uint32_t least_allocations(uint32_t passes, uint32_t length) {
     return passes * length - length / 8; /* the last repetitions may lack some */
 }
 
-/* A repetition has as many allocations as the loop, else it is no repetition. */
+/* Whether the repetitions have about as many allocations as the loop, on average. */
 static bool is_as_long(const struct alignment *alignment) {
     const uint64_t covered = alignment->covered, passed = alignment->passed;
     return LENGTHS * passed <= (LENGTHS + 1) * covered &&
@@ -119,7 +123,7 @@ static bool is_alike(const struct search *search) {
            is_as_long(alignment) && 10 * matched >= (uint64_t)ALIKE * alignment->covered;
 }
 
-/* Begins with the last repetition. False: no host memory. */
+/* Takes the last repetition as the loop and corrects it by the others. False: no host memory. */
 static bool settle_loop(struct search *search, uint32_t lag) {
     search->loop = (struct token_loop){
         .tokens = malloc(2 * (size_t)lag * sizeof *search->tokens), .count = lag, .room = 2 * lag};
@@ -148,20 +152,20 @@ static bool find_loop(struct search *search, bool *found) {
 
 /* ---- when its blocks are freed ---- */
 
-/* From here on the loop and its places are in the order of time: place p is slot p % length, and
- * the last allocation of the stream is before place `end`. */
+/* The loop and its places in the order of time, while tokens are in reverse order. Place p is in
+ * slot p % length of the loop, and all places of the stream are below `end`. */
 struct course {
     const struct events *events;
     uint32_t *places; /* of each allocation */
     uint32_t *deaths; /* of each allocation: the place of the next one after its free */
     uint32_t length, end;
-    uint32_t stands;      /* the place that comes after the stream */
+    uint32_t stands;      /* the place that is next after the stream's last one */
     struct keyed *ages;   /* of allocations, with their slots */
     uint32_t *usual_ages; /* of each slot */
     uint32_t *samples;    /* of each slot: an allocation */
 };
 
-/* How many of the loop's last allocations the stream has yet to come to. */
+/* How many allocations of the loop are still missing after the stream's last one. */
 static uint32_t passed_since(const struct alignment *alignment) {
     uint32_t i = 0;
     while (i < alignment->covered && alignment->places[i] == ALIGN_NOWHERE)
@@ -169,7 +173,7 @@ static uint32_t passed_since(const struct alignment *alignment) {
     return i < alignment->covered && alignment->places[i] > i ? alignment->places[i] - i : 0;
 }
 
-static void turn_round(struct course *course, const struct search *search) {
+static void reverse_places(struct course *course, const struct search *search) {
     const uint32_t passes = (search->alignment.passed + course->length - 1) / course->length;
     course->end = passes * course->length;
     course->stands = course->end - passed_since(&search->alignment);
@@ -181,7 +185,8 @@ static void turn_round(struct course *course, const struct search *search) {
     }
 }
 
-/* In the order of events from the last to the first. */
+/* Goes through the events from the last to the first, so that `next` is the place of the allocation
+ * after a free. */
 static void find_deaths(struct course *course) {
     uint32_t next = course->stands;
     for (uint32_t i = 0; i < course->events->allocations_count; i++)
@@ -195,14 +200,16 @@ static void find_deaths(struct course *course) {
     }
 }
 
-/* What the last repetition has not freed says nothing. */
+/* Whether the allocation's age is known. Blocks of the last repetition that are not freed yet have
+ * none. */
 static bool is_telling(const struct course *course, uint32_t allocation) {
     const uint32_t place = course->places[allocation];
     return place != ALIGN_NOWHERE &&
            (course->deaths[allocation] != ALIGN_NOWHERE || course->end - place > course->length);
 }
 
-/* By slot and age; the sample of each slot is noted. Returns how many. */
+/* Lists the ages of allocations with their slots, and notes the last allocation of each slot as its
+ * sample. Returns how many ages there are. */
 static uint32_t list_ages(struct course *course) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < course->events->allocations_count; i++) {
@@ -218,13 +225,13 @@ static uint32_t list_ages(struct course *course) {
     return count;
 }
 
-/* What is freed only after its slot has come again is planned no place (fold.h), so that when it is
- * freed need not repeat. */
+/* A block that lives longer than a repetition gets no place in a plan (fold.h), so its age may
+ * vary: it counts as NEVER. */
 static uint32_t plannable_age(const struct course *course, uint32_t age) {
     return age <= course->length ? age : NEVER;
 }
 
-/* The median of each slot; NEVER: none is known, or it is longer than a repetition. */
+/* Finds the median age of each slot; NEVER: no age is known, or it is longer than a repetition. */
 static bool find_usual_ages(struct course *course) {
     const uint32_t count = list_ages(course);
     for (uint32_t s = 0; s < course->length; s++)
@@ -243,7 +250,7 @@ static bool find_usual_ages(struct course *course) {
 
 /* ---- what the stream would have been ---- */
 
-/* What is freed before each place of the copies: lists, by allocation. */
+/* For each place of the copies, a linked list of the allocations that are freed before it. */
 struct dues {
     uint32_t *first, *next;
 };
@@ -298,7 +305,7 @@ static bool describe_usual(struct events *usual, const struct search *search) {
     struct course course = {.events = search->events, .length = search->loop.count};
     bool good = make_room(&course, search->n);
     if (good) {
-        turn_round(&course, search);
+        reverse_places(&course, search);
         find_deaths(&course);
         good = find_usual_ages(&course) && make_copies(usual, &course);
     }

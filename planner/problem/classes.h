@@ -1,6 +1,6 @@
 /*
- * Which rows move together: rows that share memory form a class, classes of one group an item.
- * Union-find over rows; O(n α(n)).
+ * Finds the rows that move together: rows that share memory form a class, classes of one group form
+ * an item. Union-find over rows; O(n α(n)).
  */
 #ifndef BFC_PLAN_CLASSES_H
 #define BFC_PLAN_CLASSES_H

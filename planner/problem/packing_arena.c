@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "planner/common/number.h"
 #include "planner/common/sort.h"
 #include "planner/common/watch.h"
@@ -72,7 +73,7 @@ static bool allocate_arenas(struct builder *builder) {
     return good && builder->pieces && problem->item && problem->place && builder->order;
 }
 
-/* Rows by space and item, then by class. */
+/* Orders the rows by space and item, then by class. */
 static bool order_rows(struct builder *builder) {
     const struct lifetimes *lifetimes = builder->problem->lifetimes;
     const struct classes *classes = &builder->classes;
@@ -177,9 +178,9 @@ static struct interval hull_of(const struct arena *arena, uint32_t item) {
     struct interval hull = {UINT64_MAX, 0, 0};
     for (uint32_t p = arena->first[item]; p < arena->first[item + 1]; p++) {
         const struct piece *piece = &arena->pieces[p];
-        hull.birth = piece->birth < hull.birth ? piece->birth : hull.birth;
-        hull.death = piece->death > hull.death ? piece->death : hull.death;
-        hull.size = piece->place + piece->size > hull.size ? piece->place + piece->size : hull.size;
+        hull.birth = bfc_min(hull.birth, piece->birth);
+        hull.death = bfc_max(hull.death, piece->death);
+        hull.size = bfc_max(hull.size, piece->place + piece->size);
     }
     if (arena->streams)
         hull.death =
@@ -201,7 +202,8 @@ static bool number_sections(struct arena *arena, struct interval *intervals, str
     return true;
 }
 
-/* The bound: the most live bytes, and the end of what is pinned highest. */
+/* Sets the arena's bound: the most live bytes, or the end of its highest pinned item if that is
+ * more. */
 static bool find_bound(struct arena *arena, struct interval *intervals, uint32_t *most_row) {
     const uint32_t count = arena->first[arena->count];
     struct sweep sweep = {0};
@@ -214,8 +216,8 @@ static bool find_bound(struct arena *arena, struct interval *intervals, uint32_t
     watch_add(count);
     *most_row = count > 0 ? arena->pieces[sweep.most_at].row : 0;
     for (uint32_t i = 0; arena->pins && i < arena->count; i++)
-        if (arena->pins[i] != NOT_PINNED && arena->pins[i] + arena->boxes[i].size > arena->bound)
-            arena->bound = arena->pins[i] + arena->boxes[i].size;
+        if (arena->pins[i] != NOT_PINNED)
+            arena->bound = bfc_max(arena->bound, arena->pins[i] + arena->boxes[i].size);
     return true;
 }
 

@@ -1,5 +1,5 @@
 /*
- * From rows to what the solvers pack: one arena a space, in it items that move as one.
+ * Turns rows into what the solvers pack: one arena for each space, with items that move as one.
  *
  * An item is a row, or all rows that share memory (alias), or a group of such. It consists of
  * pieces, rectangles of time and address at fixed places within it: rows that share memory give a

@@ -41,7 +41,8 @@ static const struct box *box_at(const struct cutter *cutter, uint32_t position) 
     return &cutter->arena->boxes[cutter->order[position]];
 }
 
-/* Most live bytes in each section by differences; `part` is filled but for its bound. */
+/* Sets the part's bound, the most live bytes of any section, by summing changes at births and
+ * deaths. */
 static bool bound_part(struct cutter *cutter, struct part *part) {
     const struct box *boxes = cutter->parts->boxes + part->from;
     uint64_t *change = calloc((size_t)part->sections + 1, sizeof *change);
@@ -50,7 +51,7 @@ static bool bound_part(struct cutter *cutter, struct part *part) {
         return false;
     for (uint32_t i = 0; i < part->count; i++) {
         change[boxes[i].birth] += boxes[i].size;
-        change[boxes[i].death] -= boxes[i].size; /* wraps, and back again in the sum */
+        change[boxes[i].death] -= boxes[i].size; /* may wrap; the sum below wraps back */
     }
     for (uint32_t s = 0; s < part->sections; s++) {
         live += change[s];

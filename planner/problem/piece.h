@@ -1,4 +1,4 @@
-/* A rectangle of time and address at a fixed place within its item (arena.h). */
+/* A rectangle of time and address at a fixed place within its item (packing_arena.h). */
 #ifndef BFC_PLAN_PIECE_H
 #define BFC_PLAN_PIECE_H
 

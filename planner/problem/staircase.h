@@ -1,5 +1,5 @@
 /*
- * The outline of rows that share memory: at each time as high as the largest of them alive then.
+ * The outline of rows that share memory: at each time as high as the largest row that is alive.
  * A sweep over births with a heap of sizes; O(k log k) for k rows.
  */
 #ifndef BFC_PLAN_STAIRCASE_H

@@ -1,5 +1,6 @@
 /*
- * A sweep over intervals of time: numbers the sections (arena.h) and finds the most live bytes.
+ * A sweep over intervals of time: numbers the sections (packing_arena.h) and finds the most live
+ * bytes.
  * O(n) after radix sorts.
  */
 #ifndef BFC_PLAN_SWEEP_H
@@ -19,7 +20,7 @@ struct sweep {
     uint32_t *death;
     uint32_t sections;
     uint64_t most;    /* live bytes; saturates at UINT64_MAX */
-    uint32_t most_at; /* the interval whose birth first reached it */
+    uint32_t most_at; /* the interval whose birth first reached `most` */
 };
 
 /* False: no host memory. */
