@@ -18,6 +18,8 @@ int main(void) {
     use_device(0);
     MUST(cuCtxGetCurrent(&context));
     CUstream stream = new_stream();
+    void *kept = new_block(8 * MIB);
+    CUipcMemHandle handle;
     MUST(release(new_block(8 * MIB)));
     MUST(cuCtxCreate(&other, NULL, 0, 0));
     MUST(release(new_block(8 * MIB)));
@@ -25,6 +27,7 @@ int main(void) {
     MUST(launch(stream, "poke", (void *[]){&nowhere, &one}));
     say("waiting for the stream", (int)cuStreamSynchronize(stream));
     churn("in the failed context");
+    say("an IPC handle of what it has", (int)cuIpcGetMemHandle(&handle, (CUdeviceptr)kept));
     MUST(cuCtxSetCurrent(other));
     churn("in another one of its device");
     return 0;
