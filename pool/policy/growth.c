@@ -20,10 +20,18 @@
 #define STEP_BLOCKS 4
 #define STEP_BLOCKS_PART 32
 
-/* Large regions are kept whole as long as no more than this part of all was reserved to do so... */
-#define KEEP_PART 192
-/* ...or a WHOLE_PART-th where large frees have left no more than this part in use. */
-#define IDLE_PART 6
+/* Once others have asked for memory, a region is kept whole for a step of at most this part of it.
+ */
+#define WANTED_PART 2
+/* A pool whose blocks use at most this part of what is reserved is idle. */
+#define IDLE_PART 16
+/* An idle pool may hold this part of what is reserved in regions that it took to keep others whole.
+ */
+#define IDLE_KEEP_PART 8
+/* A busy pool may hold only this part, and only for the sake of a region that is at least... */
+#define BUSY_KEEP_PART 192
+/* ...this part of what is reserved. */
+#define BUSY_REGION_PART 4
 
 #define PYTORCH_SMALL_SEGMENT (2 * MIB)
 #define PYTORCH_MIDDLE (10 * MIB)
@@ -106,13 +114,21 @@ static uint64_t growth_to_keep(struct bfc_pool *pool, uint64_t size) {
     return by_tf ? bfc_max(size, bfc_min(pool->step, RAMP_TOP)) : wanted_growth(pool, size);
 }
 
-bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
-    uint64_t step = growth_to_keep(pool, size), reserved = pool->stats->reserved;
-    if (region / WHOLE_PART < size || region / 2 < step)
+/* Does one more step leave what was reserved to keep regions whole small enough? */
+static bool is_affordable(const struct bfc_pool *pool, uint64_t region, uint64_t step) {
+    uint64_t reserved = pool->stats->reserved;
+    bool idle = pool->stats->in_use <= reserved / IDLE_PART;
+    if (pool->stats->refusals || (!idle && region < reserved / BUSY_REGION_PART))
         return false;
-    bool idle = pool->stats->in_use + size <= reserved / IDLE_PART;
-    return pool->wanted_elsewhere ||
-           pool->taken_to_keep + step <= reserved / (idle ? WHOLE_PART : KEEP_PART);
+    return pool->taken_to_keep + step <= reserved / (idle ? IDLE_KEEP_PART : BUSY_KEEP_PART);
+}
+
+bool growth_keeps(struct bfc_pool *pool, uint64_t size, uint64_t region) {
+    uint64_t step = growth_to_keep(pool, size);
+    uint64_t part = pool->wanted_elsewhere ? WANTED_PART : WHOLE_PART;
+    if (region / WHOLE_PART < size || region / part < step)
+        return false;
+    return pool->wanted_elsewhere || is_affordable(pool, region, step);
 }
 
 /* A request below max_split cannot be cut from a region that reaches it. */

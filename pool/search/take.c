@@ -129,28 +129,30 @@ block_index take_find_whole(struct bfc_pool *pool, uint64_t granules) {
     return b ? b : search_bins(pool, bins, granules);
 }
 
-/* The same, but for one that the pool rather grows than cuts. */
-static block_index pick_whole(struct bfc_pool *pool, uint64_t granules) {
-    block_index b = take_find_whole(pool, granules);
-    bool kept = b && growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
-    return kept ? 0 : b;
+static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    return growth_keeps(pool, granules << BFC_GRANULE_BITS, block_size(&pool->blocks[b]));
 }
 
-/* Does whole region w fit better than ready block b? In the order of bins_pick, or of sorted ones.
- */
+/* The same, unless the pool grows rather than cut that region. */
+static block_index pick_whole(struct bfc_pool *pool, uint64_t granules) {
+    block_index w = take_find_whole(pool, granules);
+    return w && !is_kept_from(pool, w, granules) ? w : 0;
+}
+
+/* Does whole region w fit better than ready block b? Of two that fit alike, sorted blocks go by
+ * address; otherwise the whole region is taken. */
 static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_index b) {
     uint64_t of_w = block_granules(&pool->blocks[w]), of_b = block_granules(&pool->blocks[b]);
-    if (!pool->rules.exact) {
-        of_w = bin_of(of_w);
-        of_b = bin_of(of_b);
-    }
-    return of_w < of_b ||
-           (of_w == of_b && block_start(&pool->blocks[w]) < block_start(&pool->blocks[b]));
+    bool first =
+        !pool->rules.exact || block_start(&pool->blocks[w]) < block_start(&pool->blocks[b]);
+    return of_w < of_b || (of_w == of_b && first);
 }
 
+/* The better of ready block b, if there is one, and a whole region that may be cut. */
 static NOINLINE block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
-    block_index w = pick_whole(pool, granules);
-    return w && (!b || whole_is_better(pool, w, b)) ? w : b;
+    block_index w = take_find_whole(pool, granules);
+    bool better = w && (!b || whole_is_better(pool, w, b));
+    return better && !is_kept_from(pool, w, granules) ? w : b;
 }
 
 static inline block_index pick_ready(struct bfc_pool *pool, uint64_t granules) {

@@ -541,6 +541,46 @@ Test(policy, large_regions_are_kept_at_little_cost_until_others_want_memory) {
     cr_expect_eq(free_for_others(), 4096 * MIB - 768 * MIB - 32 * MIB);
 }
 
+static void give_eight_regions(bfc_addr at[8], uint64_t size) {
+    for (int i = 0; i < 8; i++)
+        at[i] = get(size);
+    for (int i = 0; i < 8; i++)
+        give(at[i]);
+}
+
+Test(policy, a_region_is_not_kept_for_a_step_of_more_than_an_eighth_of_it) {
+    bfc_addr at[8];
+    config.growth = BFC_GROWTH_FIXED;
+    config.growth_size = 32 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    give_eight_regions(at, 128 * MIB);
+    get(MIB);
+    cr_expect_eq(stats().reserved, 1024 * MIB);
+}
+
+Test(policy, a_pool_in_use_keeps_only_a_region_of_a_quarter) {
+    bfc_addr at[8];
+    config.growth = BFC_GROWTH_EXACT;
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr live = get(128 * MIB);
+    give_eight_regions(at, 128 * MIB);
+    get(MIB);
+    cr_expect_eq(stats().reserved, 1152 * MIB);
+    give(live);
+}
+
+Test(policy, a_device_that_has_refused_a_region_has_no_room_to_keep_others_whole) {
+    fake.capacity = 1024 * MIB;
+    open_pool(BFC_POLICY_BFC);
+    bfc_addr large = get(512 * MIB), other = get(256 * MIB);
+    struct bfc_block_info info;
+    cr_assert_eq(bfc_pool_allocate(pool, 512 * MIB, 0, &info), BFC_OUT_OF_MEMORY);
+    give(large);
+    give(other);
+    get(MIB);
+    cr_expect_eq(stats().reserved, 768 * MIB);
+}
+
 Test(policy, where_giving_back_may_wait_what_fits_goes_first) {
     config.release_waits = true;
     config.max_split = 20 * MIB;
