@@ -1,19 +1,19 @@
 /*
- * bfcopts: prints the table of BFC_ variables, for bfcrun, the README and people.
+ * bfcopts: prints the table of BFC_ variables, for bfcrun, the README and users.
  *
  * bfcopts help            one block of text for bfcrun --help: --name=VALUE, meaning, default
  * bfcopts markdown        the README's table
  * bfcopts names           the variables' names, one a line
- * bfcopts everyday        those that are not for experts alone
+ * bfcopts everyday        the variables that are not for experts alone
  * bfcopts flags           bfcrun's options for them, one a line
  * bfcopts former          bfcrun's options of former names, one a line
  * bfcopts config [NAME...]
- *                         prints each variable's value in force and where it came from; NAMEs are
- *                         those that bfcrun's options have set. Ends with 1 after a line on
- * standard error for each setting that is not accepted bfcopts --help, --version bfcopts check
- * NAME=VALUE… prints each with the variable's present name and ends with 0 when all are accepted;
- * otherwise ends with 1 after one line on standard error that names the first that is not accepted,
- * and what is
+ *                         each variable's value in force and its origin; NAMEs are the variables
+ *                         that bfcrun's options have set. Prints a line on standard error for each
+ *                         setting that is not accepted, and then ends with 1
+ * bfcopts check NAME=VALUE...
+ *                         the assignments, with the variables' present names. At the first one that
+ *                         is not accepted, prints a line on standard error and ends with 1
  */
 #include <ctype.h>
 #include <errno.h>
@@ -26,14 +26,14 @@
 #include "interpose/config/settings_file.h"
 #include "tools/text/print_text.h"
 
-/* BFC_GROWTH_SIZE to --growth-size */
+/* Turns a variable's name into bfcrun's option: BFC_GROWTH_SIZE into --growth-size. */
 static void print_flag(const char *name, char *text, size_t size) {
     snprintf(text, size, "--%s", name + strlen("BFC_"));
     for (char *c = text; *c; c++)
         *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
 }
 
-/* The meaning, as the table has it, and the former name if there is one. */
+/* The variable's meaning, with a sentence about its former name if there is one. */
 static const char *meaning_of(const struct bfc_option *option, char *text, size_t size) {
     const char *former = option->former;
     snprintf(text, size, "%s%s%s%s", option->meaning, former ? " The former name " : "",
@@ -41,7 +41,7 @@ static const char *meaning_of(const struct bfc_option *option, char *text, size_
     return text;
 }
 
-/* The meaning and what is accepted, in lines that fit the terminal. */
+/* Prints a variable's option, meaning and accepted values, in lines that fit the terminal. */
 static void print_help_of(const struct bfc_option *option, unsigned width) {
     char flag[64], accepted[256], text[1024];
     print_flag(option->name, flag, sizeof flag);
@@ -143,7 +143,7 @@ static int check_all(int count, char **assignments) {
 
 struct origins {
     struct bfc_options options;
-    char place[MOST_OPTIONS][512]; /* of each row of the table */
+    char place[MOST_OPTIONS][512]; /* by row of the table: where the value came from */
 };
 
 static void print_complaint(void *context, const char *line) {
@@ -161,7 +161,8 @@ static void remember_line(void *context, const struct bfc_option *option, const 
              line);
 }
 
-/* A variable counts if it is accepted, a former name where the present one is not set. */
+/* Notes the variables that the environment sets to an accepted value. A former name counts if the
+ * present name is not set. */
 static void remember_environment(struct origins *origins) {
     struct bfc_options ignored = {0};
     for (size_t i = 0; i < bfc_option_count; i++) {

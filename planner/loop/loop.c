@@ -40,9 +40,7 @@ static uint64_t largest_size(const struct lifetimes *lifetimes) {
 /* A loop whose blocks live one at a time needs no plan: the pool alone holds no more than the
  * largest of them. */
 static bool is_worth_it(const struct loop *loop, uint64_t least_bytes, struct plan_error *error) {
-    uint64_t bound = 0;
-    for (uint32_t a = 0; a < loop->problem.count; a++)
-        bound += loop->problem.arenas[a].bound;
+    const uint64_t bound = problem_bound(&loop->problem);
     if (bound == 0 || bound < least_bytes)
         return plan_fail(error, "it never has more than %" PRIu64 " bytes", bound);
     return bound > largest_size(&loop->lifetimes) ||

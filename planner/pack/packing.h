@@ -5,8 +5,6 @@
 #ifndef BFC_PLAN_PACKING_H
 #define BFC_PLAN_PACKING_H
 
-#include <pthread.h>
-
 #include "planner/pack/ranks.h"
 #include "planner/problem/parts.h"
 

@@ -24,8 +24,7 @@ uint64_t portfolio_peak(struct portfolio *portfolio) {
     uint64_t sum = 0;
     for (uint32_t a = 0; a < portfolio->problem->count; a++) {
         arena_state_update(&portfolio->arenas[a]);
-        if (__builtin_add_overflow(sum, portfolio->arenas[a].peak, &sum))
-            return UINT64_MAX;
+        sum = bfc_add_saturating(sum, portfolio->arenas[a].peak);
     }
     return sum;
 }
@@ -142,7 +141,7 @@ bool portfolio_is_enough(struct portfolio *portfolio, double seconds) {
         (options->seconds >= 0 && seconds >= options->seconds))
         return true;
     const uint64_t peak = portfolio_peak(portfolio);
-    if ((double)peak <= options->enough * (double)portfolio_bound(portfolio))
+    if ((double)peak <= options->enough * (double)problem_bound(portfolio->problem))
         return true;
     const bool given = options->capacity != UINT64_MAX;
     const bool reached = peak <= options->capacity;
@@ -169,14 +168,6 @@ double portfolio_share(struct portfolio *portfolio, double seconds) {
     return options->seconds >= 0 || given || time < orders ? time : orders;
 }
 
-uint64_t portfolio_bound(const struct portfolio *portfolio) {
-    uint64_t sum = 0;
-    for (uint32_t a = 0; a < portfolio->problem->count; a++)
-        if (__builtin_add_overflow(sum, portfolio->problem->arenas[a].bound, &sum))
-            return UINT64_MAX;
-    return sum;
-}
-
 static bool write_offsets(struct portfolio *portfolio, uint64_t *offsets) {
     const struct problem *problem = portfolio->problem;
     const struct lifetimes *lifetimes = problem->lifetimes;
@@ -198,7 +189,7 @@ static bool write_offsets(struct portfolio *portfolio, uint64_t *offsets) {
 
 static bool write_result(struct portfolio *portfolio, uint64_t *offsets,
                          struct solve_result *result, struct plan_error *error) {
-    *result = (struct solve_result){.bound = portfolio_bound(portfolio),
+    *result = (struct solve_result){.bound = problem_bound(portfolio->problem),
                                     .peak = portfolio_peak(portfolio),
                                     .optimal = all_optimal(portfolio)};
     if (result->peak == UINT64_MAX)

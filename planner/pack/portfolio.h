@@ -40,10 +40,8 @@ bool portfolio_is_enough(struct portfolio *portfolio, double seconds);
  * by the way to a first plan as long as there is none, then by the time or the orders. */
 double portfolio_share(struct portfolio *portfolio, double seconds);
 
-/*
- * Bytes of all arenas together: the bound, and with the lock held the peak of the best plan so far.
- */
-uint64_t portfolio_bound(const struct portfolio *portfolio);
+/* With the lock held: the peak of the best plan so far, the sum over all arenas; UINT64_MAX: there
+ * is no plan yet. */
 uint64_t portfolio_peak(struct portfolio *portfolio);
 
 /* Writes the best plan once all workers have ended, as solve does, and frees the portfolio. With

@@ -53,7 +53,7 @@ static void watch_team(struct team *team) {
         const double seconds = bfc_now_seconds() - portfolio->started;
         if (portfolio_is_enough(portfolio, seconds))
             bfc_store_seq_cst(&portfolio->stop, true);
-        const struct solve_progress progress = {portfolio_bound(portfolio),
+        const struct solve_progress progress = {problem_bound(portfolio->problem),
                                                 portfolio_peak(portfolio), seconds,
                                                 portfolio_share(portfolio, seconds)};
         if (portfolio->options->progress)

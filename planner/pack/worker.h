@@ -5,6 +5,8 @@
 #ifndef BFC_PLAN_WORKER_H
 #define BFC_PLAN_WORKER_H
 
+#include <pthread.h>
+
 #include "planner/pack/fill.h"
 #include "planner/pack/packing.h"
 #include "planner/pack/search.h"

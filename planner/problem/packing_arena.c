@@ -38,6 +38,13 @@ void problem_free(struct problem *problem) {
     *problem = (struct problem){0};
 }
 
+uint64_t problem_bound(const struct problem *problem) {
+    uint64_t sum = 0;
+    for (uint32_t a = 0; a < problem->count; a++)
+        sum = bfc_add_saturating(sum, problem->arenas[a].bound);
+    return sum;
+}
+
 static bool allocate_arena(struct arena *arena, uint32_t items, size_t rows, bool pins) {
     arena->count = items;
     arena->boxes = calloc((size_t)items + 1, sizeof *arena->boxes);

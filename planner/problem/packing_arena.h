@@ -54,4 +54,7 @@ bool problem_build(struct problem *problem, const struct lifetimes *lifetimes, u
                    uint64_t gap, struct plan_error *error);
 void problem_free(struct problem *problem);
 
+/* The sum of all arenas' bounds; UINT64_MAX if it is larger. */
+uint64_t problem_bound(const struct problem *problem);
+
 #endif

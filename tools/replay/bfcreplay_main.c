@@ -1,6 +1,6 @@
 /* bfcreplay: replays a trace through the real pool, without a GPU. See docs/tuning.md. */
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -65,7 +65,7 @@ enum { GOOD, FAILED, USAGE, POLICIES = 3, GROWTHS = 4 };
 
 struct arguments {
     const char *trace, *events, *plot, *report, *beside, *snapshot, *chrome_trace;
-    const char *of_pages; /* an option that was given and is for pages alone; NULL: none */
+    const char *of_pages; /* the name of a given option that is for pages alone; NULL: none */
     bool compare, json, policy_given, growth_given;
     struct settings settings;
 };
@@ -98,8 +98,7 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
     return report_misuse("%s: %s=%s is not accepted: expected %s", flag, name, value, accepted);
 }
 
-/* The settings that change nothing in a replay: it has one pool for each device, and no job around
- * it. */
+/* Whether a setting changes nothing in a replay, which has one pool for each device and no job. */
 static bool is_ignored(const char *name) {
     static const char *const ignored[] = {
         "BFC_DISABLE",   "BFC_IPC",      "BFC_SPILL",   "BFC_TRIM_IDLE", "BFC_YIELD",
@@ -139,36 +138,6 @@ static int take_growth(struct arguments *a, const char *value) {
 
 static int take_free(struct arguments *a, const char *value) {
     return set_named(a, "--free", "BFC_FREE", value);
-}
-
-static int take_events(struct arguments *a, const char *value) {
-    a->events = value;
-    return GOOD;
-}
-
-static int take_plot(struct arguments *a, const char *value) {
-    a->plot = value;
-    return GOOD;
-}
-
-static int take_report(struct arguments *a, const char *value) {
-    a->report = value;
-    return GOOD;
-}
-
-static int take_beside(struct arguments *a, const char *value) {
-    a->beside = value;
-    return GOOD;
-}
-
-static int take_snapshot(struct arguments *a, const char *value) {
-    a->snapshot = value;
-    return GOOD;
-}
-
-static int take_chrome_trace(struct arguments *a, const char *value) {
-    a->chrome_trace = value;
-    return GOOD;
 }
 
 static int take_memory(struct arguments *a, const char *value) {
@@ -219,24 +188,25 @@ static int take_repeat(struct arguments *a, const char *value) {
 
 static const struct valued {
     const char *name;
-    int (*take)(struct arguments *a, const char *value);
-} valued[] = {{"--policy", take_policy},
-              {"--growth", take_growth},
-              {"--free", take_free},
-              {"--set", take_set},
-              {"--events", take_events},
-              {"--plot", take_plot},
-              {"--memory", take_memory},
-              {"--lag", take_lag},
-              {"--device-us", take_device_us},
-              {"--backing", take_backing},
-              {"--slack", take_slack},
-              {"--page", take_page},
-              {"--repeat", take_repeat},
-              {"--report", take_report},
-              {"--beside", take_beside},
-              {"--snapshot", take_snapshot},
-              {"--chrome-trace", take_chrome_trace}};
+    int (*take)(struct arguments *a, const char *value); /* NULL: the value is a path */
+    size_t path; /* offset in struct arguments of the pointer to the path */
+} valued[] = {{"--policy", take_policy, 0},
+              {"--growth", take_growth, 0},
+              {"--free", take_free, 0},
+              {"--set", take_set, 0},
+              {"--memory", take_memory, 0},
+              {"--lag", take_lag, 0},
+              {"--device-us", take_device_us, 0},
+              {"--backing", take_backing, 0},
+              {"--slack", take_slack, 0},
+              {"--page", take_page, 0},
+              {"--repeat", take_repeat, 0},
+              {"--events", NULL, offsetof(struct arguments, events)},
+              {"--plot", NULL, offsetof(struct arguments, plot)},
+              {"--report", NULL, offsetof(struct arguments, report)},
+              {"--beside", NULL, offsetof(struct arguments, beside)},
+              {"--snapshot", NULL, offsetof(struct arguments, snapshot)},
+              {"--chrome-trace", NULL, offsetof(struct arguments, chrome_trace)}};
 
 static const struct valued *find_valued(const char *argument, const char **value) {
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
@@ -270,10 +240,15 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
         return report_misuse("unknown option '%s'", argument);
     if (!value && !argv[*i + 1])
         return report_misuse("%s needs a value", option->name);
-    return option->take(a, value ? value : argv[++*i]);
+    if (!value)
+        value = argv[++*i];
+    if (option->take)
+        return option->take(a, value);
+    memcpy((char *)a + option->path, &value, sizeof value);
+    return GOOD;
 }
 
-/* The option that wants all that happened; NULL: none. */
+/* The name of a given option that needs the log of the replay; NULL: none is given. */
 static const char *wants_log(const struct arguments *a) {
     return a->events         ? "events"
            : a->plot         ? "plot"
@@ -331,7 +306,7 @@ static int compare_policies(const struct arguments *a, const struct input *input
     return GOOD;
 }
 
-/* The page of one, or of two: the other is read and replayed for it. */
+/* Writes the page; with --beside, reads and replays the other trace for it first. */
 static bool write_report(const struct arguments *a, const struct input *input,
                          const struct log *log, struct plan_error *error) {
     struct replayed replayed[2] = {{a->trace, input, log}};
@@ -354,13 +329,13 @@ static int run_one(const struct arguments *a, const struct input *input) {
     struct shown shown = {.settings = a->settings};
     struct log log = {0};
     struct plan_error error;
-    const struct replay_paths paths = {a->trace, a->report, a->snapshot, a->chrome_trace};
-    bool good = replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
-                (!a->events || show_events(input, &log, a->events, &error)) &&
-                (!a->plot || show_plot(input, &log, a->plot, &error)) &&
-                (!a->report || write_report(a, input, &log, &error)) &&
-                (!a->snapshot || show_snapshot(input, &a->settings, &log, &paths, &error)) &&
-                (!a->chrome_trace || show_chrome_trace(input, &log, &paths, &error));
+    bool good =
+        replay(input, &a->settings, wants_log(a) ? &log : NULL, &shown.result, &error) &&
+        (!a->events || show_events(input, &log, a->events, &error)) &&
+        (!a->plot || show_plot(input, &log, a->plot, &error)) &&
+        (!a->report || write_report(a, input, &log, &error)) &&
+        (!a->snapshot || show_snapshot(input, &a->settings, &log, a->trace, a->snapshot, &error)) &&
+        (!a->chrome_trace || show_chrome_trace(input, &log, a->chrome_trace, &error));
     log_free(&log);
     if (!good)
         return report_failure(&error);

@@ -1,16 +1,14 @@
-/* Reading what is replayed. */
 #include "tools/replay/input.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/trace/read_trace.h"
 
-/* As many pools as CUDA has devices at most, or a CSV has spaces. */
+/* Each device, or space of a CSV, has a pool. */
 #define MOST_DEVICES 64
 
 static void take_stack(struct input *input, const struct bfc_trace_record *record) {

@@ -1,9 +1,8 @@
 /*
- * The picture: regions as grey bands from when they were taken to when they went, stacked in the
- * order in which they came; blocks as coloured rectangles in them. Rectangles of one colour are one
- * path, so that many of them stay a file that viewers can show.
+ * Draws a replay: regions are grey bands from their reservation to their release, stacked in the
+ * order of reservation, and blocks are coloured rectangles in them. All rectangles of one colour
+ * are one SVG path, so that viewers can show many of them.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "tools/replay/show_replay.h"
@@ -26,13 +25,13 @@ struct box {
 struct picture {
     struct box *boxes;
     size_t count;
-    uint32_t *open;   /* by allocation or, after them, by region: its box, plus 1 */
-    uint64_t *offset; /* by region: how high it stands */
-    uint64_t height;
+    uint32_t *open;   /* by allocation, then by region: the index of its box plus 1; 0: none */
+    uint64_t *offset; /* by region: its address less its height in the stack */
+    uint64_t height;  /* of the whole stack, in bytes */
     uint32_t calls, regions;
 };
 
-/* A region's number is its own device's: with several devices, pictures are of the first. */
+/* Whether the entry is drawn. Regions are numbered by device, so only blocks of device 0 are. */
 static bool is_shown(const struct input *input, const struct log_entry *entry) {
     if (entry->op == LOG_FAIL)
         return false;
@@ -65,7 +64,7 @@ static void add_entry(const struct input *input, struct picture *picture,
     *slot = (uint32_t)picture->count;
 }
 
-/* Regions one above another; a block's place is that of its region. */
+/* Stacks the regions one above another, and adds a box for each region and block. */
 static void stack_blocks(const struct input *input, const struct log *log,
                          struct picture *picture) {
     uint64_t *starts = picture->offset;

@@ -1,12 +1,13 @@
-/* Replaying: one pass for the figures, and passes that are only timed. */
+/* A replay has passes that give the figures and, with time_it, passes that are only timed. */
 #include "tools/replay/replay.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "pool/pages.h"
 
-#define FRACTIONS_OF (UINT64_C(80) << 30) /* where the device has no end */
+#define FRACTIONS_OF (UINT64_C(80) << 30) /* bytes that fractions refer to without --memory */
 #define TIMED_NS UINT64_C(60000000)
 #define TIMED_RUNS 20
 
@@ -32,7 +33,7 @@ static uint64_t capacity_of(const struct settings *settings) {
     return left < settings->memory ? settings->memory - left : 0;
 }
 
-/* BFC_BACKING=auto takes pages where the process has one device: those of the trace are known. */
+/* BFC_BACKING=auto takes pages if a process has one device; here the trace's devices count. */
 static bool is_paged(const struct input *input, const struct settings *settings) {
     return settings->options.backing == BFC_BACKING_PAGES ||
            (settings->options.backing == BFC_BACKING_AUTO && input->devices == 1);
@@ -48,13 +49,13 @@ static bool open_device(struct player *p, uint32_t i) {
                                     .peak = &p->peak_reserved,
                                     .log = p->log};
     size_t frees = (size_t)p->input->events.count * settings->repeats;
-    p->devices[i].drawn_at = malloc((frees + 1) * sizeof(uint32_t));
+    p->devices[i].recorded_at = malloc((frees + 1) * sizeof(uint32_t));
     bfc_pool_config_default(&config);
     bfc_options_configure(&settings->options, total_of(settings), &config);
     if (settings->page_most)
         config.page_most = settings->page_most;
     struct bfc_upstream upstream = device_upstream(&p->devices[i], is_paged(p->input, settings));
-    return p->devices[i].drawn_at && bfc_pool_create(&p->pools[i], &config, &upstream) == BFC_OK;
+    return p->devices[i].recorded_at && bfc_pool_create(&p->pools[i], &config, &upstream) == BFC_OK;
 }
 
 static void close_player(struct player *p) {
@@ -124,7 +125,7 @@ static void allocate_block(struct player *p, uint32_t allocation) {
     struct bfc_block_info block;
     p->held[allocation] = NOT_HELD;
     if (a->bytes == 0)
-        return; /* the driver refuses it, and nothing happens */
+        return; /* the driver refuses such a call without an effect */
     if (!allocate_from(p, a->device, a->bytes, &block)) {
         p->failed++;
         if (p->log)
@@ -134,8 +135,7 @@ static void allocate_block(struct player *p, uint32_t allocation) {
     p->held[allocation] = block.start;
     p->pairs++;
     p->live += a->bytes;
-    if (p->live > p->result->peak_live)
-        p->result->peak_live = p->live;
+    p->result->peak_live = bfc_max(p->result->peak_live, p->live);
     if (p->log)
         note_call(p, LOG_ALLOCATE, allocation, block.start, block.size);
 }
@@ -159,7 +159,7 @@ static void release_block(struct player *p, uint32_t allocation) {
     bfc_pool_free(p->pools[a->device], start, waits ? BFC_NO_FENCE : device_fence(device));
 }
 
-/* What the input never frees is freed when it begins again. */
+/* Before a further pass, frees the blocks that the input never frees. */
 static void free_all(struct player *p, uint32_t pass) {
     const uint32_t count = p->input->events.allocations_count;
     for (uint32_t i = 0; pass > 0 && i < count; i++)
@@ -187,7 +187,7 @@ static uint64_t calls_made(const struct player *p) {
     return calls;
 }
 
-/* Made and moved. */
+/* Bytes of pages that were created and moved. */
 static uint64_t bytes_placed(const struct player *p) {
     uint64_t bytes = 0;
     struct bfc_page_stats stats;
@@ -239,7 +239,7 @@ static void sum_up(const struct player *p, struct result *result) {
         result->waste = 1 - (double)result->peak_live / (double)p->peak_reserved;
 }
 
-/* The best of several runs: what disturbs a run only ever makes it longer. */
+/* Measures the fastest of several runs, since disturbances can only make a run longer. */
 static bool measure_replay(const struct input *input, const struct settings *settings,
                            struct result *result) {
     uint64_t best = UINT64_MAX, began = bfc_now_ns();
@@ -255,8 +255,7 @@ static bool measure_replay(const struct input *input, const struct settings *set
         free_all(&p, last);
         uint64_t start = bfc_now_ns();
         play_pass(&p, last);
-        uint64_t took = bfc_now_ns() - start;
-        best = took < best ? took : best;
+        best = bfc_min(best, bfc_now_ns() - start);
         close_player(&p);
     }
     if (result->pairs)

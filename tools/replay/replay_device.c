@@ -1,12 +1,12 @@
-/* A made-up device, its clock, and the log. */
 #include "tools/replay/replay_device.h"
 
 #include <stdlib.h>
 
+#include "base/numbers.h"
 #include "pool/pages.h"
 
 #define FIRST_ADDRESS UINT64_C(0x7f0000000000)
-#define PAGE (UINT64_C(2) << 20) /* where the driver puts large allocations */
+#define PAGE (UINT64_C(2) << 20) /* the alignment of the driver's large allocations */
 
 void log_free(struct log *log) {
     free(log->list);
@@ -45,8 +45,7 @@ static bool note_region(struct device *device, bfc_addr start, uint64_t bytes) {
 static void take_bytes(struct device *device, uint64_t bytes) {
     device->taken += bytes;
     *device->reserved += bytes;
-    if (*device->reserved > *device->peak)
-        *device->peak = *device->reserved;
+    *device->peak = bfc_max(*device->peak, *device->reserved);
 }
 
 static void count_plain(struct device *device) {
@@ -89,13 +88,13 @@ bool device_release(void *context, bfc_addr start, uint64_t bytes) {
     return true;
 }
 
-/* Fences rise with the calls, so what is complete by now is found by bisection. */
+/* Fences are recorded in the order of calls, so a binary search finds the last complete one. */
 static bfc_fence poll_fences(void *context) {
     const struct device *device = context;
     uint64_t low = device->waited, high = device->fences;
     while (low < high) {
         uint64_t middle = high - (high - low) / 2;
-        if ((uint64_t)device->drawn_at[middle] + device->lag <= device->call)
+        if ((uint64_t)device->recorded_at[middle] + device->lag <= device->call)
             low = middle;
         else
             high = middle - 1;
@@ -106,13 +105,12 @@ static bfc_fence poll_fences(void *context) {
 static bfc_fence wait_for_fence(void *context, bfc_fence fence, uint64_t timeout_ns) {
     struct device *device = context;
     (void)timeout_ns;
-    if (fence > device->waited)
-        device->waited = fence;
+    device->waited = bfc_max(device->waited, fence);
     return poll_fences(device);
 }
 
 bfc_fence device_fence(struct device *device) {
-    device->drawn_at[++device->fences] = device->call;
+    device->recorded_at[++device->fences] = device->call;
     return device->fences;
 }
 
@@ -130,10 +128,10 @@ uint32_t device_region_of(const struct device *device, bfc_addr address) {
 
 /* ---- pages ---- */
 
-/* Addresses that are reserved at once: more than any device has memory. */
+/* Bytes of addresses that a pool reserves at once: more than any device has memory. */
 #define ADDRESSES (UINT64_C(1) << 40)
 
-/* Microseconds: of each call, and for each 2 MiB that it is about. */
+/* Assumed costs in microseconds: of each call, and for each 2 MiB that it is about. */
 static const struct {
     double call, page;
 } costs[DEVICE_OPS] = {
@@ -226,7 +224,7 @@ struct bfc_upstream device_upstream(struct device *device, bool paged) {
 }
 
 void device_close(struct device *device) {
-    free(device->drawn_at);
+    free(device->recorded_at);
     free(device->regions);
     *device = (struct device){0};
 }

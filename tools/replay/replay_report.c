@@ -1,4 +1,4 @@
-/* The report of a replay: every call, with the addresses that it got. */
+/* Writes the report of a replay: every call, with the addresses that it got. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void put_entry(const struct input *input, const struct log_entry *entry,
                         .weight = stack.weight});
 }
 
-/* Named by this machine's files of the same paths. */
+/* Frames get their names from this machine's files of the same paths. */
 static void put_sites(const struct input *input, FILE *stream) {
     struct who_names names;
     if (input->stacks && who_names_begin(&names, &input->who, 0)) {
@@ -62,7 +62,8 @@ static void put_sites(const struct input *input, FILE *stream) {
     }
 }
 
-/* Those that failed when the trace was recorded come before the call that came next. */
+/* Writes the allocations that failed when the trace was recorded, up to number `call`: each comes
+ * before the call that followed it. */
 static void put_refusals(const struct events *events, uint32_t *next, uint64_t call,
                          struct report_calls *calls) {
     for (; *next < events->refusals_count && events->refusals[*next].event <= call; ++*next)
@@ -83,7 +84,8 @@ static void put_calls(const struct input *input, const struct log *log, FILE *st
     report_end_calls(&calls, 0);
 }
 
-/* What has texts in it, which could end the script that holds it. False: no memory. */
+/* Writes the lines that have foreign texts. report_put escapes these, as they could otherwise end
+ * the page's script element. False: no memory. */
 static bool put_texts(const struct replayed *replayed, const struct settings *settings,
                       FILE *stream) {
     char *lines = NULL;

@@ -1,19 +1,18 @@
 /*
- * What other viewers read: PyTorch's memory snapshot (a pickle; its web viewer and
- * `torch.cuda._memory_viz` take it), and the trace events of Chrome, for Perfetto.
+ * Writes files for other viewers: PyTorch's memory snapshot (a pickle that its web viewer and
+ * `torch.cuda._memory_viz` read), and Chrome's trace events, for Perfetto.
  *
- * A snapshot has the segments (here: regions) as they are at the end, each with its blocks without
- * a gap, and for each device the calls in their order. A trace has no times and no stacks: the
- * number of the call stands for microseconds, and the one frame of an allocation names it.
+ * A snapshot has the segments (regions, in our terms) as they are at the end, each with its blocks
+ * without a gap, and for each device the calls in their order. A replay has no times and no stacks:
+ * the number of a call stands for microseconds, and the one frame of an allocation has its name.
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/replay/show_replay.h"
 #include "tools/snapshot/snapshot.h"
 
-/* What is there at the end, by device and address. */
+/* Regions or blocks that exist at the end, by device and address. */
 struct standing {
     const struct log_entry **list;
     size_t count;
@@ -29,7 +28,7 @@ struct snapshot {
     struct standing regions, blocks;
 };
 
-/* ---- what stands at the end ---- */
+/* ---- what exists at the end ---- */
 
 static int by_place(const void *left, const void *right) {
     const struct log_entry *a = *(const struct log_entry *const *)left;
@@ -39,7 +38,9 @@ static int by_place(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* Regions are numbered by device, and come after the allocations. */
+/*
+ * Allocations have the first slots, then the regions of each device, which are numbered by device.
+ */
 static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
     if (entry->op == LOG_ALLOCATE || entry->op == LOG_FREE)
         return entry->allocation;
@@ -47,7 +48,7 @@ static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
            entry->region;
 }
 
-/* Moves the entries of some slots to the front, in order; those are what stands. */
+/* Moves the slots that are not NULL to the front and sorts them. */
 static struct standing collect_standing(const struct log_entry **slots, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -80,7 +81,7 @@ static bool find_standing(struct snapshot *s) {
 
 /* ---- segments ---- */
 
-/* A CSV's row or a trace's allocation, in place of the stack that is not known. */
+/* Writes one frame with the name of the CSV's row or the trace's allocation. */
 static void put_frames(struct snapshot *s, const struct log_entry *entry) {
     struct pickle *p = &s->pickle;
     const struct allocation *a = &s->input->events.allocations[entry->allocation];
@@ -92,7 +93,7 @@ static void put_frames(struct snapshot *s, const struct log_entry *entry) {
     pickle_list_end(p, &frames);
 }
 
-/* NULL: a free block. */
+/* Writes a block; `entry` is NULL for a free one. */
 static void put_block(struct snapshot *s, const struct log_entry *entry, uint64_t address,
                       uint64_t size) {
     struct pickle *p = &s->pickle;
@@ -108,7 +109,7 @@ static void put_block(struct snapshot *s, const struct log_entry *entry, uint64_
     pickle_dict_end(p);
 }
 
-/* The first of the blocks that lies in the region, or after it. */
+/* The index of the first block that lies in the region, or after it. */
 static size_t first_in(const struct snapshot *s, const struct log_entry *region) {
     size_t low = 0, high = s->blocks.count;
     while (low < high) {
@@ -126,7 +127,7 @@ static bool is_in(const struct snapshot *s, size_t i, const struct log_entry *re
            s->blocks.list[i]->address < region->address + region->bytes;
 }
 
-/* With what is free between the blocks, so that there is no gap. */
+/* Writes the blocks of a region, and a free block for each gap between them. */
 static void put_blocks(struct snapshot *s, const struct log_entry *region) {
     uint64_t at = region->address, end = region->address + region->bytes;
     struct pickle_list blocks = pickle_list(&s->pickle);
@@ -176,7 +177,8 @@ static void put_segments(struct snapshot *s) {
 
 /* ---- what happened ---- */
 
-/* Of an out of memory the place of the address is what the device had left. */
+/* Writes a call. For a failed allocation, `left` (bytes that the device had left) takes the place
+ * of the address. */
 static void put_call(struct snapshot *s, const struct log_entry *entry, const char *action,
                      uint64_t left) {
     struct pickle *p = &s->pickle;
@@ -239,12 +241,12 @@ static void put_snapshot(struct snapshot *s, FILE *stream) {
 }
 
 bool show_snapshot(const struct input *input, const struct settings *settings,
-                   const struct log *log, const struct replay_paths *paths,
+                   const struct log *log, const char *trace, const char *path,
                    struct plan_error *error) {
-    struct snapshot s = {.input = input, .settings = settings, .log = log, .trace = paths->trace};
+    struct snapshot s = {.input = input, .settings = settings, .log = log, .trace = trace};
     struct file_writer writer;
     bool good = find_standing(&s) || plan_fail_memory(error);
-    good = good && file_open(&writer, paths->snapshot, error);
+    good = good && file_open(&writer, path, error);
     if (good) {
         put_snapshot(&s, writer.stream);
         good = file_close(&writer, error);
@@ -278,12 +280,12 @@ static void put_counters(const struct log_entry *entry, struct counters *c, FILE
             entry->device, entry->call, c->live, c->reserved);
 }
 
-bool show_chrome_trace(const struct input *input, const struct log *log,
-                       const struct replay_paths *paths, struct plan_error *error) {
+bool show_chrome_trace(const struct input *input, const struct log *log, const char *path,
+                       struct plan_error *error) {
     struct counters *counters = calloc(input->devices, sizeof *counters);
     struct file_writer writer;
     bool good = counters || plan_fail_memory(error);
-    good = good && file_open(&writer, paths->chrome_trace, error);
+    good = good && file_open(&writer, path, error);
     if (good) {
         fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", writer.stream);
         for (uint32_t i = 0; i < input->devices; i++)

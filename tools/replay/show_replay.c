@@ -1,9 +1,8 @@
-/* Tables, JSON and the events file. */
 #include "tools/replay/show_replay.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "tools/plan/io/csv.h"
 
 static const char *const policies[] = {"bfc", "tf", "pytorch"};
 static const char *const growths[] = {"double", "fixed", "exact", "preallocate"};
@@ -44,7 +43,7 @@ static const char *print_mib(uint64_t bytes, char text[32]) {
     return text;
 }
 
-/* What differs between passes, and what only pages have. */
+/* Prints the device calls of each pass, and the figures that only pages have. */
 static void put_pages(const struct shown *shown, FILE *stream) {
     const struct result *r = &shown->result;
     char text[32];
@@ -58,7 +57,7 @@ static void put_pages(const struct shown *shown, FILE *stream) {
         fprintf(stream, "  pages moved     %14s  in all\n", print_mib(r->moved, text));
 }
 
-/* Not what the pool would make of it, but what was recorded. */
+/* Prints what was host memory in the recorded job; in the replay it is device memory. */
 static void put_spilled(const struct spilled *spilled, FILE *stream) {
     char text[32];
     if (spilled->blocks)
@@ -113,7 +112,7 @@ static void put_settings(const struct shown *shown, FILE *stream) {
             growths[options->growth], shown->result.paged ? " BFC_BACKING=pages" : "");
 }
 
-/* A setting with which allocations fail is none to recommend. */
+/* A setting with which allocations fail is not recommended. */
 static void show_advice(const struct shown *best, FILE *stream) {
     const struct result *r = &best->result;
     if (r->pairs + r->failed == 0) {
@@ -150,27 +149,12 @@ void show_table(const struct shown *shown, unsigned count, FILE *stream) {
 
 /* ---- the events file ---- */
 
-/* As RFC 4180 wants it: in quotes when it holds what separates. */
-static void put_name(struct name name, FILE *stream) {
-    if (!memchr(name.text, ',', name.length) && !memchr(name.text, '"', name.length)) {
-        fwrite(name.text, 1, name.length, stream);
-        return;
-    }
-    fputc('"', stream);
-    for (size_t i = 0; i < name.length; i++) {
-        if (name.text[i] == '"')
-            fputc('"', stream);
-        fputc(name.text[i], stream);
-    }
-    fputc('"', stream);
-}
-
 static void put_entry(const struct input *input, const struct log_entry *entry, FILE *stream) {
     static const char *const ops[] = {"reserve", "release", "allocate", "free", "fail"};
     char text[INPUT_NAME];
     fprintf(stream, "%s,", ops[entry->op]);
     if (entry->op != LOG_RESERVE && entry->op != LOG_RELEASE)
-        put_name(input_name(input, entry->allocation, text), stream);
+        csv_write_field(stream, input_name(input, entry->allocation, text));
     if (entry->op == LOG_FAIL)
         fprintf(stream, ",,,%" PRIu64 "\n", entry->bytes);
     else

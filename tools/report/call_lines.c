@@ -1,4 +1,3 @@
-/* Lines of calls. */
 #include "tools/report/call_lines.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
- * Calls in a recording, as exactly as they were: lines of the type `calls`, each an array of short
- * arrays, since there may be millions. Thread-safety: as page.h.
+ * Writes the calls of a recording: lines of the type `calls`, each with many short arrays, since
+ * there may be millions of calls. Thread-safety: as page.h.
  */
 #ifndef BFC_TOOLS_REPORT_CALLS_H
 #define BFC_TOOLS_REPORT_CALLS_H
@@ -8,20 +8,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Of the lines; what an older page could not read raises it. */
+/* The version of the lines. A change that older pages cannot read raises it. */
 #define REPORT_FORMAT 2
 
 struct report_call {
     char kind;        /* a allocate, f free, g grow, r release, o out of memory, b begin, e end;
                          O: out of memory when a trace was recorded */
-    uint64_t at;      /* microseconds since the first allocation; of a trace: the call's number */
-    unsigned pool;    /* index of the section; of a trace: the device */
+    uint64_t at;      /* microseconds since the first allocation; in a trace: the call's number */
+    unsigned pool;    /* index of the section; in a trace: the device */
     uint64_t address; /* of the block or region */
     uint64_t bytes;   /* asked for, or of the region; of a free: 0 */
-    uint64_t name;    /* of a trace's allocation: its number there; of an event: its own */
+    uint64_t name;    /* number of the allocation in the trace, or of the event */
     uint64_t size;    /* of a block: bytes taken, padding included; 0: not known */
     uint32_t site;    /* of a trace's allocation: index of its line of sites; 0: not known */
-    double weight;    /* then: blocks that the sample stands for */
+    double weight;    /* with a site: blocks that the sample stands for */
 };
 
 struct report_calls {
@@ -29,10 +29,11 @@ struct report_calls {
     unsigned on_line; /* calls on the line that is being written */
 };
 
-/* Begins a line where need be. */
+/* Writes a call, on a new line if need be. */
 void report_put_call(struct report_calls *calls, const struct report_call *call);
 
-/* Ends the line, if one has begun. `lost`: calls that were not seen so far, at most. */
+/* Ends the line, if one has begun. `lost`: the most calls that may have been missed since the last
+ * line. */
 void report_end_calls(struct report_calls *calls, uint64_t lost);
 
 #endif

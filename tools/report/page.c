@@ -1,4 +1,3 @@
-/* The report's page around the lines of a recording. */
 #include "tools/report/page.h"
 
 #include <stdbool.h>
@@ -29,7 +28,7 @@ void report_put(const char *lines, FILE *page) {
             putc(*lines, page);
 }
 
-/* A whole line is an object; the last one of a killed recorder may be cut off. */
+/* Whether the line is a whole object. The last line of a killed recorder may be cut off. */
 static bool is_whole(const char *line, size_t length) {
     return length > 2 && line[0] == '{' && line[length - 1] == '\n' && line[length - 2] == '}';
 }

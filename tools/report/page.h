@@ -1,27 +1,27 @@
 /*
- * The report: one web page that needs nothing else, with the lines of a recording in its middle,
- * which a script in the page draws. docs/bfcstat.md describes the lines.
+ * Writes the report: one web page that needs no other file. The lines of a recording are in its
+ * middle, and a script in the page draws them. docs/bfcstat.md describes the lines.
  *
  * Each '<' in a line is written as \u003c, which is the same in JSON, so nothing in a recording can
- * end the script element that holds it. Thread-safety: none needed; one thread a stream.
+ * end the script element that holds it. Thread-safety: one thread at a time for a stream.
  */
 #ifndef BFC_TOOLS_REPORT_PAGE_H
 #define BFC_TOOLS_REPORT_PAGE_H
 
 #include <stdio.h>
 
-/* What stands before the lines, and after them. */
+/* Write the parts of the page before and after the lines. */
 void report_begin(FILE *page);
 void report_end(FILE *page);
 
-/* Between the lines of two recordings, which then stand side by side. */
+/* Separates the lines of two recordings, which the page then shows side by side. */
 void report_beside(FILE *page);
 
-/* Lines of JSON that hold texts of a program's. */
+/* Writes lines of JSON, escaped, that may contain foreign texts. */
 void report_put(const char *lines, FILE *page);
 
-/* Copies all lines of a recording that are whole objects. Returns how many were not; -1: it is no
- * recording. */
+/* Copies all lines of a recording that are whole objects. Returns how many are not; -1: the file is
+ * no recording. */
 long report_copy(FILE *recording, FILE *page);
 
 #endif

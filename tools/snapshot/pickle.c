@@ -1,4 +1,3 @@
-/* The codes of a pickle. */
 #include "tools/snapshot/pickle.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ enum {
     LONG = 0x8a,
     SHORT_TEXT = 0x8c,
     MEMOIZE = 0x94,
-    PART = 1000 /* items of a list that go out at once */
+    PART = 1000 /* items in a part of a list */
 };
 
 static void put_code(struct pickle *pickle, int code) {
@@ -102,7 +101,9 @@ void pickle_again(struct pickle *pickle, uint32_t number) {
     put_bytes(pickle, number, number < 256 ? 1 : 4);
 }
 
-/* The sign is in the last byte, so a number with its top bit set has one more. */
+/*
+ * The top bit of the last byte is the sign, so a number with its top bit set needs a further byte.
+ */
 static void put_long(struct pickle *pickle, uint64_t number) {
     unsigned count = 1;
     while (count <= sizeof number && number >> (8 * count - 1))

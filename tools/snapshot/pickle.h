@@ -1,9 +1,10 @@
 /*
- * Writing Python's pickles, protocol 4, as far as a snapshot needs it: dictionaries, lists, whole
- * numbers, texts. What comes again and again is written once and then referred to.
+ * Writes Python's pickles, protocol 4, as far as a snapshot needs them: dictionaries, lists, whole
+ * numbers, texts. Words that occur often are written once and then referred to.
  *
- * Format: pickletools of Python's library describes each code. Lists go out in parts, as Python's
- * own do, since readers take a part at once. Not thread-safe: one thread a pickle.
+ * Format: Python's module pickletools describes each code. Lists are written in parts, as Python
+ * does, since readers hold a whole part on their stack. Thread-safety: one thread at a time for a
+ * pickle.
  */
 #ifndef BFC_TOOLS_PICKLE_H
 #define BFC_TOOLS_PICKLE_H
@@ -17,14 +18,13 @@
 struct pickle {
     FILE *file;
     struct {
-        const char *word; /* by pointer: literals */
+        const char *word; /* a literal, which is compared by its address */
         uint32_t number;
     } words[PICKLE_WORDS];
     unsigned count;
-    uint32_t noted; /* what can be referred to */
+    uint32_t noted; /* how many values can be referred to */
 };
 
-/* A list under way. */
 struct pickle_list {
     uint64_t items;
 };
@@ -40,17 +40,17 @@ struct pickle_list pickle_list(struct pickle *pickle);
 void pickle_item(struct pickle *pickle, struct pickle_list *list);
 void pickle_list_end(struct pickle *pickle, const struct pickle_list *list);
 
-/* A literal, of which there are at most PICKLE_WORDS; `text`: any other, cut
- * off after 255 bytes; a question mark stands for what is not ASCII. */
+/* pickle_word writes a literal, the first PICKLE_WORDS of them only once each. pickle_text writes
+ * any text, cut off after 255 bytes, with a question mark for each byte that is not ASCII. */
 void pickle_word(struct pickle *pickle, const char *word);
 void pickle_text(struct pickle *pickle, const char *text);
 void pickle_number(struct pickle *pickle, uint64_t number);
 
-/* Notes what was just written, a whole list, so that it can be written again by its number. */
+/* pickle_note gives the value that was just written a number, by which pickle_again repeats it. */
 uint32_t pickle_note(struct pickle *pickle);
 void pickle_again(struct pickle *pickle, uint32_t number);
 
-/* Members of a dictionary. */
+/* These write a member of a dictionary: its key and its value. */
 void pickle_put_word(struct pickle *pickle, const char *key, const char *word);
 void pickle_put_text(struct pickle *pickle, const char *key, const char *text);
 void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number);

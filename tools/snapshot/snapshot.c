@@ -1,4 +1,3 @@
-/* Parts of a snapshot. */
 #include "tools/snapshot/snapshot.h"
 
 void snapshot_put_no_frames(struct pickle *pickle) {

@@ -1,7 +1,7 @@
 /*
- * Parts of a memory snapshot of PyTorch's (`torch.cuda.memory._snapshot`): a dictionary of
+ * Writes parts of PyTorch's memory snapshot (`torch.cuda.memory._snapshot`): a dictionary of
  * `segments`, which are regions with their blocks, and `device_traces`, which are the calls, device
- * by device. The caller writes what is around them. Thread-safety: as pickle.h.
+ * by device. The caller writes what is around these parts. Thread-safety: as pickle.h.
  */
 #ifndef BFC_TOOLS_SNAPSHOT_H
 #define BFC_TOOLS_SNAPSHOT_H
@@ -13,7 +13,7 @@ struct snapshot_segment {
     uint32_t device; /* ordinal */
     uint64_t address, size;
     uint64_t allocated; /* held by the program, padding included */
-    uint64_t active;    /* that, and what work on the device may still use */
+    uint64_t active;    /* `allocated`, and freed memory that the device may still use */
     uint64_t requested; /* as asked for */
     bool expandable;    /* it is made of pages */
 };
@@ -26,18 +26,18 @@ struct snapshot_block {
 
 struct snapshot_call {
     const char *action; /* a literal, in PyTorch's words */
-    bool fails;         /* out of memory: in place of an address, what the device had left */
+    bool fails;         /* out of memory: `address` is the bytes that the device had left */
     uint64_t address, size, us;
 };
 
-/* After it comes the list of blocks, then pickle_dict_end. */
+/* Begins a segment. The caller then writes the list of blocks, and calls pickle_dict_end. */
 void snapshot_begin_segment(struct pickle *pickle, const struct snapshot_segment *segment);
 
-/* After either comes the list of frames, then pickle_dict_end. */
+/* Begin a block or a call. The caller then writes the list of frames, and calls pickle_dict_end. */
 void snapshot_begin_block(struct pickle *pickle, const struct snapshot_block *block);
 void snapshot_begin_call(struct pickle *pickle, const struct snapshot_call *call);
 
-/* Into a list of frames. `file`: lives as long as the pickle. */
+/* Adds a frame to a list of frames. `file` must be valid for as long as the pickle is written. */
 void snapshot_put_frame(struct pickle *pickle, struct pickle_list *frames, const char *name,
                         const char *file, uint64_t line);
 void snapshot_put_no_frames(struct pickle *pickle);

@@ -1,4 +1,3 @@
-/* Tables of symbols, sorted by address. */
 #include "tools/symbols/symbols.h"
 
 #include <dlfcn.h>
@@ -15,7 +14,7 @@
 struct function {
     uint64_t start, size;
     const char *name;
-    char *demangled; /* NULL: not asked for yet, or the same */
+    char *demangled; /* NULL: not demangled yet, or not a C++ name */
 };
 
 struct symbols {
@@ -25,7 +24,7 @@ struct symbols {
     size_t count;
 };
 
-/* `size` bytes at an offset of the file; NULL: beyond its end. */
+/* The address of `size` bytes at an offset of the file; NULL: they extend beyond its end. */
 static const void *part_of(const struct symbols *symbols, uint64_t offset, uint64_t size) {
     return offset <= symbols->size && size <= symbols->size - offset ? symbols->file + offset
                                                                      : NULL;
@@ -114,7 +113,7 @@ void symbols_close(struct symbols *symbols) {
     free(symbols);
 }
 
-/* As the C++ library does it, which is asked for only when there is such a name. */
+/* Demangles by the C++ library, which is loaded only when there is a C++ name. */
 static char *demangle_name(const char *name) {
     static char *(*demangler)(const char *, char *, size_t *, int *);
     static bool looked;
@@ -128,7 +127,7 @@ static char *demangle_name(const char *name) {
 }
 
 const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *distance) {
-    size_t low = 0, high = symbols->count; /* those before `low` begin at or below it */
+    size_t low = 0, high = symbols->count; /* functions before `low` start at or below `address` */
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (symbols->functions[middle].start <= address)

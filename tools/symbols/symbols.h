@@ -1,24 +1,26 @@
 /*
- * Names of functions in ELF files: .symtab, or .dynsym where a file was stripped.
+ * Finds the names of functions in ELF files, by .symtab, or by .dynsym if a file was stripped.
  *
- * Files are not trusted: what lies outside them, or is not sorted as it should be, is left out.
+ * Files are not trusted: tables that lie outside the file are left out.
  * Thread-safety: one thread at a time for one `struct symbols`.
  */
 #ifndef BFC_TOOLS_SYMBOLS_H
 #define BFC_TOOLS_SYMBOLS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct symbols;
 
-/* Reads a file of this machine's kind; NULL: it cannot be read, or has no functions' names. */
+/* Opens an ELF file of this machine's word size; NULL: it cannot be read, or has no functions'
+ * names. */
 struct symbols *symbols_open(const char *path);
 void symbols_close(struct symbols *symbols);
 
-/* The function that holds an address of the file (a virtual one, as its headers have it), with the
- * distance from its begin; NULL: none does. Names of C++ are as people write them where the C++
- * library is installed. Valid until symbols_close. */
+/*
+ * The name of the function that contains a virtual address (as the file's headers have it), and the
+ * distance from its start; NULL: there is none. C++ names are demangled if the C++ library is
+ * installed. Valid until symbols_close.
+ */
 const char *symbols_find(struct symbols *symbols, uint64_t address, uint64_t *distance);
 
 #endif

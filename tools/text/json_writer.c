@@ -1,4 +1,3 @@
-/* JSON to a stream. */
 #include "tools/text/json_writer.h"
 
 #include <math.h>
@@ -36,7 +35,7 @@ static void new_line(struct json_writer *writer) {
         fprintf(writer->stream, "\n%*s", writer->depth * 2, "");
 }
 
-/* Writes what precedes a value: comma, line break, key. */
+/* Writes the comma, line break and key before a value. */
 static void begin_value(struct json_writer *writer, const char *key) {
     if (writer->depth) {
         if (writer->filled[writer->depth])

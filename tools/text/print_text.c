@@ -1,4 +1,3 @@
-/* Figures, foreign text, tables. */
 #include "tools/text/print_text.h"
 
 #include <stdlib.h>
@@ -97,7 +96,7 @@ char *text_printable(const char *foreign, char *text, size_t size) {
 
 /* --- tables --- */
 
-/* Characters, not bytes; wide and combining characters count as one. */
+/* Counts characters, not bytes; wide and combining characters count as one. */
 static size_t display_width(const char *text) {
     size_t width = 0;
     for (; *text; text++)

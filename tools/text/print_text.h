@@ -1,5 +1,5 @@
 /*
- * Figures and foreign text as people read them, and tables of them.
+ * Formats figures and foreign text for people, and prints tables of them.
  *
  * Functions that fill `text` cut off at `size` bytes and always end it with NUL; they return
  * `text`, so that calls nest in printf's arguments. No state; thread-safe.
@@ -25,7 +25,8 @@ char *text_duration(uint64_t ns, char *text, size_t size);
 /* Bytes of the UTF-8 character that `text` begins with; 0 when it is not a valid one. */
 size_t text_utf8_length(const char *text, size_t length);
 
-/* What a terminal may be shown: control characters and bytes that are not UTF-8 become '?'. */
+/* Copies a foreign text so that it is safe for a terminal: control characters and bytes that are
+ * not UTF-8 become '?'. */
 char *text_printable(const char *foreign, char *text, size_t size);
 
 /*
@@ -34,7 +35,8 @@ char *text_printable(const char *foreign, char *text, size_t size);
  */
 void text_wrap(const char *words, unsigned indent, unsigned width, FILE *stream);
 
-/* The columns of the terminal that `stream` is; `otherwise` where it is none. */
+/* The width of the terminal that `stream` refers to, in columns; `otherwise` if it is not a
+ * terminal. */
 unsigned text_width(FILE *stream, unsigned otherwise);
 
 /* A table: columns as wide as their widest cell, two blanks between them. */
@@ -51,7 +53,8 @@ struct text_table {
 /* Appends a row of table->columns texts. Returns 0, or -1 when memory runs out. */
 int text_table_add(struct text_table *table, const char *const *cells);
 
-/* Prints it; the last column is cut so that no line is longer than `width` (0: no limit). */
+/* Prints the table; the last column is cut, at 8 characters or more, so that lines fit `width` (0:
+ * no limit). */
 void text_table_print(const struct text_table *table, FILE *stream, size_t width);
 
 void text_table_free(struct text_table *table);

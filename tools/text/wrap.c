@@ -1,4 +1,3 @@
-/* Text in lines that fit a terminal. */
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>

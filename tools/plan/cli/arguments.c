@@ -8,7 +8,7 @@
 #include "planner/common/number.h"
 #include "tools/plan/cli/command.h"
 
-/* The option that `argument` names; *value is what follows "=", or NULL. */
+/* Finds the option that `argument` names; *value is the text after "=", or NULL. */
 static const struct option *find_option(const struct option *options, unsigned count,
                                         const char *argument, const char **value) {
     *value = NULL;

@@ -14,11 +14,12 @@ struct option {
     const char *name; /* without dashes */
     char letter;      /* or 0 */
     enum option_kind kind;
-    void *value;          /* const char **, bool *, uint64_t * (two kinds), double * */
-    uint64_t least, most; /* of numbers and bytes */
+    void *value;          /* by kind: const char **, bool *, uint64_t *, uint64_t *, double * */
+    uint64_t least, most; /* bounds of numbers and bytes */
 };
 
-/* Stores the operands in `operands`. On wrong usage it prints a message and returns false. */
+/* Stores values, and exactly `operands_wanted` operands in `operands`. On wrong usage it prints a
+ * message (with `operands_text` for the operands) and returns false. */
 bool arguments_parse(int argc, char **argv, const struct option *options, unsigned options_count,
                      const char **operands, unsigned operands_wanted, const char *operands_text);
 

@@ -1,5 +1,4 @@
-/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/plan.md.
- */
+/* bfcplan: packs lifetimes of buffers into nearly the least memory possible. See docs/plan.md. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +44,7 @@ static const struct command {
                 {"plot", command_plot},
                 {"period", command_period}};
 
-/* Answers --help and --version, before or behind a command; false: neither is there. */
+/* Answers --help and --version, before or after a command; false: neither is given. */
 static bool show_help(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 int command_fail(const struct plan_error *error) {
-    if (error->text[0] != '\0') /* empty: it was told already */
+    if (error->text[0] != '\0') /* empty if bfcplan-import has printed the error */
         fprintf(stderr, "bfcplan: %s\n", error->text);
     return EXIT_FAILED;
 }

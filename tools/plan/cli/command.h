@@ -21,8 +21,10 @@ int command_lifetimes(int argc, char **argv);
 int command_plot(int argc, char **argv);
 int command_period(int argc, char **argv);
 
-/* Print one line on standard error; return EXIT_FAILED and EXIT_USAGE. */
+/* Prints the error, if it has a text, and returns EXIT_FAILED. */
 int command_fail(const struct plan_error *error);
+
+/* Prints one line on standard error and returns EXIT_USAGE. */
 int command_misuse(const char *format, ...) PRINTF_LIKE(1, 2);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * bfcplan lifetimes: turns a dataflow graph or a model into lifetimes, by an order of execution, or
- * takes over those that a compiler dumped.
+ * bfcplan lifetimes: turns a dataflow graph or a model into lifetimes by an order of execution, or
+ * imports the lifetimes that a compiler dumped.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static bool find_order(struct settings *s) {
     return false;
 }
 
-/* What would be without effect is refused. */
+/* Refuses options that would have no effect on this kind of file. */
 static bool check_kind(struct settings *s) {
     const enum import_kind kind = import_kind_of(s->file);
     if (s->dimensions && kind != IMPORT_GRAPH) {
@@ -105,7 +105,7 @@ static bool make_lifetimes(const struct settings *s, const struct graph *graph,
     return good;
 }
 
-/* The lower bound of the lifetimes is the peak of the order, with sizes that are not rounded. */
+/* The peak of the order is the lower bound of its lifetimes, with sizes that are not rounded. */
 static bool report_lifetimes(const struct settings *s, const struct graph *graph,
                              const struct lifetimes *lifetimes, struct plan_error *error) {
     struct problem problem;
@@ -113,7 +113,7 @@ static bool report_lifetimes(const struct settings *s, const struct graph *graph
         return false;
     printf(s->json ? "{\"nodes\":%u,\"tensors\":%u,\"order\":\"%s\",\"peak\":%" PRIu64 "}\n"
                    : "%u nodes, %u tensors; in order %s %" PRIu64 " bytes are alive at most\n",
-           graph->nodes_count, graph->tensors_count, s->order_name, problem.arenas[0].bound);
+           graph->nodes_count, graph->tensors_count, s->order_name, problem_bound(&problem));
     problem_free(&problem);
     return true;
 }
@@ -126,13 +126,6 @@ static bool write_text(const struct file_text *text, const char *path, struct pl
     return file_close(&writer, error);
 }
 
-static uint64_t sum_bounds(const struct problem *problem) {
-    uint64_t sum = 0;
-    for (uint32_t a = 0; a < problem->count; a++)
-        sum += problem->arenas[a].bound;
-    return sum;
-}
-
 static bool report_dump(const struct settings *s, const struct lifetimes *lifetimes,
                         struct plan_error *error) {
     struct problem problem;
@@ -140,7 +133,7 @@ static bool report_dump(const struct settings *s, const struct lifetimes *lifeti
         return false;
     printf(s->json ? "{\"buffers\":%u,\"peak\":%" PRIu64 "}\n"
                    : "%u buffers; in the compiler's order %" PRIu64 " bytes are alive at most\n",
-           lifetimes->visible, sum_bounds(&problem));
+           lifetimes->visible, problem_bound(&problem));
     problem_free(&problem);
     return true;
 }
@@ -163,7 +156,7 @@ static const struct progress_way way = {stages, sizeof stages / sizeof *stages, 
 static const enum stage dump_stages[] = {STAGE_READ, STAGE_WRITE};
 static const struct progress_way dump_way = {dump_stages, 2, false};
 
-/* What was dumped is lifetimes already. */
+/* Handles a compiler's dump, which needs no order, as it consists of lifetimes. */
 static int take_dump(const struct settings *s) {
     struct lifetimes lifetimes;
     struct plan_error error;
@@ -196,7 +189,7 @@ int command_lifetimes(int argc, char **argv) {
     bool good = make_lifetimes(&settings, &graph, &lifetimes, &error);
     if (good) {
         progress_stage(STAGE_WRITE, 0);
-        good = csv_write_lifetimes(&lifetimes, settings.output, &error);
+        good = csv_write(&lifetimes, NULL, settings.output, &error);
         progress_stop();
         good = good && report_lifetimes(&settings, &graph, &lifetimes, &error);
         lifetimes_free(&lifetimes);

@@ -1,4 +1,4 @@
-/* bfcplan period: the repeating part of an allocation stream. */
+/* bfcplan period: finds the repeating part of an allocation stream. */
 #include <stdio.h>
 
 #include "tools/plan/cli/arguments.h"

@@ -1,7 +1,8 @@
-/* bfcplan plot: draws a plan, lifetimes with offsets, or lifetimes that it packs first. */
+/* bfcplan plot: draws a plan, or lifetimes, which it packs first unless all have offsets. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/numbers.h"
 #include "planner/common/number.h"
 #include "planner/model/validate.h"
 #include "planner/pack/solve.h"
@@ -10,12 +11,11 @@
 #include "tools/plan/cli/progress.h"
 #include "tools/plan/cli/source.h"
 #include "tools/plan/common/whole_file.h"
-#include "tools/plan/io/csv.h"
 #include "tools/plan/io/plan_file.h"
 #include "tools/plan/io/plot.h"
 
 #define SECONDS_TO_PACK 2.0
-#define LONG_PART 0.95 /* of the whole time: counts as living to the end */
+#define LONG_PART 0.95 /* a lifetime of this part of the whole time is drawn as lifelong */
 
 struct picture {
     struct plot_box *boxes;
@@ -78,8 +78,8 @@ static void take_rows(struct picture *picture, const struct lifetimes *lifetimes
                       const uint64_t *offsets, uint64_t align) {
     uint64_t first = UINT64_MAX, last = 0;
     for (uint32_t i = 0; i < lifetimes->count; i++) {
-        first = lifetimes->rows[i].birth < first ? lifetimes->rows[i].birth : first;
-        last = lifetimes->rows[i].death > last ? lifetimes->rows[i].death : last;
+        first = bfc_min(first, lifetimes->rows[i].birth);
+        last = bfc_max(last, lifetimes->rows[i].death);
     }
     for (uint32_t i = 0; i < lifetimes->count; i++) {
         const struct lifetime *row = &lifetimes->rows[i];
@@ -116,7 +116,6 @@ static bool take_problem(struct picture *picture, const struct problem *problem,
     return true;
 }
 
-/* The bound is the most live bytes, even if all offsets are given. */
 static bool take_lifetimes(struct picture *picture, const struct lifetimes *lifetimes,
                            uint64_t align, struct plan_error *error) {
     struct problem problem;

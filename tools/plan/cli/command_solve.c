@@ -24,9 +24,7 @@
 
 #define MOST_THREADS 1024
 #define MOST_ALIGN ((uint64_t)1 << 40)
-/*
- * Time kept for reading back, validating and writing, so that the time limit covers the whole run.
- */
+/* Time that is kept for validating and writing, so that the time limit covers the whole run. */
 #define SECONDS_PER_ROW 4e-6
 
 struct settings {
@@ -153,7 +151,7 @@ static bool write_results(struct job *job) {
     progress_stage(STAGE_WRITE, 0);
     const bool good =
         (!s->plan || plan_write(&content, s->plan, &job->error)) &&
-        (!s->offsets || csv_write_offsets(&job->lifetimes, job->offsets, s->offsets, &job->error));
+        (!s->offsets || csv_write(&job->lifetimes, job->offsets, s->offsets, &job->error));
     free(bounds);
     return good;
 }
@@ -221,14 +219,6 @@ static int finish_job(struct job *job) {
     return EXIT_OVER_CAPACITY;
 }
 
-static uint64_t sum_bounds(const struct problem *problem) {
-    uint64_t sum = 0;
-    for (uint32_t a = 0; a < problem->count; a++)
-        if (__builtin_add_overflow(sum, problem->arenas[a].bound, &sum))
-            return UINT64_MAX;
-    return sum;
-}
-
 static int fail_job(const struct job *job) {
     progress_stop();
     return command_fail(&job->error);
@@ -243,7 +233,7 @@ static bool check_outputs(struct job *job) {
 static int run_job(struct job *job, bool trace_streams) {
     if (!check_outputs(job) || !prepare_job(job, trace_streams))
         return fail_job(job);
-    const uint64_t bound = sum_bounds(&job->problem);
+    const uint64_t bound = problem_bound(&job->problem);
     if (bound > job->settings.capacity) {
         progress_stop();
         fprintf(stderr,

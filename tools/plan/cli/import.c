@@ -27,7 +27,7 @@ enum import_kind import_kind_of(const char *path) {
     return ends_with(path, "buffer-assignment.txt") ? IMPORT_LIFETIMES : IMPORT_NONE;
 }
 
-/* The importer's path beside this program, or its name alone when it is not there. */
+/* The importer's path in the folder of this program, or its name alone if it is not there. */
 static const char *find_importer(char path[MOST_PATH]) {
     const ssize_t length = readlink("/proc/self/exe", path, MOST_PATH - sizeof IMPORTER);
     if (length <= 0)
@@ -40,7 +40,7 @@ static const char *find_importer(char path[MOST_PATH]) {
     return access(path, X_OK) == 0 ? path : IMPORTER;
 }
 
-/* Starts it with its standard output into the pipe; 0 or an error's number. */
+/* Starts the importer with its standard output into the pipe; returns 0 or an error number. */
 static int start_importer(const char *file, const char *dimensions, const int pipe[2],
                           pid_t *child) {
     char place[MOST_PATH];

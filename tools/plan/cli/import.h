@@ -1,7 +1,5 @@
-/*
- * What compilers wrote, through the program bfcplan-import: models (.onnx) as a dataflow graph in
- * JSON, XLA's dumped buffer assignment as a CSV of lifetimes.
- */
+/* Reads compilers' files through the program bfcplan-import: models (.onnx) as a dataflow graph in
+ * JSON, and XLA's dumped buffer assignment as a CSV of lifetimes. */
 #ifndef BFC_PLAN_IMPORT_H
 #define BFC_PLAN_IMPORT_H
 
@@ -12,12 +10,13 @@
 
 enum import_kind { IMPORT_NONE, IMPORT_GRAPH, IMPORT_LIFETIMES };
 
-/* By the file's name. */
+/* Decides by the end of the file's name. */
 enum import_kind import_kind_of(const char *path);
 
 /*
- * Runs bfcplan-import, which is looked for beside this program and then on PATH. `dimensions` is
- * its --dims, or NULL. False: the error, which is empty when bfcplan-import has told it itself.
+ * Runs bfcplan-import, from the folder of this program or from PATH, and reads its output.
+ * `dimensions` is its --dims, or NULL. False: `error` says why; it is empty if bfcplan-import has
+ * printed the reason itself.
  */
 bool import_read(struct file_text *text, const char *path, const char *dimensions,
                  struct plan_error *error);

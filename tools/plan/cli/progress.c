@@ -14,28 +14,29 @@
 #include "tools/plan/common/whole_file.h"
 
 #define SHOW_NANOSECONDS 250000000
-#define QUIET_SECONDS 0.5    /* a run that is over sooner shows nothing */
-#define ESTIMATE_SECONDS 0.2 /* of a stage: earlier ones tell nothing about the rest */
+#define QUIET_SECONDS 0.5    /* a shorter run shows nothing */
+#define ESTIMATE_SECONDS 0.2 /* from when on a stage's remaining time is estimated */
 #define WIPE "\r\033[K"
 
 bool progress_interrupted;
 
 static const struct progress_way *way;
-static enum stage stage;                                     /* atomic */
-static bool have_plan;                                       /* atomic */
-static bool shown;                                           /* atomic: there is a line to wipe */
-static bool showing;                                         /* by the lock */
-static double begun;                                         /* the stage; by the lock */
-static double limit;                                         /* of it, in seconds; 0: none */
-static struct solve_progress packing = {.peak = UINT64_MAX}; /* by the lock */
+static enum stage stage; /* atomic */
+static bool have_plan;   /* atomic */
+static bool shown;       /* atomic: there is a line to wipe */
+/* The lock guards the next four. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool showing;
+static double begun; /* when the stage began, in seconds */
+static double limit; /* most time of the stage, in seconds; 0: not limited */
+static struct solve_progress packing = {.peak = UINT64_MAX};
 static pthread_cond_t over;
 static pthread_t thread;
 
 static const char *const names[STAGES] = {
     "reading", "preparing", "packing", "checking", "writing", "looking for a period", "ordering"};
 
-/* In a signal's handler. */
+/* Runs in a signal's handler. */
 static void write_status(const char *text) {
     if (bfc_load_relaxed(&shown))
         (void)!write(STDERR_FILENO, WIPE, sizeof WIPE - 1);
@@ -77,14 +78,14 @@ static unsigned number_of(enum stage one) {
     return i + 1;
 }
 
-/* Of the stage that is under way. */
+/* The share of the current stage that is done. */
 static double share_of(enum stage one, double spent) {
     if (one == STAGE_PACK)
         return packing.share;
     return limit <= 0 ? watch_share() : spent < limit ? spent / limit : 1;
 }
 
-/* With the lock held. */
+/* The lock must be held. */
 static void show_progress(void) {
     const enum stage now = bfc_load_relaxed(&stage);
     const double spent = bfc_now_seconds() - begun;
@@ -142,7 +143,7 @@ void progress_start(const struct progress_way *chosen) {
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&over, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_lock(&lock); /* the thread waits for it */
+    pthread_mutex_lock(&lock); /* the thread reads `showing` under the lock */
     showing = pthread_create(&thread, NULL, run_display, NULL) == 0;
     pthread_mutex_unlock(&lock);
 }

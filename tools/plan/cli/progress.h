@@ -1,10 +1,9 @@
 /*
- * What bfcplan tells while it works: how far it is, when standard error is a terminal, and what ^C
- * does, everywhere.
+ * Shows how far bfcplan is, if standard error is a terminal, and handles ^C.
  *
- * ^C (or SIGTERM) says so and ends the program at once, and leaves no unfinished file behind. But
- * where a plan is kept, once there is one, it ends the search, and the best plan so far is checked
- * and written; a second one ends the program at once.
+ * ^C (or SIGTERM) prints a message and ends the program at once, without an unfinished file. If the
+ * command keeps plans and has found one, ^C ends the search instead, and the best plan so far is
+ * checked and written; a second ^C ends the program at once.
  */
 #ifndef BFC_PLAN_PROGRESS_H
 #define BFC_PLAN_PROGRESS_H
@@ -25,25 +24,26 @@ enum stage {
     STAGES
 };
 
-/* A command's way; constant, for as long as it runs. */
+/* The stages of a command. */
 struct progress_way {
     const enum stage *stages; /* in order */
     unsigned count;
-    bool keeps_plan; /* what ^C finds is written */
+    bool keeps_plan; /* after ^C the best plan so far is written */
 };
 
-/* Takes the signals over, and begins the first stage; starts a thread that shows the progress, if
- * there is a terminal. */
+/* Sets the signals' handlers and begins the first stage; on a terminal, starts a thread that shows
+ * the progress. `way` must be valid for as long as the program runs. */
 void progress_start(const struct progress_way *way);
-/* Wipes the line; call it before anything else is printed. */
+
+/* Ends the thread and wipes its line. Call it before anything else is printed. */
 void progress_stop(void);
 
-/* Begins a stage of so many steps (watch.h); 0: the work itself says how many. progress_timed: one
- * that takes so many seconds at most. */
+/* Begins a stage of so many steps (watch.h); 0: the work sets their number itself. progress_timed
+ * begins a stage that takes so many seconds at most. */
 void progress_stage(enum stage stage, uint64_t steps);
 void progress_timed(enum stage stage, double seconds);
 
-/* For solve: what it found so far. */
+/* Shows the state of a packing: the callback for struct solve_options. */
 void progress_packing(const struct solve_progress *progress);
 
 /* Atomic: set by the first ^C. */

@@ -1,5 +1,5 @@
-/* Opens what a user names: lifetimes from a CSV or a recorded trace, told apart by their first
- * bytes. */
+/* Reads a file that a user names, a CSV of lifetimes or a recorded trace: its first bytes show
+ * which. */
 #ifndef BFC_PLAN_SOURCE_H
 #define BFC_PLAN_SOURCE_H
 
@@ -15,13 +15,13 @@ struct source_about {
 };
 
 /*
- * Reads lifetimes. A trace is folded to one period; its streams count only with `trace_streams`.
- * `about` may be NULL.
+ * Reads lifetimes. A trace is folded to one period, and its streams are ignored without
+ * `trace_streams`. `about` may be NULL.
  */
 bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
                  struct source_about *about, struct plan_error *error);
 
-/* The same from what was read already; the text is taken over. */
+/* The same from a text that was read before, and is freed. */
 bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                  bool trace_streams, struct source_about *about, struct plan_error *error);
 

@@ -118,7 +118,7 @@ void file_abandon(struct file_writer *writer) {
     *writer = (struct file_writer){NULL, NULL, NULL};
 }
 
-/* What is opened to be written straight, as a pipe, is opened once. */
+/* Devices and pipes are not opened here, since a pipe can be opened only once. */
 bool file_check_output(const char *path, struct plan_error *error) {
     struct file_writer writer;
     struct stat about;

@@ -1,7 +1,5 @@
-/*
- * Files read whole, and files written whole or not at all (a temporary file beside it, then a
- * rename).
- */
+/* Reads files whole, and writes files whole or not at all: into a temporary file in the same
+ * folder, which is then renamed. */
 #ifndef BFC_PLAN_FILE_H
 #define BFC_PLAN_FILE_H
 
@@ -19,15 +17,14 @@ struct file_writer {
     char *temporary;  /* NULL when the path is not a regular file: written straight */
 };
 
-/* Between open and close write to `stream`; errors may be left to close, which finds them all. */
+/* Between open and close the caller writes to `stream`, and need not check for errors: file_close
+ * reports them. */
 bool file_open(struct file_writer *writer, const char *path, struct plan_error *error);
 bool file_close(struct file_writer *writer, struct plan_error *error);
-/* Before long work: refuses what file_open would refuse in the end, and changes no file. */
+/* Refuses a path that file_open would refuse, and changes no file. Call it before long work. */
 bool file_check_output(const char *path, struct plan_error *error);
-/*
- * In a signal's handler, before the program ends: removes the unfinished file of a writer that is
- * open. One writer is open at a time.
- */
+/* Removes the temporary file of the open writer, of which there is at most one. For signal
+ * handlers, before the program ends. */
 void file_drop_unfinished(void);
 /* Discards what was written: the file at the path stays as it was. */
 void file_abandon(struct file_writer *writer);

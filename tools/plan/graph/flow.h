@@ -17,10 +17,10 @@ struct flow {
     uint32_t *next;
     uint32_t *prior_at; /* likewise its predecessors */
     uint32_t *prior;
-    uint32_t *root;    /* by tensor: the first of those that share its memory */
-    double *size;      /* by tensor that is a root: of the largest of them; else 0 */
-    uint32_t *readers; /* by root: nodes that read any of them */
-    bool *kept;        /* by root: one of them lives to the end */
+    uint32_t *root;    /* by tensor: the first of the tensors that share its memory */
+    double *size;      /* by root: bytes of the largest tensor that shares its memory; else 0 */
+    uint32_t *readers; /* by root: how often nodes read tensors that share its memory */
+    bool *kept;        /* by root: a tensor that shares its memory lives to the end */
 };
 
 bool flow_build(struct flow *flow, const struct graph *graph, struct plan_error *error);

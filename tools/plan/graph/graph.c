@@ -8,10 +8,10 @@
 #include "planner/common/watch.h"
 
 #define MOST_DEPTH 16
-#define PARSE_BYTES 65536 /* at a time */
-#define PARSE_PERCENT 55  /* of the time that reading takes, about: until it is parsed... */
-#define NODES_PERCENT 70  /* ...until all nodes are known... */
-#define INPUTS_PERCENT 80 /* ...and what they read; the rest goes into freeing the text */
+#define PARSE_BYTES 65536 /* that are parsed at a time */
+#define PARSE_PERCENT 55  /* of the reading's time has passed, about, when the text is parsed... */
+#define NODES_PERCENT 70  /* ...when all nodes are known... */
+#define INPUTS_PERCENT 80 /* ...and when their inputs are; the rest is for freeing the text */
 #define NODES_PER_WATCH 1024
 #define SHOWN 40
 
@@ -20,7 +20,7 @@ struct reader {
     struct plan_error *error;
     struct names names; /* of tensors: number = tensor */
     struct names node_names;
-    struct name *aliases;  /* by tensor: the name that it gave */
+    struct name *aliases;  /* by tensor: the name of its alias */
     uint32_t *last_reader; /* by tensor: the node that read it last */
     uint32_t tensors_room, inputs_room;
     char where[96]; /* the node or tensor that is being read, for messages */
@@ -45,7 +45,7 @@ static bool fail_named(struct reader *reader, const char *why, struct name name)
                      shown, name.text);
 }
 
-/* All names are kept in the graph's own text, which is as long as the file and never moves. */
+/* Copies a name into the graph's own text, which has room for the whole file and never moves. */
 static struct name keep_name(struct graph *graph, const char *text, size_t length) {
     char *copy = graph->text.bytes + graph->text.size;
     memcpy(copy, text, length);
@@ -95,7 +95,7 @@ static bool read_flag(struct reader *reader, struct json_object *object, const c
     return true;
 }
 
-/* A key that is an array, or NULL when it is not there. */
+/* Finds the array of a key, NULL if there is no such key; false: it is no array. */
 static bool read_array(struct reader *reader, struct json_object *object, const char *key,
                        struct json_object **array) {
     *array = NULL;
@@ -173,7 +173,7 @@ static void locate_error(struct reader *reader, const char *what, size_t number,
              shown > 0 ? " ('" : "", shown, shown > 0 ? name.text : "", shown > 0 ? "')" : "");
 }
 
-/* First pass: the nodes with their outputs. */
+/* The first pass reads the nodes with their outputs. */
 static bool read_node(struct reader *reader, struct json_object *object, uint32_t number) {
     static const char *const keys[] = {"name", "inputs", "outputs", "workspace", NULL};
     struct node *node = &reader->graph->nodes[number];
@@ -215,7 +215,7 @@ static bool add_input(struct reader *reader, struct node *node, uint32_t tensor)
     return true;
 }
 
-/* Second pass: what each node reads, when all tensors are known. */
+/* The second pass reads the nodes' inputs, when all tensors are known. */
 static bool read_inputs(struct reader *reader, struct json_object *object, uint32_t number) {
     struct node *node = &reader->graph->nodes[number];
     struct json_object *array;
@@ -272,7 +272,7 @@ static bool read_kept(struct reader *reader, struct json_object *array) {
     return true;
 }
 
-/* One pass over the nodes, after which so many percent of the reading are done. */
+/* Makes one pass over the nodes, after which `percent` of the reading is done. */
 static bool read_nodes(struct reader *reader, struct json_object *nodes, uint64_t percent,
                        bool (*read)(struct reader *, struct json_object *, uint32_t)) {
     const uint32_t count = reader->graph->nodes_count;
@@ -321,10 +321,8 @@ static unsigned line_of(const struct file_text *text, size_t at) {
     return line;
 }
 
-/*
- * Piece by piece, so that it can be told how far it is; the zero byte behind the text is part of
- * the last one. *end: where it stopped, and *reason: why.
- */
+/* Parses piece by piece, so that progress can be shown; the zero byte after the text is part of the
+ * last piece. *end: where parsing stopped, *reason: why. */
 static struct json_object *parse_pieces(struct json_tokener *tokener, const struct file_text *text,
                                         size_t *end, enum json_tokener_error *reason) {
     struct json_object *root = NULL;
@@ -337,7 +335,7 @@ static struct json_object *parse_pieces(struct json_tokener *tokener, const stru
         *end = at + json_tokener_get_parse_end(tokener);
         watch_add(PARSE_BYTES);
     }
-    *end += strspn(text->bytes + *end, " \t\r\n"); /* later pieces were not looked at */
+    *end += strspn(text->bytes + *end, " \t\r\n"); /* later pieces may be blank */
     if (*reason == json_tokener_success && *end < text->size)
         *reason = json_tokener_error_parse_unexpected;
     return root;

@@ -23,7 +23,7 @@ struct node {
     struct name name;
     uint64_t workspace;             /* bytes that it needs only while it runs */
     uint32_t first_input, inputs;   /* in graph.input */
-    uint32_t first_output, outputs; /* in graph.tensors: a node's outputs are neighbours */
+    uint32_t first_output, outputs; /* in graph.tensors, one after another */
 };
 
 struct graph {
@@ -39,7 +39,7 @@ struct graph {
     bool has_alias;
 };
 
-/* The text is only read. Free with graph_free. */
+/* Parses `text`, which is not changed. Free with graph_free. */
 bool graph_parse(struct graph *graph, const struct file_text *text, const char *path,
                  struct plan_error *error);
 void graph_free(struct graph *graph);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "planner/common/number.h"
@@ -10,7 +9,7 @@
 #include "tools/plan/graph/flow.h"
 
 #define MOST_SEARCHED 10000 /* nodes: larger graphs get the constructed orders only */
-#define MOVES_PER_LOOK 64   /* at the clock */
+#define MOVES_PER_LOOK 64   /* moves between two readings of the clock */
 
 struct scheduler {
     const struct graph *graph;
@@ -18,8 +17,8 @@ struct scheduler {
     struct scale scale;
     struct plan_error *error;
     uint32_t *waiting; /* by node: predecessors that have not run */
-    uint32_t *queue;   /* or stack */
-    uint32_t *at;      /* by node: its step, or where a walk stands */
+    uint32_t *queue;   /* of ready nodes; for order_dfs, its stack */
+    uint32_t *at;      /* by node: its step; for order_dfs, its next predecessor to visit */
     uint64_t random;
 };
 
@@ -53,7 +52,7 @@ static void count_waiting(struct scheduler *s) {
         s->waiting[n] = s->flow.prior_at[n + 1] - s->flow.prior_at[n];
 }
 
-/* First come, first served. Also finds cycles. */
+/* Orders nodes breadth-first: first ready, first run. False: the graph has a cycle. */
 static bool order_bfs(struct scheduler *s, uint32_t *nodes) {
     const struct flow *flow = &s->flow;
     uint32_t done = 0, ready = 0;
@@ -113,7 +112,9 @@ static bool order_given(struct scheduler *s, uint32_t *nodes) {
     return true;
 }
 
-/* Bytes that running the node adds, less what it ends. */
+/*
+ * Bytes of the outputs that the node creates, less those of the inputs that it is the last to read.
+ */
 static double net_growth(const struct scheduler *s, const uint32_t *readers, const bool *born,
                          uint32_t number) {
     const struct flow *flow = &s->flow;
@@ -145,7 +146,7 @@ static void run_node(struct scheduler *s, uint32_t *readers, bool *born, uint32_
             s->queue[(*ready)++] = flow->next[e];
 }
 
-/* Always the ready node with the least net growth; O(n × ready). */
+/* List scheduling: always takes the ready node with the least net growth; O(n × ready). */
 static bool order_list(struct scheduler *s, uint32_t *nodes) {
     const size_t tensors = (size_t)s->graph->tensors_count + 1;
     uint32_t *readers = malloc(tensors * sizeof *readers);
@@ -177,8 +178,8 @@ static bool order_list(struct scheduler *s, uint32_t *nodes) {
     return good || plan_fail_memory(s->error);
 }
 
-/* The steps between which the node at this step may move: after its inputs, before its outputs'
- * use. */
+/* Finds the first and the last step to which the node may move: after its last predecessor and
+ * before its first successor. */
 static void find_room(const struct scheduler *s, uint32_t node, uint32_t *least, uint32_t *most) {
     const struct flow *flow = &s->flow;
     *least = 0;
@@ -204,7 +205,7 @@ static uint32_t draw_below(struct scheduler *s, uint32_t below) {
     return (uint32_t)(random_unit(&s->random) * below);
 }
 
-/* Half of the moves start near the peak. */
+/* Draws the step of a node to move; half of them are near the peak. */
 static uint32_t draw_step(struct scheduler *s, uint32_t peak_at) {
     const uint32_t count = s->flow.count;
     const uint32_t window = count < 16 ? count : 16 + count / 16;
@@ -311,8 +312,7 @@ bool schedule(const struct graph *graph, enum schedule_order order, double secon
     return good;
 }
 
-/* Of a name in a message. */
-#define SHOWN 40
+#define SHOWN 40 /* bytes of a name in a message */
 
 static const char workspace_suffix[] = ".workspace";
 
@@ -324,7 +324,7 @@ static struct name workspace_name(struct lifetimes *lifetimes, struct name node)
     return (struct name){text, node.length + sizeof workspace_suffix - 1};
 }
 
-/* Names of tensors differ, and so do those of nodes. */
+/* Tensors all have different names and so have nodes, so only these two can be equal. */
 static bool fail_twice(const struct lifetimes *lifetimes, struct name name,
                        struct plan_error *error) {
     const int shown = name.length > SHOWN ? SHOWN : (int)name.length;
@@ -349,7 +349,8 @@ static bool add_row(struct lifetimes *lifetimes, struct name name, uint32_t birt
     return true;
 }
 
-/* Fills in the lives of tensors by step; a tensor that nobody reads lives while its producer runs.
+/*
+ * Fills in the lives of tensors by step. A tensor that no node reads lives while its producer runs.
  */
 static void find_lives(const struct graph *graph, const uint32_t *nodes, uint32_t *birth,
                        uint32_t *death) {

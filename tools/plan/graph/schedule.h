@@ -1,12 +1,12 @@
 /*
- * Orders of execution of a dataflow graph, and the memory that they need: most live bytes, where
- * inputs, outputs and workspace of a node are alive together while it runs.
+ * Orders of execution of a dataflow graph, and the memory that they need: the most live bytes,
+ * where inputs, outputs and workspace of a node are alive together while it runs.
  *
- * min-peak: list scheduling that takes the ready node with the least net growth of memory, the
- * other orders, then a local search over the best of them: a node near the peak moves to another
- * place between its last producer and its first consumer, if that does not raise the peak (XLA's
- * and IREE's schedulers do the first part; the second after Ahn et al., SERENITY, MLSys 2020, in
- * spirit). All of it O(n + edges) an evaluation.
+ * min-peak tries list scheduling that takes the ready node with the least net growth of memory, and
+ * the other orders. A local search then improves the best of them: a node near the peak moves to
+ * another place between its last producer and its first consumer, if that does not raise the peak
+ * (XLA's and IREE's schedulers do the first part; the second after Ahn et al., SERENITY, MLSys
+ * 2020, in spirit). All of it O(n + edges) an evaluation.
  */
 #ifndef BFC_PLAN_SCHEDULE_H
 #define BFC_PLAN_SCHEDULE_H

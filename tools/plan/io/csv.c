@@ -13,7 +13,6 @@ enum column { ID, LOWER, UPPER, SIZE, ALIAS, GROUP, SPACE, OFFSET, STREAM, COLUM
 static const char *const column_names[COLUMNS] = {"id",    "lower", "upper",  "size",  "alias",
                                                   "group", "space", "offset", "stream"};
 
-#define MOST_FIELDS COLUMNS
 #define ROWS_PER_WATCH 4096
 #define SHOWN 40 /* bytes of a bad field that a message shows */
 
@@ -51,8 +50,8 @@ static struct name trim_blanks(char *from, char *to) {
     return (struct name){from, (size_t)(to - from)};
 }
 
-/* A quoted field at `from`: unescapes it in place, returns where its text ends; NULL: never closed.
- */
+/* Unescapes the quoted field at `from` in place. Returns the byte after its closing quote; NULL:
+ * there is none. */
 static char *unquote_field(char *from, const char *line_end, struct name *field) {
     char *write = from;
     char *read = from + 1;
@@ -69,13 +68,14 @@ static char *unquote_field(char *from, const char *line_end, struct name *field)
     return read + 1;
 }
 
-/* Cuts [at, line_end) into fields; -1: malformed, the error says how. */
-static int split_line(struct reader *reader, char *line_end, struct name *fields, int most) {
+/* Cuts [reader->at, line_end) into fields and returns their number; -1: malformed, the error says
+ * how. */
+static int split_line(struct reader *reader, char *line_end, struct name fields[COLUMNS]) {
     char *at = reader->at;
     for (int count = 0;; count++) {
-        if (count == most) {
+        if (count == COLUMNS) {
             plan_fail(reader->error, "%s: line %u: more than %d fields", reader->lifetimes->path,
-                      reader->line, most);
+                      reader->line, COLUMNS);
             return -1;
         }
         while (at < line_end && is_space(*at))
@@ -101,7 +101,8 @@ static int split_line(struct reader *reader, char *line_end, struct name *fields
     }
 }
 
-/* Finds the next line that is not blank; NULL at the end. reader->at is its start. */
+/* Finds the next line that is not blank, sets reader->at to its start and returns its end; NULL at
+ * the end of the text. */
 static char *next_line(struct reader *reader, char *from) {
     while (from < reader->end) {
         char *line_end = memchr(from, '\n', (size_t)(reader->end - from));
@@ -126,9 +127,9 @@ static int column_of(struct name field) {
 
 static bool read_header(struct reader *reader, char *line_end) {
     const char *path = reader->lifetimes->path;
-    struct name fields[MOST_FIELDS];
+    struct name fields[COLUMNS];
     memset(reader->place, -1, sizeof reader->place);
-    reader->fields = split_line(reader, line_end, fields, MOST_FIELDS);
+    reader->fields = split_line(reader, line_end, fields);
     if (reader->fields < 0)
         return false;
     for (int i = 0; i < reader->fields; i++) {
@@ -176,11 +177,11 @@ static struct name field_of(const struct reader *reader, const struct name *fiel
     return place < 0 ? (struct name){"", 0} : fields[place];
 }
 
-/* The number of a label in its table, `absent` for an empty field. */
+/* Finds the number of a label in its table; ROW_NONE for an empty field. */
 static bool read_label(struct reader *reader, struct names *names, struct name field,
-                       uint32_t absent, uint32_t *number) {
+                       uint32_t *number) {
     bool fresh;
-    *number = absent;
+    *number = ROW_NONE;
     if (field.length == 0)
         return true;
     *number = names_add(names, field, &fresh);
@@ -223,10 +224,8 @@ static bool read_constraints(struct reader *reader, const struct name *fields,
         if (row->space == NAMES_NONE)
             return plan_fail_memory(reader->error);
     }
-    return read_label(reader, &reader->groups, field_of(reader, fields, GROUP), ROW_NONE,
-                      &row->group) &&
-           read_label(reader, &reader->streams, field_of(reader, fields, STREAM), ROW_NONE,
-                      &row->stream);
+    return read_label(reader, &reader->groups, field_of(reader, fields, GROUP), &row->group) &&
+           read_label(reader, &reader->streams, field_of(reader, fields, STREAM), &row->stream);
 }
 
 static bool add_id(struct reader *reader, struct name id) {
@@ -248,8 +247,8 @@ static bool add_id(struct reader *reader, struct name id) {
 
 static bool read_row(struct reader *reader, char *line_end) {
     struct lifetimes *lifetimes = reader->lifetimes;
-    struct name fields[MOST_FIELDS];
-    const int count = split_line(reader, line_end, fields, MOST_FIELDS);
+    struct name fields[COLUMNS];
+    const int count = split_line(reader, line_end, fields);
     if (count < 0)
         return false;
     if (count != reader->fields)
@@ -261,11 +260,7 @@ static bool read_row(struct reader *reader, char *line_end) {
                          lifetimes->count + 1, reader->line, MOST_ROWS);
     if (lifetimes->count == reader->room && !grow_rows(reader))
         return false;
-    struct lifetime row = {.pin = NOT_PINNED,
-                           .line = reader->line,
-                           .alias = ROW_NONE,
-                           .group = ROW_NONE,
-                           .stream = ROW_NONE};
+    struct lifetime row = {.pin = NOT_PINNED, .line = reader->line, .alias = ROW_NONE};
     if (!read_times(reader, fields, &row) || !read_constraints(reader, fields, &row) ||
         !add_id(reader, field_of(reader, fields, ID)))
         return false;
@@ -339,19 +334,16 @@ bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *
     return true;
 }
 
-static void write_id(FILE *stream, struct name id) {
-    bool plain = true;
-    for (size_t i = 0; i < id.length; i++)
-        plain = plain && id.text[i] != ',' && id.text[i] != '"';
-    if (plain) {
-        fwrite(id.text, 1, id.length, stream);
+void csv_write_field(FILE *stream, struct name field) {
+    if (!memchr(field.text, ',', field.length) && !memchr(field.text, '"', field.length)) {
+        fwrite(field.text, 1, field.length, stream);
         return;
     }
     putc('"', stream);
-    for (size_t i = 0; i < id.length; i++) {
-        if (id.text[i] == '"')
+    for (size_t i = 0; i < field.length; i++) {
+        if (field.text[i] == '"')
             putc('"', stream);
-        putc(id.text[i], stream);
+        putc(field.text[i], stream);
     }
     putc('"', stream);
 }
@@ -359,42 +351,31 @@ static void write_id(FILE *stream, struct name id) {
 static void write_row(FILE *stream, const struct lifetimes *lifetimes, uint32_t row) {
     char lower[PLAN_TICK_TEXT], upper[PLAN_TICK_TEXT];
     const struct lifetime *r = &lifetimes->rows[row];
-    write_id(stream, lifetimes->ids.list[row]);
+    csv_write_field(stream, lifetimes->ids.list[row]);
     fprintf(stream, ",%s,%s,%" PRIu64, plan_tick_print(r->birth, lower),
             plan_tick_print(r->death, upper), r->size);
 }
 
-bool csv_write_offsets(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
-                       struct plan_error *error) {
+bool csv_write(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
+               struct plan_error *error) {
     struct file_writer writer;
+    const bool aliases = !offsets && lifetimes->has_alias;
     if (!file_open(&writer, path, error))
         return false;
     watch_begin(lifetimes->visible);
-    fputs("id,lower,upper,size,offset\n", writer.stream);
+    fprintf(writer.stream, "id,lower,upper,size%s\n",
+            offsets   ? ",offset"
+            : aliases ? ",alias"
+                      : "");
     for (uint32_t i = 0; i < lifetimes->visible; i++) {
+        const uint32_t alias = lifetimes->rows[i].alias;
         write_row(writer.stream, lifetimes, i);
-        fprintf(writer.stream, ",%" PRIu64 "\n", offsets[i]);
-        if (i % ROWS_PER_WATCH == 0)
-            watch_add(ROWS_PER_WATCH);
-    }
-    return file_close(&writer, error);
-}
-
-bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
-                         struct plan_error *error) {
-    struct file_writer writer;
-    if (!file_open(&writer, path, error))
-        return false;
-    watch_begin(lifetimes->visible);
-    fputs(lifetimes->has_alias ? "id,lower,upper,size,alias\n" : "id,lower,upper,size\n",
-          writer.stream);
-    for (uint32_t i = 0; i < lifetimes->visible; i++) {
-        write_row(writer.stream, lifetimes, i);
-        if (lifetimes->has_alias) {
+        if (offsets)
+            fprintf(writer.stream, ",%" PRIu64, offsets[i]);
+        if (aliases)
             putc(',', writer.stream);
-            if (lifetimes->rows[i].alias != ROW_NONE)
-                write_id(writer.stream, lifetimes->ids.list[lifetimes->rows[i].alias]);
-        }
+        if (aliases && alias != ROW_NONE)
+            csv_write_field(writer.stream, lifetimes->ids.list[alias]);
         putc('\n', writer.stream);
         if (i % ROWS_PER_WATCH == 0)
             watch_add(ROWS_PER_WATCH);

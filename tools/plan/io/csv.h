@@ -9,18 +9,20 @@
 #ifndef BFC_PLAN_CSV_H
 #define BFC_PLAN_CSV_H
 
+#include <stdio.h>
+
 #include "planner/model/lifetimes.h"
 
 /* Takes over `text` (also on failure). Free with lifetimes_free. */
 bool csv_parse(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                struct plan_error *error);
 
-/* Writes id,lower,upper,size,offset for the first `visible` rows, in their order. */
-bool csv_write_offsets(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
-                       struct plan_error *error);
+/* Writes id,lower,upper,size of the first `visible` rows, in their order, and offset; or with
+ * `offsets` NULL, alias if any row has one. */
+bool csv_write(const struct lifetimes *lifetimes, const uint64_t *offsets, const char *path,
+               struct plan_error *error);
 
-/* Writes id,lower,upper,size, and alias where there is any. */
-bool csv_write_lifetimes(const struct lifetimes *lifetimes, const char *path,
-                         struct plan_error *error);
+/* Writes a field, in quotes if it has commas or quotes in it (RFC 4180). */
+void csv_write_field(FILE *stream, struct name field);
 
 #endif

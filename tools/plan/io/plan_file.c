@@ -4,9 +4,9 @@
 #include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
-#define IMAGE_PERCENT 70 /* of the time, about */
+#define IMAGE_PERCENT 70 /* of the time is spent on making the bytes, about */
 
-/* Counts the bytes as steps. */
+/* Writes the text and counts its bytes as steps (watch.h). */
 static void write_all(const struct file_text *text, FILE *stream) {
     for (size_t at = 0; at < text->size; at += WRITE_BYTES) {
         const size_t rest = text->size - at;

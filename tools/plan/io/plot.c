@@ -2,14 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/bytes.h"
 #include "planner/common/number.h"
 #include "planner/common/watch.h"
 #include "tools/plan/common/whole_file.h"
 
-/* Pixels. */
+/* Lengths are in pixels. */
 #define WIDTH 1400.0
 #define HEIGHT 800.0
 #define LEFT 110.0
@@ -18,8 +17,8 @@
 #define BOTTOM 60.0
 #define ARENA_GAP 24.0
 #define LEAST_SIDE 0.35 /* of a rectangle, so that it is seen at all */
-#define MOST_ARENAS 64  /* that are drawn */
-#define TICKS 8
+#define MOST_ARENAS 64  /* arenas that are drawn */
+#define TICKS 8         /* marks on an axis, about */
 
 struct canvas {
     const struct plot *plot;
@@ -48,7 +47,7 @@ static uint64_t top_of(const struct plot_arena *arena) {
     return arena->peak > arena->bound ? arena->peak : arena->bound;
 }
 
-/* Arenas from the bottom up, to one scale. */
+/* Lays the arenas out from the bottom up, all at one scale. */
 static void lay_out(struct canvas *canvas) {
     const struct plot *plot = canvas->plot;
     uint64_t last = 0;
@@ -148,7 +147,7 @@ static void draw_line(const struct canvas *canvas, uint32_t arena, uint64_t byte
 }
 
 /* A round step for about TICKS marks: 1, 2 or 5 times a power of ten, or a power of two for bytes.
- * By multiplication: exp2, log2 and pow would need glibc 2.29. */
+ * It is computed by multiplications, since exp2, log2 and pow would need glibc 2.29. */
 static double step_of(double range, bool binary) {
     const double rough = range / TICKS;
     double power = 1;
@@ -190,7 +189,7 @@ static void draw_address_axis(const struct canvas *canvas, uint32_t arena) {
         fprintf(canvas->stream, "<text x=\"%.0f\" y=\"%.2f\" text-anchor=\"end\">%s</text>\n",
                 LEFT - 6, y + 4, bfc_bytes_text((uint64_t)at, text, sizeof text));
         if ((double)top * canvas->scale < 30)
-            break; /* too low for more than its start */
+            break; /* the arena is too low for more than one mark */
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "planner/common/watch.h"
 
-#define BLOCK_RECORDS 8192 /* that the writer puts into a block */
+#define BLOCK_RECORDS 8192 /* records that trace_write puts into a block */
 
 struct reader {
     struct trace *trace;
@@ -219,7 +219,6 @@ static bool write_records(FILE *stream, const struct bfc_trace_record *records, 
     return write_block(stream, block, records, count * sizeof *records);
 }
 
-/* All of it in one block. */
 static bool write_stacks(FILE *stream, const struct stacks *stacks, enum bfc_trace_codec codec) {
     if (stacks_sites(stacks) == 0)
         return true;

@@ -1,6 +1,6 @@
 /*
- * Trace files (layout/trace.h): read whole with every number checked, and written block
- * by block (by the generator and tests; a recording job has its own writer of the same layout).
+ * Trace files (layout/trace.h): read whole with every number checked, and written block by block by
+ * the generator and tests. A recording job has its own writer of the same layout.
  */
 #ifndef BFC_PLAN_TRACE_H
 #define BFC_PLAN_TRACE_H
@@ -20,7 +20,8 @@ struct trace {
 
 bool trace_looks_like(const struct file_text *text);
 
-/* The text is only read; its bytes are counted as steps (watch.h). Free with trace_free. */
+/* Parses `text`, which is not changed, and counts its bytes as steps (watch.h). Free with
+ * trace_free. */
 bool trace_parse(struct trace *trace, const struct file_text *text, const char *path,
                  struct plan_error *error);
 void trace_free(struct trace *trace);

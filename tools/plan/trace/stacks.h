@@ -1,5 +1,6 @@
 /*
- * The call stacks of a trace: its blocks of BFC_TRACE_STACKS, one after another. One thread.
+ * The call stacks of a trace: its blocks of BFC_TRACE_STACKS, one after another. Thread-safety: one
+ * thread at a time.
  */
 #ifndef BFC_PLAN_STACKS_H
 #define BFC_PLAN_STACKS_H
@@ -17,16 +18,16 @@ struct stacks {
     uint32_t executable;                        /* offset in the texts */
 };
 
-/* Appends a block's payload. False: it does not have the sizes that it tells, or no memory. */
+/* Appends a block's payload. False: its size contradicts its counts, or no memory. */
 bool stacks_append(struct stacks *stacks, const char *payload, size_t size);
 
-/* The payload of one block that holds all of it; free it. NULL: no memory. */
+/* The payload of one block that holds all stacks; free it. NULL: no memory. */
 char *stacks_payload(const struct stacks *stacks, size_t *size);
 
 uint32_t stacks_sites(const struct stacks *stacks);
 
-/* All of it as if a job had answered, with every index checked; free with bfc_who_free. False:
- * there are none, they are damaged, or no memory. */
+/* Converts the stacks into the form of a job's answer (layout/who.h), with every index checked;
+ * free with bfc_who_free. False: there are none, they are damaged, or no memory. */
 bool stacks_who(const struct stacks *stacks, struct bfc_who *who);
 
 void stacks_free(struct stacks *stacks);

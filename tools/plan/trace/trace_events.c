@@ -22,7 +22,8 @@ static bool collect_refusals(struct events *events, const struct trace *trace) {
     return events->refusals;
 }
 
-/* The allocations of a trace sorted by serial: index is the record, then the allocation. */
+/* The allocations of a trace sorted by serial. `index` is first the number of the record, and that
+ * of the allocation once its record has been added. */
 struct serials {
     struct keyed *list;
     uint32_t count;
@@ -139,7 +140,7 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     bool good = births && deaths && allocation_of && make_room(events, 2 * (size_t)n, n);
     for (uint32_t i = 0; good && i < n; i++) {
         births[i] = (struct keyed){lifetimes->rows[i].birth, i};
-        deaths[i] = (struct keyed){lifetimes->rows[i].birth, i}; /* equal deaths: the elder first */
+        deaths[i] = (struct keyed){lifetimes->rows[i].birth, i}; /* at equal deaths, by birth */
     }
     good = good && sort_keyed(births, n) && sort_keyed(deaths, n);
     for (uint32_t i = 0; good && i < n; i++)

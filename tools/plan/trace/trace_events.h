@@ -1,7 +1,5 @@
-/*
- * Streams of events from a trace or from lifetimes (at equal times frees come first, as they would
- * have to).
- */
+/* Streams of events from a trace or from lifetimes. At equal times frees come before allocations,
+ * since lifetimes are half-open. */
 #ifndef BFC_PLAN_EVENTS_H
 #define BFC_PLAN_EVENTS_H
 
