@@ -54,7 +54,8 @@ struct bfc_page_calls {
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start);
     void (*unreserve)(void *context, bfc_addr start, uint64_t bytes);
     /* Makes a page, which is mapped nowhere; and gives one back that is mapped nowhere. */
-    enum bfc_reserve_result (*create)(void *context, uint64_t bytes, bfc_page *page);
+    enum bfc_reserve_result (*create)(void *context, uint64_t bytes, bfc_page *page,
+                                      struct bfc_ask *ask);
     void (*release)(void *context, bfc_page page, uint64_t bytes);
     /* So many bytes of pages were just released, all for one reason. NULL: need not be told. */
     void (*released)(void *context, uint64_t bytes);

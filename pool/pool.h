@@ -71,13 +71,20 @@ enum bfc_reserve_result {
  */
 struct bfc_page_calls;
 
+/* What goes between an allocation and the upstream while the allocation makes its pool grow. */
+struct bfc_ask {
+    bool is_first; /* the allocation had BFC_ALLOCATE_FIRST */
+    int error;     /* set by the upstream that refuses: the code that the allocation is to return */
+};
+
 struct bfc_upstream {
     void *context;
     /* Takes `bytes` (a multiple of the granule) from the device; the start must be one too. */
-    enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start);
-    /* Gives back a whole region, exactly as it was reserved. False: it did not go, and is the
-     * pool's as before. */
-    bool (*release)(void *context, bfc_addr start, uint64_t bytes);
+    enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask);
+    /* Gives back a whole region, exactly as it was reserved. False: the region did not go, and is
+     * the pool's as before. `*error` is the upstream's code, for bfc_pool_release_one. */
+    bool (*release)(void *context, bfc_addr start, uint64_t bytes, int *error);
     /* The highest fence known to be complete, without blocking, at a bounded cost. NULL: all are.
      */
     bfc_fence (*poll)(void *context);
@@ -146,6 +153,8 @@ struct bfc_block_info {
     uint64_t region_size;
     bfc_fence
         fence; /* allocate: the fence under which it was handed out pending, or BFC_NO_FENCE */
+    int error; /* allocate that failed: the code that the upstream set last in struct bfc_ask, or 0
+                */
     bool live;
     bool bare;    /* addresses without a page (pages.h): neither live nor free */
     bool paged;   /* in a reservation of addresses, behind which there may be pages */
@@ -163,6 +172,7 @@ enum bfc_allocate_flags {
     BFC_ALLOCATE_AGAIN = 8,     /* after such a failure: the caller counts success as saved */
     BFC_ALLOCATE_APART = 16,    /* what is ready in regions that are set apart may be handed out
                                    instead of growing */
+    BFC_ALLOCATE_FIRST = 32,    /* handed to the upstream in struct bfc_ask */
 };
 
 struct bfc_pool;
@@ -184,8 +194,8 @@ void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 
 /*
  * Hands out a block of at least `bytes` (1 to UINT64_MAX; rounding is checked for overflow). On
- * success `block` (never NULL) tells about it: start, size, requested, id, fence; else it is
- * untouched. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED or
+ * success `block` (never NULL) tells about it: start, size, requested, id, fence; else only its
+ * `error` is set. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED or
  * BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
@@ -349,6 +359,10 @@ uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
  * unmapping waits for.
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
+
+/* Gives one region back, an idle one if there is any, else one as bfc_pool_trim_used does; none of
+ * pages. `*error` is the code of the upstream's last release; without a release it is unchanged. */
+void bfc_pool_release_one(struct bfc_pool *pool, int *error);
 
 /*
  * Gives back the regions that have been wholly free and ready for `idle_ns`, as seen by the calls

@@ -58,11 +58,15 @@ bool bfc_group_take(struct bfc_arena *arena, size_t bytes, CUdeviceptr *pointer)
 
 static bool get_block(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
                       enum bfc_reuse_how how, CUdeviceptr *start) {
-    struct bfc_call call = bfc_call_of(driver, arena, bytes, how, start, BFC_OK);
+    struct bfc_outcome outcome;
+    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, &outcome);
+    *start = outcome.pointer;
+    if (outcome.status == BFC_OK)
+        return result == CUDA_SUCCESS;
+    struct bfc_call call =
+        bfc_call_of(driver, arena, bytes, how, start, outcome.status, outcome.error);
     call.in_pool = true;
-    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, start, &call.status);
-    if (call.status != BFC_OK)
-        result = bfc_last_resort(&call);
+    result = bfc_last_resort(&call);
     if (call.status == BFC_OUT_OF_MEMORY)
         bfc_last_resort_failed(&call);
     return result == CUDA_SUCCESS;

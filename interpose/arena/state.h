@@ -16,7 +16,7 @@ struct bfc_memory_source {
     /* CUDA_ERROR_OUT_OF_MEMORY, and `why` says what is in the way, or another error of the
      * driver's. */
     CUresult (*take)(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
-                     CUdeviceptr *pointer, const char **why);
+                     bool is_first, CUdeviceptr *pointer, const char **why);
     CUresult (*give)(const struct bfc_driver *driver, CUdeviceptr start);
 };
 

@@ -24,19 +24,6 @@
 #include "interpose/stats/events.h"
 #include "segment/queue.h"
 
-static __thread CUresult last_error INITIAL_EXEC;
-
-CUresult bfc_upstream_take_error(void) {
-    CUresult error = last_error;
-    last_error = CUDA_SUCCESS;
-    return error;
-}
-
-void bfc_upstream_note_fatal(CUresult result) {
-    if (bfc_driver_is_fatal(result))
-        last_error = result;
-}
-
 /* ---- reserving and releasing ---- */
 
 /* BFC_RESERVE: would the device still have so much for others? */
@@ -49,26 +36,30 @@ static bool leaves_enough(const struct bfc_driver *driver, const struct bfc_aren
     return free_bytes >= arena->left_to_others && bytes <= free_bytes - arena->left_to_others;
 }
 
-static __thread bool has_turn INITIAL_EXEC;
-
-void bfc_upstream_take_turn(bool takes) {
-    has_turn = takes;
-}
-
 /*
- * Whether another job has queued for this memory before us, in a process that waits for memory too
- * (BFC_WAIT).
+ * Whether another job has asked for this memory before us. Jobs that wait for memory (BFC_WAIT) are
+ * served in the order in which they began to wait.
  */
 static bool is_due_to_others(const struct bfc_driver *driver, const struct bfc_arena *arena,
                              uint64_t bytes) {
     const struct bfc_process *process = bfc_process_if_made();
     size_t free_bytes, total;
-    if (has_turn || !arena->stats.segment || !process || process->options.wait <= 0)
+    if (!arena->stats.segment || !process || process->options.wait <= 0)
         return false;
     uint64_t wanted = bfc_waiters_want(arena->stats.section).bytes;
     return wanted && driver->cuMemGetInfo_v2 &&
            driver->cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS &&
            free_bytes < bfc_add_saturating(bytes, wanted);
+}
+
+/* Whether the device may be asked for so much; false: `why` says what is in the way. */
+static bool may_take(const struct bfc_driver *driver, const struct bfc_arena *arena, uint64_t bytes,
+                     bool is_first, const char **why) {
+    *why = "less than BFC_RESERVE would be left to others";
+    if (!leaves_enough(driver, arena, bytes))
+        return false;
+    *why = "another job waits for memory";
+    return is_first || !is_due_to_others(driver, arena, bytes);
 }
 
 /* What the device has left, for the segment; its context is current. */
@@ -82,13 +73,12 @@ void bfc_upstream_note_device_free(const struct bfc_driver *driver, struct bfc_a
 }
 
 static CUresult take_from_device(const struct bfc_driver *driver, const struct bfc_arena *arena,
-                                 uint64_t bytes, CUdeviceptr *pointer, const char **why) {
-    bool enough = leaves_enough(driver, arena, bytes);
-    bool due = enough && is_due_to_others(driver, arena, bytes);
-    *why = due      ? "another job waits for memory"
-           : enough ? "the driver refused it"
-                    : "less than BFC_RESERVE would be left to others";
-    return enough && !due ? driver->cuMemAlloc_v2(pointer, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+                                 uint64_t bytes, bool is_first, CUdeviceptr *pointer,
+                                 const char **why) {
+    if (!may_take(driver, arena, bytes, is_first, why))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *why = "the driver refused it";
+    return driver->cuMemAlloc_v2(pointer, bytes);
 }
 
 static CUresult give_to_device(const struct bfc_driver *driver, CUdeviceptr start) {
@@ -101,15 +91,15 @@ const struct bfc_memory_source bfc_device_memory = {
     .give = give_to_device,
 };
 
-static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
-                                const char **why) {
+static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, bool is_first,
+                                CUdeviceptr *pointer, const char **why) {
     const struct bfc_driver *driver = bfc_driver();
     bool pushed;
     *why = "its context cannot be entered";
     CUresult result = bfc_arena_make_current(driver, arena, &pushed);
     if (result != CUDA_SUCCESS)
         return result;
-    result = arena->source->take(driver, arena, bytes, pointer, why);
+    result = arena->source->take(driver, arena, bytes, is_first, pointer, why);
     if (result == CUDA_SUCCESS)
         bfc_arena_given_out(*pointer, bytes);
     if (result == CUDA_SUCCESS && !bfc_region_add(*pointer, bytes, arena)) {
@@ -122,26 +112,24 @@ static CUresult reserve_charged(struct bfc_arena *arena, uint64_t bytes, CUdevic
     return result;
 }
 
-CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, const char **why) {
+CUresult bfc_upstream_charge(struct bfc_arena *arena, uint64_t bytes, bool is_first,
+                             const char **why) {
     *why = "BFC_LIMIT would be exceeded";
     if (!bfc_device_charge(arena, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    bool enough = leaves_enough(bfc_driver(), arena, bytes);
-    *why =
-        enough ? "another job waits for memory" : "less than BFC_RESERVE would be left to others";
-    if (enough && !is_due_to_others(bfc_driver(), arena, bytes))
+    if (may_take(bfc_driver(), arena, bytes, is_first, why))
         return CUDA_SUCCESS;
     bfc_device_refund(arena, bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* On an error `why` says what refused. */
-static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, CUdeviceptr *pointer,
-                               const char **why) {
+static CUresult reserve_region(struct bfc_arena *arena, uint64_t bytes, bool is_first,
+                               CUdeviceptr *pointer, const char **why) {
     *why = arena->source->over_limit;
     if (!bfc_device_charge(arena, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = reserve_charged(arena, bytes, pointer, why);
+    CUresult result = reserve_charged(arena, bytes, is_first, pointer, why);
     if (result != CUDA_SUCCESS)
         bfc_device_refund(arena, bytes);
     return result;
@@ -166,34 +154,28 @@ static void log_region(const struct bfc_arena *arena, bfc_addr start, uint64_t b
             arena->id, (unsigned long long)start, BFC_BYTES(bytes), what);
 }
 
-void bfc_upstream_note_error(CUresult result) {
-    last_error = result;
-}
-
 enum bfc_reserve_result bfc_upstream_note_refused(struct bfc_arena *arena, uint64_t bytes,
-                                                  const char *why, CUresult result) {
-    last_error = result;
+                                                  const char *why, CUresult result,
+                                                  struct bfc_ask *ask) {
+    ask->error = (int)result;
     log_refused(arena, bytes, why, result);
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_REFUSED, 0, bytes);
     return result == CUDA_ERROR_OUT_OF_MEMORY ? BFC_REFUSED : BFC_FAILED;
 }
 
-enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_addr *start) {
+enum bfc_reserve_result bfc_upstream_reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                             struct bfc_ask *ask) {
     struct bfc_arena *arena = context;
     CUdeviceptr pointer = 0;
     const char *why;
-    CUresult result = reserve_region(arena, bytes, &pointer, &why);
+    CUresult result = reserve_region(arena, bytes, ask->is_first, &pointer, &why);
     if (result != CUDA_SUCCESS)
-        return bfc_upstream_note_refused(arena, bytes, why, result);
+        return bfc_upstream_note_refused(arena, bytes, why, result, ask);
     *start = pointer;
     bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, pointer, bytes);
     log_region(arena, pointer, bytes, "was reserved");
     return BFC_RESERVED;
 }
-
-/* What the driver said when this thread last gave a region back; OUT_OF_MEMORY: it was not asked.
- */
-static __thread CUresult last_release INITIAL_EXEC;
 
 /*
  * Whether the driver still has memory that it did not take back. An error that ends the context is
@@ -209,19 +191,21 @@ static bool is_kept(CUresult result) {
  * waits would bar it, and be invalidated by it. A relaxed thread's calls are allowed whatever
  * captures.
  */
-static void free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
-                        const struct bfc_leaving *region) {
+static CUresult free_region(const struct bfc_driver *driver, struct bfc_arena *arena,
+                            const struct bfc_leaving *region) {
     bool pushed;
-    if ((last_release = bfc_arena_make_current(driver, arena, &pushed)) != CUDA_SUCCESS) {
+    CUresult result = bfc_arena_make_current(driver, arena, &pushed);
+    if (result != CUDA_SUCCESS) {
         bfc_leaving_end(region);
-        return;
+        return result;
     }
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
-    last_release = arena->source->give(driver, region->start);
+    result = arena->source->give(driver, region->start);
     bfc_leaving_end(region);
     bfc_upstream_note_device_free(driver, arena);
     bfc_capture_restore(driver, mode);
     bfc_current_leave(driver, pushed);
+    return result;
 }
 
 /* What a real free refused is deferred as long as it was not ready: somebody must fence it. */
@@ -242,9 +226,10 @@ uint64_t bfc_upstream_count_releases(void) {
  * Host memory goes in a thread of ours alone: its free may wait for all work of the context, where
  * the program's call would not.
  */
-bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
+bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
     struct bfc_arena *arena = context;
     bool kept = false;
+    *error = CUDA_ERROR_OUT_OF_MEMORY;
     if (arena->source->gives_in_background && !bfc_background_is_current()) {
         bfc_store_seq_cst(&arena->has_deferred, true);
         return false;
@@ -255,8 +240,9 @@ bool bfc_upstream_release(void *context, bfc_addr start, uint64_t bytes) {
     bfc_region_remove(start, arena);
     bool back = !bfc_background_is_stopped() && bfc_arena_await(arena);
     if (back) {
-        free_region(bfc_driver(), arena, &region);
-        kept = is_kept(last_release) && keep_region(arena, start, bytes);
+        CUresult result = free_region(bfc_driver(), arena, &region);
+        *error = (int)result;
+        kept = is_kept(result) && keep_region(arena, start, bytes);
         bfc_arena_leave(arena);
     } else {
         bfc_leaving_end(&region);
@@ -327,10 +313,9 @@ static CUresult free_own_region(const struct bfc_driver *driver, struct bfc_aren
         return bfc_pool_trim(arena->pool, WAIT_BYTES)
                    ? relaxed_in_context(driver, arena, allocate_and_free)
                    : CUDA_ERROR_OUT_OF_MEMORY;
-    last_release = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!bfc_pool_trim(arena->pool, 1))
-        bfc_pool_trim_used(arena->pool, 1);
-    return last_release;
+    int error = CUDA_ERROR_OUT_OF_MEMORY;
+    bfc_pool_release_one(arena->pool, &error);
+    return (CUresult)error;
 }
 
 CUresult bfc_upstream_wait_as_free(const struct bfc_driver *driver, struct bfc_arena *arena) {

@@ -82,25 +82,27 @@ static inline bool keep_pending(const struct bfc_driver *driver, struct bfc_aren
     return false;
 }
 
-/* Only where there is a placer; it is asked once. */
+/* A placer (NULL: none) is asked once; a second attempt goes to the pool. */
 static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
                                                struct bfc_arena *arena, size_t bytes,
                                                enum bfc_reuse_how how, unsigned flags,
                                                const struct bfc_placer *placer,
-                                               CUdeviceptr *pointer, enum bfc_status *status) {
+                                               struct bfc_outcome *outcome) {
     struct bfc_block_info block;
     CUresult result = (CUresult)bfc_load_relaxed(&arena->fatal);
-    *status = BFC_OK;
+    outcome->status = BFC_OK;
     if (result != CUDA_SUCCESS)
         return result;
     unsigned base = flags | (how == BFC_REUSE_THERE ? BFC_ALLOCATE_HIT_ONLY : 0);
     unsigned pending =
         how != BFC_REUSE_READY && wants_pending(driver, arena) ? BFC_ALLOCATE_PENDING : 0;
     for (;;) {
-        *status = placer ? placer->allocate(arena, bytes, base | pending, &block)
-                         : bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
-        if (*status != BFC_OK)
+        outcome->status = placer ? placer->allocate(arena, bytes, base | pending, &block)
+                                 : bfc_pool_allocate(arena->pool, bytes, base | pending, &block);
+        if (outcome->status != BFC_OK) {
+            outcome->error = (CUresult)block.error;
             return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         if (block.fence == BFC_NO_FENCE || keep_pending(driver, arena, &block, &result))
             break;
         if (result != CUDA_SUCCESS)
@@ -108,30 +110,30 @@ static ALWAYS_INLINE CUresult allocate_flagged(const struct bfc_driver *driver,
         pending = 0;
         placer = NULL;
     }
-    *pointer = block.start;
+    outcome->pointer = block.start;
     return CUDA_SUCCESS;
 }
 
 static NOINLINE CUresult allocate_placed(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                         size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
-                                         enum bfc_status *status) {
+                                         size_t bytes, enum bfc_reuse_how how,
+                                         struct bfc_outcome *outcome) {
     return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED,
-                            bfc_load_acquire(&arena->placer), pointer, status);
+                            bfc_load_acquire(&arena->placer), outcome);
 }
 
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
-                            enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status) {
+                            enum bfc_reuse_how how, struct bfc_outcome *outcome) {
     if (UNLIKELY(bfc_load_relaxed(&arena->placer) != NULL))
-        return allocate_placed(driver, arena, bytes, how, pointer, status);
-    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, NULL, pointer,
-                            status);
+        return allocate_placed(driver, arena, bytes, how, outcome);
+    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED, NULL, outcome);
 }
 
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                  size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
-                                  enum bfc_status *status) {
-    return allocate_flagged(driver, arena, bytes, how, BFC_ALLOCATE_UNCOUNTED | BFC_ALLOCATE_AGAIN,
-                            NULL, pointer, status);
+                                  size_t bytes, enum bfc_reuse_how how, bool is_first,
+                                  struct bfc_outcome *outcome) {
+    unsigned flags =
+        BFC_ALLOCATE_UNCOUNTED | BFC_ALLOCATE_AGAIN | (is_first ? BFC_ALLOCATE_FIRST : 0);
+    return allocate_flagged(driver, arena, bytes, how, flags, NULL, outcome);
 }
 
 /* ---- what was handed out ---- */

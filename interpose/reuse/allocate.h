@@ -16,15 +16,26 @@ enum bfc_reuse_how {
     BFC_REUSE_THERE, /* without growing or waiting */
 };
 
+/* How an allocation ended. */
+struct bfc_outcome {
+    CUdeviceptr pointer; /* of the block; set where the allocation returns CUDA_SUCCESS */
+    enum bfc_status
+        status;     /* the pool's; BFC_OK too where the pool was not asked, or a wait failed */
+    CUresult error; /* set where `status` is not BFC_OK: what the driver answered last when the pool
+                       asked it for memory; CUDA_SUCCESS: the driver was not asked */
+};
+
 /*
- * Hands out a block of the arena's pool. The driver's error, or that of the pool in `status`, which
- * the pool does not count as out of memory. bfc_reuse_allocate_again: after such a failure.
+ * Hands out a block of the arena's pool. Returns CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY where the
+ * pool's status is not BFC_OK, or the driver's error. A failure does not count as out of memory.
  */
 CUresult bfc_reuse_allocate(const struct bfc_driver *driver, struct bfc_arena *arena, size_t bytes,
-                            enum bfc_reuse_how how, CUdeviceptr *pointer, enum bfc_status *status);
+                            enum bfc_reuse_how how, struct bfc_outcome *outcome);
+
+/* The same after such a failure. `is_first`: without regard to other jobs that wait for memory. */
 CUresult bfc_reuse_allocate_again(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                  size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer,
-                                  enum bfc_status *status);
+                                  size_t bytes, enum bfc_reuse_how how, bool is_first,
+                                  struct bfc_outcome *outcome);
 
 /*
  * Blocks that were handed out before their fences were complete are ordered only behind work of

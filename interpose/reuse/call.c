@@ -7,9 +7,16 @@
 #include "segment/queue.h"
 
 bool bfc_call_try_again(struct bfc_call *call) {
+    struct bfc_outcome outcome;
     call->result = bfc_reuse_allocate_again(call->driver, call->arena, call->bytes, call->how,
-                                            call->pointer, &call->status);
-    return call->status == BFC_OK && call->result == CUDA_SUCCESS;
+                                            call->is_first, &outcome);
+    call->status = outcome.status;
+    if (outcome.status != BFC_OK && outcome.error != CUDA_SUCCESS)
+        call->error = outcome.error;
+    if (outcome.status != BFC_OK || call->result != CUDA_SUCCESS)
+        return false;
+    *call->pointer = outcome.pointer;
+    return true;
 }
 
 uint64_t bfc_call_lacks(const struct bfc_call *call) {

@@ -28,19 +28,31 @@ struct bfc_call {
     uint64_t since_ns;      /* when the pool had refused it: the kernel's clock */
     enum bfc_wait_end waited;
     uint64_t waited_ns;
-    bool in_pool; /* only the arena's own pool will do */
+    bool in_pool;   /* only the arena's own pool will do */
+    bool is_first;  /* no other job that waits for memory is served before this call */
+    CUresult error; /* what the driver answered last when the pool asked it for memory, or
+                       CUDA_SUCCESS */
 };
 
 static inline struct bfc_call bfc_call_of(const struct bfc_driver *driver, struct bfc_arena *arena,
                                           size_t bytes, enum bfc_reuse_how how,
-                                          CUdeviceptr *pointer, enum bfc_status status) {
+                                          CUdeviceptr *pointer, enum bfc_status status,
+                                          CUresult error) {
     return (struct bfc_call){.driver = driver,
                              .arena = arena,
                              .bytes = bytes,
                              .how = how,
                              .pointer = pointer,
                              .status = status,
+                             .error = error,
                              .result = CUDA_ERROR_OUT_OF_MEMORY};
+}
+
+/* Makes `result` the answer to the call, if it is an error after which a context answers nothing
+ * else. */
+static inline void bfc_call_note_fatal(struct bfc_call *call, CUresult result) {
+    if (bfc_driver_is_fatal(result))
+        call->error = result;
 }
 
 /*

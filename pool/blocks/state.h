@@ -107,6 +107,8 @@ struct bfc_pool {
     struct bfc_upstream upstream;
     pthread_mutex_t
         growth_lock;    /* not the pool's lock: its holder may ask the upstream for a region */
+    struct bfc_ask ask; /* of the allocation whose thread holds growth_lock */
+    int release_error;  /* the upstream's code for the last release */
     uint64_t step;      /* bytes of the next region by growth double */
     bool step_raised;   /* tf: for the region that is being asked for */
     uint64_t releasing; /* bytes of regions on their way back to the upstream */

@@ -29,17 +29,23 @@ static NOINLINE bool prepare_request(struct bfc_pool *pool, struct request *requ
            remake_before(pool, request);
 }
 
+/* The upstream was not asked, so there is no code of its. */
+static enum bfc_status refuse_request(const struct request *request) {
+    request->out->error = 0;
+    return BFC_OUT_OF_MEMORY;
+}
+
 /* The rest of an allocation that finds no ready block at once, or is not under plain rules. */
 static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct request request) {
     if (!pool->config.reuse_pending)
         request.flags &= ~(unsigned)BFC_ALLOCATE_PENDING;
     if (pool->rules.prepares && !prepare_request(pool, &request))
-        return BFC_OUT_OF_MEMORY; /* the caller will ask again */
+        return refuse_request(&request); /* the caller will ask again */
     pool->lookups += pool->rules.ages;
     if (request.granules > MOST_GRANULES) {
         pool->stats->out_of_memory +=
             !(request.flags & (BFC_ALLOCATE_HIT_ONLY | BFC_ALLOCATE_UNCOUNTED));
-        return BFC_OUT_OF_MEMORY;
+        return refuse_request(&request);
     }
     if (take_any(pool, &request)) {
         pool->stats->hits++;
@@ -48,7 +54,7 @@ static NOINLINE enum bfc_status allocate_by_rules(struct bfc_pool *pool, struct 
     if (!(request.flags & BFC_ALLOCATE_HIT_ONLY))
         return serve_miss(pool, &request);
     pool->lookups -= pool->rules.ages; /* the caller will ask again */
-    return BFC_OUT_OF_MEMORY;
+    return refuse_request(&request);
 }
 
 /* `large` tells whether the request is large, so that the compiler can drop the other case. */

@@ -16,6 +16,18 @@ void pages_lock_growth(struct bfc_pool *pool) {
     pool_leave(pool);
     pthread_mutex_lock(&pool->growth_lock);
     pool_enter(pool);
+    pool->ask = (struct bfc_ask){.error = 0};
+}
+
+void growth_begin(struct bfc_pool *pool, const struct request *request) {
+    pages_lock_growth(pool);
+    pool->ask.is_first = request->flags & BFC_ALLOCATE_FIRST;
+}
+
+void growth_end(struct bfc_pool *pool, const struct request *request) {
+    if (pool->ask.error)
+        request->out->error = pool->ask.error;
+    pthread_mutex_unlock(&pool->growth_lock);
 }
 
 /* ---- addresses ---- */
@@ -102,7 +114,7 @@ static bool is_worth_saving(enum bfc_status status) {
 bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_status *status) {
     bool saving = false, taken;
     *status = BFC_OK;
-    pages_lock_growth(pool);
+    growth_begin(pool, request);
     perform_recover(pool);
     /* What other threads freed while the lock was dropped is taken before a plan is made, so that
      * each plan brings something. */
@@ -117,7 +129,7 @@ bool pages_grow(struct bfc_pool *pool, const struct request *request, enum bfc_s
             perform_recover(pool);
         }
     }
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_end(pool, request);
     if (!taken && take_from_other_zone(pool, request))
         taken = pool->rules.mixes = true;
     *status = taken ? BFC_OK : *status;

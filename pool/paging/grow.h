@@ -7,8 +7,14 @@
 
 #include "pool/blocks/state.h"
 
-/* Waits for the pages' turn, which is the holder's of growth_lock. */
+/* Takes growth_lock, and drops the pool's lock meanwhile. */
 void pages_lock_growth(struct bfc_pool *pool);
+
+/* Around what makes the pool grow for a request: take growth_lock, and release it. Between the two
+ * the upstream gets the request's bfc_ask; growth_end puts the error of that into the block info.
+ */
+void growth_begin(struct bfc_pool *pool, const struct request *request);
+void growth_end(struct bfc_pool *pool, const struct request *request);
 
 /* False: *status says why, BFC_OUT_OF_MEMORY if neither the limit nor the device allow so much,
  * BFC_UPSTREAM_FAILED if a call was refused for another reason, and with fewer new pages again. */

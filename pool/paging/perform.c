@@ -47,7 +47,8 @@ static enum bfc_reserve_result create_page(struct bfc_pool *pool, uint64_t bytes
         !page_table_prepare(&paging->table, (uint64_t)paging->on_hand.count + 1))
         return BFC_FAILED;
     paging->made_calls++;
-    enum bfc_reserve_result result = paging->calls.create(context_of(pool), bytes, &page.handle);
+    enum bfc_reserve_result result =
+        paging->calls.create(context_of(pool), bytes, &page.handle, &pool->ask);
     if (result == BFC_RESERVED)
         page_array_append(&paging->on_hand, &page);
     return result;

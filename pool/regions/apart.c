@@ -154,8 +154,8 @@ static enum bfc_status add_paged(struct bfc_pool *pool, uint64_t bytes, bfc_addr
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start) {
     if (!bytes || bytes > LARGEST_BLOCK || bytes % BFC_GRANULE)
         return BFC_INVALID_SIZE;
-    pthread_mutex_lock(&pool->growth_lock);
     pool_enter(pool);
+    pages_lock_growth(pool);
     enum bfc_status status = BFC_UPSTREAM_FAILED;
     if (pool->paging)
         status = add_paged(pool, bytes, start);

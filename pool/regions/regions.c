@@ -83,8 +83,10 @@ static uint64_t release_or_keep(struct bfc_pool *pool, region_index r, bfc_fence
     slots_settle(pool);
     pool->releasing += gone.size;
     pool_leave(pool);
-    bool went = pool->upstream.release(pool->upstream.context, gone.start, gone.size);
+    int error = 0;
+    bool went = pool->upstream.release(pool->upstream.context, gone.start, gone.size, &error);
     pool_enter(pool);
+    pool->release_error = error;
     pool->releasing -= gone.size;
     if (!went)
         add_region(pool, &gone, zone, fence);
@@ -132,14 +134,33 @@ static bool ready_up(struct bfc_pool *pool, const struct region *region) {
     return true;
 }
 
-uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
-    uint64_t released = pool->paging ? bfc_pool_trim(pool, bytes) : 0;
-    pool_enter(pool);
+static uint64_t release_used(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = 0;
     for (region_index r = 1; released < bytes && r < pool->region_high; r++)
         if (ready_up(pool, &pool->regions[r]))
             released += release_or_keep(pool, r, BFC_DEFERRED_FENCE);
+    return released;
+}
+
+uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes) {
+    uint64_t released = pool->paging ? bfc_pool_trim(pool, bytes) : 0;
+    pool_enter(pool);
+    if (released < bytes)
+        released += release_used(pool, bytes - released);
     pool_leave(pool);
     return released;
+}
+
+/* The lock is dropped during a release alone, and a release sets release_error after that. */
+void bfc_pool_release_one(struct bfc_pool *pool, int *error) {
+    pool_enter(pool);
+    pool->release_error = *error;
+    pool->wanted_elsewhere = true;
+    settle_completed(pool, FENCES_ALL);
+    if (!regions_release(pool, 1))
+        release_used(pool, 1);
+    *error = pool->release_error;
+    pool_leave(pool);
 }
 
 static uint64_t room_below_limit(const struct bfc_pool *pool) {
@@ -179,12 +200,12 @@ static bool ask_for_less(struct growth *growth) {
 }
 
 /* Asks the upstream, as often as the back-off says. Without the lock. */
-static enum bfc_reserve_result reserve_region(const struct bfc_upstream *upstream,
-                                              struct growth *growth) {
+static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct growth *growth) {
+    const struct bfc_upstream *upstream = &pool->upstream;
     enum bfc_reserve_result result;
     do {
         growth->calls++;
-        result = upstream->reserve(upstream->context, growth->bytes, &growth->start);
+        result = upstream->reserve(upstream->context, growth->bytes, &growth->start, &pool->ask);
     } while (result == BFC_REFUSED && ask_for_less(growth));
     return result;
 }
@@ -212,8 +233,9 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
         region_add(pool, growth->start, growth->bytes, policy_zone(pool, growth->size));
     if (status == BFC_OK)
         return BFC_OK;
+    int error;
     pool_leave(pool);
-    pool->upstream.release(pool->upstream.context, growth->start, growth->bytes);
+    pool->upstream.release(pool->upstream.context, growth->start, growth->bytes, &error);
     pool_enter(pool);
     pool->stats->release_calls++;
     return status;
@@ -222,7 +244,7 @@ static enum bfc_status take_in(struct bfc_pool *pool, const struct growth *growt
 /* Takes the region that was planned, with the growth turn; drops the lock meanwhile. */
 static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) {
     pool_leave(pool);
-    enum bfc_reserve_result result = reserve_region(&pool->upstream, growth);
+    enum bfc_reserve_result result = reserve_region(pool, growth);
     pool_enter(pool);
     pool->stats->reserve_calls += growth->calls;
     pool->stats->refusals += growth->calls - (result != BFC_REFUSED);
@@ -268,9 +290,7 @@ static bool take_new(struct bfc_pool *pool, bfc_addr start, const struct request
 
 static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
                            enum bfc_status *status) {
-    pool_leave(pool);
-    pthread_mutex_lock(&pool->growth_lock);
-    pool_enter(pool);
+    growth_begin(pool, request);
     bool taken = take_any(pool, request);
     *status = BFC_OK;
     /* More than once round only if other threads took what the new region brought. */
@@ -279,7 +299,7 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
         *status = add_for(pool, request_size(request), &start);
         taken = *status == BFC_OK && take_new(pool, start, request);
     }
-    pthread_mutex_unlock(&pool->growth_lock);
+    growth_end(pool, request);
     return taken;
 }
 
@@ -301,10 +321,11 @@ bool regions_grow(struct bfc_pool *pool, const struct request *request, enum bfc
 }
 
 void regions_forget(struct bfc_pool *pool, bool release) {
+    int error;
     for (region_index r = 1; release && r < pool->region_high; r++)
         if (pool->regions[r].size && !pool->regions[r].paged)
             pool->upstream.release(pool->upstream.context, pool->regions[r].start,
-                                   pool->regions[r].size);
+                                   pool->regions[r].size, &error);
 }
 
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes) {

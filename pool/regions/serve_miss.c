@@ -79,6 +79,7 @@ static bool take_without_growing(struct bfc_pool *pool, const struct request *re
 
 enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request) {
     struct bfc_pool_stats *stats = pool->stats;
+    request->out->error = 0;
     if (take_without_growing(pool, request)) {
         stats->hits++;
         return BFC_OK;

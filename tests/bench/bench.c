@@ -59,7 +59,9 @@ struct device {
     uint64_t next, left;
 };
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     struct device *device = context;
     if (bytes > device->left)
         return BFC_REFUSED;
@@ -69,7 +71,8 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static bool release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     struct device *device = context;
     (void)start;
     device->left += bytes;

@@ -12,14 +12,17 @@
 
 #define HEAP (UINT64_C(64) << 30)
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     uint64_t *next = context;
     *start = *next;
     *next += bytes + (UINT64_C(2) << 20);
     return BFC_RESERVED;
 }
 
-static bool release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     (void)context, (void)start, (void)bytes;
     return true;
 }

@@ -14,7 +14,9 @@ static void unreserve_addresses(void *context, bfc_addr start, uint64_t bytes) {
     (void)context, (void)start, (void)bytes;
 }
 
-static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
+static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page,
+                                           struct bfc_ask *ask) {
+    (void)ask;
     (void)context, (void)bytes;
     *page = 1;
     return BFC_RESERVED;

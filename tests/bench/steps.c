@@ -36,7 +36,9 @@ struct count {
     const char *which;
 };
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     bfc_addr *next = context;
     asked = true;
     *start = *next;
@@ -44,7 +46,8 @@ static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-static bool release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     (void)context, (void)start, (void)bytes;
     return asked = true;
 }

@@ -91,10 +91,10 @@ static bool is_bypassed(const struct player *p, uint64_t bytes) {
 static bool allocate_past(struct device *device, struct bfc_pool *pool, uint64_t bytes,
                           struct bfc_block_info *block) {
     block->size = bytes;
-    if (device_reserve(device, bytes, &block->start) == BFC_RESERVED)
+    if (device_reserve(device, bytes, &block->start, NULL) == BFC_RESERVED)
         return true;
     return bfc_pool_trim(pool, UINT64_MAX) &&
-           device_reserve(device, bytes, &block->start) == BFC_RESERVED;
+           device_reserve(device, bytes, &block->start, NULL) == BFC_RESERVED;
 }
 
 static bool allocate_from(const struct player *p, uint32_t device, uint64_t bytes,
@@ -152,7 +152,7 @@ static void release_block(struct player *p, uint32_t allocation) {
     if (p->log)
         note_call(p, LOG_FREE, allocation, start, 0);
     if (is_bypassed(p, a->bytes)) {
-        device_release(device, start, a->bytes);
+        device_release(device, start, a->bytes, NULL);
         return;
     }
     bool waits = p->settings->options.free_mode == BFC_FREE_SYNC;

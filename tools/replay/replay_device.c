@@ -53,7 +53,9 @@ static void count_plain(struct device *device) {
     device->plain_calls++;
 }
 
-enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *start) {
+enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     struct device *device = context;
     count_plain(device);
     if (bytes > device->capacity - device->taken)
@@ -74,7 +76,8 @@ enum bfc_reserve_result device_reserve(void *context, uint64_t bytes, bfc_addr *
     return BFC_RESERVED;
 }
 
-bool device_release(void *context, bfc_addr start, uint64_t bytes) {
+bool device_release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     struct device *device = context;
     count_plain(device);
     device->taken -= bytes;
@@ -159,7 +162,9 @@ static void unreserve_addresses(void *context, bfc_addr start, uint64_t bytes) {
     count_call(context, OP_RESERVE, 0);
 }
 
-static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
+static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page,
+                                           struct bfc_ask *ask) {
+    (void)ask;
     struct device *device = context;
     count_call(device, OP_CREATE, bytes);
     if (bytes > device->capacity - device->taken)

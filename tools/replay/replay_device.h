@@ -69,9 +69,11 @@ struct bfc_upstream device_upstream(struct device *device, bool paged);
 /* The microseconds that the calls of struct bfc_page_calls took, by the model. */
 double device_pages_us(const struct device *device);
 
-/* Reserve and release a region, for the upstream and for allocations that bypass the pool. */
-enum bfc_reserve_result device_reserve(void *device, uint64_t bytes, bfc_addr *start);
-bool device_release(void *device, bfc_addr start, uint64_t bytes);
+/* Reserve and release a region, for the upstream and for allocations that bypass the pool. `ask`
+ * and `error` may be NULL. */
+enum bfc_reserve_result device_reserve(void *device, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask);
+bool device_release(void *device, bfc_addr start, uint64_t bytes, int *error);
 
 /* Records a new fence, which is complete `lag` calls from now. */
 bfc_fence device_fence(struct device *device);

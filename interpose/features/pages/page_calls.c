@@ -42,7 +42,7 @@ static bool has_ended(const struct bfc_arena *arena) {
     return bfc_load_acquire(&arena->ended);
 }
 
-static bool try_to_enter(struct visit *visit, struct bfc_arena *arena) {
+static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     *visit = (struct visit){.driver = bfc_driver(), .arena = arena};
     if (bfc_background_is_stopped() || !bfc_arena_await(arena))
         return false;
@@ -54,19 +54,12 @@ static bool try_to_enter(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
-    bool entered = try_to_enter(visit, arena);
-    if (!entered)
-        bfc_upstream_note_error(CUDA_ERROR_INVALID_CONTEXT);
-    return entered;
-}
-
 /*
  * Enters the context if it still lives. Pages are the device's, so they must be given back after
  * the context's end too.
  */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
-    if (try_to_enter(visit, arena))
+    if (enter_context(visit, arena))
         return true;
     visit->arena = NULL;
     if (bfc_background_is_stopped() || !has_ended(arena))
@@ -138,10 +131,10 @@ static void free_addresses(void *context, bfc_addr start, uint64_t bytes) {
 
 /* ---- memory ---- */
 
-static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes,
+static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes, bool is_first,
                                CUmemGenericAllocationHandle *handle, const char **why) {
     const struct bfc_driver *driver = bfc_driver();
-    CUresult result = bfc_upstream_charge(arena, bytes, why);
+    CUresult result = bfc_upstream_charge(arena, bytes, is_first, why);
     if (result != CUDA_SUCCESS)
         return result;
     *why = "the driver refused it";
@@ -153,18 +146,19 @@ static CUresult create_charged(struct bfc_arena *arena, uint64_t bytes,
     return result;
 }
 
-static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page) {
+static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_page *page,
+                                           struct bfc_ask *ask) {
     struct bfc_arena *arena = context;
     struct visit visit;
     CUmemGenericAllocationHandle handle = 0;
     const char *why = "its context cannot be entered";
     CUresult result = CUDA_ERROR_INVALID_CONTEXT;
     if (enter_context(&visit, arena)) {
-        result = create_charged(arena, bytes, &handle, &why);
+        result = create_charged(arena, bytes, ask->is_first, &handle, &why);
         leave_context(&visit);
     }
     if (result != CUDA_SUCCESS)
-        return bfc_upstream_note_refused(arena, bytes, why, result);
+        return bfc_upstream_note_refused(arena, bytes, why, result, ask);
     *page = handle;
     bfc_add_fetch_relaxed(&arena->stats.section->pages.created, bytes);
     bfc_paging_of(arena)->unreported += bytes;

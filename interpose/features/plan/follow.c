@@ -31,9 +31,8 @@ enum {
 static __thread struct {
     uint64_t follower; /* 0: none */
     struct bfc_course *course;
-    uint64_t thread;                /* unique in the process; 0: not numbered yet */
-    const struct bfc_slot *refused; /* whose place was not free just now, if not pending either */
-    bool gives_back;                /* its places, when it ends */
+    uint64_t thread; /* unique in the process; 0: not numbered yet */
+    bool gives_back; /* its places, when it ends */
 } mine INITIAL_EXEC;
 
 static const struct bfc_placer plan_placer;
@@ -214,7 +213,6 @@ static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower
             bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
             bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
         } else {
-            bfc_upstream_take_error(); /* nobody's answer */
             bfc_store_relaxed(&follower->refused_round, round);
         }
     }
@@ -446,6 +444,7 @@ struct call {
     struct bfc_match match;
     uint64_t bytes, size; /* as asked; as the plan has it */
     unsigned flags;
+    const struct bfc_slot *refused; /* its place was not free just now; NULL: none was tried */
     struct bfc_block_info *block;
 };
 
@@ -462,16 +461,11 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
     return status;
 }
 
-/* Whether the same call has tried its place already. */
-static inline bool has_refused(const struct bfc_slot *slot, unsigned flags) {
-    return mine.refused == slot && !(flags & BFC_ALLOCATE_PENDING);
-}
-
 /* The planned place of what came, or of that in whose stead it came, if it is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
-                 has_refused(slot, call->flags)))
+                 slot == call->refused))
         return BFC_OUT_OF_MEMORY;
     return take_at(call, slot->offset, slot->below);
 }
@@ -612,10 +606,10 @@ static inline enum bfc_status allocate_planned(struct call *call) {
     return status;
 }
 
-/* What comes is what was to come, and its place is free: all else has changed nothing. `again`: the
- * call may have tried that before. */
+/* Takes the place of the plan's next allocation, if this is that allocation and the place is free;
+ * else nothing has changed, and `*refused` is set if the place was not free. */
 static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follower, uint64_t bytes,
-                             uint64_t size, unsigned flags, bool again,
+                             uint64_t size, unsigned flags, const struct bfc_slot **refused,
                              struct bfc_block_info *block) {
     struct bfc_course *course = mine.course;
     if (UNLIKELY(mine.follower != bfc_load_relaxed(&follower->id) || course->lost ||
@@ -623,12 +617,11 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
         return false;
     struct bfc_slot *slot = &course->slots[course->at];
     bfc_addr memory = bfc_load_relaxed(&follower->memory);
-    if (UNLIKELY(slot->size != size || slot->offset == BFC_NO_PLACE || !memory ||
-                 (again && has_refused(slot, flags))))
+    if (UNLIKELY(slot->size != size || slot->offset == BFC_NO_PLACE || !memory))
         return false;
     if (UNLIKELY(bfc_pool_allocate_at(arena->pool, memory + slot->offset, bytes, flags, slot->below,
                                       block) != BFC_OK)) {
-        mine.refused = slot;
+        *refused = slot;
         return false;
     }
     slot->matched = course->round;
@@ -640,7 +633,8 @@ static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follo
 
 static bool take_as_planned(struct bfc_arena *arena, uint64_t bytes, struct bfc_block_info *block) {
     struct bfc_follower *follower = current_follower(arena);
-    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, false, block);
+    const struct bfc_slot *refused;
+    return follower && take_next(arena, follower, bytes, bfc_plan_round(bytes), 0, &refused, block);
 }
 
 /*
@@ -649,6 +643,7 @@ static bool take_as_planned(struct bfc_arena *arena, uint64_t bytes, struct bfc_
  */
 static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_follower *follower,
                                          uint64_t bytes, unsigned flags,
+                                         const struct bfc_slot *refused,
                                          struct bfc_block_info *block) {
     uint64_t size = bfc_plan_round(bytes);
     struct bfc_course *course = find_own_course(follower, size);
@@ -670,6 +665,7 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
                         .bytes = bytes,
                         .size = size,
                         .flags = flags,
+                        .refused = refused,
                         .block = block};
     return allocate_planned(&call);
 }
@@ -679,11 +675,10 @@ static enum bfc_status allocate_by_plan(struct bfc_arena *arena, uint64_t bytes,
     struct bfc_follower *follower = current_follower(arena);
     if (UNLIKELY(!follower)) /* it was left just now */
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
-    enum bfc_status status = BFC_OK;
-    if (!take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, true, block))
-        status = find_out(arena, follower, bytes, flags, block);
-    mine.refused = NULL;
-    return status;
+    const struct bfc_slot *refused = NULL;
+    if (take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, &refused, block))
+        return BFC_OK;
+    return find_out(arena, follower, bytes, flags, refused, block);
 }
 
 static const struct bfc_placer plan_placer = {.allocate = allocate_by_plan,

@@ -304,9 +304,9 @@ static bool try_again(const struct wait *wait) {
         may_help = may_help || own_cache_suffices(wait) || others_gave(wait);
     if (!may_help)
         return false;
-    bfc_upstream_take_turn(true);
+    call->is_first = true;
     bool served = bfc_call_try_again(call);
-    bfc_upstream_take_turn(false);
+    call->is_first = false;
     return served;
 }
 

@@ -17,8 +17,9 @@ static bool is_unified(const struct bfc_driver *driver, void *memory, CUdevicept
 }
 
 CUresult bfc_host_memory_take(const struct bfc_driver *driver, const struct bfc_arena *arena,
-                              uint64_t bytes, CUdeviceptr *pointer, const char **why) {
-    (void)arena;
+                              uint64_t bytes, bool is_first, CUdeviceptr *pointer,
+                              const char **why) {
+    (void)arena, (void)is_first;
     void *memory = NULL;
     CUresult result = driver->cuMemHostAlloc(&memory, bytes,
                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);

@@ -16,7 +16,8 @@ bool bfc_host_memory_can_be_had(const struct bfc_driver *driver, CUdevice device
  * context is dead: then the driver's error.
  */
 CUresult bfc_host_memory_take(const struct bfc_driver *driver, const struct bfc_arena *arena,
-                              uint64_t bytes, CUdeviceptr *pointer, const char **why);
+                              uint64_t bytes, bool is_first, CUdeviceptr *pointer,
+                              const char **why);
 
 /* Gives it back; the driver's error. Nothing may use it any more: the call need not wait. */
 CUresult bfc_host_memory_give(const struct bfc_driver *driver, CUdeviceptr pointer);

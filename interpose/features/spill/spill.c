@@ -207,28 +207,30 @@ static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint6
 
 /* The pool itself may not give back what it has free (upstream.c). */
 static CUresult allocate_host_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
-                                     size_t bytes, enum bfc_reuse_how how, CUdeviceptr *pointer) {
-    enum bfc_status status;
+                                     size_t bytes, enum bfc_reuse_how how,
+                                     struct bfc_outcome *outcome) {
     uint64_t until = bfc_now_ns() + LONGEST_WAIT_NS, before;
     CUresult result;
     do {
         before = bfc_load_relaxed(&arena->on->reserved);
-        result = bfc_reuse_allocate(driver, arena, bytes, how, pointer, &status);
-    } while (result != CUDA_SUCCESS && status == BFC_OUT_OF_MEMORY &&
+        result = bfc_reuse_allocate(driver, arena, bytes, how, outcome);
+    } while (result != CUDA_SUCCESS && outcome->status == BFC_OUT_OF_MEMORY &&
              wait_for_giver(arena->on, before, until));
     return result;
 }
 
 bool bfc_spill_serve(struct bfc_call *call) {
     struct bfc_arena *arena = find_or_make(call->driver, call->arena);
-    CUresult result =
-        arena ? allocate_host_memory(call->driver, arena, call->bytes, call->how, call->pointer)
-              : CUDA_ERROR_OUT_OF_MEMORY;
+    struct bfc_outcome outcome = {.error = CUDA_SUCCESS};
+    if (!arena)
+        return false;
+    CUresult result = allocate_host_memory(call->driver, arena, call->bytes, call->how, &outcome);
     if (result != CUDA_SUCCESS) {
-        bfc_upstream_note_fatal(result);
+        bfc_call_note_fatal(call, outcome.error);
+        bfc_call_note_fatal(call, result);
         return false;
     }
-    bfc_upstream_take_error(); /* of the device, which refused before */
+    *call->pointer = outcome.pointer;
     call->arena = arena;
     call->status = BFC_OK;
     return true;

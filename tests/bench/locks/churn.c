@@ -49,13 +49,16 @@ static uint64_t ticks(void) {
 #endif
 }
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     (void)context, (void)bytes;
     *start = UINT64_C(1) << 40;
     return BFC_RESERVED;
 }
 
-static bool release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     (void)context, (void)start, (void)bytes;
     return true;
 }

@@ -19,7 +19,7 @@ PAIRS = 100000  # pair.c's, a round
 
 # Which layer a source file is of. What is inlined counts for the file that it stands in.
 LAYERS = {
-    "entry": "hooks.c memory.c memory.h open.h driver.h process.h export_handle.h block_attributes.h "
+    "entry": "hooks.c allocate_memory.c free_memory.c memory.h open.h driver.h process.h export_handle.h block_attributes.h "
              "group.h trace_writer.h",
     "context": "arena.c arena.h region_map.c region_map.h",
     "capture, peers": "capture.c capture.h contexts.c contexts.h peers.c peers.h",

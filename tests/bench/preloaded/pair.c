@@ -44,14 +44,17 @@ static double time_calls(void) {
 
 /* ---- the pool alone ---- */
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     uint64_t *next = context;
     *start = *next;
     *next += bytes;
     return BFC_RESERVED;
 }
 
-static bool release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     (void)context, (void)start, (void)bytes;
     return true;
 }

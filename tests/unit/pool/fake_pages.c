@@ -49,7 +49,9 @@ static bfc_page new_name(struct fake_pages *fake) {
     return fake->named + 1 < FAKE_PAGES ? ++fake->named : 0;
 }
 
-static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *page) {
+static enum bfc_reserve_result create(void *context, uint64_t bytes, bfc_page *page,
+                                      struct bfc_ask *ask) {
+    (void)ask;
     struct fake_pages *fake = context;
     bool fits = bytes <= fake->capacity - fake->taken;
     bfc_page name = new_name(fake);
@@ -141,7 +143,9 @@ static bool allow(void *context, bfc_addr start, uint64_t bytes) {
 
 /* ---- plain regions ---- */
 
-enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes, bfc_addr *start) {
+enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes, bfc_addr *start,
+                                                  struct bfc_ask *ask) {
+    (void)ask;
     struct fake_pages *fake = context;
     bool fits = bytes <= fake->capacity - fake->taken;
     bfc_page name = fits ? new_name(fake) : 0;
@@ -155,7 +159,8 @@ enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes,
     return BFC_RESERVED;
 }
 
-bool fake_pages_release_region(void *context, bfc_addr start, uint64_t bytes) {
+bool fake_pages_release_region(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     struct fake_pages *fake = context;
     for (bfc_page p = 1; p <= fake->named; p++)
         if (fake->pages[p].region && fake->pages[p].start == start &&

@@ -48,8 +48,9 @@ struct fake_pages {
 void fake_pages_init(struct fake_pages *fake, uint64_t granule, uint64_t capacity);
 
 /* Plain regions of the same device: for struct bfc_upstream. */
-enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes, bfc_addr *start);
-bool fake_pages_release_region(void *context, bfc_addr start, uint64_t bytes);
+enum bfc_reserve_result fake_pages_reserve_region(void *context, uint64_t bytes, bfc_addr *start,
+                                                  struct bfc_ask *ask);
+bool fake_pages_release_region(void *context, bfc_addr start, uint64_t bytes, int *error);
 uint64_t fake_pages_in_regions(const struct fake_pages *fake); /* bytes, of all */
 bool fake_pages_is_in_region(const struct fake_pages *fake, bfc_addr address);
 

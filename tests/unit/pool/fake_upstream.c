@@ -41,7 +41,9 @@ static enum bfc_reserve_result take(struct fake_upstream *fake, uint64_t bytes, 
     return BFC_RESERVED;
 }
 
-static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start) {
+static enum bfc_reserve_result reserve(void *context, uint64_t bytes, bfc_addr *start,
+                                       struct bfc_ask *ask) {
+    (void)ask;
     struct fake_upstream *fake = context;
     pthread_mutex_lock(&fake->lock);
     enum bfc_reserve_result result = take(fake, bytes, start);
@@ -71,7 +73,8 @@ static void give_back(struct fake_upstream *fake, bfc_addr start, uint64_t bytes
     fake->bad_releases++;
 }
 
-static bool release(void *context, bfc_addr start, uint64_t bytes) {
+static bool release(void *context, bfc_addr start, uint64_t bytes, int *error) {
+    (void)error;
     struct fake_upstream *fake = context;
     pthread_mutex_lock(&fake->lock);
     bool refused = fake->refuse_release > 0;

@@ -1,0 +1,243 @@
+/*
+ * Allocating for the program. The lists of decisions, in the order in which a call passes them, are
+ * bfc_allocate (or bfc_allocate_hit), then allocate_with_all_checks or allocate_with_arena_checks
+ * where a call is not as usual, then look_further where the pool has no memory.
+ */
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "interpose/api/checked.h"
+#include "interpose/api/forward_allocation.h"
+#include "interpose/api/group.h"
+#include "interpose/api/memory.h"
+#include "interpose/api/open_arena.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/pointers/export_handle.h"
+#include "interpose/reuse/allocate.h"
+#include "interpose/reuse/last_resort.h"
+#include "interpose/stats/events.h"
+#include "interpose/table/feature.h"
+
+static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes);
+static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
+                                                    struct bfc_arena *arena, CUdeviceptr *pointer,
+                                                    size_t bytes, enum bfc_forward_reason reason);
+static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                      CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
+                                      CUresult error, uint64_t start);
+
+/* After an allocation that the arena served, before the program has its address. */
+static ALWAYS_INLINE void note_allocation(const struct bfc_arena *arena, CUdeviceptr pointer,
+                                          size_t bytes, uint64_t start) {
+    unsigned bin = bfc_size_bin(bytes);
+    bfc_events_add_allocation(&arena->stats, pointer, bytes, bin, start);
+    bfc_features_count_allocation(arena, pointer, bytes, bin);
+}
+
+CUresult bfc_allocate(CUdeviceptr *pointer, size_t bytes) {
+    struct bfc_block_info block;
+    enum bfc_forward_reason reason;
+    if (UNLIKELY(!bfc_process_is_usual() || !pointer || !bytes || bfc_captures_exist()))
+        return allocate_with_all_checks(pointer, bytes);
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_current_arena(driver, &reason);
+    if (UNLIKELY(!arena || bytes > bfc_arena_plain_most(arena) || bfc_group.left))
+        return allocate_with_arena_checks(driver, arena, pointer, bytes, reason);
+    uint64_t start = bfc_events_allocate_start();
+    enum bfc_status status = bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_UNCOUNTED, &block);
+    BFC_CHECK_POOL(arena->pool);
+    if (UNLIKELY(status != BFC_OK))
+        return look_further(driver, arena, pointer, bytes, status, (CUresult)block.error, start);
+    *pointer = block.start;
+    note_allocation(arena, block.start, bytes, start);
+    return CUDA_SUCCESS;
+}
+
+/* ---- hits alone ---- */
+
+/* The pool's status for a request that has to be looked at before it is put to the pool. */
+static NOINLINE enum bfc_status hit_with_arena_checks(const struct bfc_driver *driver,
+                                                      struct bfc_arena *arena, size_t bytes,
+                                                      struct bfc_block_info *block) {
+    struct bfc_outcome outcome;
+    if (bytes > arena->bypass_above || bytes > arena->device_total ||
+        bfc_reuse_allocate(driver, arena, bytes, BFC_REUSE_THERE, &outcome) != CUDA_SUCCESS)
+        return BFC_OUT_OF_MEMORY;
+    block->start = outcome.pointer;
+    return BFC_OK;
+}
+
+bool bfc_allocate_hit(CUdeviceptr *pointer, size_t bytes, unsigned long long context) {
+    struct bfc_block_info block;
+    if (!bfc_process_is_usual() || !bytes || bfc_captures_exist() || bfc_group.left)
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_arena_last_if(driver, context);
+    if (!arena)
+        return false;
+    uint64_t start = bfc_events_allocate_start();
+    enum bfc_status status =
+        bytes <= bfc_arena_plain_most(arena)
+            ? bfc_pool_allocate(arena->pool, bytes, BFC_ALLOCATE_HIT_ONLY, &block)
+            : hit_with_arena_checks(driver, arena, bytes, &block);
+    BFC_CHECK_POOL(arena->pool);
+    if (status != BFC_OK)
+        return false;
+    *pointer = block.start;
+    note_allocation(arena, block.start, bytes, start);
+    return true;
+}
+
+/* ---- calls that are not as usual ---- */
+
+/* A placer may have a place where the pool alone, too, would serve the call without a check. */
+static ALWAYS_INLINE bool allocate_placed(struct bfc_arena *arena, CUdeviceptr *pointer,
+                                          size_t bytes) {
+    const struct bfc_placer *placer = bfc_load_acquire(&arena->placer);
+    struct bfc_block_info block;
+    if (!placer || bytes > arena->plain_limit || bfc_load_relaxed(&arena->fatal) || bfc_group.left)
+        return false;
+    uint64_t start = bfc_events_allocate_start();
+    if (!placer->take(arena, bytes, &block))
+        return false;
+    *pointer = block.start;
+    note_allocation(arena, block.start, bytes, start);
+    return true;
+}
+
+/* Counts what a last resort served, or says that there is no memory. */
+static CUresult conclude_allocation(struct bfc_call *call, CUresult result, uint64_t start) {
+    if (call->status == BFC_OK && result == CUDA_SUCCESS)
+        note_allocation(call->arena, *call->pointer, call->bytes, start);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        bfc_last_resort_failed(call);
+    return result;
+}
+
+/* For more bytes than the device has, nothing that the pools could give back would help. An error
+ * of the driver's but out of memory is the answer. */
+static NOINLINE CUresult look_beyond_device(const struct bfc_driver *driver,
+                                            struct bfc_arena *arena, CUdeviceptr *pointer,
+                                            size_t bytes, enum bfc_reuse_how how, uint64_t start) {
+    struct bfc_call call =
+        bfc_call_of(driver, arena, bytes, how, pointer, BFC_OUT_OF_MEMORY, CUDA_SUCCESS);
+    CUresult result = bfc_forward_allocation(driver, pointer, bytes, BFC_FORWARD_TOO_LARGE);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        result = conclude_allocation(&call, bfc_last_resort(&call), start);
+    return result;
+}
+
+static CUresult serve_from_resorts(struct bfc_call *call, uint64_t start);
+
+static ALWAYS_INLINE CUresult allocate_in(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                          CUdeviceptr *pointer, size_t bytes,
+                                          enum bfc_reuse_how how) {
+    struct bfc_outcome outcome;
+    if (bytes > arena->bypass_above)
+        return bfc_forward_within_limit(driver, arena, pointer, bytes, BFC_FORWARD_BYPASSED);
+    uint64_t start = bfc_events_allocate_start();
+    if (bytes > arena->device_total)
+        return look_beyond_device(driver, arena, pointer, bytes, how, start);
+    if (bfc_group.left != 0 && bfc_group_take(arena, bytes, pointer)) {
+        note_allocation(arena, *pointer, bytes, start);
+        return CUDA_SUCCESS;
+    }
+    CUresult result = bfc_reuse_allocate(driver, arena, bytes, how, &outcome);
+    BFC_CHECK_POOL(arena->pool);
+    if (outcome.status != BFC_OK) {
+        struct bfc_call call =
+            bfc_call_of(driver, arena, bytes, how, pointer, outcome.status, outcome.error);
+        return serve_from_resorts(&call, start);
+    }
+    if (result == CUDA_SUCCESS) {
+        *pointer = outcome.pointer;
+        note_allocation(arena, outcome.pointer, bytes, start);
+    }
+    return result;
+}
+
+/* For a call without an arena (`reason` says why), in a group, of an odd size, in a failed context,
+ * in mode ordered or under a plan. */
+static NOINLINE CUresult allocate_with_arena_checks(const struct bfc_driver *driver,
+                                                    struct bfc_arena *arena, CUdeviceptr *pointer,
+                                                    size_t bytes, enum bfc_forward_reason reason) {
+    if (!arena)
+        return bfc_forward_allocation(driver, pointer, bytes, reason);
+    if (allocate_placed(arena, pointer, bytes))
+        return CUDA_SUCCESS;
+    return allocate_in(driver, arena, pointer, bytes, BFC_REUSE_ANY);
+}
+
+static CUresult check_and_allocate(const struct bfc_driver *driver, CUdeviceptr *pointer,
+                                   size_t bytes) {
+    const struct bfc_process *process = bfc_process();
+    if (process && process->refuse)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!process || !process->serves)
+        return bfc_forward_allocation(driver, pointer, bytes, BFC_FORWARD_DISABLED);
+    if (!pointer || bytes == 0)
+        return bfc_forward_allocation(driver, pointer, bytes, BFC_FORWARD_BAD_CALL);
+    if (!driver->can_pool)
+        return bfc_forward_allocation(driver, pointer, bytes, BFC_FORWARD_OLD_DRIVER);
+    enum bfc_forward_reason reason = BFC_FORWARD_CAPTURE;
+    enum bfc_capture_state captures = bfc_capture_state(driver);
+    struct bfc_arena *arena =
+        captures == BFC_CAPTURE_BARRED ? NULL : bfc_current_arena(driver, &reason);
+    if (!arena)
+        return bfc_forward_allocation(driver, pointer, bytes, reason);
+    if (bfc_exports_need_own())
+        return bfc_forward_within_limit(driver, arena, pointer, bytes, BFC_FORWARD_EXPORTS);
+    return allocate_in(driver, arena, pointer, bytes,
+                       captures == BFC_CAPTURE_NONE ? BFC_REUSE_ANY : BFC_REUSE_READY);
+}
+
+/* For the first call, a disabled process, a forked child, a process that records, arguments that
+ * the driver must judge, and a capture. */
+static NOINLINE CUresult allocate_with_all_checks(CUdeviceptr *pointer, size_t bytes) {
+    BFC_FIND_DRIVER(driver, cuMemAlloc_v2);
+    CUresult result = check_and_allocate(driver, pointer, bytes);
+    if (!bfc_process_if_made())
+        return result;
+    if (result == CUDA_SUCCESS)
+        BFC_TELL_FEATURES(allocated, *pointer, bytes);
+    else if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        BFC_TELL_FEATURES(allocation_failed, bytes);
+    return result;
+}
+
+/* ---- the pool has no memory ---- */
+
+/* What neither the pool nor a last resort served. The answer is what the driver said when the pool
+ * asked it for memory; but where only pages could not be had, cudaMalloc may still succeed. */
+static CUresult answer_failure(const struct bfc_call *call) {
+    static unsigned seen;
+    bool fatal = bfc_driver_is_fatal(call->error);
+    if (call->status == BFC_NO_HOST_MEMORY)
+        return bfc_forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
+                                        BFC_FORWARD_NO_HOST_MEMORY);
+    if (call->arena->has_pages && !fatal && call->status == BFC_UPSTREAM_FAILED)
+        return bfc_forward_within_limit(call->driver, call->arena, call->pointer, call->bytes,
+                                        BFC_FORWARD_NO_PAGES);
+    if (call->error == CUDA_SUCCESS)
+        bfc_log_repeated(BFC_LOG_INFO, &seen,
+                         "the pool did not grow for %s: BFC_LIMIT leaves no room",
+                         BFC_BYTES(call->bytes));
+    if (call->error == CUDA_SUCCESS || (call->status == BFC_OUT_OF_MEMORY && !fatal))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return call->error;
+}
+
+static CUresult serve_from_resorts(struct bfc_call *call, uint64_t start) {
+    CUresult result = bfc_last_resort(call);
+    if (call->status != BFC_OK)
+        result = answer_failure(call);
+    return conclude_allocation(call, result, start);
+}
+
+/* Serves an allocation that the pool could not serve: `status` and `error` are what it answered. */
+static NOINLINE CUresult look_further(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                      CUdeviceptr *pointer, size_t bytes, enum bfc_status status,
+                                      CUresult error, uint64_t start) {
+    struct bfc_call call = bfc_call_of(driver, arena, bytes, BFC_REUSE_ANY, pointer, status, error);
+    return serve_from_resorts(&call, start);
+}

@@ -1,0 +1,20 @@
+/* Allocations that the driver serves in a pool's place. Thread-safe. */
+#ifndef BFC_INTERPOSE_FORWARD_ALLOCATION_H
+#define BFC_INTERPOSE_FORWARD_ALLOCATION_H
+
+#include "interpose/arena/arena.h"
+
+/*
+ * Calls the driver's cuMemAlloc, and returns its result. If the driver is out of memory, the pools
+ * give back what they cache, and the call is made again; but not for a request that is larger than
+ * the device (BFC_FORWARD_TOO_LARGE).
+ */
+CUresult bfc_forward_allocation(const struct bfc_driver *driver, CUdeviceptr *pointer, size_t bytes,
+                                enum bfc_forward_reason reason);
+
+/* The same in the arena's context: the bytes count against BFC_LIMIT as if the pool had grown. */
+CUresult bfc_forward_within_limit(const struct bfc_driver *driver, struct bfc_arena *arena,
+                                  CUdeviceptr *pointer, size_t bytes,
+                                  enum bfc_forward_reason reason);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * Freeing for the program. The lists of decisions are bfc_free (or bfc_free_hit), then
+ * free_with_all_checks where a call is not as usual.
+ */
+#include "base/compiler.h"
+#include "interpose/api/memory.h"
+#include "interpose/arena/bypassed.h"
+#include "interpose/config/process.h"
+#include "interpose/context/capture.h"
+#include "interpose/pointers/block_attributes.h"
+#include "interpose/pointers/export_handle.h"
+#include "interpose/reuse/free_in_stream_order.h"
+#include "interpose/reuse/free_modes.h"
+#include "interpose/stats/events.h"
+#include "interpose/stats/published_segment.h"
+#include "interpose/table/feature.h"
+
+/* The thread's free that has failed while the runtime passes it on to the driver, that is to
+ * bfc_free: the runtime's own code lies between the two. */
+static __thread struct {
+    CUdeviceptr pointer; /* 0: none */
+    CUresult result;
+} answered INITIAL_EXEC;
+
+void bfc_free_answered(CUdeviceptr pointer, CUresult result) {
+    answered.pointer = pointer;
+    answered.result = result;
+}
+
+/* A free, by cuMemFree or by cuMemFreeAsync. */
+struct free_call {
+    const struct bfc_driver *driver;
+    CUdeviceptr pointer;
+    bool in_stream_order; /* cuMemFreeAsync, for which the next two mean something */
+    CUstream stream;
+    bool per_thread;
+};
+
+static NOINLINE CUresult free_as_unusual(CUdeviceptr pointer);
+
+CUresult bfc_free(CUdeviceptr pointer) {
+    struct bfc_arena *arena;
+    if (UNLIKELY(!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist() ||
+                 answered.pointer || !(arena = bfc_arena_if_last(pointer))))
+        return free_as_unusual(pointer);
+    return bfc_reuse_free_by_mode(bfc_driver_found, arena, pointer);
+}
+
+bool bfc_free_hit(CUdeviceptr pointer, unsigned long long context, CUresult *result) {
+    if (!bfc_process_is_usual() || bfc_block_attributes_exist() || bfc_captures_exist())
+        return false;
+    const struct bfc_driver *driver = bfc_driver_found;
+    struct bfc_arena *arena = bfc_arena_last_if_holds(driver, context, pointer);
+    if (!arena)
+        return false;
+    *result = bfc_reuse_free_in_current(driver, arena, pointer);
+    return true;
+}
+
+/* ---- calls that are not as usual ---- */
+
+static CUresult free_of_arena(const struct free_call *call, struct bfc_arena *arena) {
+    uint64_t start = bfc_events_free_start();
+    uint64_t attributed = bfc_exports_attributed(arena, call->pointer);
+    CUresult result = call->in_stream_order
+                          ? bfc_reuse_free_async(call->driver, arena, call->pointer, call->stream,
+                                                 call->per_thread)
+                          : bfc_reuse_free(call->driver, arena, call->pointer);
+    if (result == CUDA_SUCCESS && attributed)
+        bfc_exports_freed(attributed);
+    if (result == CUDA_SUCCESS)
+        bfc_events_add_free(&arena->stats, call->pointer, start);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_INVALID_FREE, call->pointer, 0);
+    return result;
+}
+
+static CUresult call_driver(const struct free_call *call) {
+    const struct bfc_driver *driver = call->driver;
+    if (call->in_stream_order)
+        return call->per_thread ? driver->cuMemFreeAsync_ptsz(call->pointer, call->stream)
+                                : driver->cuMemFreeAsync(call->pointer, call->stream);
+    bfc_segment_count_forwarded_free(call->pointer ? BFC_FORWARD_FOREIGN : BFC_FORWARD_BAD_CALL);
+    return driver->cuMemFree_v2(call->pointer);
+}
+
+static CUresult free_with_all_checks(const struct free_call *call) {
+    if (bfc_process_if_made())
+        BFC_TELL_FEATURES(freeing, call->pointer, call->stream);
+    struct bfc_arena *arena = bfc_process_if_made() ? bfc_arena_living_of(call->pointer) : NULL;
+    CUresult result = arena ? free_of_arena(call, arena) : call_driver(call);
+    if (!bfc_process_if_made())
+        return result;
+    if (!arena && result == CUDA_SUCCESS)
+        bfc_bypassed_freed(call->pointer);
+    if (arena || !call->in_stream_order)
+        BFC_TELL_FEATURES(freed, arena, call->pointer, result, !call->in_stream_order);
+    return result;
+}
+
+/* For a free that features may want to see, of a block that may have attributes, or of an address
+ * that is the driver's or not the thread's last arena's. */
+static NOINLINE CUresult free_as_unusual(CUdeviceptr pointer) {
+    BFC_FIND_DRIVER(driver, cuMemFree_v2);
+    if (answered.pointer && answered.pointer == pointer)
+        return answered.result;
+    return free_with_all_checks(&(struct free_call){.driver = driver, .pointer = pointer});
+}
+
+CUresult bfc_free_async(const struct bfc_driver *driver, CUdeviceptr pointer, CUstream stream,
+                        bool per_thread) {
+    return free_with_all_checks(&(struct free_call){.driver = driver,
+                                                    .pointer = pointer,
+                                                    .in_stream_order = true,
+                                                    .stream = stream,
+                                                    .per_thread = per_thread});
+}
+
+/* Pooled memory is device memory, for which the driver answers that the value is invalid. */
+CUresult bfc_free_host(const struct bfc_driver *driver, void *memory) {
+    bool pooled = bfc_process_if_made() && bfc_arena_living_of((CUdeviceptr)memory);
+    return pooled ? CUDA_ERROR_INVALID_VALUE : driver->cuMemFreeHost(memory);
+}
