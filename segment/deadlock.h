@@ -25,7 +25,7 @@ struct bfc_holding {
 };
 
 struct bfc_claim {
-    uint64_t bytes; /* that it waits for; 0: nothing */
+    uint64_t bytes; /* bytes that the thread waits for; 0: no thread waits in this slot */
     uint64_t since_ns;
     uint32_t holding; /* index of the holding on the device that it waits for */
 };

@@ -13,7 +13,7 @@
 
 struct bfc_segment_name bfc_segment_name_of(uint32_t uid, uint64_t pid_namespace, int32_t pid) {
     struct bfc_segment_name name = {.uid = uid, .pid_namespace = pid_namespace, .pid = pid};
-    char path[BFC_SEGMENT_NAME_MAX + 1]; /* with the slash that shm_open's names begin with */
+    char path[BFC_SEGMENT_NAME_MAX + 1]; /* begins with a slash, as names of shm_open do */
     snprintf(path, sizeof path, BFC_SEGMENT_NAME_FORMAT, uid, (unsigned long)pid_namespace, pid);
     memcpy(name.text, path + 1, sizeof name.text);
     return name;

@@ -13,8 +13,8 @@
 #include "layout/segment.h"
 #include "segment/deadlock.h"
 
-/* At most so many jobs on one device are considered: more than a device has room for, as each needs
- * a context. */
+/* The limit for jobs on one device that are considered. A device has no room for the contexts of
+ * more. */
 #define BFC_JOBS_MOST 256u
 
 struct bfc_other_job {

@@ -19,7 +19,7 @@ struct bfc_waiting {
     int32_t pid;
     uint32_t slot; /* index in the process's array of waiters */
     uint64_t since_ns;
-    uint64_t bytes; /* that it waits for */
+    uint64_t bytes; /* bytes that the thread waits for */
     /* Bytes of the whole process on the device, the same for all its slots. */
     uint64_t in_use, reserved;
 };

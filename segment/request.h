@@ -13,7 +13,7 @@
 
 struct bfc_request {
     struct bfc_segment_header *header;
-    uint64_t bytes;           /* to be given back; 0 unless the request is a trim */
+    uint64_t bytes; /* bytes that the job is to give back; 0 unless the request is a trim */
     uint64_t released_before; /* the job's sum of released bytes when the request was made */
     uint32_t number;
 };
@@ -42,7 +42,7 @@ bool bfc_request_is_served(const struct bfc_request *request);
 /* Bytes that the job has given back since the request was made, for this or other requests. */
 uint64_t bfc_request_released(const struct bfc_request *request);
 
-/* Withdraws the request's bytes if the client no longer waits for them. */
+/* Withdraws the request's bytes. A client must call it when it no longer waits for them. */
 void bfc_request_withdraw(const struct bfc_request *request);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct file_text {
-    char *bytes; /* of a file: size + 1 bytes, the last one is zero */
+    char *bytes; /* the text of a file has a zero byte after its end, at bytes[size] */
     size_t size;
 };
 

@@ -19,9 +19,14 @@ struct image {
     struct bfc_plan_anchor *anchors;
 };
 
-static uint64_t table_end(uint64_t at, uint64_t bytes) {
-    const uint64_t rest = (at + bytes) % BFC_PLAN_TABLE_ALIGN;
-    return at + bytes + (rest == 0 ? 0 : BFC_PLAN_TABLE_ALIGN - rest);
+uint64_t plan_table_end(uint64_t at, uint64_t bytes) {
+    return (at + bytes + BFC_PLAN_TABLE_ALIGN - 1) & ~(uint64_t)(BFC_PLAN_TABLE_ALIGN - 1);
+}
+
+void plan_seal(unsigned char *bytes, struct bfc_plan_header *header) {
+    memcpy(bytes, header, sizeof *header);
+    header->checksum = bfc_plan_checksum(bytes, header->file_bytes);
+    memcpy(bytes, header, sizeof *header);
 }
 
 /* BFC_PLAN_CROSSING is for rows whose lifetime extends over the end of the prefix or the period. */
@@ -136,11 +141,11 @@ static void lay_out(struct bfc_plan_header *header, const struct plan_content *c
         header->bound += content->bounds[a];
         header->peak += content->peaks[a];
     }
-    header->arenas_at = table_end(0, sizeof *header);
+    header->arenas_at = plan_table_end(0, sizeof *header);
     header->events_at =
-        table_end(header->arenas_at, header->arenas * sizeof(struct bfc_plan_arena));
+        plan_table_end(header->arenas_at, header->arenas * sizeof(struct bfc_plan_arena));
     header->anchors_at =
-        table_end(header->events_at, header->events * sizeof(struct bfc_plan_event));
+        plan_table_end(header->events_at, header->events * sizeof(struct bfc_plan_event));
 }
 
 static bool fill_image(struct image *image, struct plan_error *error) {
@@ -148,7 +153,7 @@ static bool fill_image(struct image *image, struct plan_error *error) {
     struct bfc_plan_header *header = &image->header;
     lay_out(header, content);
     const uint64_t most =
-        table_end(header->anchors_at, header->events * sizeof(struct bfc_plan_anchor));
+        plan_table_end(header->anchors_at, header->events * sizeof(struct bfc_plan_anchor));
     uint32_t *devices = calloc(header->arenas, sizeof *devices);
     image->bytes = calloc(1, most);
     if (!image->bytes || !devices) {
@@ -166,10 +171,8 @@ static bool fill_image(struct image *image, struct plan_error *error) {
     const bool good = fill_events(image) && find_anchors(image, devices);
     free(devices);
     header->file_bytes =
-        table_end(header->anchors_at, header->anchors * sizeof(struct bfc_plan_anchor));
-    memcpy(image->bytes, header, sizeof *header);
-    header->checksum = bfc_plan_checksum(image->bytes, header->file_bytes);
-    memcpy(image->bytes, header, sizeof *header);
+        plan_table_end(header->anchors_at, header->anchors * sizeof(struct bfc_plan_anchor));
+    plan_seal(image->bytes, header);
     watch_add(header->events);
     return good || plan_fail_memory(error);
 }

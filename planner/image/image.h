@@ -25,6 +25,12 @@ struct plan_content {
 bool plan_image(const struct plan_content *content, struct file_text *text,
                 struct plan_error *error);
 
+/* Where a table of `bytes` bytes at the offset `at` ends, rounded up to BFC_PLAN_TABLE_ALIGN. */
+uint64_t plan_table_end(uint64_t at, uint64_t bytes);
+
+/* Copies the header to the beginning of a plan's bytes, with their checksum. */
+void plan_seal(unsigned char *bytes, struct bfc_plan_header *header);
+
 /* A plan in memory; the tables point into the text. */
 struct plan_file {
     const char *path;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planner/image/image.h"
+
 struct extension {
     const struct bfc_plan_header *plan;
     const struct bfc_plan_anchor *anchors; /* the plan's */
@@ -10,10 +12,6 @@ struct extension {
     unsigned char *bytes;
     uint32_t lead;
 };
-
-static uint64_t table_end(uint64_t at, uint64_t bytes) {
-    return (at + bytes + BFC_PLAN_TABLE_ALIGN - 1) & ~(uint64_t)(BFC_PLAN_TABLE_ALIGN - 1);
-}
 
 static const void *table_of(const struct bfc_plan_header *plan, uint64_t at) {
     return (const char *)plan + at;
@@ -26,7 +24,7 @@ static void lay_out(struct extension *e, uint64_t program_hash) {
     header->prefix += e->lead;
     header->events += e->lead;
     header->anchors_at =
-        table_end(header->events_at, (uint64_t)header->events * sizeof(struct bfc_plan_event));
+        plan_table_end(header->events_at, (uint64_t)header->events * sizeof(struct bfc_plan_event));
 }
 
 /* Adds the events before the loop, one tick long each. */
@@ -75,22 +73,13 @@ static bool add_anchors(struct extension *e, const struct plan_lead *lead) {
     return resembled;
 }
 
-static void finish_header(struct extension *e) {
-    struct bfc_plan_header *header = &e->header;
-    header->file_bytes =
-        table_end(header->anchors_at, header->anchors * sizeof(struct bfc_plan_anchor));
-    memcpy(e->bytes, header, sizeof *header);
-    header->checksum = bfc_plan_checksum(e->bytes, header->file_bytes);
-    memcpy(e->bytes, header, sizeof *header);
-}
-
 bool plan_with_lead(struct file_text *text, const struct bfc_plan_header *plan,
                     const struct plan_lead *lead, uint64_t program_hash, struct plan_error *error) {
     struct extension e = {
         .plan = plan, .anchors = table_of(plan, plan->anchors_at), .lead = lead ? lead->count : 0};
     lay_out(&e, program_hash);
     const uint64_t most =
-        table_end(e.header.anchors_at, plan->anchors * sizeof(struct bfc_plan_anchor));
+        plan_table_end(e.header.anchors_at, plan->anchors * sizeof(struct bfc_plan_anchor));
     e.bytes = calloc(1, most);
     if (!e.bytes)
         return plan_fail_memory(error);
@@ -102,7 +91,9 @@ bool plan_with_lead(struct file_text *text, const struct bfc_plan_header *plan,
         free(e.bytes);
         return plan_fail_memory(error);
     }
-    finish_header(&e);
+    e.header.file_bytes =
+        plan_table_end(e.header.anchors_at, e.header.anchors * sizeof(struct bfc_plan_anchor));
+    plan_seal(e.bytes, &e.header);
     *text = (struct file_text){(char *)e.bytes, e.header.file_bytes};
     return true;
 }

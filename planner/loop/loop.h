@@ -19,7 +19,7 @@ struct loop_limits {
 };
 
 struct loop_result {
-    struct file_text plan; /* as in a plan file; free with file_free */
+    struct file_text plan; /* the bytes of a plan file; free with file_free */
     uint64_t bound, peak;  /* bytes */
 };
 

@@ -22,12 +22,12 @@ struct lifetime {
     uint64_t death;       /* ticks, > birth */
     uint64_t size;        /* bytes, as asked */
     uint64_t pin;         /* bytes, or NOT_PINNED */
-    uint32_t line;        /* of the file, from 1; 0: made from a trace */
+    uint32_t line;        /* line of the file, from 1; 0: made from a trace */
     uint32_t alias;       /* row, or ROW_NONE */
     uint32_t group;       /* number, or ROW_NONE */
     uint32_t space;       /* number, 0 when there is no such column */
     uint32_t stream;      /* number, or ROW_NONE: in order with all streams */
-    uint32_t thread;      /* of the program that allocated it; 0 when unknown */
+    uint32_t thread;      /* the program's thread that allocated it; 0: unknown */
     uint64_t unplanned;   /* bytes asked for when it cannot be planned (size is 0 then), else 0 */
     uint64_t wraps_until; /* tick at which it dies if it crosses the period's end, else 0 */
 };
@@ -41,7 +41,7 @@ struct lifetimes {
     uint32_t count;
     uint32_t *devices;     /* by space, from a trace; NULL: unknown */
     uint64_t program_hash; /* from a trace: of the executable and its arguments; 0: unknown */
-    uint64_t hash;         /* of all that a plan depends on: changes whenever a row does */
+    uint64_t hash;         /* hash of all members of rows on which a plan depends */
     bool has_alias, has_group, has_pin, has_stream, from_trace;
     bool jitter; /* from a trace: a row of the period has the largest of several sizes */
     /* From a trace: how many rows precede the period, and how many one period has (0: none). */

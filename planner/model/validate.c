@@ -32,7 +32,7 @@ struct validator {
     uint32_t *class_of;   /* by row: the first row that it shares memory with */
     uint64_t *class_size; /* by class: its largest row, rounded */
     struct keyed *order;  /* rows that take room, by space and birth */
-    uint32_t count;       /* of these */
+    uint32_t count;       /* length of `order` */
     uint64_t *cuts;       /* addresses, rising */
     uint32_t cuts_count;
     struct tree classes;

@@ -14,7 +14,7 @@ struct barred {
 
 struct fill {
     const struct arena *arena;
-    uint32_t count;   /* of pieces */
+    uint32_t count;   /* number of pieces */
     uint32_t *at;     /* by piece: its position in order of birth */
     uint32_t *piece;  /* by position */
     uint32_t *item;   /* by piece */

@@ -12,7 +12,7 @@ struct part_state {
     const struct part *part;
     uint64_t best;         /* peak within the part; UINT64_MAX: none yet (lock) */
     uint64_t proved;       /* no packing of the part has a lower peak (lock) */
-    uint64_t node_limit;   /* of the next round of searches (lock) */
+    uint64_t node_limit;   /* nodes for each search of the round (lock) */
     uint32_t next_search;  /* number of the next deep search (lock) */
     uint32_t improvements; /* how many were tried (lock) */
 };
@@ -28,7 +28,7 @@ struct arena_state {
     uint64_t fixed_top;        /* end of the highest of these */
     uint64_t *filled;          /* by item: the best offsets by hole filling (lock) */
     uint64_t filled_peak;      /* UINT64_MAX: none yet (lock) */
-    uint64_t peak;             /* of the better of parts and hole filling (lock) */
+    uint64_t peak;             /* the lower peak of parts and hole filling (lock) */
     uint32_t fills;            /* how many times hole filling was tried (lock) */
     bool stale;                /* something better was found since `peak` was computed (lock) */
 };

@@ -9,7 +9,7 @@
 
 #define ENOUGH_SECONDS 2.5  /* without a given time, when there is nothing to reach */
 #define CAPACITY_SECONDS 60 /* without a given time, for a capacity that is not reached */
-#define GRACE_SECONDS 1.0   /* what is still spent once a capacity is reached */
+#define GRACE_SECONDS 1.0   /* least time of a run with a capacity, even if it is reached */
 
 struct job {
     enum { JOB_NONE, JOB_GREEDY, JOB_IMPROVE, JOB_FILL } kind;

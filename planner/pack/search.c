@@ -8,7 +8,7 @@
 #include "planner/pack/floors.h"
 
 #define TABLE_BITS 19
-#define NODES_PER_LOOK 256 /* at the stop flag */
+#define NODES_PER_LOOK 256 /* the stop flag is read once in so many steps */
 #define NO_ENTRY UINT32_MAX
 #define MOST_UNITS ((uint64_t)1 << 29) /* capacity: sums of two fit into 31 bits */
 
@@ -23,10 +23,10 @@ struct entry {
 
 /* Unplaced boxes that are to be packed apart from all others, ordered by floor and number. */
 struct group {
-    size_t at; /* in the pool of entries */
+    size_t at; /* index of its first entry in the pool */
     uint32_t count;
     uint32_t lo, hi; /* sections */
-    uint64_t hash;   /* of its boxes and their floors */
+    uint64_t hash;   /* hash of its boxes and their floors */
 };
 
 /*
@@ -54,7 +54,7 @@ struct search {
     struct box *boxes; /* by rank */
     uint32_t n;
     uint64_t unit;     /* bytes */
-    uint64_t capacity; /* in units, as all sizes and floors */
+    uint64_t capacity; /* counted in units, as all sizes and floors are */
     int32_t *stacked;  /* by section: bytes of boxes looked at so far */
     uint64_t *floor;   /* by section: the lowest floor of its unplaced boxes */
     int32_t *need;     /* by section: the least peak that its unplaced boxes allow */
@@ -299,7 +299,7 @@ static void paint_floors(struct search *s, const struct group *group) {
     uint32_t left = group->hi - group->lo;
     for (uint32_t i = group->lo; i <= group->hi; i++) {
         s->skip[i] = i;
-        s->floor[i] = UINT64_MAX; /* of a section that has no box */
+        s->floor[i] = UINT64_MAX; /* stays so if the section has no box */
     }
     for (uint32_t i = 0; i < group->count && left > 0; i++) {
         const struct box *box = &s->boxes[list[i].box];

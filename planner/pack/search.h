@@ -24,7 +24,7 @@ struct search; /* a workspace */
 enum search_result {
     SEARCH_FOUND,     /* offsets are set */
     SEARCH_EXHAUSTED, /* there is no packing below the capacity */
-    SEARCH_STOPPED,   /* by the node limit or the flag, or sizes too fine (below) */
+    SEARCH_STOPPED,   /* the node limit, the stop flag, or a capacity of too many units */
     SEARCH_NO_MEMORY,
 };
 

@@ -14,7 +14,7 @@
 struct team {
     struct portfolio portfolio;
     pthread_cond_t idle; /* the last worker has ended */
-    unsigned working;    /* by the portfolio's lock */
+    unsigned working;    /* threads that run; guarded by the portfolio's lock */
 };
 
 struct member {

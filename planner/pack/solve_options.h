@@ -7,9 +7,9 @@
 
 struct solve_progress {
     uint64_t bound; /* bytes, all arenas together */
-    uint64_t peak;  /* of the best so far; UINT64_MAX: there is none yet */
+    uint64_t peak;  /* peak of the best plan so far; UINT64_MAX: there is none yet */
     double seconds; /* since the start */
-    double share;   /* of the work, or of the time that it has: 0 to 1 */
+    double share;   /* share of the work or of the time limit that is over, 0 to 1 */
 };
 
 struct solve_options {

@@ -6,17 +6,17 @@
 #include "base/numbers.h"
 #include "planner/common/watch.h"
 
-#define BOXES_PER_LOOK 4096 /* at the stop flag */
+#define BOXES_PER_LOOK 4096 /* the stop flag is read once in so many boxes */
 
 struct node {
-    uint32_t death; /* least of the unplaced boxes below */
-    uint32_t rank;  /* best of them */
+    uint32_t death; /* least death of the unplaced boxes below the node */
+    uint32_t rank;  /* best rank of these boxes */
 };
 
 struct level {
     uint64_t height;
     uint32_t left;
-    uint32_t stamp; /* the segment's when it was pushed; an older one is stale */
+    uint32_t stamp; /* the segment's stamp at the push; the entry is stale if that has changed */
 };
 
 /* A segment is known by its leftmost section. */
@@ -30,7 +30,7 @@ struct valley {
     struct node *tree; /* leaves from `leaves` on */
     uint32_t leaves;
     uint32_t *first_at; /* by section: the first box born there or later */
-    uint32_t *left_of;  /* by the section just past a segment: its leftmost */
+    uint32_t *left_of;  /* by the section just past a segment: the segment's leftmost section */
     struct segment *segments;
     struct level *heap;
     size_t heap_used;

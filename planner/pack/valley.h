@@ -26,7 +26,7 @@ struct valley *valley_create(uint32_t boxes, uint32_t sections);
 void valley_destroy(struct valley *valley);
 
 struct valley_result {
-    uint64_t peak;   /* when done */
+    uint64_t peak;   /* valid only if `done` */
     uint32_t failed; /* the box that did not fit below the limit, or NO_BOX */
     bool done;
 };

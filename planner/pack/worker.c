@@ -10,12 +10,12 @@
 
 #define SEARCHES_PER_ROUND 40 /* deep searches with one node limit, two for each order */
 #define STEP_OFTEN 3       /* with `stepwise`, one search in so many aims at a step to the goal */
-#define STEP_SELDOM 10     /* without it, one search in so many does */
+#define STEP_SELDOM 10     /* without `stepwise`, one search in so many does */
 #define FIRST_RESTARTS 4   /* the first improvements of a part are restarts, not searches */
 #define RESTART_EVERY 10   /* later, one improvement in so many is a restart */
 #define MANY_BOXES 500     /* in parts with more boxes, every second improvement is a restart */
 #define RESTART_WORK 60000 /* about how many boxes are placed by the restarts of an improvement */
-#define SHORT_SEARCHES 12  /* in one improvement */
+#define SHORT_SEARCHES 12  /* short searches in one improvement */
 #define SHORT_NODES_PER_BOX 8 /* node limit of short searches: enough if few nodes are given up */
 #define FARTHEST 0.7          /* share of the short searches with the focus that came farthest */
 #define LEARNING 0.7          /* share of the short searches that use blame (ranks_learn) */
@@ -236,11 +236,11 @@ static void note_reach(struct worker *worker, enum search_focus focus) {
 
 /* Mostly chooses the focus with which short searches placed most boxes, as it is the likeliest to
  * find a packing. */
-static enum search_focus choose_focus(const struct worker *worker, uint32_t turn,
+static enum search_focus choose_focus(const struct worker *worker, uint32_t attempt,
                                       uint64_t *random) {
     enum search_focus best = SEARCH_LOWEST;
     if (random_unit(random) >= FARTHEST)
-        return (enum search_focus)(turn % SEARCH_FOCUSES);
+        return (enum search_focus)(attempt % SEARCH_FOCUSES);
     for (uint32_t f = 0; f < SEARCH_FOCUSES; f++)
         if (mean_of(worker->reach[f]) > mean_of(worker->reach[best]))
             best = (enum search_focus)f;
@@ -272,20 +272,20 @@ static void search_wide(struct worker *worker, struct arena_state *arena, struct
     }
 }
 
-static bool wants_restart(uint32_t boxes, uint32_t turn) {
+static bool wants_restart(uint32_t boxes, uint32_t attempt) {
     const uint32_t every = boxes > MANY_BOXES ? 2 : RESTART_EVERY;
-    return boxes > SEARCH_MOST_BOXES || turn < FIRST_RESTARTS || turn % every == 0;
+    return boxes > SEARCH_MOST_BOXES || attempt < FIRST_RESTARTS || attempt % every == 0;
 }
 
 void worker_improve(struct worker *worker, struct arena_state *arena, struct part_state *part,
                     uint64_t goal, bool stepwise) {
     pthread_mutex_lock(worker->lock);
-    const uint32_t turn = part->improvements++;
+    const uint32_t attempt = part->improvements++;
     pthread_mutex_unlock(worker->lock);
-    uint64_t random = bfc_mix_join(worker->seed, (uint64_t)part->part->from << 32 | turn);
-    const bool wide =
-        worker->strategy == STRATEGY_WIDE || (worker->strategy == STRATEGY_BOTH && turn % 2 == 0);
-    if (wants_restart(part->part->count, turn))
+    uint64_t random = bfc_mix_join(worker->seed, (uint64_t)part->part->from << 32 | attempt);
+    const bool wide = worker->strategy == STRATEGY_WIDE ||
+                      (worker->strategy == STRATEGY_BOTH && attempt % 2 == 0);
+    if (wants_restart(part->part->count, attempt))
         restart_part(worker, arena, part, goal, &random);
     else if (wide)
         search_wide(worker, arena, part, goal, stepwise, &random);
@@ -315,12 +315,12 @@ static bool have_fill(struct worker *worker, const struct arena *arena) {
 void worker_fill(struct worker *worker, struct arena_state *arena) {
     const uint32_t n = arena->arena->count;
     pthread_mutex_lock(worker->lock);
-    const uint32_t turn = arena->fills++;
+    const uint32_t attempt = arena->fills++;
     const uint64_t limit = arena->filled_peak == UINT64_MAX ? UINT64_MAX : arena->filled_peak - 1;
     pthread_mutex_unlock(worker->lock);
-    uint64_t random = bfc_mix_join(worker->seed, ~(uint64_t)turn);
-    if (turn < 2 * FIXED_ORDERS)
-        ranks_weigh(worker->worth, arena->whole, n, fixed_orders[turn / 2]);
+    uint64_t random = bfc_mix_join(worker->seed, ~(uint64_t)attempt);
+    if (attempt < 2 * FIXED_ORDERS)
+        ranks_weigh(worker->worth, arena->whole, n, fixed_orders[attempt / 2]);
     else
         draw_worths(worker, arena->whole, n, &random);
     if (!have_fill(worker, arena->arena) ||
@@ -329,7 +329,7 @@ void worker_fill(struct worker *worker, struct arena_state *arena) {
         return;
     }
     const struct fill_result result =
-        fill_pack(worker->fill, worker->rank, turn % 2 == 1, limit, worker->offsets);
+        fill_pack(worker->fill, worker->rank, attempt % 2 == 1, limit, worker->offsets);
     worker->no_memory = worker->no_memory || result.no_memory;
     if (result.done)
         publish_fill(worker, arena, result.peak);

@@ -18,7 +18,7 @@ struct stretch {
     const uint64_t *tokens;
     const struct token_loop *loop;
     uint32_t place, rows;
-    int32_t scores[2][BAND]; /* of the last two rows, by shift */
+    int32_t scores[2][BAND]; /* scores of the last two rows, by shift */
     uint8_t moves[ROWS + 1][BAND];
 };
 
@@ -138,7 +138,7 @@ void align(struct alignment *alignment, const uint64_t *tokens, uint32_t n,
 /* Counts for one of the loop's tokens. */
 struct tally {
     uint32_t hits;      /* how often it came */
-    uint32_t lead;      /* of the candidate over other tokens (Boyer and Moore's vote) */
+    uint32_t lead;      /* votes for the candidate less those for others (Boyer and Moore) */
     uint32_t followed;  /* how often the candidate came next */
     uint64_t candidate; /* a token that came next, though the loop does not have it there */
 };

@@ -21,7 +21,7 @@ struct allocation {
     uint32_t thread;
     uint32_t stream;
     uint32_t device;
-    bool spilled; /* it was host memory when it was recorded */
+    bool spilled; /* the recorded job got host memory for it */
 };
 
 /* An allocation that failed when the trace was recorded. */
@@ -38,7 +38,8 @@ struct events {
     uint32_t refusals_count;
     uint32_t count;
     uint32_t allocations_count;
-    uint32_t unknown_frees; /* of allocations that the trace does not have: left out */
+    uint32_t
+        unknown_frees; /* how many frees were left out, since their allocations are not known */
 };
 
 void events_free(struct events *events);

@@ -15,7 +15,7 @@ struct voting {
     uint32_t *table; /* hash table: where the equal stretch that was entered last begins */
     uint32_t *votes; /* by distance; later their running sums */
     uint32_t n;      /* number of stretches */
-    uint32_t mask;   /* of the table */
+    uint32_t mask;   /* number of slots of the table, less 1 */
 };
 
 static void enter_gram(struct voting *voting, uint32_t at) {

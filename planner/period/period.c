@@ -7,9 +7,11 @@
 #include "planner/period/balance.h"
 
 #define LEAST_REPETITIONS 3
-#define TELLING_LENGTH 8  /* repetitions with so many allocations are no accident */
-#define TELLING_SHARE 4   /* nor are shorter ones that are one part in so many of the stream... */
-#define TELLING_EVENTS 12 /* ...and that are so many events together */
+/* Repetitions with TELLING_LENGTH allocations are no accident. Neither are shorter ones that
+ * together are TELLING_EVENTS events and one part in TELLING_SHARE of the stream. */
+#define TELLING_LENGTH 8
+#define TELLING_SHARE 4
+#define TELLING_EVENTS 12
 
 static uint64_t token_of(const struct events *events, const struct event *event,
                          uint32_t allocations_before, bool with_size) {

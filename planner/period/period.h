@@ -31,7 +31,7 @@ struct period {
     bool jitter;            /* sizes differ between repetitions */
     bool usual;    /* a slot is planned for the size that most repetitions have, where there is one,
                       else for its largest */
-    bool alone;    /* what comes before the first repetition is not planned */
+    bool alone;    /* allocations before the first repetition are not planned */
     double growth; /* most live bytes with the planned sizes ÷ those of an average repetition */
 };
 

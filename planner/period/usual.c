@@ -14,19 +14,19 @@
 #define SHORT 512      /* allocations; loops up to this length take little time to compare */
 #define TRIED_LONG 4   /* if a length is above it, only so many with the most votes are compared */
 #define SHORT_PASSES 3 /* repetitions of the longest length that are compared to choose one */
-#define LONG_PASSES 2  /* the same if a length is above SHORT */
-#define LEAST_ALLOCATIONS 64 /* of all repetitions together that match the loop */
+#define LONG_PASSES 2  /* repetitions that are compared if a length is above SHORT */
+#define LEAST_ALLOCATIONS 64 /* so many must match the loop in all repetitions together */
 #define ALIKE 7              /* tenths of the allocations that match the loop, at least */
 #define LENGTHS 10           /* repetitions may differ from the loop by one part in so many */
 #define LIKE 0.3             /* the least likeness of two repetitions; 0.64 with 20 % changed */
 #define NEARLY 0.9           /* a shorter period is preferred down to this part of the likeness */
-#define ROUNDS 8             /* of correcting the loop, at most */
+#define ROUNDS 8             /* the loop is corrected at most so many times */
 #define COPIES                                                                                     \
     4 /* repetitions that are written; the first may lack frees, and three are a period */
 
 struct search {
     const struct events *events;
-    uint64_t *tokens; /* of the allocations, the last one first */
+    uint64_t *tokens; /* tokens of the allocations, the last one first */
     uint32_t n;
     struct alignment alignment;
     struct token_loop loop;
@@ -103,7 +103,7 @@ static uint32_t best_lag(struct search *search, const struct lags *lags) {
 }
 
 static uint32_t least_allocations(uint32_t passes, uint32_t length) {
-    return passes * length - length / 8; /* the last repetitions may lack some */
+    return passes * length - length / 8; /* the last repetitions may lack some allocations */
 }
 
 /* Whether the repetitions have about as many allocations as the loop, on average. */
@@ -156,13 +156,13 @@ static bool find_loop(struct search *search, bool *found) {
  * slot p % length of the loop, and all places of the stream are below `end`. */
 struct course {
     const struct events *events;
-    uint32_t *places; /* of each allocation */
-    uint32_t *deaths; /* of each allocation: the place of the next one after its free */
+    uint32_t *places; /* by allocation; ALIGN_NOWHERE: none */
+    uint32_t *deaths; /* by allocation: the place of the next allocation after its free */
     uint32_t length, end;
-    uint32_t stands;      /* the place that is next after the stream's last one */
-    struct keyed *ages;   /* of allocations, with their slots */
-    uint32_t *usual_ages; /* of each slot */
-    uint32_t *samples;    /* of each slot: an allocation */
+    uint32_t next_place;  /* the place that is next after the stream's last one */
+    struct keyed *ages;   /* known ages of allocations, with their slots */
+    uint32_t *usual_ages; /* by slot */
+    uint32_t *samples;    /* by slot: an allocation that had it */
 };
 
 /* How many allocations of the loop are still missing after the stream's last one. */
@@ -176,7 +176,7 @@ static uint32_t passed_since(const struct alignment *alignment) {
 static void reverse_places(struct course *course, const struct search *search) {
     const uint32_t passes = (search->alignment.passed + course->length - 1) / course->length;
     course->end = passes * course->length;
-    course->stands = course->end - passed_since(&search->alignment);
+    course->next_place = course->end - passed_since(&search->alignment);
     for (uint32_t i = 0; i < search->n; i++) {
         const uint32_t place =
             i < search->alignment.covered ? search->alignment.places[i] : ALIGN_NOWHERE;
@@ -188,7 +188,7 @@ static void reverse_places(struct course *course, const struct search *search) {
 /* Goes through the events from the last to the first, so that `next` is the place of the allocation
  * after a free. */
 static void find_deaths(struct course *course) {
-    uint32_t next = course->stands;
+    uint32_t next = course->next_place;
     for (uint32_t i = 0; i < course->events->allocations_count; i++)
         course->deaths[i] = ALIGN_NOWHERE;
     for (uint32_t e = course->events->count; e-- > 0;) {
@@ -258,7 +258,7 @@ struct dues {
 static void add_copies(struct events *usual, const struct course *course, struct dues *dues) {
     const uint32_t count = COPIES * course->length;
     for (uint32_t place = 0; place < count; place++) {
-        const uint32_t slot = (course->stands + place) % course->length,
+        const uint32_t slot = (course->next_place + place) % course->length,
                        age = course->usual_ages[slot];
         for (uint32_t i = dues->first[place]; i != NEVER; i = dues->next[i])
             events_add_free(usual, i);

@@ -24,8 +24,8 @@ struct box {
 };
 
 struct arena {
-    uint32_t count;    /* of items */
-    uint32_t sections; /* of all boxes */
+    uint32_t count;    /* number of items */
+    uint32_t sections; /* number of sections */
     struct box *boxes; /* by item */
     uint64_t *spans;   /* by item: ticks from first birth to last death */
     struct piece *pieces;
@@ -33,7 +33,7 @@ struct arena {
     uint64_t *pins;  /* by item: its given offset or NOT_PINNED; NULL: nothing is pinned */
     uint64_t bound;  /* no plan can have a lower peak */
     uint64_t gap;    /* between different streams, in ticks */
-    bool streams;    /* there are at least two */
+    bool streams;    /* rows of the problem have different streams */
     bool exact;
 };
 

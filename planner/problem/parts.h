@@ -20,9 +20,9 @@ struct part {
 struct parts {
     struct part *list;
     uint32_t count;
-    uint32_t most_boxes;    /* of any part */
-    uint32_t most_sections; /* of any part */
-    struct box *boxes;      /* of all parts */
+    uint32_t most_boxes;    /* boxes of the part that has most */
+    uint32_t most_sections; /* sections of the part that has most */
+    struct box *boxes;      /* boxes of all parts, one part after another */
     uint32_t *item;         /* by box: its item */
     uint32_t boxes_count;
 };

@@ -105,7 +105,7 @@ def bfcplan(sources):
 
 def bfcreplay(sources):
     text = read(sources, "replay", "bfcreplay_main.c")
-    valued = needed(re.findall(r'\{"--([a-z-]+)", (?:take_\w+|NULL), ', text), "replay/bfcreplay_main.c")
+    valued = needed(re.findall(r'\{"--([a-z-]+)", \.', text), "replay/bfcreplay_main.c")
     flags = needed(re.findall(r'strcmp\(\w+(?:\[\w\])?, "--([a-z]+)"\)', text), "replay/bfcreplay_main.c")
     options = [Option(name, choices_in(text, name)) for name in valued]
     return Tool("bfcreplay", FILE, options + [Option(name, None) for name in dict.fromkeys(flags)])

@@ -92,6 +92,8 @@ static int set_named(struct arguments *a, const char *flag, const char *name, co
                              bfc_option_nearest(name) ? "; did you mean " : "",
                              bfc_option_nearest(name) ? bfc_option_nearest(name) : "",
                              bfc_option_nearest(name) ? "?" : "");
+    a->policy_given |= strcmp(option->name, "BFC_POLICY") == 0;
+    a->growth_given |= strcmp(option->name, "BFC_GROWTH") == 0;
     if (bfc_option_set(&a->settings.options, option, value))
         return GOOD;
     bfc_option_describe(option, accepted, sizeof accepted);
@@ -118,26 +120,10 @@ static int take_set(struct arguments *a, const char *value) {
         return report_misuse("--set '%s': expected BFC_NAME=VALUE", value);
     memcpy(name, value, length);
     name[length] = '\0';
-    a->policy_given |= strcmp(name, "BFC_POLICY") == 0;
-    a->growth_given |= strcmp(name, "BFC_GROWTH") == 0;
     int status = set_named(a, "--set", name, value + length + 1);
     if (status == GOOD && is_ignored(bfc_option_find(name)->name))
         fprintf(stderr, "bfcreplay: --set %s: a replay does not depend on it\n", name);
     return status;
-}
-
-static int take_policy(struct arguments *a, const char *value) {
-    a->policy_given = true;
-    return set_named(a, "--policy", "BFC_POLICY", value);
-}
-
-static int take_growth(struct arguments *a, const char *value) {
-    a->growth_given = true;
-    return set_named(a, "--growth", "BFC_GROWTH", value);
-}
-
-static int take_free(struct arguments *a, const char *value) {
-    return set_named(a, "--free", "BFC_FREE", value);
 }
 
 static int take_memory(struct arguments *a, const char *value) {
@@ -158,10 +144,6 @@ static int take_device_us(struct arguments *a, const char *value) {
     if (plan_parse_seconds(value, &a->settings.device_us))
         return GOOD;
     return report_misuse("--device-us '%s' is not a number from 0 to 1000000000", value);
-}
-
-static int take_backing(struct arguments *a, const char *value) {
-    return set_named(a, "--backing", "BFC_BACKING", value);
 }
 
 static int take_slack(struct arguments *a, const char *value) {
@@ -188,25 +170,26 @@ static int take_repeat(struct arguments *a, const char *value) {
 
 static const struct valued {
     const char *name;
-    int (*take)(struct arguments *a, const char *value); /* NULL: the value is a path */
-    size_t path; /* offset in struct arguments of the pointer to the path */
-} valued[] = {{"--policy", take_policy, 0},
-              {"--growth", take_growth, 0},
-              {"--free", take_free, 0},
-              {"--set", take_set, 0},
-              {"--memory", take_memory, 0},
-              {"--lag", take_lag, 0},
-              {"--device-us", take_device_us, 0},
-              {"--backing", take_backing, 0},
-              {"--slack", take_slack, 0},
-              {"--page", take_page, 0},
-              {"--repeat", take_repeat, 0},
-              {"--events", NULL, offsetof(struct arguments, events)},
-              {"--plot", NULL, offsetof(struct arguments, plot)},
-              {"--report", NULL, offsetof(struct arguments, report)},
-              {"--beside", NULL, offsetof(struct arguments, beside)},
-              {"--snapshot", NULL, offsetof(struct arguments, snapshot)},
-              {"--chrome-trace", NULL, offsetof(struct arguments, chrome_trace)}};
+    const char *variable; /* the variable that has the same value; NULL: there is none */
+    int (*take)(struct arguments *a, const char *value);
+    size_t path; /* without `variable` and `take`: offset in struct arguments of a path */
+} valued[] = {{"--policy", .variable = "BFC_POLICY"},
+              {"--growth", .variable = "BFC_GROWTH"},
+              {"--free", .variable = "BFC_FREE"},
+              {"--backing", .variable = "BFC_BACKING"},
+              {"--slack", .take = take_slack},
+              {"--set", .take = take_set},
+              {"--memory", .take = take_memory},
+              {"--lag", .take = take_lag},
+              {"--device-us", .take = take_device_us},
+              {"--page", .take = take_page},
+              {"--repeat", .take = take_repeat},
+              {"--events", .path = offsetof(struct arguments, events)},
+              {"--plot", .path = offsetof(struct arguments, plot)},
+              {"--report", .path = offsetof(struct arguments, report)},
+              {"--beside", .path = offsetof(struct arguments, beside)},
+              {"--snapshot", .path = offsetof(struct arguments, snapshot)},
+              {"--chrome-trace", .path = offsetof(struct arguments, chrome_trace)}};
 
 static const struct valued *find_valued(const char *argument, const char **value) {
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
@@ -242,6 +225,8 @@ static int take_argument(struct arguments *a, char **argv, int *i) {
         return report_misuse("%s needs a value", option->name);
     if (!value)
         value = argv[++*i];
+    if (option->variable)
+        return set_named(a, option->name, option->variable, value);
     if (option->take)
         return option->take(a, value);
     memcpy((char *)a + option->path, &value, sizeof value);

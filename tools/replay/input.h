@@ -14,7 +14,7 @@ struct input_stack {
 
 struct input {
     struct events events;
-    struct lifetimes lifetimes; /* of a CSV; empty for a trace */
+    struct lifetimes lifetimes; /* rows of a CSV; empty for a trace */
     struct input_stack *stacks; /* by allocation; NULL: the trace has none */
     struct bfc_who who;         /* the sites that `stacks` refers to */
     bool from_trace;

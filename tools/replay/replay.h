@@ -20,16 +20,16 @@ struct settings {
 
 struct result {
     uint64_t pairs;         /* allocations that were served */
-    uint64_t frees;         /* of these, the ones that the input frees */
+    uint64_t frees;         /* allocations that were served and that the input frees */
     uint64_t peak_live;     /* most bytes that the program held, as asked for */
     uint64_t peak_reserved; /* most bytes taken from all devices */
     uint64_t device_calls;  /* calls of the devices, refused ones included */
     uint64_t failed;        /* allocations that were not served */
     uint64_t retries;       /* allocations that were served only after a wait or a release */
     uint64_t waits;
-    struct spilled spilled;            /* as it was recorded; replayed as device memory */
-    uint64_t moved;                    /* bytes of pages that moved */
-    double device_us;                  /* time of the device's calls by the model, microseconds */
+    struct spilled spilled; /* recorded host memory, which is replayed as device memory */
+    uint64_t moved;         /* bytes of pages that moved */
+    double device_us;       /* time of the device's calls by the model, microseconds */
     uint64_t pass_calls[MOST_REPEATS]; /* device calls in each pass */
     uint64_t pass_bytes;               /* bytes of pages made and moved in the first pass */
     bool paged;                        /* the pools have pages */

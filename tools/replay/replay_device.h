@@ -17,8 +17,8 @@ enum log_op { LOG_RESERVE, LOG_RELEASE, LOG_ALLOCATE, LOG_FREE, LOG_FAIL };
 
 struct log_entry {
     uint64_t address;
-    uint64_t bytes; /* as requested; of a region, its size */
-    uint64_t size;  /* of an allocation: bytes taken, padding included */
+    uint64_t bytes; /* bytes as requested; of a region, its size */
+    uint64_t size;  /* bytes that an allocation takes, padding included */
     uint32_t device;
     uint32_t call;       /* number of the call in the input, from 0 */
     uint32_t allocation; /* its number in the input; meaningless for regions */
@@ -43,20 +43,21 @@ enum device_op { OP_RESERVE, OP_CREATE, OP_MAP, OP_ALLOW, OP_UNMAP, OP_RELEASE, 
 
 struct device {
     uint32_t number;
-    uint64_t capacity;             /* bytes */
-    uint64_t taken;                /* bytes */
-    bfc_addr next;                 /* the next address to hand out */
-    uint64_t calls;                /* calls of the device */
-    uint64_t plain_calls;          /* of these, calls for whole regions */
-    uint64_t made[DEVICE_OPS];     /* of these, calls for pages, by kind */
-    uint64_t touched[DEVICE_OPS];  /* by kind: pages of 2 MiB that the calls were about */
-    uint64_t pages;                /* ever created; their numbers are their names */
-    uint32_t call;                 /* number of the input's call, which is the device's clock */
-    uint32_t lag;                  /* calls after a free until the work on its block is complete */
-    uint64_t fences;               /* recorded so far */
-    uint64_t waited;               /* the host has waited for all fences up to this one */
-    uint32_t *recorded_at;         /* by fence, from 1: the call that recorded it */
-    struct device_region *regions; /* all that ever were, by number, from 1; addresses rise */
+    uint64_t capacity;            /* bytes */
+    uint64_t taken;               /* bytes */
+    bfc_addr next;                /* the next address to hand out */
+    uint64_t calls;               /* calls of the device */
+    uint64_t plain_calls;         /* calls for whole regions */
+    uint64_t made[DEVICE_OPS];    /* calls for pages, by kind */
+    uint64_t touched[DEVICE_OPS]; /* by kind: pages of 2 MiB that the calls were about */
+    uint64_t pages;               /* ever created; their numbers are their names */
+    uint32_t call;                /* number of the input's call, which is the device's clock */
+    uint32_t lag;                 /* calls after a free until the work on its block is complete */
+    uint64_t fences;              /* number of the last fence that was recorded */
+    uint64_t waited;              /* the host has waited for all fences up to this one */
+    uint32_t *recorded_at;        /* by fence, from 1: the call that recorded it */
+    struct device_region
+        *regions; /* all regions there ever were, by number, from 1; addresses rise */
     uint32_t region_count, region_room;
     uint64_t *reserved; /* the caller's: bytes taken from all devices together */
     uint64_t *peak;     /* the caller's: the most that `reserved` ever was */

@@ -13,7 +13,7 @@
 #include "tools/snapshot/snapshot.h"
 
 /* Regions or blocks that exist at the end, by device and address. */
-struct standing {
+struct remaining {
     const struct log_entry **list;
     size_t count;
 };
@@ -25,7 +25,7 @@ struct snapshot {
     const char *trace;
     struct pickle pickle;
     uint32_t regions_most; /* the highest number of a region */
-    struct standing regions, blocks;
+    struct remaining regions, blocks;
 };
 
 /* ---- what exists at the end ---- */
@@ -49,16 +49,16 @@ static size_t slot_of(const struct snapshot *s, const struct log_entry *entry) {
 }
 
 /* Moves the slots that are not NULL to the front and sorts them. */
-static struct standing collect_standing(const struct log_entry **slots, size_t count) {
+static struct remaining collect_remaining(const struct log_entry **slots, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (slots[i])
             slots[kept++] = slots[i];
     qsort(slots, kept, sizeof(const struct log_entry *), by_place);
-    return (struct standing){slots, kept};
+    return (struct remaining){slots, kept};
 }
 
-static bool find_standing(struct snapshot *s) {
+static bool find_remaining(struct snapshot *s) {
     for (size_t i = 0; i < s->log->count; i++)
         if (s->log->list[i].region > s->regions_most)
             s->regions_most = s->log->list[i].region;
@@ -74,8 +74,8 @@ static bool find_standing(struct snapshot *s) {
         if (entry->op != LOG_FAIL)
             slots[slot_of(s, entry)] = begins ? entry : NULL;
     }
-    s->blocks = collect_standing(slots, allocations);
-    s->regions = collect_standing(slots + allocations, regions);
+    s->blocks = collect_remaining(slots, allocations);
+    s->regions = collect_remaining(slots + allocations, regions);
     return true;
 }
 
@@ -245,7 +245,7 @@ bool show_snapshot(const struct input *input, const struct settings *settings,
                    struct plan_error *error) {
     struct snapshot s = {.input = input, .settings = settings, .log = log, .trace = trace};
     struct file_writer writer;
-    bool good = find_standing(&s) || plan_fail_memory(error);
+    bool good = find_remaining(&s) || plan_fail_memory(error);
     good = good && file_open(&writer, path, error);
     if (good) {
         put_snapshot(&s, writer.stream);

@@ -16,12 +16,12 @@ struct report_call {
                          O: out of memory when a trace was recorded */
     uint64_t at;      /* microseconds since the first allocation; in a trace: the call's number */
     unsigned pool;    /* index of the section; in a trace: the device */
-    uint64_t address; /* of the block or region */
+    uint64_t address; /* address of the block or region */
     uint64_t bytes;   /* asked for, or of the region; of a free: 0 */
     uint64_t name;    /* number of the allocation in the trace, or of the event */
-    uint64_t size;    /* of a block: bytes taken, padding included; 0: not known */
+    uint64_t size;    /* bytes that the block takes, padding included; 0: not known */
     uint32_t site;    /* of a trace's allocation: index of its line of sites; 0: not known */
-    double weight;    /* with a site: blocks that the sample stands for */
+    double weight;    /* blocks that the site's sample represents */
 };
 
 struct report_calls {
@@ -32,8 +32,7 @@ struct report_calls {
 /* Writes a call, on a new line if need be. */
 void report_put_call(struct report_calls *calls, const struct report_call *call);
 
-/* Ends the line, if one has begun. `lost`: the most calls that may have been missed since the last
- * line. */
+/* Ends the line, if one has begun. `lost`: the most calls that may have been missed so far. */
 void report_end_calls(struct report_calls *calls, uint64_t lost);
 
 #endif

@@ -14,13 +14,13 @@ struct snapshot_segment {
     uint64_t address, size;
     uint64_t allocated; /* held by the program, padding included */
     uint64_t active;    /* `allocated`, and freed memory that the device may still use */
-    uint64_t requested; /* as asked for */
-    bool expandable;    /* it is made of pages */
+    uint64_t requested; /* bytes as the program requested them */
+    bool expandable;    /* whether the segment is made of pages */
 };
 
 struct snapshot_block {
     uint64_t address, size;
-    uint64_t requested; /* as asked for; 0: free */
+    uint64_t requested; /* bytes as the program requested them; 0: a free block */
     enum { SNAPSHOT_ALLOCATED, SNAPSHOT_PENDING, SNAPSHOT_INACTIVE } state;
 };
 

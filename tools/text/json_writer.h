@@ -15,7 +15,7 @@
 struct json_writer {
     FILE *stream;
     int depth;
-    bool compact;    /* one line, no blanks */
+    bool compact;    /* write one line without blanks */
     bool filled[17]; /* whether the object or array at this depth has a member yet */
 };
 

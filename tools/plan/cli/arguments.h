@@ -12,7 +12,7 @@ enum option_kind { OPTION_TEXT, OPTION_FLAG, OPTION_NUMBER, OPTION_BYTES, OPTION
 
 struct option {
     const char *name; /* without dashes */
-    char letter;      /* or 0 */
+    char letter;      /* the option's letter, or 0 if it has none */
     enum option_kind kind;
     void *value;          /* by kind: const char **, bool *, uint64_t *, uint64_t *, double * */
     uint64_t least, most; /* bounds of numbers and bytes */

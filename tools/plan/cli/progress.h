@@ -38,8 +38,8 @@ void progress_start(const struct progress_way *way);
 /* Ends the thread and wipes its line. Call it before anything else is printed. */
 void progress_stop(void);
 
-/* Begins a stage of so many steps (watch.h); 0: the work sets their number itself. progress_timed
- * begins a stage that takes so many seconds at most. */
+/* progress_stage begins a stage of `steps` steps (watch.h); 0: the work sets their number itself.
+ * progress_timed begins a stage that takes at most `seconds`. */
 void progress_stage(enum stage stage, uint64_t steps);
 void progress_timed(enum stage stage, double seconds);
 

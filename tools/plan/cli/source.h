@@ -11,7 +11,7 @@ struct source_about {
     bool from_trace;
     bool cut_off;           /* the trace's tail is missing */
     uint32_t unknown_frees; /* frees without their allocation: left out */
-    struct period period;   /* of a trace */
+    struct period period;   /* the trace's period */
 };
 
 /*
@@ -21,7 +21,7 @@ struct source_about {
 bool source_read(struct lifetimes *lifetimes, const char *path, bool trace_streams,
                  struct source_about *about, struct plan_error *error);
 
-/* The same from a text that was read before, and is freed. */
+/* The same from a text that was read before; takes over `text`, also on failure. */
 bool source_take(struct lifetimes *lifetimes, struct file_text *text, const char *path,
                  bool trace_streams, struct source_about *about, struct plan_error *error);
 

@@ -9,13 +9,13 @@
 
 struct flow {
     const struct graph *graph;
-    uint32_t count; /* of nodes */
+    uint32_t count; /* number of nodes */
     uint32_t edges;
     uint32_t *from;    /* by edge */
     uint32_t *to;      /* by edge */
     uint32_t *next_at; /* by node, count + 1: where its successors start in `next` */
     uint32_t *next;
-    uint32_t *prior_at; /* likewise its predecessors */
+    uint32_t *prior_at; /* by node, count + 1: where its predecessors start in `prior` */
     uint32_t *prior;
     uint32_t *root;    /* by tensor: the first of the tensors that share its memory */
     double *size;      /* by root: bytes of the largest tensor that shares its memory; else 0 */

@@ -8,17 +8,19 @@
 #include "planner/common/watch.h"
 
 #define MOST_DEPTH 16
-#define PARSE_BYTES 65536 /* that are parsed at a time */
-#define PARSE_PERCENT 55  /* of the reading's time has passed, about, when the text is parsed... */
-#define NODES_PERCENT 70  /* ...when all nodes are known... */
-#define INPUTS_PERCENT 80 /* ...and when their inputs are; the rest is for freeing the text */
+#define PARSE_BYTES 65536 /* bytes that are parsed at a time */
+/* The percentages of the reading's time, about, that have passed when the text is parsed, when all
+ * nodes are known, and when their inputs are. The rest is for freeing the text. */
+#define PARSE_PERCENT 55
+#define NODES_PERCENT 70
+#define INPUTS_PERCENT 80
 #define NODES_PER_WATCH 1024
 #define SHOWN 40
 
 struct reader {
     struct graph *graph;
     struct plan_error *error;
-    struct names names; /* of tensors: number = tensor */
+    struct names names; /* names of tensors; a name's number is that of the tensor */
     struct names node_names;
     struct name *aliases;  /* by tensor: the name of its alias */
     uint32_t *last_reader; /* by tensor: the node that read it last */

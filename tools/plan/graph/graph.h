@@ -22,8 +22,8 @@ struct tensor {
 struct node {
     struct name name;
     uint64_t workspace;             /* bytes that it needs only while it runs */
-    uint32_t first_input, inputs;   /* in graph.input */
-    uint32_t first_output, outputs; /* in graph.tensors, one after another */
+    uint32_t first_input, inputs;   /* where they begin in graph.input, and how many they are */
+    uint32_t first_output, outputs; /* the same in graph.tensors */
 };
 
 struct graph {

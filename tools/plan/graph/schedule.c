@@ -17,7 +17,7 @@ struct scheduler {
     struct scale scale;
     struct plan_error *error;
     uint32_t *waiting; /* by node: predecessors that have not run */
-    uint32_t *queue;   /* of ready nodes; for order_dfs, its stack */
+    uint32_t *queue;   /* ready nodes; for order_dfs, its stack */
     uint32_t *at;      /* by node: its step; for order_dfs, its next predecessor to visit */
     uint64_t random;
 };

@@ -23,7 +23,7 @@ struct reader {
     char *end;
     uint32_t line;
     int place[COLUMNS]; /* field number of each column, -1: not there */
-    int fields;         /* in the header */
+    int fields;         /* number of fields in the header */
     struct names groups;
     struct names streams;
     struct name *aliases; /* by row, when there is such a column */

@@ -4,7 +4,7 @@
 #include "tools/plan/common/whole_file.h"
 
 #define WRITE_BYTES ((size_t)1 << 20)
-#define IMAGE_PERCENT 70 /* of the time is spent on making the bytes, about */
+#define IMAGE_PERCENT 70 /* the part of the time that making the bytes takes, about */
 
 /* Writes the text and counts its bytes as steps (watch.h). */
 static void write_all(const struct file_text *text, FILE *stream) {

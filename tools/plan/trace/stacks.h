@@ -14,7 +14,7 @@ struct table {
 };
 
 struct stacks {
-    struct table sites, frames, objects, texts; /* as layout/who.h has them; not checked */
+    struct table sites, frames, objects, texts; /* tables of layout/who.h, not checked */
     uint32_t executable;                        /* offset in the texts */
 };
 

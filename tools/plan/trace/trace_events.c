@@ -140,7 +140,8 @@ bool events_from_lifetimes(struct events *events, const struct lifetimes *lifeti
     bool good = births && deaths && allocation_of && make_room(events, 2 * (size_t)n, n);
     for (uint32_t i = 0; good && i < n; i++) {
         births[i] = (struct keyed){lifetimes->rows[i].birth, i};
-        deaths[i] = (struct keyed){lifetimes->rows[i].birth, i}; /* at equal deaths, by birth */
+        deaths[i] = (struct keyed){lifetimes->rows[i].birth,
+                                   i}; /* sorted by birth first, as the sort by death is stable */
     }
     good = good && sort_keyed(births, n) && sort_keyed(deaths, n);
     for (uint32_t i = 0; good && i < n; i++)
