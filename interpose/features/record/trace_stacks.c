@@ -1,12 +1,12 @@
-/* Tables of stacks, piece by piece. */
 #include "interpose/features/record/trace_stacks.h"
 
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/numbers.h"
 
-static struct bfc_stack_tables (*source)(void);
-static struct bfc_trace_counts taken;
+static struct bfc_stack_tables (*source)(void); /* atomic */
+static struct bfc_trace_counts taken;           /* what the trace has already */
 
 void bfc_trace_stacks_from(struct bfc_stack_tables (*now)(void)) {
     bfc_store_release(&source, now);
@@ -17,7 +17,7 @@ static size_t put_bytes(char *to, const void *from, size_t bytes) {
     return bytes;
 }
 
-/* A site's sums are of the moment: not for a trace. */
+/* Copies sites without their sums, which go on changing and so mean nothing in a trace. */
 static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         struct bfc_who_site site = {.first = from[i].first,
@@ -29,14 +29,10 @@ static size_t put_sites(char *to, const struct bfc_who_site *from, uint32_t coun
     return count * sizeof *from;
 }
 
-/* At most an eighth of the room, of what there is more than was taken. */
+/* Returns how many new elements of `size` bytes go into the next block: each of the four tables
+ * gets at most an eighth of the room. */
 static uint32_t next_part(uint32_t known, uint32_t had, size_t room, size_t size) {
-    size_t most = room / 8 / size, more = known - had;
-    return (uint32_t)(more < most ? more : most);
-}
-
-static bool is_nothing(const struct bfc_trace_counts *counts) {
-    return !counts->sites && !counts->frames && !counts->objects && !counts->texts;
+    return (uint32_t)bfc_min(known - had, room / 8 / size);
 }
 
 size_t bfc_trace_take_stacks(char *to, size_t room) {
@@ -50,7 +46,7 @@ size_t bfc_trace_take_stacks(char *to, size_t room) {
         .objects = next_part(now.known.objects, taken.objects, room, sizeof *now.objects),
         .texts = next_part(now.known.texts, taken.texts, room, 1),
         .executable = now.known.executable};
-    if (is_nothing(&part))
+    if (!part.sites && !part.frames && !part.objects && !part.texts)
         return 0;
     size_t size = put_bytes(to, &part, sizeof part);
     size += put_sites(to + size, now.sites + taken.sites, part.sites);

@@ -1,12 +1,10 @@
 /*
- * The recorder: buffers, the table from addresses to serials, and the thread that writes.
+ * `lock` guards the buffers and the table from addresses to serials. No system call is made under
+ * it, except to enlarge the table. The file is opened anew for each block, because a program may
+ * close descriptors that it did not open.
  *
- * Locks: `lock` guards buffers and table, and is held for some tens of nanoseconds, never across a
- * system call but for the growth of the table. The writer alone touches the file. The file is
- * opened anew for each block, since the program may close descriptors that it does not know.
- *
- * Blocks are compressed by the system's libzstd, which is loaded by name when a recording begins,
- * since this library may need none but libc; where it is not installed, blocks are plain.
+ * Blocks are compressed by the system's libzstd, which is opened when a recording begins, because
+ * this library links nothing but libc. Where libzstd is not installed, blocks are not compressed.
  */
 #include "interpose/features/record/trace_writer.h"
 
@@ -16,9 +14,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,12 +23,13 @@
 #include "base/atomic.h"
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/open_file.h"
+#include "interpose/config/process.h"
 #include "interpose/config/program.h"
 #include "interpose/driver/driver.h"
 #include "interpose/host/c_library.h"
 #include "interpose/host/quiet.h"
+#include "interpose/host/scratch.h"
 #include "interpose/host/thread.h"
 #include "layout/trace.h"
 #include "pool/pool.h"
@@ -41,8 +38,8 @@
 #define BUFFERS 8
 #define RECORDS 8192 /* in a buffer, and so in a block */
 #define FLUSH_NS 500000000L
-#define NAP_NS 100000   /* between looks for a free buffer... */
-#define MOST_NAPS 10000 /* ...of which there are so many: a second */
+#define NAP_NS 100000
+#define MOST_NAPS 10000 /* a second in all */
 #define FIRST_SLOTS 4096
 #define STREAMS_MOST 64
 #define COMPRESSION 1
@@ -50,29 +47,30 @@
 enum recording { NOT_BEGUN, RECORDING, ENDED };
 
 static struct pool_lock lock;
-static uint32_t recording; /* enum recording; set under the lock, read without */
+static uint32_t recording; /* atomic: enum recording */
 
-/* Buffers are filled in turn and written in turn. Guarded by the lock but for a full one's
- * contents, which are the writer's. */
+/* Buffers form a ring. The lock guards them, except for the records in a full one, which only the
+ * writer reads. */
 static struct bfc_trace_record (*buffers)[RECORDS];
 static uint32_t counts[BUFFERS];
-static uint32_t filling, writing; /* count up; a buffer's index is this modulo BUFFERS */
-static bool gave_up;              /* on a free buffer, and none has come since */
+static uint32_t filling, writing; /* only rise; a buffer's index is the number modulo BUFFERS */
+static bool gave_up; /* a thread waited in vain for a free buffer, and none was written since */
 static uint64_t sequence, serial;
 static uint32_t threads;
-static CUstream streams[STREAMS_MOST]; /* by number, from 1 */
+static CUstream streams[STREAMS_MOST]; /* element i is stream number i + 1 */
 static uint32_t stream_count;
 
-static uint32_t wakes;        /* futex: the writer has something to do */
-static char path[4096 + 300]; /* absolute: the program may change its folder */
-static dev_t file_device;     /* of the file that this process made there */
+static uint32_t wakes;        /* futex that rises when a buffer is full */
+static char path[4096 + 300]; /* absolute, since the program may change its working directory */
+static dev_t file_device;     /* identify the file that this process created */
 static ino_t file_inode;
-static char *packed, *unpacked; /* a block's payload; of stacks */
-static bool writer_busy; /* atomic: who writes to the file, the writer or the process's end */
+static char *packed;     /* a block, as it is written to the file */
+static char *unpacked;   /* a payload of stacks */
+static bool writer_busy; /* atomic: a lock for the file, since the exiting thread writes too */
 
-static __thread uint32_t thread_number INITIAL_EXEC; /* + 1 */
+static __thread uint32_t thread_number INITIAL_EXEC; /* 0: no record was made yet */
 
-/* The stack of the allocation that comes next, if it is this one. */
+/* The call stack of the allocation that this thread is about to record. */
 static __thread struct {
     CUdeviceptr pointer;
     double weight;
@@ -100,16 +98,10 @@ static struct slot *find_block_slot(uint64_t address) {
     return &slots[i];
 }
 
-static struct slot *map_slots(uint64_t count) {
-    void *memory = mmap(NULL, count * sizeof(struct slot), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static bool grow_slots(void) {
     struct slot *old = slots;
     uint64_t old_count = slot_mask + 1, count = old ? old_count * 2 : FIRST_SLOTS;
-    struct slot *fresh = map_slots(count);
+    struct slot *fresh = bfc_scratch_begin(count * sizeof *fresh);
     if (!fresh)
         return false;
     slots = fresh;
@@ -117,8 +109,7 @@ static bool grow_slots(void) {
     for (uint64_t i = 0; old && i < old_count; i++)
         if (old[i].address)
             *find_block_slot(old[i].address) = old[i];
-    if (old)
-        munmap(old, old_count * sizeof *old);
+    bfc_scratch_end(old, old_count * sizeof *old);
     return true;
 }
 
@@ -130,7 +121,8 @@ static void set_serial(uint64_t address, uint64_t number) {
     *slot = (struct slot){address, number};
 }
 
-/* Takes the address out; 0: it is not there. Those after it move up, so that none is lost. */
+/* Removes the address and returns its serial; 0 if it is not in the table. Later entries move into
+ * the gap, because a search ends at the first free slot. */
 static uint64_t take_serial(uint64_t address) {
     uint64_t i = (uint64_t)(find_block_slot(address) - slots), number = slots[i].serial;
     if (!slots[i].address)
@@ -165,7 +157,7 @@ static void fill_header(struct bfc_trace_header *header) {
         driver->cuDeviceGetName(header->device, (int)sizeof header->device, device);
 }
 
-/* Does another process that lives write its trace there? */
+/* Whether the file is the trace of another process that still runs. */
 static bool is_taken(const char *name) {
     struct bfc_trace_header header;
     int file = bfc_open(name, O_RDONLY | O_NONBLOCK, 0);
@@ -178,14 +170,15 @@ static bool is_taken(const char *name) {
            (kill((pid_t)header.process, 0) == 0 || errno == EPERM);
 }
 
-/* The folder that a relative path begins at, with a slash; "": none, or it cannot be told. */
+/* The working directory with a slash at its end, for a relative path; "" if the path is absolute or
+ * the directory has no name. */
 static const char *base_folder(const char *wanted, char *folder, size_t size) {
     if (wanted[0] == '/' || !getcwd(folder, size - 1) || folder[0] != '/')
         return "";
     return strcat(folder, "/");
 }
 
-/* %p stands for the process's id. */
+/* Sets `path`. In the wanted name, %p stands for the process's id. */
 static void name_file(const char *wanted) {
     static char folder[4096];
     const char *place = strstr(wanted, "%p"), *base = base_folder(wanted, folder, sizeof folder);
@@ -201,10 +194,11 @@ static void name_file(const char *wanted) {
             path);
 }
 
-/* Appends all of it, or nothing where the file can be cut off again: readers bear a torn tail. */
+/* Appends the bytes. If that fails, the part that was written is cut off again; where even that
+ * fails, readers accept an incomplete block at the end. */
 static bool append_to_block(int file, const char *bytes, size_t size) {
     struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
+    bfc_quiet_begin(&quiet); /* since a limit on file sizes raises SIGXFSZ */
     off_t before = lseek(file, 0, SEEK_END);
     bool good = bfc_write_all(file, bytes, size);
     int reason = errno;
@@ -220,7 +214,7 @@ static void stop_trace(const char *why, const char *what_is_left) {
     bfc_log(BFC_LOG_ERROR, "BFC_RECORD=%.300s: %s; %s", path, why, what_is_left);
 }
 
-/* NULL: it may be written over, being empty or a trace. */
+/* Why this file must not be overwritten; NULL if it may: it is empty, a trace, or a device. */
 static const char *refusal_reason(int file) {
     char magic[sizeof(struct bfc_trace_header){0}.magic];
     struct stat status;
@@ -238,7 +232,7 @@ static const char *refusal_reason(int file) {
     return ftruncate(file, 0) == 0 ? NULL : strerror(errno);
 }
 
-/* Non-blocking, so that a pipe without a reader holds nobody up. */
+/* O_NONBLOCK, so that the program does not wait for the reader of a pipe. */
 static bool create_trace_file(const struct bfc_trace_header *header) {
     int file = bfc_open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
     const char *why = file < 0 ? strerror(errno) : refusal_reason(file);
@@ -251,7 +245,7 @@ static bool create_trace_file(const struct bfc_trace_header *header) {
     return !why;
 }
 
-/* The file that this process made, and no other that lies there by now. */
+/* Fails with ESTALE if another file has taken the place of the one that this process created. */
 static bool append_to_trace(const char *bytes, size_t size) {
     struct stat status;
     int file = bfc_open(path, O_WRONLY | O_APPEND | O_NONBLOCK, 0);
@@ -269,7 +263,7 @@ static bool append_to_trace(const char *bytes, size_t size) {
     return good;
 }
 
-/* The part of libzstd that is used; all NULL without it. */
+/* Functions of libzstd; `compress` is NULL if it is not installed. */
 static struct {
     size_t (*compress)(void *to, size_t room, const void *from, size_t size, int level);
     unsigned (*is_error)(size_t result);
@@ -286,7 +280,8 @@ static void load_zstd(void) {
         zstd.compress = NULL;
 }
 
-/* The payload into `to`; where it does not become smaller, it stays as it is. */
+/* Compresses the payload into `to`, or copies it where that is not possible. Returns the size.
+ */
 static size_t pack_payload(char *to, const void *payload, size_t size,
                            enum bfc_trace_codec *codec) {
     size_t packed_size =
@@ -319,7 +314,7 @@ static void write_records(const struct bfc_trace_record *records, uint32_t count
                 records, count * sizeof *records);
 }
 
-/* What the records that come next may refer to. */
+/* Writes new stacks before the records of a buffer, which may refer to them. */
 static void write_stacks(void) {
     size_t size;
     while ((size = bfc_trace_take_stacks(unpacked, BFC_TRACE_STACKS_ROOM)))
@@ -329,7 +324,8 @@ static void write_stacks(void) {
 
 /* ---- the writer ---- */
 
-/* The oldest buffer, if it is full, or with `all` if it holds anything: then it is closed. */
+/* Whether there is a buffer to write: a full one, or with `all` one that has any record, to which
+ * nothing is added from then on. */
 static bool take_buffer(bool all) {
     pool_lock(&lock);
     bool taken = writing != filling;
@@ -341,7 +337,6 @@ static bool take_buffer(bool all) {
     return taken;
 }
 
-/* One at a time: the writer, or what ends the process. */
 static void write_buffers(bool all) {
     unsigned tries = 0;
     while (bfc_exchange_acquire(&writer_busy, true))
@@ -374,12 +369,11 @@ static void *run_writer(void *unused) {
 static bool take_memory(void) {
     size_t records = BUFFERS * sizeof *buffers;
     size_t room = sizeof(struct bfc_trace_block) + sizeof *buffers;
-    void *memory = mmap(NULL, records + room + BFC_TRACE_STACKS_ROOM, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    char *memory = bfc_scratch_begin(records + room + BFC_TRACE_STACKS_ROOM);
+    if (!memory)
         return false;
-    buffers = memory;
-    packed = (char *)memory + records;
+    buffers = (void *)memory;
+    packed = memory + records;
     unpacked = packed + room;
     return grow_slots();
 }
@@ -410,7 +404,8 @@ static bool is_recording(void) {
     return bfc_load_acquire(&recording) == RECORDING;
 }
 
-/* At the process's end, after the program's own destructors where it can be helped. */
+/* Writes the rest at the process's exit. It is a destructor, so that frees which the program makes
+ * in its own exit handlers are still recorded. */
 __attribute__((destructor)) static void finish(void) {
     if (bfc_process_if_made() && bfc_load_acquire(&recording) == RECORDING) {
         int cancel = bfc_cancel_disable();
@@ -422,13 +417,9 @@ __attribute__((destructor)) static void finish(void) {
 
 /* ---- records ---- */
 
-static void wake_writer(void) {
-    bfc_add_fetch_release(&wakes, 1);
-    syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-/* All buffers wait for the disk: gives it a moment, without the lock. False: none came free. Then
- * nobody waits again before one has. */
+/* All buffers are full: waits without the lock until the writer has written one. Returns false if
+ * none became free; then no thread waits again until one has, so that a dead disk costs one wait.
+ */
 static NOINLINE bool wait_for_buffer(void) {
     for (int i = 0; i < MOST_NAPS && !gave_up && filling - writing >= BUFFERS; i++) {
         pool_unlock(&lock);
@@ -439,7 +430,16 @@ static NOINLINE bool wait_for_buffer(void) {
     return !gave_up;
 }
 
-/* Under the lock. True: the writer has a full buffer to write. */
+/* Ends a change of the buffers, and wakes the writer if it has a full one to write. */
+static void unlock_and_wake(bool full) {
+    pool_unlock(&lock);
+    if (full) {
+        bfc_add_fetch_release(&wakes, 1);
+        syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+}
+
+/* To be called under the lock. Returns whether the record filled a buffer. */
 static bool put_record(struct bfc_trace_record record) {
     record.sequence = sequence++;
     if (UNLIKELY(filling - writing >= BUFFERS) && !wait_for_buffer())
@@ -461,7 +461,8 @@ static uint16_t current_device(void) {
                                                                                 : 0;
 }
 
-/* Streams beyond the table share its last number. */
+/* Numbers streams from 1 in the order in which they are first seen; 0 is the default stream.
+ * Streams for which the table has no room share its last number. */
 static uint32_t number_of(CUstream stream) {
     if (!stream)
         return 0;
@@ -481,7 +482,7 @@ void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
     stack.weight = weight;
 }
 
-/* Under the lock, as put_record, right after the allocation. */
+/* Adds the call stack that this thread noted, if it is the block's. As put_record. */
 static bool put_stack(CUdeviceptr pointer, uint64_t number) {
     CUdeviceptr sampled = stack.pointer;
     stack.pointer = 0;
@@ -508,9 +509,7 @@ void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host) {
     set_serial(pointer, record.serial);
     bool full = put_record(record);
     full |= put_stack(pointer, record.serial);
-    pool_unlock(&lock);
-    if (full)
-        wake_writer();
+    unlock_and_wake(full);
 }
 
 void bfc_trace_out_of_memory(size_t bytes) {
@@ -519,10 +518,7 @@ void bfc_trace_out_of_memory(size_t bytes) {
     struct bfc_trace_record record = {
         .op = BFC_TRACE_OUT_OF_MEMORY, .bytes = bytes, .device = current_device()};
     pool_lock(&lock);
-    bool full = put_record(record);
-    pool_unlock(&lock);
-    if (full)
-        wake_writer();
+    unlock_and_wake(put_record(record));
 }
 
 void bfc_trace_free(CUdeviceptr pointer, CUstream stream) {
@@ -532,8 +528,5 @@ void bfc_trace_free(CUdeviceptr pointer, CUstream stream) {
     pool_lock(&lock);
     record.serial = take_serial(pointer);
     record.stream = record.serial ? number_of(stream) : 0;
-    bool full = record.serial && put_record(record);
-    pool_unlock(&lock);
-    if (full)
-        wake_writer();
+    unlock_and_wake(record.serial && put_record(record));
 }

@@ -1,33 +1,34 @@
 /*
- * The trace recorder (BFC_RECORD): what the program allocates and frees, as
- * layout/trace.h has it.
+ * The trace recorder (BFC_RECORD) writes what the program allocates and frees (layout/trace.h).
  *
- * A call takes one short lock, looks its address up, and puts one record into a buffer in memory; a
- * thread of its own compresses full buffers and appends each with one write, and twice a second
- * what there is. So a full disk or a kill loses the tail only. Buffers are bounded: a program that
- * is faster than the disk waits a little for it, and then loses records, which their numbers show.
+ * A call takes one short lock, looks its address up, and puts one record into a buffer in memory. A
+ * separate thread compresses full buffers and appends each to the file with one write; twice a
+ * second it also writes a buffer that is not full. So a full disk or a killed process loses only
+ * the end of the trace. The buffers are bounded: a program that is faster than the disk first waits
+ * for it, up to about a second, and then loses records, which leaves a gap in their numbers.
  * Nothing is recorded in a forked child. Thread-safe.
  */
 #ifndef BFC_INTERPOSE_TRACE_WRITER_H
 #define BFC_INTERPOSE_TRACE_WRITER_H
 
-#include "base/compiler.h"
-#include "interpose/config/process.h"
+#include <cuda.h>
+#include <stdbool.h>
+
 #include "interpose/features/record/trace_stacks.h"
 
-#include <cuda.h>
-
-/* After an allocation that succeeded (`host`: with host memory), and after one that failed for want
- * of memory. */
+/* Records an allocation that succeeded. `host`: it got host memory (BFC_SPILL). */
 void bfc_trace_allocation(CUdeviceptr pointer, size_t bytes, bool host);
+
+/* Records an allocation that failed because there was no memory. */
 void bfc_trace_out_of_memory(size_t bytes);
 
-/* Before bfc_trace_allocation, by the same thread: the block's call stack was taken (stack_taken of
- * struct bfc_feature). */
+/* Notes the call stack of a block (`stack_taken` of struct bfc_feature). The same thread must call
+ * this just before it calls bfc_trace_allocation for the block. */
 void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
                      struct bfc_stack_tables (*tables)(void));
 
-/* Before a free, since the address may be another's right after it. */
+/* Records a free. To be called before the block is freed: afterwards another thread may get the
+ * same address. */
 void bfc_trace_free(CUdeviceptr pointer, CUstream stream);
 
 #endif

@@ -1,4 +1,3 @@
-/* Measuring fragmentation. */
 #include "interpose/features/watch/fragmentation.h"
 
 #include "base/atomic.h"
@@ -7,25 +6,21 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* The largest allocation of each section among the events that the ring holds. */
-struct requests {
-    uint64_t largest[BFC_SEGMENT_POOLS];
-};
-
-/* A pool's section may have been another one's before: what that one did does not count. */
-static void note_event(struct requests *requests, uint64_t what, uint64_t bytes) {
+/* A section of the segment may have belonged to an earlier pool, whose allocations do not count. */
+static void note_event(uint64_t *largest, uint64_t what, uint64_t bytes) {
     unsigned pool = bfc_event_pool(what);
     if (pool >= BFC_SEGMENT_POOLS)
         return;
-    uint64_t *largest = &requests->largest[pool];
     if (bfc_event_kind_of(what) == BFC_EVENT_BEGIN)
-        *largest = 0;
+        largest[pool] = 0;
     else if (bfc_event_kind_of(what) == BFC_EVENT_ALLOCATE)
-        *largest = bfc_max(*largest, bytes);
+        largest[pool] = bfc_max(largest[pool], bytes);
 }
 
-/* Events that are being written, or are of an earlier round, are left out. */
-static void read_events(struct requests *requests, const struct bfc_segment_header *header) {
+/* Finds the largest allocation of each section among the events in the ring. The stamp is read
+ * before and after an event, so that an event which another thread overwrites meanwhile is skipped.
+ */
+static void read_events(uint64_t *largest, const struct bfc_segment_header *header) {
     const struct bfc_event *ring =
         (const struct bfc_event *)(const void *)((const char *)header + BFC_SEGMENT_EVENTS_OFFSET);
     uint64_t end = bfc_load_relaxed(&header->next_event);
@@ -36,11 +31,12 @@ static void read_events(struct requests *requests, const struct bfc_segment_head
         uint64_t what = bfc_load_relaxed(&event->what), bytes = bfc_load_relaxed(&event->bytes);
         bfc_barrier_acquire();
         if (bfc_load_relaxed(&event->stamp) == number + 1)
-            note_event(requests, what, bytes);
+            note_event(largest, what, bytes);
     }
 }
 
-/* With pages, whole ready ones move together: they serve what they suffice for. */
+/* With pages, all ready pages can be mapped next to each other, so together they serve any request
+ * that is no larger than their sum. */
 static uint64_t too_small_for(struct bfc_arena *arena, uint64_t request) {
     struct bfc_page_stats pages;
     struct bfc_pool_stats stats;
@@ -53,14 +49,14 @@ static uint64_t too_small_for(struct bfc_arena *arena, uint64_t request) {
 
 void bfc_fragmentation_measure(void) {
     const struct bfc_segment_header *header = bfc_segment_published();
-    struct requests requests = {{0}};
+    uint64_t largest[BFC_SEGMENT_POOLS] = {0};
     struct bfc_arena *arena = NULL;
     if (!header)
         return;
-    read_events(&requests, header);
+    read_events(largest, header);
     while ((arena = bfc_arena_next(arena))) {
         struct bfc_segment_fit *fit = &arena->stats.section->fit;
-        uint64_t request = requests.largest[arena->stats.section_index % BFC_SEGMENT_POOLS];
+        uint64_t request = largest[arena->stats.section_index % BFC_SEGMENT_POOLS];
         if (!request)
             request = bfc_load_relaxed(&fit->request);
         if (!arena->stats.segment || !request)

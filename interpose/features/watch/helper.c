@@ -1,4 +1,3 @@
-/* The helper thread. */
 #include "interpose/features/watch/helper.h"
 
 #include <limits.h>
@@ -19,30 +18,30 @@
 #include "segment/other_jobs.h"
 #include "segment/queue.h"
 
-/* BFC_TRIM_IDLE, in nanoseconds; UINT64_MAX: none. Set before the helper starts. */
+/* BFC_TRIM_IDLE in nanoseconds; UINT64_MAX: idle regions are kept. Set before the thread starts. */
 static uint64_t trim_idle_ns = UINT64_MAX;
 
-/* Four looks in the time after which a region goes back, but neither many nor few. */
-#define FEWEST_NS_A_LOOK ((uint64_t)10 * 1000 * 1000)
-#define MOST_NS_A_LOOK ((uint64_t)10 * 1000 * 1000 * 1000)
+#define LEAST_PERIOD_NS ((uint64_t)10 * 1000 * 1000)
+#define MOST_PERIOD_NS ((uint64_t)10 * 1000 * 1000 * 1000)
 
-static uint64_t ns_a_look(void) {
-    uint64_t quarter = trim_idle_ns / 4;
-    quarter = quarter > FEWEST_NS_A_LOOK ? quarter : FEWEST_NS_A_LOOK;
-    return quarter < MOST_NS_A_LOOK ? quarter : MOST_NS_A_LOOK;
+/* The thread looks for idle regions about four times within BFC_TRIM_IDLE, so that a region goes back at
+ * most a quarter of that time too late. */
+static uint64_t trim_period_ns(void) {
+    return bfc_min(bfc_max(trim_idle_ns / 4, LEAST_PERIOD_NS), MOST_PERIOD_NS);
 }
 
-/* While somebody waits for what is freed, to see when that is over. */
-#define AWAITED_NS_A_LOOK ((uint64_t)250 * 1000 * 1000)
+/* While other jobs wait for freed memory, the thread checks this often whether they
+ * still do. */
+#define AWAITED_PERIOD_NS ((uint64_t)250 * 1000 * 1000)
 
-/* UINT64_MAX: there is nothing to look for. */
-static uint64_t ns_to_next_look(void) {
-    uint64_t ns = trim_idle_ns != UINT64_MAX ? ns_a_look() : UINT64_MAX;
-    return bfc_process_watches_frees() ? bfc_min(ns, AWAITED_NS_A_LOOK) : ns;
+/* Returns how long the thread may sleep without a request; UINT64_MAX: until the next request. */
+static uint64_t longest_sleep_ns(void) {
+    uint64_t ns = trim_idle_ns != UINT64_MAX ? trim_period_ns() : UINT64_MAX;
+    return bfc_process_watches_frees() ? bfc_min(ns, AWAITED_PERIOD_NS) : ns;
 }
 
 static void futex_wait(uint32_t *word, uint32_t expected) {
-    uint64_t ns = ns_to_next_look();
+    uint64_t ns = longest_sleep_ns();
     struct timespec time = bfc_timespec(ns);
     syscall(SYS_futex, word, FUTEX_WAIT, expected, ns != UINT64_MAX ? &time : NULL, NULL, 0);
 }
@@ -52,15 +51,15 @@ static void trim_idle(void) {
     uint64_t now = bfc_now_ns();
     if (trim_idle_ns == UINT64_MAX || now < next_ns || !bfc_background_begin())
         return;
-    bfc_give_back_idle(trim_idle_ns, bfc_min(ns_a_look(), BFC_NS_PER_SECOND));
+    bfc_give_back_idle(trim_idle_ns, bfc_min(trim_period_ns(), BFC_NS_PER_SECOND));
     bfc_background_end();
-    next_ns = now + ns_a_look() / 2;
+    next_ns = now + trim_period_ns() / 2;
 }
 
 /*
- * `owner` is a futex on this thread's robust list, set up by hand, since a mutex of the C library's
- * own layout has no place in a published one: the kernel flags it when this thread, and so the
- * process, is gone.
+ * The segment's `owner` is a robust futex: the kernel sets a flag in it when this thread ends, so
+ * that other processes see that the job is gone. The list is set up by hand, because a pthread
+ * mutex has a layout that belongs to the C library, and the segment's layout is published.
  */
 static struct {
     struct robust_list_head head;
@@ -75,10 +74,8 @@ static void own_segment(struct bfc_segment_header *published) {
         bfc_store_release(&published->owner, (uint32_t)syscall(SYS_gettid));
 }
 
-/*
- * The first look of a reader is answered at once. Those who look without pause get the last
- * picture, so that refreshing takes at most a hundredth of one processor.
- */
+/* Refreshes the map if a reader asked for it. After a refresh that took t, requests within 100 t
+ * keep the old map, so that refreshing takes at most a hundredth of one processor. */
 static void serve_refresh(struct bfc_segment_header *published) {
     static uint32_t served;
     static uint64_t next_ns;
@@ -104,16 +101,16 @@ static void serve_trim(struct bfc_segment_header *published) {
     bfc_events_add_landmark(NULL, BFC_EVENT_TRIM, wanted, released);
 }
 
-/* ---- those who wait for what is freed ---- */
+/* ---- jobs that wait for freed memory ---- */
 
-static bool told; /* atomic: something was freed since the helper last told */
+static bool memory_was_freed; /* atomic: since the helper thread last woke the waiters */
 
-/* Those who wait are told at most this often, however often something is freed. */
-#define TELL_EVERY_NS (2L * 1000 * 1000)
+/* Waiters are woken at most this often, however often memory is freed. */
+#define WAKE_PERIOD_NS (2L * 1000 * 1000)
 
-void bfc_helper_tell_waiters(void) {
+void bfc_helper_wake_waiters(void) {
     struct bfc_segment_header *published = bfc_segment_published();
-    if (!published || bfc_exchange_acq_rel(&told, true))
+    if (!published || bfc_exchange_acq_rel(&memory_was_freed, true))
         return;
     bfc_add_fetch_acq_rel(&published->request, 1);
     syscall(SYS_futex, &published->request, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -123,10 +120,10 @@ static void serve_waiters(struct bfc_segment_header *published) {
     bool awaited = bfc_waiters_exist(published);
     if (awaited != bfc_process_watches_frees())
         bfc_process_watch_frees(awaited);
-    if (bfc_exchange_acq_rel(&told, false)) {
+    if (bfc_exchange_acq_rel(&memory_was_freed, false)) {
         bfc_waiters_wake(published);
         bfc_other_jobs_wake();
-        bfc_nap(TELL_EVERY_NS);
+        bfc_nap(WAKE_PERIOD_NS);
     }
 }
 

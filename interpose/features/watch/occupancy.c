@@ -1,4 +1,3 @@
-/* Writing the segment's map. */
 #include "interpose/features/watch/occupancy.h"
 
 #include <string.h>
@@ -12,15 +11,16 @@
 #include "interpose/stats/published_segment.h"
 #include "pool/pages.h"
 
-/* Blocks that one refresh looks at, of all pools: some milliseconds of the helper thread. */
+/* One refresh looks at this many blocks of all pools at most, which takes the helper thread some
+ * milliseconds. */
 #define MOST_BLOCKS 200000u
 
-/* Bytes in use, pending and without a page in each cell of the row under way. */
+/* For each cell of a row of the map: bytes in use, pending, and without a page behind them. */
 struct row_sums {
     uint64_t in_use[BFC_MAP_CELLS], pending[BFC_MAP_CELLS], bare[BFC_MAP_CELLS];
 };
 
-/* Adds a block to each cell that it touches. */
+/* Adds the bytes of a block to the sums of the cells that it lies in. */
 static void add_block_to_row(const struct bfc_map_row *row, uint64_t *sums,
                              const struct bfc_block_info *block) {
     uint64_t at = block->start - row->start, end = bfc_min(at + block->size, row->size);
@@ -32,7 +32,6 @@ static void add_block_to_row(const struct bfc_map_row *row, uint64_t *sums,
     }
 }
 
-/* A block is live, ready, free under a fence (pending, deferred), or no memory at all. */
 static void add_to_sums(const struct bfc_map_row *row, struct row_sums *sums,
                         const struct bfc_block_info *block) {
     if (block->bare)
@@ -77,7 +76,8 @@ static bool fill_row(struct bfc_arena *arena, struct bfc_map_row *row, uint64_t 
     return *blocks_left != 0;
 }
 
-/* Of reserved addresses far more are bare, at the end, than the map could show. */
+/* A region of pages reserves many more addresses than it has pages. The addresses behind the last
+ * page are not shown, because the map would show little else. */
 static uint64_t backed_size(struct bfc_arena *arena, uint64_t start, uint64_t size) {
     struct bfc_block_info last;
     return arena->has_pages && bfc_pool_find(arena->pool, start + size - 1, &last) && last.bare
@@ -113,7 +113,8 @@ static void map_arena(struct bfc_arena *arena, unsigned pool, struct bfc_map *ma
     }
 }
 
-/* Copied by words: readers may be looking, and sort it out by the sequence. */
+/* The sequence is odd while the map is being copied: a reader that sees an odd or a changed number
+ * reads again. */
 static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
     size_t words = (offsetof(struct bfc_map, row) + from->rows * sizeof from->row[0]) / 8;
     bfc_store_relaxed(&to->sequence, to->sequence + 1);
@@ -124,7 +125,7 @@ static void publish_map(struct bfc_map *to, const struct bfc_map *from) {
 }
 
 void bfc_occupancy_refresh(void) {
-    static struct bfc_map map; /* the helper thread's, too large for its stack */
+    static struct bfc_map map; /* too large for the helper thread's stack */
     struct bfc_segment_header *header = bfc_segment_published();
     struct bfc_arena *arena = NULL;
     struct bfc_pool_stats stats;
@@ -133,7 +134,7 @@ void bfc_occupancy_refresh(void) {
         return;
     map.rows = map.left_out = 0;
     while ((arena = bfc_arena_next(arena))) {
-        bfc_pool_read_stats(arena->pool, &stats);
+        bfc_pool_read_stats(arena->pool, &stats); /* which updates largest_free in the segment */
         note_pages(arena);
         if (arena->stats.segment)
             map_arena(arena, arena->stats.section_index, &map, &blocks_left);

@@ -1,14 +1,14 @@
 /*
- * The segment's map: which parts of each region are in use, refreshed when a reader requests it.
+ * The segment's map shows which parts of each region are in use. It is refreshed when a reader
+ * asks.
  *
- * It walks each pool block by block and queries the pool for each, so that the lock is held for one
- * block at a time: the job is not delayed, and the map may mix several moments. Called by the
- * helper thread alone.
+ * A refresh takes the pool's lock anew for each block, so that the program is not delayed; the map
+ * may therefore mix states of several moments. Only the helper thread may call this.
  */
 #ifndef BFC_INTERPOSE_OCCUPANCY_H
 #define BFC_INTERPOSE_OCCUPANCY_H
 
-/* Brings the map, each pool's largest_free and its fragmentation up to date. */
+/* Updates the map, and largest_free and the fragmentation of each pool in the segment. */
 void bfc_occupancy_refresh(void);
 
 #endif

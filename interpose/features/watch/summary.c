@@ -1,4 +1,3 @@
-/* The summary at exit. */
 #include "interpose/features/watch/summary.h"
 
 #include <errno.h>
@@ -29,7 +28,8 @@ static void add_spilled(struct bfc_message *message, const struct bfc_segment_po
         (unsigned long long)stats->blocks);
 }
 
-/* Each free of the program's would have been a driver call and a wait. */
+/* Without the pool each allocation and each free would have been a call of the driver, and each
+ * free a wait of the host. */
 static void add_pool(struct bfc_message *message, const struct bfc_segment_pool *section) {
     if (section->memory == BFC_MEMORY_HOST) {
         add_spilled(message, section);
@@ -80,27 +80,26 @@ static void add_coverage(struct bfc_message *message, const struct bfc_segment_h
     bfc_message_add(message, "\n");
 }
 
-/* Sections in the segment, of contexts that have ended too; without a segment, living arenas'. */
+/* With a segment its sections are shown, which include those of ended contexts; without one, the
+ * arenas that still live. */
 static void add_pools(struct bfc_message *message) {
     const struct bfc_segment_header *published = bfc_segment_published();
     struct bfc_pool_stats stats;
     struct bfc_arena *arena = NULL;
     bfc_fragmentation_measure();
     while ((arena = bfc_arena_next(arena))) {
-        bfc_pool_read_stats(arena->pool, &stats); /* brings largest_free up to date */
+        bfc_pool_read_stats(arena->pool, &stats); /* which updates largest_free */
         if (!arena->stats.segment)
             add_pool(message, arena->stats.section);
     }
-    const char *base = (const char *)published + BFC_SEGMENT_POOLS_OFFSET;
     for (unsigned i = 0; published && i < BFC_SEGMENT_POOLS; i++) {
-        const struct bfc_segment_pool *section =
-            (const struct bfc_segment_pool *)(const void *)base + i;
+        const struct bfc_segment_pool *section = &bfc_segment_sections_of(published)[i];
         if (section->state != BFC_POOL_UNUSED)
             add_pool(message, section);
     }
 }
 
-void bfc_summary_tell(const struct bfc_process *process) {
+void bfc_summary_at_exit(const struct bfc_process *process) {
     struct bfc_message *message = NULL;
     if (process->options.summary && process->options.log >= BFC_LOG_ERROR)
         message = bfc_message_begin(MESSAGE);

@@ -1,10 +1,10 @@
-/* What the pools did, for people, when the process exits (BFC_SUMMARY). */
+/* The summary that a process prints at its exit (BFC_SUMMARY): what its pools did. */
 #ifndef BFC_INTERPOSE_SUMMARY_H
 #define BFC_INTERPOSE_SUMMARY_H
 
 struct bfc_process;
 
-/* Writes it to standard error, if it is asked for and messages are. One thread. */
-void bfc_summary_tell(const struct bfc_process *process);
+/* Writes the summary to standard error, unless BFC_SUMMARY=0 or BFC_LOG=off. Not thread-safe. */
+void bfc_summary_at_exit(const struct bfc_process *process);
 
 #endif

@@ -1,4 +1,3 @@
-/* Listing the blocks. */
 #include "interpose/features/who/blocks.h"
 
 #include "interpose/arena/arena.h"
@@ -12,8 +11,9 @@ static enum bfc_who_state state_of(const struct bfc_block_info *block) {
     return block->fence == BFC_NO_FENCE ? BFC_WHO_READY : BFC_WHO_PENDING;
 }
 
-/* From `at` on. What lies below is listed already, as it was before it was merged; if all of it has
- * been allocated since, the rest is still told of as free. */
+/* Describes the part of a block from `at` on. If the block begins below `at`, its first part was
+ * listed before it was merged with the rest. Such a block may have been allocated since then; its
+ * rest is nevertheless listed as free, because an allocation is listed only once and whole. */
 static struct bfc_who_block describe_block(const struct bfc_block_info *block, uint64_t at) {
     uint64_t size = block->start + block->size - at;
     if (block->live && block->start != at)
@@ -25,7 +25,7 @@ static struct bfc_who_block describe_block(const struct bfc_block_info *block, u
                                   .state = state_of(block)};
 }
 
-/* False: the region has gone, or there is no more room. */
+/* Lists the blocks of a region. False: the region was given back meanwhile, or the list is full. */
 static bool list_blocks(struct bfc_blocks *list, struct bfc_arena *arena,
                         struct bfc_who_region *region) {
     struct bfc_block_info block;

@@ -1,4 +1,4 @@
-/* The blocks of all pools, as a reader asked for them (layout/who.h). One thread. */
+/* Lists the blocks of all pools for a reader (layout/who.h). Not thread-safe. */
 #ifndef BFC_INTERPOSE_BLOCKS_H
 #define BFC_INTERPOSE_BLOCKS_H
 
@@ -8,7 +8,8 @@
 
 enum { BFC_LISTED_REGIONS = 1 << 14, BFC_LISTED_BLOCKS = 1 << 20, BFC_MARKS = 1 << 18 };
 
-/* Some 50 MiB of addresses (interpose/host/scratch.h), of which what is filled takes memory. */
+/* About 50 MiB of address space (interpose/host/scratch.h); only the part that is filled takes
+ * memory. */
 struct bfc_blocks {
     size_t region_count, block_count, living_count, recent_count;
     uint64_t left_out; /* bytes of regions for which there was no room */
@@ -18,9 +19,10 @@ struct bfc_blocks {
 };
 
 /*
- * Adds the regions of device memory with their blocks to an empty list. A pool's lock is held for
- * one block at a time, so that no allocation waits; what changes meanwhile is seen as before or as
- * after, without gaps or overlaps. A region that has gone meanwhile is left out.
+ * Adds the regions of device memory with their blocks to an empty list. The pool's lock is taken
+ * anew for each block, so that no allocation waits long. A block that changes meanwhile is listed
+ * as it was before or after the change, without gaps or overlaps; a region that is given back is
+ * left out.
  */
 void bfc_blocks_list(struct bfc_blocks *list);
 

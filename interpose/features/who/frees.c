@@ -1,4 +1,3 @@
-/* The last frees, and the refused ones. */
 #include "interpose/features/who/frees.h"
 
 #include "interpose/arena/arena.h"
@@ -7,7 +6,7 @@
 
 enum { FREES = 8192, REFUSED = 64 };
 
-/* By number modulo FREES. */
+/* A ring of the last frees. */
 static struct {
     uint64_t address;
     uint32_t site;
@@ -17,7 +16,8 @@ static uint64_t free_count;
 static struct bfc_refused_free refused[REFUSED];
 static size_t refused_count;
 
-/* The calling thread's site, with the lock held from then on. False: no stack was ever taken. */
+/* Finds the calling thread's site and returns with the lock held. False, without the lock: no stack
+ * was ever taken, so no block is known. */
 static bool enter_at_site(uint32_t *site) {
     struct bfc_stack stack;
     pool_lock(&bfc_who_lock);
@@ -46,7 +46,7 @@ static uint32_t last_free_of(uint64_t address) {
     return 0;
 }
 
-/* Where the block in use was allocated that the address lies in. */
+/* If the address lies in a block in use, notes which one and where it was allocated. */
 static void describe_inside(struct bfc_refused_free *free) {
     struct bfc_arena *arena = bfc_arena_of(free->address);
     struct bfc_block_info block;

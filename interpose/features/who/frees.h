@@ -1,7 +1,5 @@
-/*
- * Frees that failed because nothing was there to be freed, and where the block had been freed
- * before (BFC_SUMMARY=leaks). Thread-safe.
- */
+/* Invalid frees, with the stack of an earlier free of the same address (BFC_SUMMARY=leaks).
+ * Thread-safe. */
 #ifndef BFC_INTERPOSE_WHO_FREES_H
 #define BFC_INTERPOSE_WHO_FREES_H
 
@@ -9,21 +7,25 @@
 
 #include "interpose/features/who/sites.h"
 
-/* After a free that succeeded, and after one that the pool refused. */
+/* Notes the call stack of a free that succeeded. */
 void bfc_who_freed(CUdeviceptr pointer);
+
+/* Notes the call stack of a free that failed because no block begins at the address. */
 void bfc_who_refused_free(CUdeviceptr pointer);
 
 struct bfc_refused_free {
     uint64_t address;
     uint32_t site;
-    uint32_t freed_at;     /* the site of the last free of this address; 0: not known */
-    uint32_t allocated_at; /* of the block in use that the address lies in; 0: not known */
-    uint64_t inside;       /* bytes from that block's begin; 0: there is no such block */
-    uint64_t bytes;        /* as asked for, of that block */
+    uint32_t freed_at; /* the site of the last successful free of this address; 0: not known */
+    uint32_t
+        allocated_at; /* the site of the block in use that contains the address; 0: not known */
+    uint64_t inside;  /* bytes from that block's start; 0: no block in use contains the address */
+    uint64_t bytes;   /* the size that the program asked for that block */
     uint64_t times;
 };
 
-/* The first ones, by site and address; returns how many. Under the lock of the sites. */
+/* Sets `refused` to the list of invalid frees, one for each pair of address and site, and returns
+ * its length. The list is bounded and keeps the earliest. To be called under bfc_who_lock. */
 size_t bfc_who_refused_frees(const struct bfc_refused_free **refused);
 
 #endif

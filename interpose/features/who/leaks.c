@@ -1,4 +1,3 @@
-/* The list of leaks. */
 #include "interpose/features/who/leaks.h"
 
 #include <dlfcn.h>
@@ -20,12 +19,21 @@ enum { SHOWN_SITES = 50, MESSAGE = 1 << 18 };
 
 /* ---- frames ---- */
 
-/* The exported function that an address lies in, if its object is still there. */
+/* Finds the exported function that contains an address. False if there is none, or if another
+ * object has been loaded in place of the frame's. */
 static bool find_function(const struct bfc_who_object *object, uint64_t address, Dl_info *info) {
     int (*find)(const void *, Dl_info *);
     *(void **)&find = bfc_c_function("dladdr");
     return find && find((const void *)address, info) && info->dli_sname &&
            (uint64_t)info->dli_fbase == object->start;
+}
+
+/* The name of the file that a frame's code comes from; "" if it comes from no file. */
+static const char *file_of(const struct bfc_who_frame *frame) {
+    if (frame->object == 0)
+        return "";
+    const char *path = bfc_sites.texts + bfc_sites.objects[frame->object - 1].path;
+    return *path ? bfc_file_name(path) : program_invocation_short_name;
 }
 
 static void add_native(struct bfc_message *message, const struct bfc_who_frame *frame) {
@@ -35,8 +43,7 @@ static void add_native(struct bfc_message *message, const struct bfc_who_frame *
         return;
     }
     const struct bfc_who_object *object = &bfc_sites.objects[frame->object - 1];
-    const char *path = bfc_sites.texts + object->path;
-    const char *file = *path ? bfc_file_name(path) : program_invocation_short_name;
+    const char *file = file_of(frame);
     if (find_function(object, object->start + frame->place, &info))
         bfc_message_add(message, "    %s (%s+0x%" PRIx64 ")\n", info.dli_sname, file, frame->place);
     else
@@ -44,14 +51,11 @@ static void add_native(struct bfc_message *message, const struct bfc_who_frame *
 }
 
 static bool is_interpreter(const struct bfc_who_frame *frame) {
-    if (frame->object == 0)
-        return false;
-    const char *path = bfc_sites.texts + bfc_sites.objects[frame->object - 1].path;
-    const char *file = *path ? bfc_file_name(path) : program_invocation_short_name;
+    const char *file = file_of(frame);
     return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
 }
 
-/* Python's functions stand in place of the interpreter's. */
+/* Writes a site's stack. Python functions replace the native frames from the interpreter's on. */
 static void add_stack(struct bfc_message *message, uint32_t index) {
     const struct bfc_who_site *site = &bfc_sites.sites[index];
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
@@ -69,9 +73,11 @@ static void add_stack(struct bfc_message *message, uint32_t index) {
         bfc_message_add(message, "    (its stack could not be walked, or there was no room)\n");
 }
 
-/* ---- what is told ---- */
+/* ---- the message ---- */
 
-/* The site with most bytes in use of those below `bytes`, or equal and after `last`; 0: none. */
+/* The site with most bytes in use among those that hold less than `bytes`, or as much and have a
+ * larger index than `last`; 0: there is none. So repeated calls go through all sites in descending
+ * order. */
 static uint32_t next_largest(double bytes, uint32_t last) {
     uint32_t best = 0;
     double most = 0;
@@ -137,12 +143,11 @@ static void add_refused(struct bfc_message *message) {
     }
 }
 
-static void tell_leaks(void) {
-    struct bfc_who_header header;
+static void write_message(bool sampled) {
     struct bfc_message *message = bfc_message_begin(MESSAGE);
     if (!message)
         return;
-    if (bfc_who_bring_up_to_date(&header)) {
+    if (sampled) {
         pool_lock(&bfc_who_lock);
         add_leaks(message);
         add_refused(message);
@@ -156,10 +161,7 @@ static void tell_leaks(void) {
 }
 
 static bool leaks_exist(void) {
-    struct bfc_who_header header;
     bool exist = false;
-    if (!bfc_who_bring_up_to_date(&header))
-        return false;
     pool_lock(&bfc_who_lock);
     for (size_t i = 0; i < bfc_sites.site_count && !exist; i++)
         exist = bfc_sites.sites[i].live_samples != 0;
@@ -169,17 +171,18 @@ static bool leaks_exist(void) {
 
 /* ---- the exit status ---- */
 
-static void *c_exit; /* the C library's */
+static void *c_exit; /* the C library's exit */
 
-/* Called in exit, it goes on where that was, with another status. */
+/* To be called within exit. A second call of exit continues with the handlers that are left, and
+ * ends the process with the new status. */
 static void exit_again(void *status) {
     void (*again)(int);
     *(void **)&again = c_exit;
     again((int)(intptr_t)status);
 }
 
-/* Destructors of other libraries are still to run. What is registered now is called after them all;
- * then only the streams are left to be flushed. */
+/* Makes `status` the exit status. A handler that is registered now runs after the destructors of
+ * all libraries, so that none of them is skipped. */
 static void exit_with(int status) {
     int (*at_exit)(void (*)(void *), void *, void *);
     c_exit = bfc_c_function("exit");
@@ -191,11 +194,13 @@ static void exit_with(int status) {
 /* ---- at exit ---- */
 
 void bfc_leaks_at_exit(const struct bfc_process *process) {
+    struct bfc_who_header header;
     if (process->options.summary != BFC_SUMMARY_LEAKS)
         return;
+    bool sampled = bfc_who_bring_up_to_date(&header);
     if (process->options.log >= BFC_LOG_ERROR)
-        tell_leaks();
+        write_message(sampled);
     int status = (int)process->options.leak_exit;
-    if (status && leaks_exist())
+    if (status && sampled && leaks_exist())
         exit_with(status);
 }

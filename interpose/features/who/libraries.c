@@ -1,4 +1,3 @@
-/* Adding the sites up by library. */
 #include "interpose/features/who/libraries.h"
 
 #include <stdbool.h>
@@ -8,14 +7,17 @@
 #include "interpose/features/who/samples.h"
 #include "interpose/features/who/take_stack.h"
 
-/* More are not told apart: they count for nothing, and are not the largest of a real program. The
- * thread's stack may be the smallest there is. */
+/* Libraries beyond this number are left out. The number is small because the array of libraries
+ * lies on the program's stack, which may be small. */
 enum { MOST_LIBRARIES = 32 };
 
 static const char *path_of(const struct bfc_who_frame *frame) {
     return frame->object ? bfc_sites.texts + bfc_sites.objects[frame->object - 1].path : "";
 }
 
+/* The innermost library that does not merely hand calls on, as CUDA's runtime does; "" if there is
+ * none.
+ */
 static const char *library_of(const struct bfc_who_site *site) {
     const struct bfc_who_frame *frames = &bfc_sites.frames[site->first];
     uint32_t i = 0;
@@ -37,7 +39,8 @@ static size_t add_site(struct bfc_who_library *libraries, size_t count,
     return count;
 }
 
-/* Takes the largest out. */
+/* Returns the library with most bytes, and sets its bytes to 0 so that the next call finds another.
+ */
 static struct bfc_who_library take_largest(struct bfc_who_library *libraries, size_t count) {
     struct bfc_who_library *largest = libraries;
     for (size_t i = 1; i < count; i++)
@@ -48,7 +51,8 @@ static struct bfc_who_library take_largest(struct bfc_who_library *libraries, si
     return taken;
 }
 
-/* `all`: their estimates' sum, with the sites of libraries that there was no place for. */
+/* Adds the sites up by library. `all` gets the sum over all sites, those of left out libraries
+ * included. */
 static size_t add_up(struct bfc_who_library *libraries, double *all) {
     size_t count = 0;
     *all = 0;
@@ -65,7 +69,7 @@ static size_t add_up(struct bfc_who_library *libraries, double *all) {
 size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most) {
     struct bfc_who_library libraries[MOST_LIBRARIES];
     struct bfc_who_header header;
-    size_t told = 0;
+    size_t listed = 0;
     double all;
     if (!bfc_who_bring_up_to_date(&header))
         return 0;
@@ -73,7 +77,7 @@ size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most) {
     double scale = header.stacks == BFC_STACKS_SAMPLE && all > 0 ? (double)header.in_use / all : 1;
     for (size_t i = 0; i < count; i++)
         libraries[i].bytes *= scale;
-    for (; told < most && told < count; told++)
-        largest[told] = take_largest(libraries, count);
-    return told;
+    for (; listed < most && listed < count; listed++)
+        largest[listed] = take_largest(libraries, count);
+    return listed;
 }

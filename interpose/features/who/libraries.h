@@ -5,12 +5,14 @@
 #include <stddef.h>
 
 struct bfc_who_library {
-    const char *path; /* of the object that called, past CUDA's own; "": the executable */
-    double bytes;     /* as asked for; but with BFC_STACKS=all an estimate: the library's part of
-                         the samples, of what is known to be in use */
+    const char *path; /* of the innermost object in the call stack, except CUDA's; "": executable */
+    /* In use, as the program asked for. Exact with BFC_STACKS=all; else an estimate: the bytes in
+     * use are shared out in proportion to the samples. */
+    double bytes;
 };
 
-/* The largest, largest first; returns how many, 0 without samples. O(samples + sites). */
+/* Lists at most `most` libraries, largest first, and returns how many; 0 without samples. Takes
+ * time in proportion to samples and sites. */
 size_t bfc_who_libraries(struct bfc_who_library *largest, size_t most);
 
 #endif

@@ -1,4 +1,3 @@
-/* The calls of NVTX that begin and end ranges, and those that make what they refer to. */
 #include "interpose/features/who/nvtx.h"
 
 #include <dlfcn.h>
@@ -13,14 +12,14 @@
 #include "pool/structures/lock.h"
 
 #define PATH_VARIABLE "NVTX_INJECTION64_PATH"
-#define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH" /* for processes that this one starts */
+#define NEXT_VARIABLE "NVTX_NEXT_INJECTION64_PATH" /* the injection that was set before ours */
 
 typedef void function(void);
 typedef struct bfc_nvtx_attributes attributes;
 
 /* ---- names ---- */
 
-/* UTF-8 (RFC 3629); cut off at `size` bytes. */
+/* Converts to UTF-8 (RFC 3629); what does not fit into `size` bytes is cut off. */
 static const char *narrow_string(const wchar_t *wide, char *text, size_t size) {
     size_t length = 0;
     for (; wide && *wide && length + 5 <= size; wide++) {
@@ -43,14 +42,14 @@ static uint32_t name_of_wide(const wchar_t *wide) {
     return bfc_tags_name(narrow_string(wide, text, sizeof text));
 }
 
-/* Strings that were registered with the next injection, by its handles. */
+/* Names of registered strings by their handles, which the next injection makes if there is one. */
 enum { STRINGS = 4096 };
 static struct {
     const void *handle;
     uint32_t name;
 } strings[STRINGS];
 static size_t string_count;
-static struct pool_lock lock; /* of the strings, and of initializing */
+static struct pool_lock lock; /* guards the strings and the initialization */
 
 static void remember_string(const void *handle, uint32_t name) {
     pool_lock(&lock);
@@ -110,7 +109,7 @@ static struct {
 #undef FIELD
 } next;
 
-/* Ids of ranges, strings and domains, where nobody else gives any. */
+/* Used for ids of ranges, strings and domains where there is no next injection to make them. */
 static uint64_t last_id;
 
 static uint64_t new_id(void) {
@@ -123,7 +122,7 @@ static uint64_t start_range(uint64_t id, uint32_t name) {
     return id;
 }
 
-/* The next injection is asked first: its id is the range's. */
+/* Calls the next injection first, because its id becomes the range's. */
 #define STARTED(call, arguments, name) start_range(next.call ? next.call arguments : new_id(), name)
 
 static uint64_t on_start_event(const attributes *event) {
@@ -154,7 +153,8 @@ static void on_domain_end(void *domain, uint64_t id) {
         next.domain_end(domain, id);
 }
 
-/* The level is the domain's own where the next injection tells it, the thread's where none does. */
+/* Returns the level of nesting: the next injection's, which counts within the domain, or else ours,
+ * which counts all ranges of the thread. */
 #define PUSHED(call, arguments, domain, name)                                                      \
     int level = (int)bfc_tags_push((uint64_t)(domain), name);                                      \
     return next.call ? next.call arguments : level
@@ -223,7 +223,8 @@ static const struct {
 
 enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
 
-/* Tables of places where NVTX keeps its functions, by number. */
+/* What NVTX hands to an injection: `find` gives a module's table of pointers to the places where
+ * NVTX keeps its functions, by number. */
 struct tables {
     size_t size;
     int (*find)(uint32_t module, function ****table, unsigned *size);
@@ -244,8 +245,10 @@ static void read_places(const struct tables *tables, function **found) {
     }
 }
 
-/* `before`: NVTX's own, which the next injection has replaced where it has the call. Another copy's
- * calls are left as they are if they lead elsewhere than the first one's. */
+/* Puts our functions into the places. `before` holds NVTX's own functions: a place that differs was
+ * set by the next injection, and we call that one after ours. A program may contain several copies
+ * of NVTX; a later copy's call is left alone if it does not lead to the same next function as in
+ * the first copy, because we keep only one. */
 static void take_places(const struct tables *tables, function *const *before, bool first) {
     for (size_t i = 0; i < CALL_COUNT; i++) {
         function **place = place_of(tables, i);
@@ -262,7 +265,7 @@ static const char *own_path(void) {
     return object ? object->l_name : "";
 }
 
-/* Whether the next injection, if there is one, has begun. */
+/* Initializes the next injection. True if there is none. */
 static bool begin_next(bfc_nvtx_get_table *get_table) {
     const char *path = getenv(NEXT_VARIABLE);
     int (*initialize)(bfc_nvtx_get_table *);
@@ -295,12 +298,12 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(bfc_nvtx_get
     return 1;
 }
 
-/* NVTX looks at the environment at the program's first call of it: that may be before any of
- * CUDA's. compute-sanitizer is left alone, and leaves us alone. */
+/* Runs when this library is loaded, because NVTX reads the environment at the program's first NVTX
+ * call, which may come before any CUDA call. An injection of compute-sanitizer is not replaced. */
 __attribute__((constructor)) static void become_injection(void) {
     char path[PATH_MAX];
     if (!wants_ranges())
-        return; /* almost always: this is in every process that a job starts */
+        return;
     const char *set = getenv(PATH_VARIABLE);
     if ((set && strstr(set, "sanitizer-collection")) || !realpath(own_path(), path) ||
         (set && strcmp(set, path) == 0))

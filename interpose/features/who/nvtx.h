@@ -1,10 +1,9 @@
 /*
- * NVTX ranges as tags (BFC_TAGS=nvtx): this library is the injection that NVTX looks for by the
- * variable NVTX_INJECTION64_PATH, and hands all calls on to the one that was set before. NVTX is
- * header-only: each library of a program initializes its own copy.
+ * NVTX ranges as tags (BFC_TAGS=nvtx). NVTX loads the library that NVTX_INJECTION64_PATH names, its
+ * injection; ours calls the injection that was set before it (the next one). NVTX is header-only:
+ * each library of a program has its own copy, and each copy initializes the injection.
  *
- * What is declared here is what NVTX 3 lays down for injections (nvtxDetail/nvtxTypes.h of the CUDA
- * toolkit).
+ * The declarations follow NVTX 3 (nvtxDetail/nvtxTypes.h of the CUDA toolkit).
  */
 #ifndef BFC_INTERPOSE_NVTX_H
 #define BFC_INTERPOSE_NVTX_H
@@ -28,7 +27,8 @@ enum bfc_nvtx_message { BFC_NVTX_BYTES = 1, BFC_NVTX_WIDE, BFC_NVTX_REGISTERED }
 
 typedef const void *bfc_nvtx_get_table(uint32_t id);
 
-/* NVTX calls it, once for each copy of itself. 0: it failed, and NVTX does nothing. Thread-safe. */
+/* Each copy of NVTX calls this once. Returns 1, or 0 if it failed: then NVTX makes no more calls.
+ * Thread-safe. */
 int InitializeInjectionNvtx2(bfc_nvtx_get_table *get_table);
 
 #endif

@@ -1,15 +1,15 @@
-/* How often stacks are taken. */
 #include "interpose/features/who/pace.h"
 
 #include "interpose/features/who/poisson.h"
 
-/* In blocks of the least size; 0: all are samples. */
+/* The mean distance between samples, in blocks of the class's least size; 0: each block is a
+ * sample. */
 static uint64_t distance_of(const struct bfc_pace *pace, unsigned bin) {
     unsigned log = BFC_PACE_LEAST_LOG + pace->doublings;
     return log < bin ? 0 : UINT64_C(2) << (log - bin);
 }
 
-/* Samples that are not forgotten yet. */
+/* How many samples count at this tick; one is forgotten with each tick. */
 static uint64_t samples_owed(const struct bfc_pace *pace, uint64_t tick) {
     return pace->paid_at > tick ? pace->paid_at - tick : 0;
 }
@@ -21,7 +21,8 @@ static uint8_t doublings_at(const struct bfc_pace *pace, uint64_t tick) {
     return (uint8_t)(doublings < BFC_PACE_MOST_DOUBLINGS ? doublings : BFC_PACE_MOST_DOUBLINGS);
 }
 
-/* The distances are exponential, so one may be drawn anew between two blocks at any time. */
+/* Distances are exponential and so have no memory: when the mean changes, the rest of the distance
+ * may be drawn anew without a bias. */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,
                       uint64_t *random) {
     if (!pace->begun)

@@ -1,17 +1,17 @@
 /*
- * How often stacks are taken: of each thread, for each power of two of size apart.
+ * How often stacks are taken. Each thread decides that for itself, and for each class of sizes (a
+ * power of two) separately.
  *
- * The mean distance between samples, in bytes, begins small, and grows with the samples that a
- * class has taken lately: BFC_PACE_FREE are free, each further BFC_PACE_A_DOUBLING double it, and
- * one is forgotten each tick. So a program's first blocks are all seen or nearly so,
- * however fast they come; a loop takes no more than a sample each tick in the long run; and blocks
- * of one size leave the samples of others alone. A class whose blocks are no smaller than the
- * distance is sampled whole, and of others each block with the chance of its class's least size by
- * the distance.
+ * The mean distance between samples, in bytes, begins small and grows with the number of recent
+ * samples: the first BFC_PACE_FREE leave it as it is, each further BFC_PACE_A_DOUBLING double it,
+ * and one sample is forgotten with each tick. So nearly all of a program's first blocks are
+ * sampled, however fast they come; a loop takes at most one sample a tick in the long run; and
+ * blocks of one class do not reduce the samples of another. If the class's least size is at least
+ * the distance, each block is a sample; else a block is one with the probability least size /
+ * distance.
  *
- * The distance depends on what has been, never on a sample to come, so that estimates by weight are
- * unbiased (poisson.h). No clock is read: a tick is of the thread's last look at it. Not
- * thread-safe.
+ * The distance depends on earlier blocks alone, so that weighted estimates are unbiased
+ * (poisson.h). No clock is read here: the caller passes the time. Not thread-safe.
  */
 #ifndef BFC_INTERPOSE_PACE_H
 #define BFC_INTERPOSE_PACE_H
@@ -24,23 +24,22 @@ enum {
     BFC_PACE_A_DOUBLING = 64,
     BFC_PACE_LEAST_LOG = 17, /* the least distance, 128 KiB, as a power of two */
     BFC_PACE_MOST_DOUBLINGS = 40,
-    BFC_PACE_LOOK = 32, /* after so many blocks the ticks are looked at */
+    BFC_PACE_LOOK = 32, /* blocks after which the tick is looked at again */
 };
 
-/* 2^12 microseconds. */
-#define BFC_PACE_TICK_LOG 12
+#define BFC_PACE_TICK_LOG 12 /* a tick lasts 2^12 microseconds */
 
-/* Of one class: sizes above half of 2^bin, up to that. All zero at first. */
+/* The state of one class, whose sizes are above 2^(bin - 1) and at most 2^bin. Begins as zeros. */
 struct bfc_pace {
-    uint64_t beyond;  /* blocks before the next sample that are not in the countdown */
+    uint64_t beyond;  /* blocks before the next sample, less those in the countdown */
     uint64_t paid_at; /* the tick by which all samples will be forgotten */
     uint8_t doublings;
     bool begun;
 };
 
 /*
- * A block has brought its class's countdown, which counts blocks, below 0: how many blocks it
- * stands for, 1 and more; 0: it is no sample. Sets the countdown to that of the blocks that follow.
+ * To be called for a block that brought its class's countdown of blocks below 0; sets the countdown
+ * anew. Returns how many blocks this one stands for, 1 or more, or 0 if it is no sample.
  * `tick`: the time; `random`: the generator's state, never 0.
  */
 double bfc_pace_weigh(struct bfc_pace *pace, int16_t *countdown, unsigned bin, uint64_t tick,

@@ -1,4 +1,3 @@
-/* Exponential distances, and the weights that go with them. */
 #include "interpose/features/who/poisson.h"
 
 #include <string.h>
@@ -14,7 +13,8 @@ static uint64_t draw_random(uint64_t *state) {
     return *state * UINT64_C(2685821657736338717);
 }
 
-/* -ln(n / 2^64), to some six digits: ln((1 + t) / (1 - t)) = 2 (t + t^3/3 + t^5/5 + ...). */
+/* Returns -ln(n / 2^64) to about six digits: ln((1 + t) / (1 - t)) = 2 (t + t^3/3 + t^5/5 + ...).
+ */
 static double minus_log(uint64_t n) {
     int leading = __builtin_clzll(n);
     double mantissa = (double)(n << leading) * 0x1p-63; /* 1 to 2 */
@@ -23,7 +23,7 @@ static double minus_log(uint64_t n) {
     return (leading + 1) * LN_2 - log;
 }
 
-/* e^-x for x of 0 and more: 2^-k e^-f with f below ln 2, by its series. */
+/* Returns e^-x for x >= 0 as 2^-k e^-f with f below ln 2, by the power series of e^-f. */
 static double exp_minus(double x) {
     if (x > 700)
         return 0;
@@ -43,7 +43,7 @@ uint64_t bfc_poisson_next(uint64_t *state, uint64_t interval) {
     return distance < MOST ? (uint64_t)distance : (uint64_t)MOST;
 }
 
-/* 1 - e^-x loses its digits where x is small: there it is x (1 - x/2 + x^2/6). */
+/* For a small x, 1 - e^-x would lose its digits, so x (1 - x/2 + x^2/6) is used. */
 double bfc_poisson_weight(uint64_t bytes, uint64_t interval) {
     if (interval == 0)
         return 1;

@@ -1,4 +1,3 @@
-/* Taking samples, and telling which of them still live. */
 #include "interpose/features/who/samples.h"
 
 #include <errno.h>
@@ -19,15 +18,15 @@
 
 /* ---- when ---- */
 
-/* A thread's own, apart from it: what is thread-local has to fit where the loader has room for
- * libraries that are opened late. */
+/* Each thread has one. It is not thread-local itself, because the loader has little room for the
+ * thread-local variables of a library that is opened late. */
 struct sampling {
     struct bfc_pace paces[BFC_SIZE_BINS];
     uint64_t random;
 };
-static __thread struct sampling *sampling INITIAL_EXEC; /* NULL: not begun */
+static __thread struct sampling *sampling INITIAL_EXEC;
 static __thread bool ends_at_exit INITIAL_EXEC;
-static __thread bool busy INITIAL_EXEC; /* with a sample */
+static __thread bool busy INITIAL_EXEC; /* the thread is taking a sample */
 
 static void end_thread(void *unused) {
     (void)unused;
@@ -44,12 +43,13 @@ static bool begin_thread(void) {
     return sampling;
 }
 
-/* Of the thread's last look at the clock. */
+/* The tick of the thread's last event, so that no clock is read here. */
 static uint64_t current_tick(void) {
     return bfc_event_us(bfc_events_thread.when) >> BFC_PACE_TICK_LOG;
 }
 
-/* How many blocks this one of a class without a countdown stands for; 0: it is no sample. */
+/* To be called when the countdown of a class has ended: returns how many blocks this one stands
+ * for; 0 if it is no sample. */
 static double weigh_sample(int stacks, unsigned bin) {
     if (stacks == BFC_STACKS_ALL || !begin_thread()) {
         bfc_allocations_until_sample[bin] = 0;
@@ -71,12 +71,12 @@ struct sample {
 
 enum { SAMPLES = BFC_MARKS, RECENT = BFC_MARKS, CHECKED_A_SAMPLE = 2 };
 
-/* All of it under bfc_who_lock. */
+/* bfc_who_lock guards all of these. */
 static struct sample *samples;
-static struct bfc_who_mark *recent; /* by number of the sample, modulo RECENT */
-static size_t count, hand;          /* the next one to be checked */
+static struct bfc_who_mark *recent; /* a ring of the last samples */
+static size_t count, hand;          /* `hand`: the index of the sample that is checked next */
 static uint64_t taken, lost;
-static uint32_t state; /* atomic: enum */
+static uint32_t state; /* atomic */
 enum { NOT_BEGUN, BEGUN, UNAVAILABLE };
 
 static bool is_live(const struct bfc_arena *arena, const struct sample *sample) {
@@ -85,12 +85,11 @@ static bool is_live(const struct bfc_arena *arena, const struct sample *sample) 
            block.start == sample->address && block.id == sample->id;
 }
 
-/* Drops a sample; the last one takes its place. */
 static void drop_sample(size_t i) {
     samples[i] = samples[--count];
 }
 
-/* Some old samples of the arena, in turn. */
+/* Checks some old samples, and drops those of the arena whose block was freed. */
 static void check_some(const struct bfc_arena *arena) {
     for (int i = 0; i < CHECKED_A_SAMPLE && count; i++) {
         hand = hand < count ? hand : 0;
@@ -101,19 +100,20 @@ static void check_some(const struct bfc_arena *arena) {
     }
 }
 
-/* Sets the mark in those samples whose block lives; those of ended contexts never get it. */
-#define CHECKED UINT64_C(0x8000000000000000)
+/* Marks a sample whose block is live. Samples of ended contexts have no arena, and so get no mark.
+ */
+#define LIVE UINT64_C(0x8000000000000000)
 
 static void mark_live(const struct bfc_arena *arena) {
     for (size_t i = 0; i < count; i++)
         if (samples[i].arena == arena->sequence && is_live(arena, &samples[i]))
-            samples[i].arena |= CHECKED;
+            samples[i].arena |= LIVE;
 }
 
 static void drop_unmarked(void) {
     for (size_t i = 0; i < count;) {
-        bool marked = samples[i].arena & CHECKED;
-        samples[i].arena &= ~CHECKED;
+        bool marked = samples[i].arena & LIVE;
+        samples[i].arena &= ~LIVE;
         if (marked)
             i++;
         else
@@ -121,12 +121,9 @@ static void drop_unmarked(void) {
     }
 }
 
-/* All of them. */
 static void check_all(void) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next(arena)))
-        mark_live(arena);
-    while ((arena = bfc_arena_next_host(arena)))
         mark_live(arena);
     drop_unmarked();
 }
@@ -147,7 +144,6 @@ static void add_sample(const struct sample *sample, uint64_t event) {
 
 /* ---- one sample ---- */
 
-/* Once a process. */
 static bool begin_sampling(void) {
     bool there = bfc_sites_begin();
     pool_lock(&bfc_who_lock);
@@ -169,7 +165,7 @@ static int wanted_stacks(void) {
     return process->options.stats ? process->options.stacks : BFC_STACKS_OFF;
 }
 
-/* A stack is large for a small thread, so this frame is gone before the lock is taken for long. */
+/* Not inlined, so that a thread's stack holds the large frame only while a sample is taken. */
 static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                                  double weight) {
     struct bfc_block_info block;
@@ -192,7 +188,7 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
     BFC_TELL_FEATURES(stack_taken, pointer, site, weight, bfc_sites_now);
 }
 
-/* Meanwhile the thread takes no other sample: Python's code may allocate. */
+/* `busy` prevents a sample within a sample: code of Python that runs meanwhile may allocate. */
 static void sample_if_due(const struct bfc_arena *arena, CUdeviceptr pointer, size_t bytes,
                           unsigned bin) {
     int stacks = wanted_stacks();
@@ -216,7 +212,7 @@ void bfc_who_look(const struct bfc_arena *arena, CUdeviceptr pointer, size_t byt
     errno = reason;
 }
 
-/* ---- what they come to ---- */
+/* ---- sums over samples ---- */
 
 static void sum_up(void) {
     for (size_t i = 0; i < bfc_sites.site_count; i++) {
@@ -235,19 +231,14 @@ static void sum_up(void) {
     }
 }
 
-static uint64_t requested_bytes(const struct bfc_arena *arena) {
+static uint64_t requested_bytes(void) {
     struct bfc_pool_stats stats;
-    bfc_pool_read_stats(arena->pool, &stats);
-    return stats.requested;
-}
-
-static uint64_t in_use(void) {
     struct bfc_arena *arena = NULL;
     uint64_t sum = 0;
-    while ((arena = bfc_arena_next(arena)))
-        sum += requested_bytes(arena);
-    while ((arena = bfc_arena_next_host(arena)))
-        sum += requested_bytes(arena);
+    while ((arena = bfc_arena_next(arena))) {
+        bfc_pool_read_stats(arena->pool, &stats);
+        sum += stats.requested;
+    }
     return sum;
 }
 
@@ -257,8 +248,10 @@ bool bfc_who_bring_up_to_date(struct bfc_who_header *header) {
     pool_lock(&bfc_who_lock);
     check_all();
     sum_up();
-    *header = (struct bfc_who_header){
-        .stacks = (uint64_t)wanted_stacks(), .samples = taken, .lost = lost, .in_use = in_use()};
+    *header = (struct bfc_who_header){.stacks = (uint64_t)wanted_stacks(),
+                                      .samples = taken,
+                                      .lost = lost,
+                                      .in_use = requested_bytes()};
     pool_unlock(&bfc_who_lock);
     return true;
 }
@@ -270,7 +263,6 @@ uint32_t bfc_who_site_of(uint64_t id) {
     return 0;
 }
 
-/* Of the samples of blocks in use, and of the last ones. */
 static void copy_marks(struct bfc_blocks *blocks) {
     uint64_t first = taken > RECENT ? taken - RECENT : 0;
     for (size_t i = 0; i < count; i++)
@@ -280,10 +272,11 @@ static void copy_marks(struct bfc_blocks *blocks) {
         blocks->recent[blocks->recent_count++] = recent[i % RECENT];
 }
 
-/* The tables only grow, and what is below a count never changes but for the sums, so that the file
- * is written without the lock, as of about now. */
+/* Writes the file without the lock: the tables only grow, and below a count that was copied under
+ * the lock nothing changes but the sums of the sites. */
 static void write_now(struct bfc_who_header *header, struct bfc_blocks *blocks) {
     pool_lock(&bfc_who_lock);
+    header->executable = bfc_sites_executable();
     struct bfc_sites now = bfc_sites;
     if (blocks)
         copy_marks(blocks);

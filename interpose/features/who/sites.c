@@ -1,4 +1,3 @@
-/* The tables of sites, frames, objects and texts. */
 #include "interpose/features/who/sites.h"
 
 #include <limits.h>
@@ -22,7 +21,7 @@ enum {
     TAGS = 1 << 12,
 };
 
-/* In one mapping: what the job writes out, and how it is found. */
+/* The first four arrays are written out for readers; the others serve to find their elements. */
 static struct tables {
     struct bfc_who_site sites[SITES];
     struct bfc_who_frame frames[FRAMES];
@@ -31,25 +30,27 @@ static struct tables {
     uint64_t hashes[SITES];
     uint32_t slots[SLOTS];           /* a site; 0: free */
     uint32_t text_slots[TEXT_SLOTS]; /* an offset; 0: free */
-    uint64_t maps[OBJECTS];          /* by index: struct bfc_object's; 0: unloaded */
+    uint64_t maps[OBJECTS];          /* the `map` of each object (struct bfc_object); 0: unloaded */
 } * tables;
 
 struct bfc_sites bfc_sites;
 struct pool_lock bfc_who_lock;
 
-/* Threads that had the lock are not in the child. */
+/* A thread that held the lock during a fork does not exist in the child, and would never release
+ * it.
+ */
 static void in_child(void) {
     bfc_who_lock = (struct pool_lock){0};
 }
 
 static void begin_forks(void) {
-    int (*tell)(void (*)(void), void (*)(void), void (*)(void), void *);
-    *(void **)&tell = bfc_c_function("__register_atfork"); /* what pthread_atfork calls */
-    if (tell)
-        tell(NULL, NULL, in_child, NULL);
+    int (*at_fork)(void (*)(void), void (*)(void), void (*)(void), void *);
+    *(void **)&at_fork = bfc_c_function("__register_atfork"); /* what pthread_atfork calls */
+    if (at_fork)
+        at_fork(NULL, NULL, in_child, NULL);
 }
 
-/* Site 0 and text 0 are those of nothing. */
+/* Site 0 has no frames, and text 0 is empty. */
 static void begin_sites(void) {
     tables = bfc_scratch_begin(sizeof *tables);
     if (!tables)
@@ -75,16 +76,20 @@ bool bfc_sites_begin(void) {
     return tables;
 }
 
-/* The executable's path is read once, since programs may be renamed. */
-struct bfc_stack_tables bfc_sites_now(void) {
-    static uint32_t executable; /* a text's offset */
+uint32_t bfc_sites_executable(void) {
+    static uint32_t text;
     static char path[PATH_MAX];
-    pool_lock(&bfc_who_lock);
-    if (!executable && !path[0]) {
+    if (!text && !path[0]) {
         ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
         path[length > 0 ? length : 0] = '\0';
-        executable = bfc_sites_text(path);
+        text = bfc_sites_text(path);
     }
+    return text;
+}
+
+struct bfc_stack_tables bfc_sites_now(void) {
+    pool_lock(&bfc_who_lock);
+    uint32_t executable = bfc_sites_executable();
     struct bfc_stack_tables now = {.sites = bfc_sites.sites,
                                    .frames = bfc_sites.frames,
                                    .objects = bfc_sites.objects,
@@ -107,7 +112,7 @@ static uint64_t hash_text(const char *text) {
     return hash ^ hash >> 32;
 }
 
-/* The text's slot, or the free one where it would be. */
+/* Returns the slot that holds the text, or the free slot where it belongs. */
 static uint32_t *slot_of_text(const char *text) {
     size_t slot = hash_text(text) % TEXT_SLOTS;
     while (tables->text_slots[slot] && strcmp(tables->texts + tables->text_slots[slot], text) != 0)
@@ -143,8 +148,8 @@ static bool is_same(const struct bfc_who_object *one, const struct bfc_who_objec
     return one->start == other->start && one->end == other->end && one->path == other->path;
 }
 
-/* Its index in the table, where it is appended if it is new; what was unloaded keeps its own.
- * OBJECTS: there is no room. */
+/* Returns an object's index in the table, to which it is added if it is new; OBJECTS if the table
+ * is full. Unloaded objects stay in the table, because frames refer to them. */
 static size_t list_object(const struct bfc_who_object *object, uint64_t map) {
     size_t i = 0;
     while (i < bfc_sites.object_count && !is_same(&bfc_sites.objects[i], object))
@@ -166,7 +171,8 @@ static size_t index_of(struct bfc_readable *readable, const struct bfc_object *o
     return list_object(&listed, object->map);
 }
 
-/* Rules that were found in what has been unloaded are void: other objects may come to lie there. */
+/* Forgets the known unwind rules if an object was unloaded, because another one may be loaded at
+ * its addresses. */
 static void look_for_unloaded(struct bfc_readable *readable) {
     bool unloaded = false;
     for (size_t i = 0; i < bfc_sites.object_count; i++) {
@@ -183,7 +189,7 @@ static void look_for_unloaded(struct bfc_readable *readable) {
 
 /* ---- sites ---- */
 
-/* The last object and its index, since most frames are in the object of the one before. */
+/* Remembers the last object, because most frames lie in the same object as the frame before. */
 struct placing {
     struct bfc_readable readable;
     struct bfc_object object;
@@ -211,7 +217,7 @@ static void add_native_frames(const struct bfc_stack *stack) {
         bfc_sites.frames[bfc_sites.frame_count++] = frame_of(&placing, stack->calls[i]);
 }
 
-/* The slot of the stack's site, or the free one where it would be. */
+/* Returns the slot that holds the stack's site, or the free slot where it belongs. */
 static uint32_t *slot_of(const struct bfc_stack *stack) {
     size_t slot = stack->hash % SLOTS;
     while (tables->slots[slot] && tables->hashes[tables->slots[slot]] != stack->hash)

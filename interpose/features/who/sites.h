@@ -1,10 +1,11 @@
 /*
- * Sites: distinct call stacks, each under a tag, and what was allocated at each.
+ * Sites: each distinct pair of call stack and tag, and what was allocated there.
  *
- * A site is known by a hash of its stack (64 bits: two stacks are taken for one with a chance below
- * 2^-30 at most). Its frames are kept as object and place when it is first seen, so that a library
- * may be unloaded later. All tables have a bound, are reserved when the first stack comes, and take
- * memory as they fill; what no longer fits goes to one site without frames.
+ * A site is found by a 64-bit hash of its stack; the probability that any two stacks share a hash
+ * is below 2^-30. A new site's frames are stored as object and offset, so that they stay valid when
+ * a library is unloaded. All tables are bounded; their addresses are reserved with the first stack,
+ * and they take memory as they fill. Stacks that no longer fit all count for site 0, which has no
+ * frames.
  */
 #ifndef BFC_INTERPOSE_SITES_H
 #define BFC_INTERPOSE_SITES_H
@@ -20,10 +21,9 @@
 #define BFC_NATIVE_MOST 40u
 #define BFC_PYTHON_MOST 32u
 
-/* A stack as it was taken. */
 struct bfc_stack {
     size_t native, python;
-    uint32_t tag; /* a text's offset */
+    uint32_t tag; /* offset of its text; 0: none */
     uint64_t hash;
     uint64_t calls[BFC_NATIVE_MOST];
     struct bfc_who_frame frames[BFC_PYTHON_MOST];
@@ -38,23 +38,31 @@ struct bfc_sites {
 };
 extern struct bfc_sites bfc_sites;
 
-/* The same for a trace, without the lock. What is below the counts never changes but for sums. */
+/* Returns the tables as a trace needs them. Takes the lock itself; what it returns may be read
+ * without the lock, because elements below the counts never change, except for sums. */
 struct bfc_stack_tables bfc_sites_now(void);
 
-/* Of the sites, and of all that counts by site: held in every call below but where it says so.
- * Taken before a pool's; no other lock is waited for within it. */
+/* Guards the sites and the samples. The caller of each function below must hold it, unless the
+ * function says otherwise. A thread that holds it may wait for a pool's lock, but for no other. */
 extern struct pool_lock bfc_who_lock;
 
-/* Reserves the tables, once a process; without the lock. False: the host has no memory. */
+/* Reserves the tables at the first call. False: the host has no memory. To be called without the
+ * lock.
+ */
 bool bfc_sites_begin(void);
 
-/* The text's offset; the empty text's where there is no room. */
+/* Returns the text's offset, after adding it if it is new; 0, the empty text's, if there is no
+ * room. */
 uint32_t bfc_sites_text(const char *text);
 
-/* A tag's text; that of "(other tags)" once there are too many different ones. */
+/* The same for a tag; the offset of "(other tags)" once there are too many different tags. */
 uint32_t bfc_sites_tag(const char *text);
 
-/* The stack's site, which is added if it is new; 0: there is no room. */
+/* Returns the offset of the executable's path. The path is read once, because a program may be
+ * renamed while it runs. */
+uint32_t bfc_sites_executable(void);
+
+/* Returns the stack's site, after adding it if it is new; 0 if there is no room. */
 uint32_t bfc_sites_find(const struct bfc_stack *stack);
 
 #endif

@@ -1,4 +1,3 @@
-/* The calling thread's names, and the ranges that are open. */
 #include "interpose/features/who/tags.h"
 
 #include <stddef.h>
@@ -6,22 +5,23 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "interpose/api/bfcpreload.h"
 #include "interpose/features/who/sites.h"
 
 enum { LEVELS = 24, NAME_BYTES = 64, TEXT_BYTES = 512, OPEN = 1024, PROBES = 16 };
 
-/* `range`: the id of a range that was started; 0: it was pushed. */
 struct level {
-    uint64_t domain, range;
+    uint64_t domain;
+    uint64_t range; /* the id of a range that was started; 0: it was pushed */
     uint32_t name;
 };
 
 static __thread struct {
     struct level levels[LEVELS];
     unsigned count;
-    unsigned beyond; /* pushed when there was no room */
-    uint32_t text;   /* of all of them, where it is known */
-    bool known;
+    unsigned beyond; /* how many were pushed when there was no room */
+    bool known;      /* whether `text` is up to date */
+    uint32_t text;   /* all names, joined */
 } own INITIAL_EXEC;
 
 /* ---- ranges that were started ---- */
@@ -51,7 +51,7 @@ static void remove_level(unsigned i) {
     own.known = false;
 }
 
-/* Another thread may have ended this one's ranges. */
+/* Removes ranges that another thread has ended. */
 static void drop_ended(void) {
     for (unsigned i = own.count; i-- > 0;)
         if (own.levels[i].range && !slot_with(own.levels[i].range, own.levels[i].range))
@@ -142,4 +142,16 @@ uint32_t bfc_tags_now(void) {
         own.known = true;
     }
     return own.text;
+}
+
+/* ---- the public interface (interpose/api/bfcpreload.h) ---- */
+
+#define PUBLIC_DOMAIN UINT64_MAX /* no domain of NVTX, whose numbers are addresses */
+
+int bfc_tag_push(const char *name) {
+    return name ? (int)bfc_tags_push(PUBLIC_DOMAIN, bfc_tags_name(name)) : BFCPRELOAD_BAD_ARGUMENT;
+}
+
+int bfc_tag_pop(void) {
+    return bfc_tags_pop(PUBLIC_DOMAIN) ? 0 : BFCPRELOAD_NO_TAG;
 }

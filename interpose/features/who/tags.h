@@ -1,11 +1,12 @@
 /*
- * Tags: what a thread says that it is doing, by calls of the public interface and by NVTX ranges.
+ * Tags: names that a program gives to what a thread is doing, through the public interface
+ * (interpose/api/bfcpreload.h) or by NVTX ranges.
  *
- * Each thread has a stack of names; a sample keeps them, outermost first, as one text with slashes
- * between them. A domain's ranges are pushed and popped apart from another's. A range that was
- * started is of the thread that started it, until any thread ends it. At most 24 names count in a
- * thread, the first 63 bytes of each, and 4,096 different texts in a process. Thread-safe; not
- * async-signal-safe. Nothing is kept while no stacks are taken.
+ * Each thread has a stack of names. A sample stores them, outermost first, as one text with slashes
+ * between them. Each domain has its own order of pushes and pops. A range that was started belongs
+ * to the thread that started it, but any thread may end it. Of each thread 24 names are stored, of
+ * each name the first 63 bytes, and of a process 4,096 different texts. Thread-safe; not
+ * async-signal-safe.
  */
 #ifndef BFC_INTERPOSE_TAGS_H
 #define BFC_INTERPOSE_TAGS_H
@@ -13,18 +14,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a name is known by: its offset in the texts; 0: there is none. */
+/* Stores a name and returns its offset in the texts; 0 for NULL, or if there is no room. */
 uint32_t bfc_tags_name(const char *name);
 
-/* `domain`: any number. Push: how many there were before. Pop: false: there is none. */
+/* Pushes a name. Returns how many names the thread had before, over all domains. */
 unsigned bfc_tags_push(uint64_t domain, uint32_t name);
+
+/* Removes the name that was pushed last in the domain. False: there is none. */
 bool bfc_tags_pop(uint64_t domain);
 
-/* `id`: of the range, never 0. */
+/* Start and end a range with an id, which must not be 0. */
 void bfc_tags_start(uint64_t id, uint32_t name);
 void bfc_tags_end(uint64_t id);
 
-/* The calling thread's names as one text: its offset in the texts, 0 where there are none. */
+/* Returns the offset of the calling thread's names, joined to one text; 0 if it has none. */
 uint32_t bfc_tags_now(void);
 
 #endif

@@ -1,4 +1,3 @@
-/* Both halves of a stack, and its hash. */
 #include "interpose/features/who/take_stack.h"
 
 #include "interpose/features/who/stacks/python.h"
@@ -29,7 +28,8 @@ void bfc_who_take_stack(struct bfc_stack *stack) {
     bool in_handler;
     stack->native = bfc_walk_stack(stack->calls, BFC_NATIVE_MOST, &in_handler);
     stack->python = 0;
-    if (!in_handler) /* which may have come while the interpreter changes its frames */
+    if (!in_handler) /* since the signal may have interrupted the interpreter in a change of frames
+                      */
         bfc_walk_python(stack->calls, stack->native, add_python_frame, stack);
     stack->tag = bfc_tags_now();
     stack->hash = mix_word(stack->native, stack->tag);

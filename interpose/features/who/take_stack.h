@@ -1,14 +1,13 @@
-/* The calling thread's stack, native and Python, as sites are known by it. Thread-safe. */
+/* Takes the calling thread's stack, native and Python, and finds its site. Thread-safe. */
 #ifndef BFC_INTERPOSE_TAKE_STACK_H
 #define BFC_INTERPOSE_TAKE_STACK_H
 
 #include "interpose/features/who/sites.h"
 
-/* Without the lock, which it takes for the texts of Python's functions. The tables must be there.
- */
+/* To be called without bfc_who_lock, once bfc_sites_begin has succeeded. */
 void bfc_who_take_stack(struct bfc_stack *stack);
 
-/* The stack's site, which is added if it is new; with the lock held from then on. */
+/* Returns the stack's site, after adding it if it is new, and leaves bfc_who_lock held. */
 uint32_t bfc_who_enter_at_site(const struct bfc_stack *stack);
 
 #endif

@@ -11,7 +11,8 @@
 #include "interpose/features/who/samples.h"
 #include "interpose/table/feature.h"
 
-/* Both request words only rise, and so what was not written yet is what differs. */
+/* Each request word rises with each request, so a word that differs from its last answer is a new
+ * one. */
 static void write_if_asked(struct bfc_segment_header *published) {
     static uint32_t blocks_written;
     uint32_t asked = bfc_load_acquire(&published->who_asked);
@@ -23,8 +24,8 @@ static void write_if_asked(struct bfc_segment_header *published) {
     bfc_store_release(&published->who_written, asked);
 }
 
-/* For the list of leaks. A free that is not ours counts only if it failed: the region of what was
- * freed twice may have gone back to the driver in between. */
+/* Notes a free for the list of leaks. A failed free counts even if no pool has the address: after a
+ * first free the block's region may have gone back to the driver. */
 static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult result,
                       bool may_wait) {
     const struct bfc_process *process = bfc_process_if_made();
@@ -37,7 +38,7 @@ static void note_free(struct bfc_arena *arena, CUdeviceptr pointer, CUresult res
         bfc_who_refused_free(pointer);
 }
 
-/* Of all devices: a program's libraries seldom share one device and not another. */
+/* Adds the libraries that hold most, over all devices. */
 static void name_holders(struct bfc_message *message) {
     enum { SHOWN = 3 };
     struct bfc_who_library largest[SHOWN];

@@ -5,7 +5,8 @@
 #include "interpose/features/who/blocks.h"
 #include "interpose/features/who/sites.h"
 
-/* `header`: with what is not in the tables; the rest is filled in here. `blocks`: NULL: none. */
+/* The caller sets the header's fields about samples and the executable; this sets the others.
+ * `blocks` may be NULL. */
 void bfc_who_write_file(const struct bfc_sites *sites, struct bfc_who_header *header,
                         const struct bfc_blocks *blocks);
 

@@ -116,6 +116,12 @@ class Native(unittest.TestCase):
         self.assertEqual("the figures below come to " in text,
                          abs(answer["all"]["bytes"] - 64 * MIB) > max(MIB, 2 * answer["all"]["bytes_error"]))
 
+    def test_spilled(self):
+        with Job(HOLDER, "plain", BFC_LIMIT="128M", BFC_SPILL="1G") as job:
+            answer = json.loads(job.who("--json"))
+        held_bytes = sum(site["bytes"] for site in answer["sites"])
+        self.assertEqual(answer["in_use"], held_bytes)
+
     def test_out_of_memory_tells_who_holds_it(self):
         env = dict(os.environ, LD_PRELOAD=LIBRARY, SIM_MEMORY="300M", PLUGIN=PLUGIN)
         for stacks in "all", "sample", "off":

@@ -1,4 +1,3 @@
-/* Finding objects, by the loader's own way without a lock or by its list. */
 #include "interpose/features/who/stacks/objects.h"
 
 #include <link.h>
@@ -8,18 +7,18 @@
 #include "base/compiler.h"
 #include "interpose/host/c_library.h"
 
-/* Weak, so that the loader itself does not become a library that we need by name. */
+/* Weak, so that this library does not list the loader (ld.so) among the libraries that it needs. */
 #pragma weak _r_debug
 
 #define COPY(readable, address, value) bfc_readable_copy(readable, address, value, sizeof *(value))
 
 /* ---- by _dl_find_object, glibc 2.35 and later ---- */
 
-/* struct dl_find_object, which older headers do not have. */
+/* A copy of glibc's struct dl_find_object, which older headers do not have. */
 struct found {
     unsigned long long flags;
     void *start, *end, *map, *index;
-    unsigned long long more[10]; /* seven by now */
+    unsigned long long more[10]; /* glibc has seven so far */
 };
 
 typedef int find_object(void *address, struct found *found);
@@ -29,7 +28,7 @@ static int find_nothing(void *address, struct found *found) {
     return -1;
 }
 
-/* find_nothing: the C library has no such function. */
+/* Returns find_nothing if the C library has no such function. */
 static find_object *get_finder(void) {
     static find_object *known; /* atomic; NULL: not looked for yet */
     find_object *found = bfc_load_relaxed(&known);
@@ -43,7 +42,8 @@ static find_object *get_finder(void) {
 
 /* ---- by the loader's list ---- */
 
-/* The program's own headers; of other objects, those that the file begins with. */
+/* Finds the program headers of an object. For the executable the kernel gives them; in other
+ * objects they follow the ELF header. */
 static bool find_headers(struct bfc_readable *readable, const struct link_map *node, uint64_t *at,
                          uint64_t *count) {
     ElfW(Ehdr) header;
@@ -82,10 +82,13 @@ static bool read_headers(struct bfc_readable *readable, const struct link_map *n
     return true;
 }
 
-/* Of the objects that begin below the address the last one. */
+/* Goes through the loader's list for the last object that begins at or below the address, and
+ * checks that it contains the address. */
 static bool find_in_list(struct bfc_readable *readable, uint64_t address,
                          struct bfc_object *object) {
-    enum { MOST = 10000 }; /* while it is read the list may become a circle */
+    enum {
+        MOST = 10000
+    }; /* a bound, since a list that changes meanwhile may seem to be a circle */
     struct link_map node, best = {0};
     uint64_t at = &_r_debug ? (uint64_t)_r_debug.r_map : 0;
     object->map = 0;
@@ -98,14 +101,14 @@ static bool find_in_list(struct bfc_readable *readable, uint64_t address,
            address - object->start < object->end - object->start;
 }
 
-/* What was found last, since going through the list takes long. */
+/* The objects that were found last, because going through the list takes long. */
 enum { KEPT = 64 };
 static struct kept {
-    struct bfc_object object; /* map 0: none */
+    struct bfc_object object; /* with map 0 the entry is empty */
     struct link_map node;
 } kept[KEPT];
 static unsigned kept_next;
-static bool kept_busy; /* atomic: the lock of all three, which nobody waits for */
+static bool kept_busy; /* atomic: a lock of the other two, for which no thread waits */
 
 static bool is_unchanged(struct bfc_readable *readable, const struct kept *object) {
     struct link_map node;
@@ -145,7 +148,7 @@ static bool find_by_list(struct bfc_readable *readable, uint64_t address,
     return found;
 }
 
-/* ---- */
+/* ---- either way ---- */
 
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object) {
     struct found found;
@@ -177,7 +180,7 @@ bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *obj
     return true;
 }
 
-/* ---- what it exports: as c_library.c looks it up, but of an object that may go ---- */
+/* ---- exported functions: as in c_library.c, but of an object that may be unloaded ---- */
 
 struct tables {
     uint64_t symbols, strings, hash;

@@ -1,10 +1,10 @@
 /*
- * Loaded objects, found without any lock.
+ * Finds loaded objects (the executable and shared libraries) without a lock.
  *
- * dl_iterate_phdr holds a lock of the loader's: a call within it that waits for another thread
- * would hang if that thread took a sample, and so would the child of a fork that came meanwhile.
- * From glibc 2.35 on _dl_find_object takes none; before, the loader's list is read as memory that
- * may change at any moment (readable.h). Thread-safe; allocates nothing.
+ * dl_iterate_phdr takes a lock of the loader. A callback of it that waits for another thread would
+ * hang if that thread took a sample, and the child of a fork during the call could never take one.
+ * _dl_find_object of glibc 2.35 takes no lock; with an older glibc the loader's list is read as
+ * memory that may change at any moment (readable.h). Thread-safe; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_OBJECTS_H
 #define BFC_INTERPOSE_OBJECTS_H
@@ -15,22 +15,23 @@
 
 #include "interpose/host/readable.h"
 
-/* As it was when it was found: another thread may unload it at any moment, so that all its memory
- * is read by readable.h. */
+/* An object as it was when it was found. Another thread may unload it at any moment, so its memory
+ * may only be read through readable.h. */
 struct bfc_object {
-    uint64_t start, end; /* of its addresses */
-    uint64_t index;      /* of its unwind tables, PT_GNU_EH_FRAME; 0: none */
-    uint64_t map;        /* its struct link_map */
+    uint64_t start, end; /* its addresses */
+    uint64_t index;      /* address of PT_GNU_EH_FRAME, the index of its unwind tables; 0: none */
+    uint64_t map;        /* address of its struct link_map */
 };
 
-/* The object that an address lies in. */
+/* Finds the object that contains the address. False: there is none. */
 bool bfc_object_at(struct bfc_readable *readable, uint64_t address, struct bfc_object *object);
 
-/* Where it was loaded to, and its path, cut to `most` bytes; of the executable "". */
+/* Sets where the object was loaded, and its path ("" for the executable), cut to `most` bytes.
+ * False: the object was unloaded. */
 bool bfc_object_name(struct bfc_readable *readable, const struct bfc_object *object,
                      uint64_t *loaded_at, char *path, size_t most);
 
-/* Whether it exports a function of that name. */
+/* Whether the object exports this name. */
 bool bfc_object_offers(struct bfc_readable *readable, const struct bfc_object *object,
                        const char *name);
 

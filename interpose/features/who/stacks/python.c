@@ -1,4 +1,3 @@
-/* Finding CPython, none of which is linked; and frames by its public C interface. */
 #include "interpose/features/who/stacks/python.h"
 
 #include <stddef.h>
@@ -6,12 +5,11 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "interpose/features/who/stacks/objects.h"
-#include "interpose/features/who/stacks/python_layout.h"
 #include "interpose/host/c_library.h"
 
-typedef void object; /* PyObject and its like */
+typedef void object; /* PyObject, or a type derived from it */
 
-/* What all versions from 3.9 on have: name, result, parameters. */
+/* Functions that all versions from 3.9 on have: name, result, parameters. CPython is not linked. */
 #define CALLS(X)                                                                                   \
     X(Py_IsInitialized, int, (void))                                                               \
     X(Py_GetVersion, const char *, (void))                                                         \
@@ -32,18 +30,18 @@ static struct python {
 #define FIELD(name, result, parameters) result(*name) parameters;
     CALLS(FIELD)
 #undef FIELD
-    void *(*running)(void);  /* PyThreadState_GetUnchecked, under its older name before 3.13 */
+    void *(*running)(void);  /* PyThreadState_GetUnchecked; before 3.13 it has another name */
     const object *code_type; /* PyCode_Type */
-    const struct bfc_python_layout *layout; /* NULL: this version's is not known */
-    /* NULL: the version has it not. */
+    const struct bfc_python_layout *layout; /* NULL: unknown for this version */
+    /* These three are NULL in versions without them. */
     int (*is_ending)(void);
     int (*gc_disable)(void), (*gc_enable)(void);
 } python;
 
-/* The interpreter may be loaded after CUDA: it is looked for until it is there. */
-static uint32_t state; /* atomic: whether `python` is filled */
+/* The interpreter may be loaded after CUDA, so it is looked for until it is found. */
+static uint32_t state; /* atomic */
 enum { UNKNOWN, FILLING, FOUND, GONE };
-static uint64_t object_of_python; /* its struct link_map, once found */
+static uint64_t object_of_python; /* address of its struct link_map, once found */
 
 static void *find_either(const struct link_map *from, const char *name, const char *former) {
     const char *version;
@@ -71,8 +69,8 @@ static bool fill_layout(const struct link_map *from) {
     return all;
 }
 
-/* In an object that exports PyFrame_GetBack. A stub, or another version's, ends the search for
- * good. */
+/* Fills `python` from an object that exports PyFrame_GetBack. If a function is missing there,
+ * `state` stays at FILLING, which ends the search for good. */
 static void find_in(const struct link_map *map) {
     uint32_t was = UNKNOWN;
     if (!bfc_compare_exchange_acquire(&state, &was, FILLING) || !fill_layout(map))
@@ -81,7 +79,7 @@ static void find_in(const struct link_map *map) {
     bfc_store_release(&state, FOUND);
 }
 
-/* What the process began with stays. */
+/* Looks once in the objects that were loaded when the process began. */
 static void look_at_start(void) {
     static bool looked; /* atomic */
     const struct link_map *map =
@@ -90,7 +88,7 @@ static void look_at_start(void) {
         find_in(map);
 }
 
-/* Objects that have it not, so that they need not be looked at again: by a hash of their place. */
+/* Objects that are known not to be Python's, as hashes of their addresses. */
 enum { LOOKED_AT = 256 };
 static uint64_t looked_at[LOOKED_AT]; /* atomic, each */
 
@@ -105,7 +103,7 @@ static bool offers_python(struct bfc_readable *readable, const struct bfc_object
     return offers;
 }
 
-/* Python's functions are called by the interpreter, whose own are on the stack then. */
+/* Looks for the interpreter along the call stack, where it is whenever Python code is running. */
 static NOINLINE void look_along(const uint64_t *calls, size_t count) {
     struct bfc_readable readable;
     struct bfc_object place = {0};
@@ -117,7 +115,7 @@ static NOINLINE void look_along(const uint64_t *calls, size_t count) {
             find_in((const struct link_map *)place.map);
 }
 
-/* An embedded interpreter may have been unloaded since. */
+/* Whether the interpreter is still loaded; a program may unload one that it embeds. */
 static NOINLINE bool is_still_there(void) {
     struct bfc_readable readable;
     struct bfc_object place;
@@ -135,12 +133,14 @@ static bool has_python(const uint64_t *calls, size_t count) {
     return bfc_load_acquire(&state) == FOUND && is_still_there();
 }
 
-/* Whether this thread, whose state that is, may call the interface. */
+/* Whether the calling thread, whose thread state this is, may call the C interface: it holds the
+ * GIL, and no exception is set that the calls could replace. */
 static bool may_call(const void *thread) {
     return python.running() == thread && !python.PyErr_Occurred();
 }
 
-/* With a reference to drop; NULL: it is no text. */
+/* Returns the attribute with a reference to drop, or NULL. `text` is NULL if the attribute is no
+ * text. */
 static object *text_of(object *code, const char *name, const char **text) {
     object *held = python.PyObject_GetAttrString(code, name);
     *text = held ? python.PyUnicode_AsUTF8AndSize(held, NULL) : NULL;
@@ -170,7 +170,7 @@ static void walk_frames(bfc_python_visit *visit, void *context) {
     }
     python.Py_DecRef(frame);
     if (python.PyErr_Occurred())
-        python.PyErr_Clear(); /* ours: there was none before */
+        python.PyErr_Clear(); /* none was set before this walk (may_call) */
 }
 
 static void walk_by_interface(bfc_python_visit *visit, void *context) {

@@ -1,23 +1,23 @@
-/* Offsets in CPython's structures (Include/internal/pycore_frame.h and others of each version). */
 #include "interpose/features/who/stacks/python_layout.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+/* Offsets are from Include/internal/pycore_frame.h and other headers of each version. */
+
 #define NONE SIZE_MAX
 
 struct bfc_python_layout {
     const char *version; /* what Py_GetVersion's text begins with */
-    /* In bytes from the structure's begin. */
-    size_t thread_frame;  /* the innermost frame, or the C frame that has it */
-    size_t c_frame_frame; /* NONE: there is no C frame */
+    /* Offsets in bytes from the start of a structure. */
+    size_t thread_frame; /* a pointer to the innermost frame, or to the C frame that points there */
+    size_t c_frame_frame; /* NONE in versions without a C frame */
     size_t frame_code, frame_previous, frame_instruction, frame_owner;
     size_t code_file, code_function, code_first_traceable, code_instructions;
-    size_t text_state, text_ascii; /* flags; the bytes of a text that is ASCII alone */
+    size_t text_state, text_ascii; /* flags of a text; the bytes of an ASCII text */
 };
 
-/* code_function: the qualified name. */
 static const struct bfc_python_layout layouts[] = {
     {"3.11.", 56, 8, 32, 48, 56, 69, 112, 128, 168, 184, 32, 48},
     {"3.12.", 56, 0, 0, 8, 56, 70, 112, 128, 176, 192, 32, 40},
@@ -28,7 +28,7 @@ static const struct bfc_python_layout layouts[] = {
 const struct bfc_python_layout *bfc_python_layout_find(const char *version) {
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         if (strncmp(version, layouts[i].version, strlen(layouts[i].version)) == 0 &&
-            !strstr(version, "free-threading")) /* whose objects begin otherwise */
+            !strstr(version, "free-threading")) /* a build with another object header */
             return &layouts[i];
     return NULL;
 }
@@ -43,7 +43,8 @@ static void *pointer_at(const void *structure, size_t offset) {
     return pointer;
 }
 
-/* Compact and ASCII: two bits above the three of the kind and the two of interning. */
+/* The bits `compact` and `ascii` of a text's flags, above two bits for interning and three for
+ * kind. */
 enum { TEXT_IS_ASCII = 3 << 5 };
 
 static const char *text_at(const struct bfc_python_layout *layout, const void *code,
@@ -54,18 +55,18 @@ static const char *text_at(const struct bfc_python_layout *layout, const void *c
     return (state & TEXT_IS_ASCII) == TEXT_IS_ASCII ? field_at(text, layout->text_ascii) : "?";
 }
 
-/* Owned by the C stack, from 3.14 on by the interpreter: its own, of no function. */
+/* Frames with this owner belong to the interpreter itself and to no Python function. */
 enum { OWNER_C_STACK = 3 };
 
-/* From 3.14 on the lowest bits of a frame's reference say how it is counted. */
+/* From 3.14 on, the lowest two bits of a frame's reference to its code are flags. */
 static void *code_of(const struct bfc_python_layout *layout, const void *frame) {
     uintptr_t reference;
     memcpy(&reference, field_at(frame, layout->frame_code), sizeof reference);
     return (void *)(reference & ~(uintptr_t)3);
 }
 
-/* The instruction under way, in bytes from the code's begin; below 0: none, since the frame is just
- * being made, or is of no function. */
+/* Returns the offset of the current instruction in its code, in bytes; -1 if the frame is not set
+ * up yet, or belongs to no function. */
 static int64_t offset_in(const struct bfc_python_layout *layout, const void *frame,
                          const void *code) {
     int32_t first;
@@ -78,7 +79,8 @@ static int64_t offset_in(const struct bfc_python_layout *layout, const void *fra
 }
 
 static bool is_code(const void *object, const void *code_type) {
-    return object && pointer_at(object, sizeof(intptr_t)) == code_type; /* behind its count */
+    /* An object begins with its reference count, and its type follows. */
+    return object && pointer_at(object, sizeof(intptr_t)) == code_type;
 }
 
 static const void *innermost_frame(const struct bfc_python_layout *layout, const void *thread) {

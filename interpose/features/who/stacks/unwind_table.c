@@ -1,4 +1,3 @@
-/* Rules out of .eh_frame, and a table of those that were found. */
 #include "interpose/features/who/stacks/unwind_table.h"
 
 #include <stdbool.h>
@@ -17,15 +16,15 @@ void bfc_frame_rules_forget(void) {
 
 #ifdef __x86_64__
 
-/* DWARF's numbers of the registers. */
+/* The numbers that DWARF gives to registers. */
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 };
 
-/* ---- reading, inside what the object maps ---- */
+/* ---- reading within an object's memory ---- */
 
 struct bytes {
     struct bfc_readable *readable;
     uint64_t at, end;
-    bool bad; /* beyond the end, gone, or of a kind that is not understood: all else is void */
+    bool bad; /* a read failed or met an unknown format; all values read are void then */
 };
 
 static uint64_t take_bytes(struct bytes *bytes, size_t size) {
@@ -39,28 +38,25 @@ static uint64_t take_bytes(struct bytes *bytes, size_t size) {
     return value;
 }
 
-static uint64_t take_uleb(struct bytes *bytes) {
+/* Reads a number in LEB128, of nine bytes at most. */
+static uint64_t take_leb(struct bytes *bytes, bool is_signed) {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 63 && !bytes->bad; shift += 7) {
         uint64_t byte = take_bytes(bytes, 1);
         value |= (byte & 0x7f) << shift;
         if (!(byte & 0x80))
-            return value;
+            return is_signed && (byte & 0x40) ? value | ~UINT64_C(0) << (shift + 7) : value;
     }
     bytes->bad = true;
     return 0;
 }
 
+static uint64_t take_uleb(struct bytes *bytes) {
+    return take_leb(bytes, false);
+}
+
 static int64_t take_sleb(struct bytes *bytes) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 57 && !bytes->bad; shift += 7) {
-        uint64_t byte = take_bytes(bytes, 1);
-        value |= (byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return (int64_t)(byte & 0x40 ? value | ~UINT64_C(0) << (shift + 7) : value);
-    }
-    bytes->bad = true;
-    return 0;
+    return (int64_t)take_leb(bytes, true);
 }
 
 static void skip_bytes(struct bytes *bytes, uint64_t size) {
@@ -72,34 +68,34 @@ static void skip_bytes(struct bytes *bytes, uint64_t size) {
 
 /* ---- the object, and its index of functions ---- */
 
-/* Offsets in bytes. */
+/* The same as bfc_frame_rule, with offsets in bytes. */
 struct rule {
     enum bfc_frame_base base;
     enum bfc_saved_pointer pointer;
     int32_t base_offset, pointer_offset;
 };
 
-/* Where an address lies. */
 struct place {
     struct bfc_readable *readable;
     struct bfc_object object;
 };
 
-/* The object's memory from `address` on. */
+/* The object's memory from `address` to its end. */
 static struct bytes mapped_bytes(const struct place *place, uint64_t address) {
     bool inside = address >= place->object.start && address < place->object.end;
     return (struct bytes){
         .readable = place->readable, .at = address, .end = place->object.end, .bad = !inside};
 }
 
-/* The only encodings that linkers write: the index's own, and those of the entries' addresses. */
+/* Encodings of addresses (DW_EH_PE_…). Linkers write no others. */
 enum { SDATA4 = 0x0b, UDATA4 = 0x03, RELATIVE_TO_INDEX = 0x30, RELATIVE_TO_ITSELF = 0x10 };
 
 struct index_row {
-    int32_t code, entry; /* from the index's begin */
+    int32_t code, entry; /* relative to the start of the index */
 };
 
-/* The entry (FDE) of the last function that begins at or below the address; 0: none. */
+/* Finds the entry (FDE) of the last function that begins at or below the address; 0: there is none.
+ */
 static uint64_t find_entry(const struct place *place, uint64_t address) {
     uint64_t index = place->object.index;
     struct bytes bytes = mapped_bytes(place, index);
@@ -114,7 +110,7 @@ static uint64_t find_entry(const struct place *place, uint64_t address) {
         count > (bytes.end - bytes.at) / sizeof row)
         return 0;
     int64_t wanted = (int64_t)(address - index), entry = 0;
-    uint64_t low = 0, high = count; /* rows before `low` begin at or below it */
+    uint64_t low = 0, high = count; /* rows before `low` begin at or below the address */
     while (low < high) {
         uint64_t middle = (low + high) / 2;
         if (!bfc_readable_copy(place->readable, bytes.at + middle * sizeof row, &row, sizeof row))
@@ -132,15 +128,15 @@ static uint64_t find_entry(const struct place *place, uint64_t address) {
 /* ---- entries ---- */
 
 struct entry {
-    struct bytes initial, own; /* instructions: of all functions of the kind, and of this one */
-    uint64_t code;             /* the function's begin */
+    struct bytes initial, own; /* the instructions of the CIE, and of the FDE */
+    uint64_t code;             /* where the function begins */
     uint64_t code_unit;
     int64_t data_unit;
-    uint64_t encoding; /* of addresses */
+    uint64_t encoding; /* of the function's address */
     bool is_signal, has_data;
 };
 
-/* An entry's bytes behind its length. */
+/* Returns an entry's bytes without its length. */
 static struct bytes open_entry(const struct place *place, uint64_t at) {
     struct bytes bytes = mapped_bytes(place, at);
     uint64_t length = take_bytes(&bytes, 4);
@@ -158,7 +154,7 @@ static void skip_address(struct bytes *bytes, uint64_t encoding) {
         bytes->bad = true;
 }
 
-/* "z" and what follows: each letter says what the data holds. */
+/* Reads the augmentation string: after a "z", each letter says which data follow. */
 static void read_augmentation(struct bytes *bytes, struct bytes letters, struct entry *entry) {
     uint64_t letter = take_bytes(&letters, 1);
     if (letter != 'z') {
@@ -184,7 +180,7 @@ static void read_augmentation(struct bytes *bytes, struct bytes letters, struct 
     bytes->bad |= data.bad;
 }
 
-/* What is common to many functions (CIE). */
+/* Reads a CIE, which many functions share. */
 static bool read_common(const struct place *place, uint64_t at, struct entry *entry) {
     struct bytes bytes = open_entry(place, at);
     uint64_t id = take_bytes(&bytes, 4), version = take_bytes(&bytes, 1);
@@ -201,7 +197,7 @@ static bool read_common(const struct place *place, uint64_t at, struct entry *en
     return !bytes.bad;
 }
 
-/* False: the table does not cover the address, or not in a way that is understood. */
+/* False: the table does not cover the address, or its format is not supported. */
 static bool read_entry(const struct place *place, uint64_t address, struct entry *entry) {
     uint64_t at = find_entry(place, address);
     struct bytes bytes = open_entry(place, at);
@@ -224,7 +220,7 @@ static bool read_entry(const struct place *place, uint64_t address, struct entry
 
 struct state {
     struct rule rule;
-    bool returns_elsewhere; /* the return address is not the word below the frame's begin */
+    bool returns_elsewhere; /* the return address is not in the word below the frame's base */
 };
 
 struct machine {
@@ -261,12 +257,8 @@ static void restore_initial(struct machine *machine, uint64_t number) {
     }
 }
 
-static void set_undefined(struct state *state, uint64_t number) {
-    if (number == RETURN_ADDRESS)
-        state->rule.base = BFC_BASE_OUTERMOST;
-}
-
-/* DW_OP_breg6 OFFSET [DW_OP_deref]: what compilers write where they align the stack. */
+/* Reads an expression of the form DW_OP_breg6 OFFSET [DW_OP_deref], the only one that compilers
+ * write in functions which align the stack. `reads`: it has a DW_OP_deref. */
 enum { OP_FRAME_POINTER = 0x70 + FRAME_POINTER, OP_READ = 0x06 };
 
 static bool read_expression(struct bytes *bytes, bool *reads, int64_t *offset) {
@@ -303,9 +295,9 @@ static void set_saved_by_expression(struct machine *machine, struct bytes *bytes
     }
 }
 
-/* DWARF 5, table 7.29; those without a case here say nothing of the three registers. */
+/* DWARF 5, table 7.29. */
 enum {
-    CFA_SET_LOC = 0x01,
+    CFA_NOP = 0x00,
     CFA_ADVANCE1 = 0x02,
     CFA_ADVANCE2 = 0x03,
     CFA_ADVANCE4 = 0x04,
@@ -313,7 +305,6 @@ enum {
     CFA_RESTORE_EXTENDED = 0x06,
     CFA_UNDEFINED = 0x07,
     CFA_SAME_VALUE = 0x08,
-    CFA_REGISTER = 0x09,
     CFA_REMEMBER = 0x0a,
     CFA_RESTORE_STATE = 0x0b,
     CFA_DEF = 0x0c,
@@ -328,93 +319,85 @@ enum {
     CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
-static void keep_state(struct machine *machine, struct bytes *bytes) {
+static void remember_state(struct machine *machine, struct bytes *bytes) {
     if (machine->depth == sizeof machine->kept / sizeof machine->kept[0])
         bytes->bad = true;
     else
         machine->kept[machine->depth++] = machine->now;
 }
 
-static void take_state(struct machine *machine, struct bytes *bytes) {
+static void restore_state(struct machine *machine, struct bytes *bytes) {
     if (machine->depth == 0)
         bytes->bad = true;
     else
         machine->now = machine->kept[--machine->depth];
 }
 
-/* Instructions that define the frame's begin; false: it is another. */
-static bool run_base(struct machine *machine, uint64_t code, struct bytes *bytes) {
+/* Runs an instruction that neither advances nor holds an operand in its code. Operands are taken in
+ * separate statements, because the order in which C evaluates arguments is not defined. */
+static void run_instruction(struct machine *machine, uint64_t code, struct bytes *bytes) {
     struct state *now = &machine->now;
     int64_t unit = machine->entry->data_unit;
     uint64_t number;
     switch (code) {
+    case CFA_NOP:
+        break;
     case CFA_DEF:
         number = take_uleb(bytes);
         set_base(now, number, (int64_t)take_uleb(bytes));
-        return true;
+        break;
     case CFA_DEF_SF:
         number = take_uleb(bytes);
         set_base(now, number, take_sleb(bytes) * unit);
-        return true;
+        break;
     case CFA_DEF_REGISTER:
         set_base(now, take_uleb(bytes), now->rule.base_offset);
-        return true;
+        break;
     case CFA_DEF_OFFSET:
         now->rule.base_offset = (int32_t)take_uleb(bytes);
-        return true;
+        break;
     case CFA_DEF_OFFSET_SF:
         now->rule.base_offset = (int32_t)(take_sleb(bytes) * unit);
-        return true;
+        break;
     case CFA_DEF_EXPRESSION:
         set_base_by_expression(machine, bytes);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void run_register(struct machine *machine, uint64_t code, struct bytes *bytes) {
-    struct state *now = &machine->now;
-    int64_t unit = machine->entry->data_unit;
-    uint64_t number;
-    switch (code) {
-    case 0:
-        return;
+        break;
     case CFA_OFFSET_EXTENDED:
         number = take_uleb(bytes);
         set_saved(now, number, (int64_t)take_uleb(bytes) * unit);
-        return;
+        break;
     case CFA_OFFSET_EXTENDED_SF:
         number = take_uleb(bytes);
         set_saved(now, number, take_sleb(bytes) * unit);
-        return;
+        break;
     case CFA_RESTORE_EXTENDED:
         restore_initial(machine, take_uleb(bytes));
-        return;
+        break;
     case CFA_UNDEFINED:
-        set_undefined(now, take_uleb(bytes));
-        return;
+        if (take_uleb(bytes) == RETURN_ADDRESS)
+            now->rule.base = BFC_BASE_OUTERMOST;
+        break;
     case CFA_SAME_VALUE:
         if (take_uleb(bytes) == FRAME_POINTER)
             now->rule.pointer = BFC_POINTER_KEPT;
-        return;
+        break;
     case CFA_REMEMBER:
-        keep_state(machine, bytes);
-        return;
+        remember_state(machine, bytes);
+        break;
     case CFA_RESTORE_STATE:
-        take_state(machine, bytes);
-        return;
+        restore_state(machine, bytes);
+        break;
     case CFA_EXPRESSION:
         set_saved_by_expression(machine, bytes);
-        return;
+        break;
     case CFA_VAL_EXPRESSION:
         take_uleb(bytes);
         skip_bytes(bytes, take_uleb(bytes));
-        return;
+        break;
     case CFA_GNU_ARGS_SIZE:
         take_uleb(bytes);
-        return;
-    default: /* CFA_REGISTER among them */
+        break;
+    default:
         bytes->bad = true;
     }
 }
@@ -425,7 +408,7 @@ static uint64_t advance_of(uint64_t code, struct bytes *bytes) {
                                   : take_bytes(bytes, 4);
 }
 
-/* Runs instructions until those of a later address. */
+/* Runs instructions up to the first that is for a later address than the wanted one. */
 static bool run_program(struct machine *machine, struct bytes bytes) {
     while (bytes.at < bytes.end && !bytes.bad) {
         uint64_t code = take_bytes(&bytes, 1), small = code & 0x3f;
@@ -438,8 +421,8 @@ static bool run_program(struct machine *machine, struct bytes bytes) {
             set_saved(&machine->now, small, (int64_t)take_uleb(&bytes) * machine->entry->data_unit);
         else if (code >> 6 == 3)
             restore_initial(machine, small);
-        else if (!run_base(machine, code, &bytes))
-            run_register(machine, code, &bytes);
+        else
+            run_instruction(machine, code, &bytes);
         machine->code += advance * machine->entry->code_unit;
         if (machine->code > machine->address)
             break;
@@ -460,7 +443,7 @@ static struct rule rule_of(const struct entry *entry, uint64_t address) {
     return machine.now.rule;
 }
 
-/* ---- what is known ---- */
+/* ---- the table of known rules ---- */
 
 static bool fits_bits(int32_t offset, int bits) {
     int32_t limit = 1 << (bits - 1);

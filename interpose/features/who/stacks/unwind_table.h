@@ -1,12 +1,12 @@
 /*
- * The unwind tables of loaded objects: how the caller's registers are found from an address in a
+ * The unwind tables of loaded objects: rules to find the caller's registers, for each address in a
  * function.
  *
- * Reads .eh_frame by its index, PT_GNU_EH_FRAME (Linux Standard Base 5.0, core, 10.6; call frame
- * instructions: DWARF 5, 6.4). Only what compilers make for the stack pointer, the frame pointer
- * and the return address is understood; for all else the answer is that there is no rule. Answers
- * are remembered. x86-64 alone: elsewhere there never is one. Thread-safe; takes no lock, and
- * allocates nothing.
+ * Reads .eh_frame through its index, PT_GNU_EH_FRAME (Linux Standard Base 5.0, core, 10.6; call
+ * frame instructions: DWARF 5, 6.4). Only forms that compilers generate for the stack pointer, the
+ * frame pointer and the return address are supported; for other forms, and on processors other than
+ * x86-64, there is no rule. Rules that were found are kept in a table. Thread-safe; takes no lock,
+ * and allocates nothing.
  */
 #ifndef BFC_INTERPOSE_UNWIND_TABLE_H
 #define BFC_INTERPOSE_UNWIND_TABLE_H
@@ -19,25 +19,25 @@
 #include "interpose/host/readable.h"
 
 enum bfc_frame_base {
-    BFC_BASE_NONE,     /* no rule: the table has none, or one that is not understood */
-    BFC_BASE_STACK,    /* the frame begins at the stack pointer + offset */
-    BFC_BASE_POINTER,  /* at the frame pointer + offset */
-    BFC_BASE_INDIRECT, /* at the address that stands at the frame pointer + offset */
-    BFC_BASE_SIGNAL,   /* the kernel's frame of a signal handler */
-    BFC_BASE_OUTERMOST /* nobody called this */
+    BFC_BASE_NONE,     /* there is no rule, or its form is not supported */
+    BFC_BASE_STACK,    /* the frame's base is the stack pointer + offset */
+    BFC_BASE_POINTER,  /* the frame's base is the frame pointer + offset */
+    BFC_BASE_INDIRECT, /* the frame's base is stored at the frame pointer + offset */
+    BFC_BASE_SIGNAL,   /* the frame that the kernel made for a signal handler */
+    BFC_BASE_OUTERMOST /* the function has no caller */
 };
 
 enum bfc_saved_pointer {
     BFC_POINTER_KEPT,  /* the caller's frame pointer is still in its register */
-    BFC_POINTER_SAVED, /* it was saved at the frame's begin + offset */
-    BFC_POINTER_THERE, /* at the frame pointer + offset */
+    BFC_POINTER_SAVED, /* the caller's frame pointer is stored at the frame's base + offset */
+    BFC_POINTER_THERE, /* the caller's frame pointer is stored at the frame pointer + offset */
 };
 
 /*
- * A rule in 29 bits, so that a slot of the table of known rules is read and written whole. From the
- * lowest bit: the base (3), what became of the frame pointer (2), the base's offset from the stack
- * or frame pointer (16), and the offset of the saved frame pointer (8), both in words and with a
- * sign. The return address is the word below the frame's begin.
+ * A rule takes 29 bits, so that the table can hold rule and address in one word, which is read and
+ * written at once. From the lowest bit: enum bfc_frame_base (3 bits), enum bfc_saved_pointer (2),
+ * the base's offset (16), the saved frame pointer's offset (8). Offsets are signed, in words of 8
+ * bytes. The return address is always in the word below the frame's base.
  */
 typedef uint32_t bfc_frame_rule;
 
@@ -51,7 +51,7 @@ static inline enum bfc_saved_pointer bfc_rule_pointer(bfc_frame_rule rule) {
     return (enum bfc_saved_pointer)(rule >> 3 & 3);
 }
 
-/* In bytes. */
+/* Offsets in bytes. */
 static inline uint64_t bfc_rule_base_offset(bfc_frame_rule rule) {
     return (uint64_t)((int64_t)(int16_t)(rule >> 5) * 8);
 }
@@ -61,29 +61,31 @@ static inline uint64_t bfc_rule_pointer_offset(bfc_frame_rule rule) {
 }
 
 /*
- * The table of known rules: of each slot the last two. One of them is a rule, and above it the 35
- * bits of the scrambled address that the slot's number does not tell; 0: nothing.
+ * The table of known rules. Each slot holds the last two, each with the 35 bits of the hashed
+ * address that are not the slot's number above the rule; 0: empty.
  */
 enum { BFC_RULE_SLOT_BITS = 12, BFC_RULE_TAG_BITS = 64 - BFC_RULE_BITS };
 extern uint64_t bfc_known_rules[1 << BFC_RULE_SLOT_BITS][2];
 
-/* One to one for addresses of 47 bits. */
+/* Hashes an address. Different addresses of 47 bits get different keys. */
 static inline uint64_t bfc_rule_key(uint64_t address) {
     return address * UINT64_C(0x9e3779b97f4a7c15) &
            ((UINT64_C(1) << (BFC_RULE_SLOT_BITS + BFC_RULE_TAG_BITS)) - 1);
 }
 
+/* Finds a rule in the object's unwind tables, and stores it in the table of known rules. */
 bfc_frame_rule bfc_frame_rule_look_up(struct bfc_readable *readable, uint64_t address);
 
-/* After an object was unloaded: another may come to lie where it was. */
+/* Empties the table. To be called after an object was unloaded, since another may be loaded there.
+ */
 void bfc_frame_rules_forget(void);
 
-/* Whether a word of the slot has the rule of that key. */
+/* Whether a word of the table holds the rule for this key. */
 static inline bool bfc_rule_is_of(uint64_t word, uint64_t key) {
     return (word ^ key << BFC_RULE_BITS) < UINT64_C(1) << BFC_RULE_BITS && word;
 }
 
-/* The rule at an address in the code: that of a call, not of its return. */
+/* Returns the rule for an instruction. For a caller this is its call, not the return address. */
 static inline bfc_frame_rule bfc_frame_rule_at(struct bfc_readable *readable, uint64_t address) {
     uint64_t key = bfc_rule_key(address);
     const uint64_t *slot = bfc_known_rules[key >> BFC_RULE_TAG_BITS];

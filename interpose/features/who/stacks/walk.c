@@ -1,4 +1,3 @@
-/* The walk from frame to frame. */
 #include "interpose/features/who/stacks/walk.h"
 
 #include <ucontext.h>
@@ -8,29 +7,28 @@
 #include "interpose/host/program_caller.h"
 #include "interpose/host/readable.h"
 
-/* Of this library, by the linker. */
+/* Set by the linker: where this library begins and ends. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 #define LOWEST_CODE UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 47)
 
-/* Frames that lead nowhere go in circles through forged frames of signal handlers. */
-#define MOST_STEPS 256
+#define MOST_STEPS 256 /* a bound, since a damaged frame of a signal handler may form a circle */
 
-/* What may be no frame pointer at all leads no farther: other memory, such as a device's, is not
- * read to find out. */
+/* The frame pointer's register may hold another value. Only addresses this close above the stack
+ * pointer are followed, so that memory which is no stack, such as a device's, is not read. */
 #define FARTHEST ((uint64_t)1 << 20)
 
-/* What is known in a frame. */
 struct frame {
-    uint64_t code; /* where it goes on */
-    uint64_t stack, pointer;
-    uint64_t reach; /* of the next frame from this one */
-    bool exact;     /* `code` is about to be run: a signal came there. Else a call is before it. */
+    uint64_t code;           /* the next instruction that this frame executes */
+    uint64_t stack, pointer; /* stack pointer and frame pointer */
+    uint64_t reach;          /* the most bytes from this frame to the next */
+    bool exact;              /* a signal interrupted it before `code`; else it called just before */
 };
 
-/* The address of the instruction that is under way. */
+/* An address inside the instruction that the frame is executing. A return address may already
+ * belong to another function. */
 static inline uint64_t call_of(const struct frame *frame) {
     return frame->exact ? frame->code : frame->code - 1;
 }
@@ -44,7 +42,8 @@ static inline bool is_ours(uint64_t code) {
     __asm__ volatile("lea 0f(%%rip), %0\n0: mov %%rsp, %1\n mov %%rbp, %2"                         \
                      : "=&r"((frame).code), "=&r"((frame).stack), "=&r"((frame).pointer))
 
-/* The handler was called with a ucontext_t above its return address. */
+/* Leaves a signal handler: the kernel stored the interrupted registers in a ucontext_t just above
+ * the handler's return address. */
 static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
     uint64_t registers = frame->stack + offsetof(ucontext_t, uc_mcontext.gregs);
     uint64_t stack;
@@ -67,13 +66,13 @@ static bool leave_signal(struct bfc_readable *readable, struct frame *frame) {
 }
 #endif
 
-/* The frame pointer points at the caller's, and above that is the return address. */
+/* Follows the frame pointer, which points to the caller's frame pointer and the return address. */
 static bool follow_pointer(struct bfc_readable *readable, struct frame *frame) {
     uint64_t at = frame->pointer;
     if (at < frame->stack || at - frame->stack > FARTHEST ||
         !bfc_readable_word(readable, at, &frame->pointer) ||
         !bfc_readable_word(readable, at + 8, &frame->code) || frame->code - frame->stack < FARTHEST)
-        return false; /* what is on a stack is no code: it was no frame pointer */
+        return false; /* the return address is on the stack: that was no frame pointer */
     frame->stack = at + 16;
     frame->reach = FARTHEST;
     frame->exact = false;
@@ -89,7 +88,7 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
         return false;
     if (base <= frame->stack || base - frame->stack > frame->reach ||
         !bfc_readable_word(readable, base - 8, &frame->code))
-        return false; /* each is above the last, so that every walk ends */
+        return false; /* a caller's frame is always at a higher address */
     bool there = bfc_rule_pointer(rule) == BFC_POINTER_THERE;
     uint64_t saved = (there ? frame->pointer : base) + bfc_rule_pointer_offset(rule);
     if (bfc_rule_pointer(rule) != BFC_POINTER_KEPT &&
@@ -100,7 +99,9 @@ static inline bool follow_rule(struct bfc_readable *readable, struct frame *fram
     return true;
 }
 
-/* A coroutine returns to the very begin of the function that ends it: no call is before that. */
+/* A coroutine returns to the first instruction of a function, and the byte before it belongs to
+ * another function, or to none; so where that byte has no rule, the instruction itself is looked
+ * up. */
 static inline bfc_frame_rule rule_of(struct bfc_readable *readable, const struct frame *frame) {
     bfc_frame_rule rule = bfc_frame_rule_at(readable, call_of(frame));
     if (UNLIKELY(bfc_rule_base(rule) == BFC_BASE_NONE && !frame->exact))

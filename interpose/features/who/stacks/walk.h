@@ -1,10 +1,8 @@
 /*
- * The calling thread's native call stack.
- *
- * Frame by frame by the unwind tables where an object has any, else by frame pointers; a frame that
- * cannot be read, or leads nowhere, ends the walk. It never fails: at worst it is short. Signal
- * handlers, alternate stacks and coroutines are walked like anything else. Thread-safe; allocates
- * nothing. Some 100 bytes of stack.
+ * Walks the calling thread's native call stack, by unwind tables where an object has them, else by
+ * frame pointers. A frame that cannot be read ends the walk, so the result may be too short, but
+ * the walk never fails. It passes through signal handlers, alternate stacks and coroutines.
+ * Thread-safe; allocates nothing.
  */
 #ifndef BFC_INTERPOSE_WALK_H
 #define BFC_INTERPOSE_WALK_H
@@ -13,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes the addresses of the calls that are under way, innermost first, without those in this
- * library; at most `most`. Returns how many. `in_handler`: whether a signal handler is among them.
- */
+/* Writes the addresses of the calls on the stack, innermost first, except those in this library,
+ * and returns how many: at most `most`. `in_handler` is set to whether the thread is in a signal
+ * handler. */
 size_t bfc_walk_stack(uint64_t *calls, size_t most, bool *in_handler);
 
 #endif
