@@ -24,8 +24,8 @@ static uint64_t trim_idle_ns = UINT64_MAX;
 #define LEAST_PERIOD_NS ((uint64_t)10 * 1000 * 1000)
 #define MOST_PERIOD_NS ((uint64_t)10 * 1000 * 1000 * 1000)
 
-/* The thread looks for idle regions about four times within BFC_TRIM_IDLE, so that a region goes back at
- * most a quarter of that time too late. */
+/* The thread looks for idle regions about four times within BFC_TRIM_IDLE, so that a region goes
+ * back at most a quarter of that time too late. */
 static uint64_t trim_period_ns(void) {
     return bfc_min(bfc_max(trim_idle_ns / 4, LEAST_PERIOD_NS), MOST_PERIOD_NS);
 }
