@@ -25,7 +25,8 @@ enum rung {
 struct rules {
     const enum rung *rungs;
     bool exact;          /* free blocks are sorted, and a region is all of one zone */
-    bool has_zones;      /* `exact`, or small_most is not 0: a block may be of the wrong zone */
+    bool picks_by_rules; /* a free block is not picked by its size alone: `exact`, small_most is not
+                            0, or a large region is wholly free (whole.h) */
     bool rounds;         /* requests are rounded by more than usual */
     bool cuts_all;       /* every larger block is split */
     bool ages;           /* regions note when they became idle */

@@ -1,16 +1,19 @@
 /* Blocks that are all of a large region, in bins of their own. */
 #include "pool/blocks/whole.h"
 
-uint64_t whole_plain_most(const struct bfc_pool *pool) {
-    return pool->whole.words_in_use ? pool->rules.whole_above / WHOLE_PART : MOST_GRANULES;
+void whole_set_rules(struct bfc_pool *pool, bool plain) {
+    struct rules *rules = &pool->rules;
+    bool any = pool->whole.words_in_use;
+    uint64_t most = any ? rules->whole_above / WHOLE_PART : MOST_GRANULES;
+    rules->plain_most = plain ? most : 0;
+    rules->picks_by_rules = rules->exact || rules->small_most || any;
 }
 
 static void move_bins(struct bfc_pool *pool, block_index b, bool whole) {
-    struct rules *rules = &pool->rules;
     bins_remove(ready_bins(pool, b, false), pool->blocks, b, false);
     block_set_whole(&pool->blocks[b], whole);
     bins_insert(ready_bins(pool, b, false), pool->blocks, b, false);
-    rules->plain_most = rules->plain_most ? whole_plain_most(pool) : 0;
+    whole_set_rules(pool, pool->rules.plain_most);
 }
 
 void whole_put(struct bfc_pool *pool, block_index b) {

@@ -20,7 +20,8 @@ void whole_put(struct bfc_pool *pool, block_index b);
 /* Moves it back to the bins of other ready blocks, before it is cut. */
 void whole_open(struct bfc_pool *pool, block_index b);
 
-/* What rules.plain_most is under plain rules: a larger request looks at whole regions too. */
-uint64_t whole_plain_most(const struct bfc_pool *pool);
+/* Sets those of the pool's rules that depend on whether a large region is wholly free: plain_most,
+ * which is 0 unless `plain`, and picks_by_rules. */
+void whole_set_rules(struct bfc_pool *pool, bool plain);
 
 #endif

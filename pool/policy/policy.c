@@ -42,7 +42,6 @@ void policy_make(struct bfc_pool *pool) {
     pool->rules = (struct rules){
         .rungs = rungs_of[config->policy],
         .exact = !bfc || unsplit,
-        .has_zones = !bfc || unsplit,
         .rounds = !bfc || config->roundup > 1,
         .cuts_all = bfc && !unsplit && !own_split(config),
         .whole_above = whole_above(config),
@@ -55,7 +54,7 @@ void policy_set_plain(struct bfc_pool *pool) {
     struct rules *rules = &pool->rules;
     bool plain = rules->cuts_all && !rules->exact && !rules->rounds && !rules->ages;
     plain = plain && !pool->apart_regions && !rules->small_most && !rules->watched;
-    rules->plain_most = plain ? whole_plain_most(pool) : 0;
+    whole_set_rules(pool, plain);
     rules->prepares = rules->rounds || rules->watched;
 }
 
@@ -63,7 +62,6 @@ void policy_part_small(struct bfc_pool *pool, uint64_t most) {
     if (pool->rules.exact)
         return;
     pool->rules.small_most = most;
-    pool->rules.has_zones = true;
     policy_set_plain(pool);
 }
 

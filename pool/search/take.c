@@ -81,22 +81,6 @@ static block_index pick_exactly(const struct bfc_pool *pool, const struct bins *
     return b && policy_fits(pool, size, block_size(&pool->blocks[b])) ? b : 0;
 }
 
-static NOINLINE block_index pick_in_zone(struct bfc_pool *pool, const struct bins *bins,
-                                         uint64_t granules) {
-    if (pool->rules.exact)
-        return pick_exactly(pool, bins, granules);
-    return bins_pick(bins == &pool->ready ? ready_for(pool, granules) : bins, pool->blocks,
-                     granules);
-}
-
-/* A block that is large enough, in O(1) as far as there are bins. */
-static inline block_index pick_block(struct bfc_pool *pool, const struct bins *bins,
-                                     uint64_t granules) {
-    if (UNLIKELY(pool->rules.has_zones))
-        return pick_in_zone(pool, bins, granules);
-    return bins_pick(bins, pool->blocks, granules);
-}
-
 /* b, if it was picked and has room where the request may start; or else a block that surely has. */
 static block_index with_room(const struct bfc_pool *pool, const struct bins *bins, block_index b,
                              uint64_t granules) {
@@ -149,16 +133,27 @@ static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_in
 }
 
 /* The better of ready block b, if there is one, and a whole region that may be cut. */
-static NOINLINE block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
+static block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
     block_index w = take_find_whole(pool, granules);
     bool better = w && (!b || whole_is_better(pool, w, b));
     return better && !is_kept_from(pool, w, granules) ? w : b;
 }
 
-static inline block_index pick_ready(struct bfc_pool *pool, uint64_t granules) {
-    block_index b = pick_block(pool, &pool->ready, granules);
-    bool any_whole = pool->whole.words_in_use || pool->whole.root;
-    return UNLIKELY(any_whole) ? pick_better(pool, b, granules) : b;
+static NOINLINE block_index pick_by_rules(struct bfc_pool *pool, const struct bins *bins,
+                                          uint64_t granules) {
+    bool ready = bins == &pool->ready;
+    block_index b = pool->rules.exact ? pick_exactly(pool, bins, granules)
+                                      : bins_pick(ready ? ready_for(pool, granules) : bins,
+                                                  pool->blocks, granules);
+    return ready ? pick_better(pool, b, granules) : b;
+}
+
+/* A block that is large enough, in O(1) as far as there are bins. */
+static inline block_index pick_block(struct bfc_pool *pool, const struct bins *bins,
+                                     uint64_t granules) {
+    if (UNLIKELY(pool->rules.picks_by_rules))
+        return pick_by_rules(pool, bins, granules);
+    return bins_pick(bins, pool->blocks, granules);
 }
 
 bool take_whole(struct bfc_pool *pool, const struct request *request) {
@@ -206,7 +201,7 @@ static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, bl
 /* Takes a ready block, or a pending one if the request may have that: it may miss one that fits. */
 static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
-    block_index ready = pick_ready(pool, request->granules), pending = 0;
+    block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
     if (request->flags & BFC_ALLOCATE_PENDING)
         pending = pick_block(pool, &pool->pending, request->granules);
     if (fits_better(blocks, pending, ready)) {
