@@ -211,13 +211,14 @@ static enum bfc_reserve_result reserve_region(struct bfc_pool *pool, struct grow
 }
 
 /* The region that the policy wants, if the limit leaves room for it. */
-static bool plan_growth(struct bfc_pool *pool, uint64_t size, struct growth *growth) {
-    uint64_t room = room_below_limit(pool);
+static bool plan_growth(struct bfc_pool *pool, const struct request *request,
+                        struct growth *growth) {
+    uint64_t size = request_size(request), room = room_below_limit(pool);
     if (size > room)
         return false;
     *growth = (struct growth){
         .size = size,
-        .keeping = take_find_whole(pool, size >> BFC_GRANULE_BITS),
+        .keeping = take_is_kept(pool, request),
     };
     growth->back_off = growth_back_off(pool, size, growth->keeping);
     growth->bytes = growth_next(pool, size, growth->keeping);
@@ -253,15 +254,16 @@ static enum bfc_status add_growth(struct bfc_pool *pool, struct growth *growth) 
     return BFC_OK;
 }
 
-/* Takes one region of at least `size`. */
-static enum bfc_status add_for(struct bfc_pool *pool, uint64_t size, bfc_addr *start) {
+/* Takes one region that has room for the request. */
+static enum bfc_status add_for(struct bfc_pool *pool, const struct request *request,
+                               bfc_addr *start) {
     struct growth growth;
-    if (!plan_growth(pool, size, &growth))
+    if (!plan_growth(pool, request, &growth))
         return BFC_OUT_OF_MEMORY;
     enum bfc_status status = add_growth(pool, &growth);
     if (status != BFC_OK)
         return status;
-    growth_reserved(pool, size, growth.keeping ? growth.bytes : 0);
+    growth_reserved(pool, growth.size, growth.keeping ? growth.bytes : 0);
     *start = growth.start;
     status = take_in(pool, &growth);
     if (status == BFC_OK)
@@ -296,7 +298,7 @@ static bool grow_by_region(struct bfc_pool *pool, const struct request *request,
     /* More than once round only if other threads took what the new region brought. */
     while (!taken && *status == BFC_OK) {
         bfc_addr start;
-        *status = add_for(pool, request_size(request), &start);
+        *status = add_for(pool, request, &start);
         taken = *status == BFC_OK && take_new(pool, start, request);
     }
     growth_end(pool, request);

@@ -69,7 +69,7 @@ static bool take_without_growing(struct bfc_pool *pool, const struct request *re
         return true;
     if ((request->flags & BFC_ALLOCATE_PENDING) && take_run(pool, request))
         return true;
-    if (stats->pending > pool->config.pending_budget && !take_find_whole(pool, request->granules) &&
+    if (stats->pending > pool->config.pending_budget && !take_is_kept(pool, request) &&
         wait_and_take(pool, request, BOUNDED_WAIT_NS))
         return true;
     if (stats->reserved > pool->config.gc_threshold)
@@ -88,7 +88,7 @@ enum bfc_status serve_miss(struct bfc_pool *pool, const struct request *request)
     /* What is on its way to the device by now may come too late for the first refusal. */
     uint64_t released = stats->release_calls - (pool->releasing != 0);
     bool taken = regions_grow(pool, request, &status);
-    taken = taken || take_whole(pool, request) || take_unruled(pool, request);
+    taken = taken || take_kept(pool, request) || take_unruled(pool, request);
     if (!taken && apart_end(pool))
         taken = take_any(pool, request) || (pool->paging && regions_grow(pool, request, &status));
     if (!taken && status == BFC_OUT_OF_MEMORY)

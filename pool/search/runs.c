@@ -1,6 +1,7 @@
 /* Runs: neighbouring ready and pending blocks that together have room for a request. */
 #include "pool/search/runs.h"
 
+#include "pool/policy/growth.h"
 #include "pool/policy/policy.h"
 
 /* Could b be part of a run if all fences up to `fence` were complete? */
@@ -77,4 +78,29 @@ block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_r
     }
     *fence = best;
     return found;
+}
+
+/* The size of the region of free block b if every block of the region is ready or pending; or 0. */
+static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
+    uint64_t bytes = 0;
+    while (is_usable(pool, pool->blocks[b].previous, UINT64_MAX))
+        b = pool->blocks[b].previous;
+    if (block_state(&pool->blocks[pool->blocks[b].previous]) != BLOCK_HEAD)
+        return 0;
+    for (; b; b = pool->blocks[b].next) {
+        if (!is_usable(pool, b, UINT64_MAX))
+            return 0;
+        bytes += block_size(&pool->blocks[b]);
+    }
+    return bytes;
+}
+
+/* A region that is pending cannot go to others yet, so keeping it may cost only this part of what
+ * keeping a ready one may cost. */
+#define PENDING_WORTH 2
+
+bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    uint64_t size = pool->paging ? 0 : free_region_size(pool, b);
+    return size >> BFC_GRANULE_BITS > pool->rules.whole_above &&
+           growth_keeps(pool, granules << BFC_GRANULE_BITS, size / PENDING_WORTH);
 }

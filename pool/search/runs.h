@@ -12,4 +12,8 @@
 block_index runs_find(const struct bfc_pool *pool, uint64_t granules, bool for_reuse,
                       bfc_fence *fence);
 
+/* Does the pool grow rather than cut this many granules from the region of free block b, because
+ * every block of that region is ready or pending? */
+bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules);
+
 #endif

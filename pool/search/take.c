@@ -103,7 +103,7 @@ static NOINLINE block_index search_bins(const struct bfc_pool *pool, const struc
 
 /* ---- regions that are kept whole ---- */
 
-block_index take_find_whole(struct bfc_pool *pool, uint64_t granules) {
+static block_index find_whole(struct bfc_pool *pool, uint64_t granules) {
     const struct bins *bins = &pool->whole;
     if (!bins->words_in_use && !bins->root)
         return 0;
@@ -119,7 +119,7 @@ static bool is_kept_from(struct bfc_pool *pool, block_index b, uint64_t granules
 
 /* The same, unless the pool grows rather than cut that region. */
 static block_index pick_whole(struct bfc_pool *pool, uint64_t granules) {
-    block_index w = take_find_whole(pool, granules);
+    block_index w = find_whole(pool, granules);
     return w && !is_kept_from(pool, w, granules) ? w : 0;
 }
 
@@ -134,7 +134,7 @@ static bool whole_is_better(const struct bfc_pool *pool, block_index w, block_in
 
 /* The better of ready block b, if there is one, and a whole region that may be cut. */
 static block_index pick_better(struct bfc_pool *pool, block_index b, uint64_t granules) {
-    block_index w = take_find_whole(pool, granules);
+    block_index w = find_whole(pool, granules);
     bool better = w && (!b || whole_is_better(pool, w, b));
     return better && !is_kept_from(pool, w, granules) ? w : b;
 }
@@ -154,11 +154,6 @@ static inline block_index pick_block(struct bfc_pool *pool, const struct bins *b
     if (UNLIKELY(pool->rules.picks_by_rules))
         return pick_by_rules(pool, bins, granules);
     return bins_pick(bins, pool->blocks, granules);
-}
-
-bool take_whole(struct bfc_pool *pool, const struct request *request) {
-    block_index b = take_find_whole(pool, request->granules);
-    return b && take_ready(pool, b, request);
 }
 
 block_index take_find(struct bfc_pool *pool, uint64_t granules) {
@@ -187,12 +182,25 @@ static inline bool fits_better(const struct block *blocks, block_index pending, 
                                      bin_of(block_granules(&blocks[pending])) + PENDING_ADVANTAGE);
 }
 
+static NOINLINE block_index unless_kept(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    return runs_keep_region(pool, b, granules) ? 0 : b;
+}
+
+/* Pending block b, if there is one, unless its region is kept whole. Only a block that is large
+ * itself is looked at, so that this is O(1) for others. */
+static inline block_index open_pending(struct bfc_pool *pool, block_index b, uint64_t granules) {
+    return UNLIKELY(pool->blocks[b].last >= pool->rules.whole_above)
+               ? unless_kept(pool, b, granules)
+               : b;
+}
+
 /* The better of the picked blocks does not start where a large block may: it may lack room, or have
  * a lead. */
 static NOINLINE bool take_with_room(struct bfc_pool *pool, block_index ready, block_index pending,
                                     const struct request *request) {
     ready = with_room(pool, ready_for(pool, request->granules), ready, request->granules);
     pending = with_room(pool, &pool->pending, pending, request->granules);
+    pending = open_pending(pool, pending, request->granules);
     if (fits_better(pool->blocks, pending, ready))
         return take_pending(pool, pending, request);
     return ready && take_ready(pool, ready, request);
@@ -203,7 +211,8 @@ static bool take_at_once(struct bfc_pool *pool, const struct request *request) {
     const struct block *blocks = pool->blocks;
     block_index ready = pick_block(pool, &pool->ready, request->granules), pending = 0;
     if (request->flags & BFC_ALLOCATE_PENDING)
-        pending = pick_block(pool, &pool->pending, request->granules);
+        pending = open_pending(pool, pick_block(pool, &pool->pending, request->granules),
+                               request->granules);
     if (fits_better(blocks, pending, ready)) {
         if (LIKELY(starts_well(&blocks[pending], request->granules))) {
             hand_out_pending(pool, pending, request);
@@ -242,6 +251,7 @@ static bool take_by_search(struct bfc_pool *pool, const struct request *request)
     if (!(request->flags & BFC_ALLOCATE_PENDING))
         return false;
     b = search_bins(pool, &pool->pending, request->granules);
+    b = open_pending(pool, b, request->granules);
     return b && take_pending(pool, b, request);
 }
 
@@ -255,13 +265,10 @@ bool take_any(struct bfc_pool *pool, const struct request *request) {
     return true;
 }
 
-/* Makes one pending block of a run of ready and pending ones, joining their fences, and hands it
- * out. */
-bool take_run(struct bfc_pool *pool, const struct request *request) {
-    bfc_fence fence;
-    block_index b = runs_find(pool, request->granules, true, &fence);
-    if (!b)
-        return false;
+/* Makes one pending block under this fence of the run of ready and pending ones that starts at b,
+ * and takes from it. */
+static bool join_run(struct bfc_pool *pool, block_index b, bfc_fence fence,
+                     const struct request *request) {
     struct block *blocks = pool->blocks;
     uint64_t *ready = &pool->stats->ready, *pending = &pool->stats->pending;
     for (bool first = true; first || !block_has_room(pool, b, request->granules); first = false) {
@@ -282,4 +289,38 @@ bool take_run(struct bfc_pool *pool, const struct request *request) {
     fences_add(pool, b, fence);
     bins_insert(&pool->pending, blocks, b, false);
     return take_pending(pool, b, request);
+}
+
+bool take_run(struct bfc_pool *pool, const struct request *request) {
+    bfc_fence fence;
+    block_index b = runs_find(pool, request->granules, true, &fence);
+    return b && !runs_keep_region(pool, b, request->granules) && join_run(pool, b, fence, request);
+}
+
+/* A pending block with room, whether its region is kept whole or not; or 0. */
+static block_index find_pending(struct bfc_pool *pool, uint64_t granules) {
+    const struct bins *bins = &pool->pending;
+    block_index b = with_room(pool, bins, pick_block(pool, bins, granules), granules);
+    return b || pool->rules.exact ? b : search_bins(pool, bins, granules);
+}
+
+bool take_is_kept(struct bfc_pool *pool, const struct request *request) {
+    bfc_fence fence;
+    if (find_whole(pool, request->granules))
+        return true;
+    return (request->flags & BFC_ALLOCATE_PENDING) &&
+           (find_pending(pool, request->granules) ||
+            runs_find(pool, request->granules, true, &fence));
+}
+
+bool take_kept(struct bfc_pool *pool, const struct request *request) {
+    bfc_fence fence;
+    block_index b = find_whole(pool, request->granules);
+    if (b || !(request->flags & BFC_ALLOCATE_PENDING))
+        return b && take_ready(pool, b, request);
+    b = find_pending(pool, request->granules);
+    if (b)
+        return take_pending(pool, b, request);
+    b = runs_find(pool, request->granules, true, &fence);
+    return b && join_run(pool, b, fence, request);
 }

@@ -13,11 +13,11 @@
 
 /* Takes a block that fits, by whatever search and settling that needs; false: there is none. */
 bool take_any(struct bfc_pool *pool, const struct request *request);
-/* A large region that is wholly free and has room for so many granules, whether it is kept whole or
- * not; or 0. */
-block_index take_find_whole(struct bfc_pool *pool, uint64_t granules);
-/* Takes from such a one; false: there is none. */
-bool take_whole(struct bfc_pool *pool, const struct request *request);
+/* After take_any and take_run took nothing: could the request be cut from a region that is kept
+ * whole? */
+bool take_is_kept(struct bfc_pool *pool, const struct request *request);
+/* Takes from a region that is kept whole; false: there is none with room. */
+bool take_kept(struct bfc_pool *pool, const struct request *request);
 /* Takes a ready block where this size does not belong, with rules.small_most; false: there is none.
  */
 bool take_from_other_zone(struct bfc_pool *pool, const struct request *request);
@@ -28,8 +28,8 @@ bool take_ready(struct bfc_pool *pool, block_index b, const struct request *requ
 block_index take_find(struct bfc_pool *pool, uint64_t granules);
 /* A ready block, of regions that are set apart, with room for so many granules; or 0. */
 block_index take_find_apart(struct bfc_pool *pool, uint64_t granules);
-/* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result.
- */
+/* Merges neighbouring ready and pending blocks under the higher fence, and takes from the result;
+ * false: there are none, or their region is kept whole. */
 bool take_run(struct bfc_pool *pool, const struct request *request);
 
 /* A new batch of ids. */

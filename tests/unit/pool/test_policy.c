@@ -581,6 +581,73 @@ Test(policy, a_device_that_has_refused_a_region_has_no_room_to_keep_others_whole
     cr_expect_eq(stats().reserved, 768 * MIB);
 }
 
+static bfc_addr get_pending(uint64_t bytes) {
+    struct bfc_block_info block;
+    cr_assert_eq(bfc_pool_allocate(pool, bytes, BFC_ALLOCATE_PENDING, &block), BFC_OK);
+    return block.start;
+}
+
+static void open_reusing(void) {
+    config.reuse_pending = true;
+    open_pool(BFC_POLICY_BFC);
+}
+
+/* A region of 1 GiB, all of it pending in this many blocks, each with a fence of its own. */
+static bfc_addr give_pending_region(int blocks) {
+    bfc_addr at[64], start = get(1024 * MIB);
+    give(start);
+    bfc_addr half = get(512 * MIB); /* opens the region for smaller blocks */
+    for (int i = 0; i < blocks / 2; i++)
+        at[i] = get(1024 * MIB / (uint64_t)blocks);
+    give(half);
+    for (int i = blocks / 2; i < blocks; i++)
+        at[i] = get(1024 * MIB / (uint64_t)blocks);
+    cr_assert_eq(stats().reserved, 1024 * MIB);
+    for (int i = 0; i < blocks; i++)
+        cr_assert_eq(bfc_pool_free(pool, at[i], (bfc_fence)i + 1), BFC_OK);
+    return start;
+}
+
+static bool is_in(bfc_addr at, bfc_addr region, uint64_t size) {
+    return at >= region && at - region < size;
+}
+
+Test(policy, a_small_block_does_not_pin_a_large_region_that_is_pending) {
+    open_reusing();
+    bfc_addr region = give_pending_region(1);
+    cr_expect_not(is_in(get_pending(4 * MIB), region, 1024 * MIB));
+    cr_expect_eq(stats().reserved, 1056 * MIB);
+    cr_expect_eq(get_pending(512 * MIB), region);
+}
+
+Test(policy, a_small_block_does_not_pin_a_large_region_of_several_pending_blocks) {
+    open_reusing();
+    bfc_addr region = give_pending_region(4);
+    cr_expect_not(is_in(get_pending(4 * MIB), region, 1024 * MIB));
+}
+
+Test(policy, a_small_block_does_not_pin_a_large_region_by_a_run) {
+    open_reusing();
+    bfc_addr region = give_pending_region(64);
+    cr_expect_not(is_in(get_pending(20 * MIB), region, 1024 * MIB));
+}
+
+Test(policy, a_pending_region_serves_a_small_block_where_the_pool_cannot_grow) {
+    config.limit = 1024 * MIB;
+    open_reusing();
+    bfc_addr region = give_pending_region(1);
+    cr_expect(is_in(get_pending(4 * MIB), region, 1024 * MIB));
+    cr_expect_eq(stats().waits, 0);
+}
+
+Test(policy, a_run_serves_where_the_pool_cannot_grow) {
+    config.limit = 1024 * MIB;
+    open_reusing();
+    bfc_addr region = give_pending_region(64);
+    cr_expect(is_in(get_pending(20 * MIB), region, 1024 * MIB));
+    cr_expect_eq(stats().waits, 0);
+}
+
 Test(policy, where_giving_back_may_wait_what_fits_goes_first) {
     config.release_waits = true;
     config.max_split = 20 * MIB;
