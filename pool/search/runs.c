@@ -95,12 +95,13 @@ static uint64_t free_region_size(const struct bfc_pool *pool, block_index b) {
     return bytes;
 }
 
-/* A region that is pending cannot go to others yet, so keeping it may cost only this part of what
- * keeping a ready one may cost. */
+/* Until others have asked for memory, a pending region counts as this much smaller than it is: it
+ * cannot go to others yet, so keeping it may cost less. */
 #define PENDING_WORTH 2
 
 bool runs_keep_region(struct bfc_pool *pool, block_index b, uint64_t granules) {
     uint64_t size = pool->paging ? 0 : free_region_size(pool, b);
+    uint64_t worth = pool->wanted_elsewhere ? size : size / PENDING_WORTH;
     return size >> BFC_GRANULE_BITS > pool->rules.whole_above &&
-           growth_keeps(pool, granules << BFC_GRANULE_BITS, size / PENDING_WORTH);
+           growth_keeps(pool, granules << BFC_GRANULE_BITS, worth);
 }
