@@ -13,8 +13,7 @@
 #include "tools/job/client.h"
 #include "tools/job/guard.h"
 
-/* Many readers at once take the files that others asked for. */
-#define MOST_TRIES 100
+#define MOST_TRIES 100 /* since other readers may take the file that this one asked for */
 
 /* ---- asking ---- */
 
@@ -32,13 +31,14 @@ static enum bfc_read_result ask_question(const struct bfc_segment_look *look, ch
     asking->has_helper = bfc_ask_wait_for_helper(header);
     if (!asking->has_helper)
         return BFC_READ_OK;
-    /* Ours is after this; what others ask meanwhile need not be written when ours is. */
+    /* The request below raises the word at least to `asked`. Other readers may raise it further,
+     * but the job need not have answered them. */
     uint32_t asked = bfc_load_relaxed(asking->question->asked(header)) + 1;
     struct bfc_request request = asking->question->request(header);
     while (!(asking->served = bfc_request_is_served(&request)))
         if (!bfc_bounded_wait_nap(&asking->wait))
             break;
-    /* A job whose library knows nothing of this leaves the word alone. */
+    /* A library that is too old to know the question never sets this word. */
     uint32_t written = bfc_load_acquire(asking->question->written(header));
     asking->written = (int32_t)(written - asked) >= 0;
     return BFC_READ_OK;
@@ -97,7 +97,8 @@ static bool is_of_owner(int directory, const struct bfc_segment_name *name, int 
 
 enum outcome { TAKEN, AGAIN, REFUSED };
 
-/* Again: another reader may have taken the file, or have had it written anew meanwhile. */
+/* Reads and removes the file. AGAIN: it is missing or unusable, because another reader took it or
+ * made the job write it anew meanwhile; the job must be asked again. */
 static enum outcome take_file(int directory, const struct bfc_segment_name *name,
                               const struct bfc_question *question, bfc_answer_take *take, void *to,
                               char *reason, size_t size) {

@@ -13,28 +13,30 @@
 #include "segment/request.h"
 
 struct bfc_question {
-    const char *answer;                                               /* BFC_WHO_ANSWER... */
-    struct bfc_request (*request)(struct bfc_segment_header *header); /* of segment/request.h */
-    uint32_t *(*asked)(struct bfc_segment_header *header);            /* its words there */
+    const char *answer; /* the part of the file's name, as BFC_WHO_ANSWER */
+    /* Makes the request, by a function of segment/request.h. */
+    struct bfc_request (*request)(struct bfc_segment_header *header);
+    /* The words of the header that count requests, and those of them that are answered. */
+    uint32_t *(*asked)(struct bfc_segment_header *header);
     uint32_t *(*written)(struct bfc_segment_header *header);
-    const char *unknown; /* what a library that does not know it lacks: "which takes no stacks" */
-    const char *none;    /* why there may be no file: "has taken no stacks: ..." */
+    const char *unknown; /* for an error, if the library is too old: "which takes no stacks" */
+    const char *none;    /* for an error, if there is no file: "has taken no stacks: ..." */
 };
 
-/* Reads an open file as a whole into `to`; false: it is not what it should be. */
+/* Reads an open file as a whole into `to`. False: its content is not valid. */
 typedef bool bfc_answer_take(int file, void *to);
 
 /*
- * Waits at most `timeout_ms` for the job, each time that it asks: again where another reader was
- * faster. An answer counts only if it is of the segment's owner. False: `reason` (cut off at `size`
- * bytes) says why, in one line.
+ * Asks the job and takes the file. If another reader takes the file first, the job is asked again;
+ * each time the wait is at most `timeout_ms`. The file must belong to the segment's owner. False:
+ * `reason` (cut off at `size` bytes) says why, in one line.
  */
 bool bfc_answer_fetch(int directory, const struct bfc_segment_name *name,
                       const struct bfc_question *question, unsigned timeout_ms,
                       bfc_answer_take *take, void *to, char *reason, size_t size);
 
-/* The rest of a file, of at most `most` bytes, in memory to be freed; NULL: it is no regular file,
- * larger or smaller than `least`, or the host has no memory. `size` is set to its bytes. */
+/* Reads a regular file of `least` to `most` bytes into memory that the caller frees, and sets
+ * `size`. NULL: it is no such file, it cannot be read, or the host has no memory. */
 void *bfc_answer_read(int file, size_t least, size_t most, size_t *size);
 
 #endif

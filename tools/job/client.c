@@ -1,4 +1,3 @@
-/* Requests by a segment's name, under the guard. */
 #include "tools/job/client.h"
 
 #include "base/atomic.h"
@@ -11,8 +10,8 @@
 
 struct asking {
     bool refresh;
-    uint64_t bytes;                /* to trim */
-    struct bfc_bounded_wait *wait; /* NULL: no wait */
+    uint64_t bytes;                /* to give back, of a request that is no refresh */
+    struct bfc_bounded_wait *wait; /* NULL: sends the request without a wait */
     uint64_t released;
     enum bfc_ask_result result;
 };
@@ -29,8 +28,8 @@ struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds) {
     return bfc_bounded_wait_until(now + milliseconds * UINT64_C(1000000), now, NAP_NS);
 }
 
-/* A job that has just begun has its helper thread within microseconds, unless it is kept waiting.
- */
+/* A new job starts its helper thread within microseconds, but on a busy machine that may take
+ * longer. */
 #define HELPER_MS 1000
 
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header) {

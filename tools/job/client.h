@@ -16,10 +16,10 @@ enum bfc_ask_result {
     BFC_ASK_REFUSED,    /* as bfc_segment_read does; `reason` says why */
 };
 
-/* From now on. */
+/* A wait that ends this long after the call. */
 struct bfc_bounded_wait bfc_ask_wait(unsigned milliseconds);
 
-/* Whether the job has a helper thread; one that has just begun is given a second to. */
+/* Whether the job has a helper thread. Waits up to a second for that of a new job. */
 bool bfc_ask_wait_for_helper(const struct bfc_segment_header *header);
 
 /*

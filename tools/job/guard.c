@@ -1,4 +1,3 @@
-/* Maps a segment and survives its truncation. */
 #include "tools/job/guard.h"
 
 #include <errno.h>

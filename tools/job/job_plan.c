@@ -15,7 +15,7 @@ static uint32_t *plan_written(struct bfc_segment_header *header) {
     return &header->plan_written;
 }
 
-/* The plan at the beginning of the bytes, in a copy of its own. False: it is none. */
+/* Copies the plan at the beginning of the bytes. False: they do not begin with a plan. */
 static bool add_plan(struct bfc_plans *plans, const char *bytes, size_t size, size_t *taken) {
     struct bfc_plan_header header;
     struct plan_error error;

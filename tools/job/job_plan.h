@@ -9,7 +9,7 @@
 #include "planner/image/image.h"
 #include "segment/name.h"
 
-/* Checked. Free with bfc_plans_free. */
+/* Plans that were checked. To be freed with bfc_plans_free. */
 struct bfc_plans {
     struct plan_file *list; /* NULL: none */
     size_t count;

@@ -1,4 +1,3 @@
-/* The request, and the file that answers it. */
 #include "tools/job/job_who.h"
 
 #include <errno.h>
@@ -23,7 +22,8 @@ static bool counts_are_sound(const struct bfc_who_header *header, size_t size) {
     return true;
 }
 
-/* Where the parts lie, if their sizes come to that of the file. */
+/* Sets the pointers to the parts. False: the header is not valid, or the parts' sizes do not add up
+ * to that of the file. */
 static bool find_parts(struct bfc_who *who, size_t size) {
     const struct bfc_who_header *header = &who->header;
     if (header->magic != BFC_WHO_MAGIC || header->version != BFC_WHO_VERSION ||
@@ -64,7 +64,7 @@ static bool frames_are_sound(const struct bfc_who *who, const struct bfc_who_sit
     return true;
 }
 
-/* Below 2^60: sums of them can be printed. */
+/* Figures must be below 2^60, so that their sums can be printed. */
 static bool figures_are_sound(const struct bfc_who_site *site) {
     const double figures[] = {site->blocks, site->bytes, site->live_blocks, site->live_bytes};
     bool sound = site->live_variance >= 0 && site->live_variance < 0x1p120;
@@ -73,7 +73,7 @@ static bool figures_are_sound(const struct bfc_who_site *site) {
     return sound;
 }
 
-/* Whether blocks tile the region. */
+/* Whether the region's blocks fill it without gaps or overlaps. */
 static bool region_is_sound(const struct bfc_who *who, const struct bfc_who_region *region) {
     uint64_t at = region->start, count = who->header.blocks;
     if (region->start + region->size < region->start || region->pool >= BFC_SEGMENT_POOLS ||

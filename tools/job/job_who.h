@@ -23,7 +23,7 @@ struct bfc_who {
     const struct bfc_who_mark *living, *recent;
     const char *texts;
     void *copy;
-    size_t size; /* of the copy, in bytes */
+    size_t size; /* bytes of the copy */
 };
 
 /* Waits at most `timeout_ms` for the job; `blocks`: the blocks of its pools, too. False: `reason`

@@ -1,4 +1,3 @@
-/* Reading segments: the guarded copy, liveness, sweeping. */
 #include "tools/job/reader.h"
 
 #include <errno.h>
@@ -26,7 +25,7 @@
  */
 #define NAP_NS 50000
 #define READ_WAIT_NS (50 * 1000 * 1000)
-/* Of figures, since a user may have many segments that are always in mid-write. */
+/* The same when only the figures are read: a user may have many jobs that write all the time. */
 #define FIGURES_WAIT_NS (200 * 1000)
 
 _Static_assert(sizeof(struct bfc_segment_header) % 8 == 0 &&
@@ -54,7 +53,7 @@ static void copy_words(void *to, const void *from, size_t size) {
         target[i] = bfc_load_relaxed(&source[i]);
 }
 
-/* A structure that begins with its sequence number. */
+/* Copies a structure that begins with its sequence number. False: it changed meanwhile. */
 static bool copy_once(void *to, const void *from, size_t size) {
     const uint64_t *sequence = from;
     uint64_t before = bfc_load_acquire(sequence);

@@ -482,7 +482,8 @@ void bfc_trace_stack(CUdeviceptr pointer, uint32_t site, double weight,
     stack.weight = weight;
 }
 
-/* Adds the call stack that this thread noted, if it is the block's. As put_record. */
+/* Adds the call stack that this thread noted, if it is the block's. To be called under the lock.
+ * Returns whether the record filled a buffer. */
 static bool put_stack(CUdeviceptr pointer, uint64_t number) {
     CUdeviceptr sampled = stack.pointer;
     stack.pointer = 0;

@@ -170,7 +170,7 @@ static NOINLINE void take_sample(const struct bfc_arena *arena, CUdeviceptr poin
                                  double weight) {
     struct bfc_block_info block;
     struct bfc_stack stack;
-    uint64_t event = bfc_events_thread.event - 1; /* the allocation's, just written */
+    uint64_t event = bfc_events_thread.event - 1; /* that of this allocation */
     bfc_who_take_stack(&stack);
     if (!bfc_pool_find(arena->pool, pointer, &block) &&
         (!(arena = bfc_arena_of(pointer)) || !bfc_pool_find(arena->pool, pointer, &block)))

@@ -55,7 +55,8 @@ bool bfc_sites_begin(void);
  * room. */
 uint32_t bfc_sites_text(const char *text);
 
-/* The same for a tag; the offset of "(other tags)" once there are too many different tags. */
+/* Returns the offset of a tag's text in the same way; that of "(other tags)" once there are too
+ * many different tags. */
 uint32_t bfc_sites_tag(const char *text);
 
 /* Returns the offset of the executable's path. The path is read once, because a program may be

@@ -24,7 +24,7 @@ struct frame {
     uint64_t code;           /* the next instruction that this frame executes */
     uint64_t stack, pointer; /* stack pointer and frame pointer */
     uint64_t reach;          /* the most bytes from this frame to the next */
-    bool exact;              /* a signal interrupted it before `code`; else it called just before */
+    bool exact;              /* a signal interrupted it at `code`; if not, `code` follows a call */
 };
 
 /* An address inside the instruction that the frame is executing. A return address may already
