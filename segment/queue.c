@@ -1,14 +1,11 @@
 #include "segment/queue.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "segment/request.h"
 
 static bool is_before(const struct bfc_waiting *a, const struct bfc_waiting *b) {
     if (a->since_ns != b->since_ns)
@@ -89,15 +86,10 @@ bool bfc_waiter_is_there(const struct bfc_waiter *waiter, uint64_t now_ns) {
            now_ns <= seen + BFC_WAITER_LOST_NS;
 }
 
-static void wake_waiters(uint32_t *word) {
-    bfc_add_fetch_acq_rel(word, 1);
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 void bfc_waiters_wake(struct bfc_segment_header *header) {
     for (unsigned i = 0; i < BFC_WAITERS; i++)
         if (bfc_load_acquire(&header->waiters[i].bytes))
-            wake_waiters(&header->waiters[i].wake);
+            bfc_segment_wake(&header->waiters[i].wake);
 }
 
 /* ---- announcements ---- */
@@ -137,7 +129,7 @@ void bfc_waiters_announce(struct bfc_segment_header *header, const uint8_t devic
         if (is_on(&sections[i], device_uuid))
             write_awaited(&sections[i].awaited, awaited);
     if (!known)
-        wake_waiters(&header->request);
+        bfc_segment_wake(&header->request);
 }
 
 void bfc_waiters_note_given(struct bfc_segment_header *header, const uint8_t device_uuid[16]) {

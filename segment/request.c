@@ -8,6 +8,12 @@
 #include "base/atomic.h"
 #include "base/numbers.h"
 
+uint32_t bfc_segment_wake(uint32_t *word) {
+    uint32_t value = bfc_add_fetch_acq_rel(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return value;
+}
+
 bool bfc_segment_has_helper(const struct bfc_segment_header *header) {
     uint32_t owner = bfc_load_acquire(&header->owner);
     return (owner & FUTEX_TID_MASK) && !(owner & FUTEX_OWNER_DIED);
@@ -33,30 +39,24 @@ static struct bfc_request begin_request(struct bfc_segment_header *header, uint6
                                 .released_before = bfc_load_acquire(&header->released_bytes)};
 }
 
-static void send_request(struct bfc_request *request) {
-    uint32_t *word = &request->header->request;
-    request->number = bfc_add_fetch_acq_rel(word, 1);
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 struct bfc_request bfc_request_trim(struct bfc_segment_header *header, uint64_t bytes) {
     struct bfc_request request = begin_request(header, bytes);
     change_bytes(&header->request_bytes, bfc_add_saturating, bytes);
-    send_request(&request);
+    request.number = bfc_segment_wake(&header->request);
     return request;
 }
 
 struct bfc_request bfc_request_refresh(struct bfc_segment_header *header) {
     struct bfc_request request = begin_request(header, 0);
     bfc_fetch_add_acq_rel(&header->refresh_asked, 1);
-    send_request(&request);
+    request.number = bfc_segment_wake(&header->request);
     return request;
 }
 
 static struct bfc_request request_answer(struct bfc_segment_header *header, uint32_t *asked) {
     struct bfc_request request = begin_request(header, 0);
     bfc_fetch_add_relaxed(asked, 1);
-    send_request(&request);
+    request.number = bfc_segment_wake(&header->request);
     return request;
 }
 

@@ -18,6 +18,10 @@ struct bfc_request {
     uint32_t number;
 };
 
+/* Adds 1 to a futex word of a segment and wakes the threads that wait for it; returns the new
+ * value. */
+uint32_t bfc_segment_wake(uint32_t *word);
+
 /* Whether the job has a living helper thread. */
 bool bfc_segment_has_helper(const struct bfc_segment_header *header);
 

@@ -98,7 +98,7 @@ static bool is_better(const struct result *a, const struct result *b) {
     return a->device_calls < b->device_calls;
 }
 
-unsigned show_best(const struct shown *shown, unsigned count) {
+static unsigned find_best(const struct shown *shown, unsigned count) {
     unsigned best = 0;
     for (unsigned i = 1; i < count; i++)
         if (is_better(&shown[i].result, &shown[best].result))
@@ -144,7 +144,7 @@ void show_table(const struct shown *shown, unsigned count, FILE *stream) {
                 print_mib(r->peak_reserved, reserved), r->waste * 100, r->device_calls,
                 modelled_ms(&shown[i]), r->ns_per_pair, r->failed);
     }
-    show_advice(&shown[show_best(shown, count)], stream);
+    show_advice(&shown[find_best(shown, count)], stream);
 }
 
 /* ---- the events file ---- */

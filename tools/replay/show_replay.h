@@ -16,11 +16,9 @@ void show_json(const struct shown *shown, FILE *stream);
 /* Prints one result as a block of text. */
 void show_text(const struct shown *shown, FILE *stream);
 
-/* Prints a table of several results, with the best one named below it. */
+/* Prints a table of several results, and below it the best one: the one with fewest failures, then
+ * least reserved, then fewest device calls. */
 void show_table(const struct shown *shown, unsigned count, FILE *stream);
-
-/* The index of the best result: fewest failures, then least reserved, then fewest device calls. */
-unsigned show_best(const struct shown *shown, unsigned count);
 
 /* Writes a CSV with the columns op,id,region,address,bytes. */
 bool show_events(const struct input *input, const struct log *log, const char *path,

@@ -70,7 +70,7 @@ void pickle_list_end(struct pickle *pickle, const struct pickle_list *list) {
         put_code(pickle, APPENDS);
 }
 
-void pickle_text(struct pickle *pickle, const char *text) {
+static void put_text(struct pickle *pickle, const char *text) {
     size_t length = strnlen(text, 255);
     put_code(pickle, SHORT_TEXT);
     put_code(pickle, (int)length);
@@ -84,7 +84,7 @@ void pickle_word(struct pickle *pickle, const char *word) {
             pickle_again(pickle, pickle->words[i].number);
             return;
         }
-    pickle_text(pickle, word);
+    put_text(pickle, word);
     if (pickle->count < PICKLE_WORDS) {
         pickle->words[pickle->count].word = word;
         pickle->words[pickle->count++].number = pickle_note(pickle);
@@ -113,7 +113,7 @@ static void put_long(struct pickle *pickle, uint64_t number) {
     put_bytes(pickle, number, count);
 }
 
-void pickle_number(struct pickle *pickle, uint64_t number) {
+static void put_number(struct pickle *pickle, uint64_t number) {
     if (number > INT32_MAX) {
         put_long(pickle, number);
         return;
@@ -130,12 +130,12 @@ void pickle_put_word(struct pickle *pickle, const char *key, const char *word) {
 
 void pickle_put_text(struct pickle *pickle, const char *key, const char *text) {
     pickle_word(pickle, key);
-    pickle_text(pickle, text);
+    put_text(pickle, text);
 }
 
 void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number) {
     pickle_word(pickle, key);
-    pickle_number(pickle, number);
+    put_number(pickle, number);
 }
 
 void pickle_put_boolean(struct pickle *pickle, const char *key, bool value) {
@@ -145,7 +145,7 @@ void pickle_put_boolean(struct pickle *pickle, const char *key, bool value) {
 
 void pickle_put_pair(struct pickle *pickle, const char *key, uint64_t a, uint64_t b) {
     pickle_word(pickle, key);
-    pickle_number(pickle, a);
-    pickle_number(pickle, b);
+    put_number(pickle, a);
+    put_number(pickle, b);
     put_code(pickle, PAIR);
 }

@@ -40,17 +40,15 @@ struct pickle_list pickle_list(struct pickle *pickle);
 void pickle_item(struct pickle *pickle, struct pickle_list *list);
 void pickle_list_end(struct pickle *pickle, const struct pickle_list *list);
 
-/* pickle_word writes a literal, the first PICKLE_WORDS of them only once each. pickle_text writes
- * any text, cut off after 255 bytes, with a question mark for each byte that is not ASCII. */
+/* Writes a literal, the first PICKLE_WORDS of them only once each. */
 void pickle_word(struct pickle *pickle, const char *word);
-void pickle_text(struct pickle *pickle, const char *text);
-void pickle_number(struct pickle *pickle, uint64_t number);
 
 /* pickle_note gives the value that was just written a number, by which pickle_again repeats it. */
 uint32_t pickle_note(struct pickle *pickle);
 void pickle_again(struct pickle *pickle, uint32_t number);
 
-/* These write a member of a dictionary: its key and its value. */
+/* These write a member of a dictionary: its key and its value. A text is cut off after 255 bytes,
+ * with a question mark for each byte that is not ASCII; a word is a literal. */
 void pickle_put_word(struct pickle *pickle, const char *key, const char *word);
 void pickle_put_text(struct pickle *pickle, const char *key, const char *text);
 void pickle_put_number(struct pickle *pickle, const char *key, uint64_t number);
