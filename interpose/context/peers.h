@@ -34,7 +34,7 @@ size_t bfc_peers_of(CUcontext owner, CUcontext accessors[BFC_PEERS_MOST]);
 /*
  * Which devices may use an owner's memory now: a pair also knows the accessor's device, and whether
  * access is on. For memory that is not the context's but the device's
- * (interpose/features/pages/access.h).
+ * (interpose/features/pages/paging.h).
  */
 #define BFC_PEER_DEVICES_MOST ((size_t)64)
 

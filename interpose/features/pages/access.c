@@ -1,10 +1,9 @@
-/* Access to pages, by device. */
-#include "interpose/features/pages/access.h"
+/* Sets which devices may use a pool's pages. */
+#include "interpose/features/pages/paging.h"
 
+#include "interpose/arena/arena.h"
 #include "interpose/context/capture.h"
 #include "interpose/context/peers.h"
-#include "interpose/features/pages/paging.h"
-#include "pool/pages.h"
 
 static CUmemAccessDesc access_of(CUdevice device, bool may) {
     return (CUmemAccessDesc){
@@ -24,9 +23,7 @@ CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *are
     return driver->cuMemSetAccess(start, bytes, access, count + 1);
 }
 
-/* ---- for all that is mapped ---- */
-
-/* Pages next to each other: one call for all of them. */
+/* Pages next to each other, whose access one call changes. */
 struct run {
     bfc_addr start;
     uint64_t bytes;

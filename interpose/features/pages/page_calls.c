@@ -1,12 +1,12 @@
 /*
- * Pages, over the driver.
+ * Makes the driver's calls for pages.
  *
- * Called by the pool without its lock, by the one thread that has the pages' turn. Each call is
- * made in the arena's context while that lives, in relaxed capture mode: on some drivers a call
- * that makes memory would invalidate another thread's capture. The calls themselves name a device
- * or an address, and need no context.
+ * The pool calls these functions without its lock, in the one thread that has the pages' turn. Each
+ * call is made in the arena's context while that lives, and in relaxed capture mode, since on some
+ * drivers a call that creates memory would invalidate another thread's capture. The driver's calls
+ * themselves name a device or an address, and need no context.
  */
-#include "interpose/features/pages/page_calls.h"
+#include "interpose/features/pages/paging.h"
 
 #include "base/atomic.h"
 #include "base/bytes.h"
@@ -19,21 +19,19 @@
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
 #include "interpose/driver/retry_release.h"
-#include "interpose/features/pages/access.h"
-#include "interpose/features/pages/paging.h"
 #include "interpose/host/background.h"
 #include "interpose/stats/events.h"
 
-/* So many times the device's memory in addresses: no block must wait for addresses to come free,
- * and they cost nothing. */
+/* Addresses to reserve, as a multiple of the device's memory: they cost nothing, and no block has
+ * to wait for addresses. */
 enum { ADDRESSES_FACTOR = 4 };
 
 /* ---- around each call ---- */
 
-/* What is put back after the call. */
+/* What is undone after the call. */
 struct visit {
     const struct bfc_driver *driver;
-    struct bfc_arena *arena; /* entered; NULL: its context has ended */
+    struct bfc_arena *arena; /* the arena that was entered; NULL: its context has ended */
     bool pushed;
     CUstreamCaptureMode mode;
 };
@@ -54,10 +52,8 @@ static bool enter_context(struct visit *visit, struct bfc_arena *arena) {
     return true;
 }
 
-/*
- * Enters the context if it still lives. Pages are the device's, so they must be given back after
- * the context's end too.
- */
+/* Enters the context if it still lives; pages must be given back after its end too. False: neither
+ * is possible. */
 static bool enter_if_alive(struct visit *visit, struct bfc_arena *arena) {
     if (enter_context(visit, arena))
         return true;
@@ -76,21 +72,15 @@ static void leave_context(const struct visit *visit) {
     bfc_arena_leave(visit->arena);
 }
 
-static void log_failed(const struct bfc_arena *arena, const char *call, uint64_t bytes,
-                       CUresult result) {
-    static unsigned seen;
-    bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: %s of %s was refused (CUresult %d)",
-                     (int)arena->device, call, BFC_BYTES(bytes), (int)result);
-}
-
-/* What a call of virtual memory management answered. True: it was done. */
+/* Counts a call for pages and logs a failure. True: the call succeeded. */
 static bool note_result(const struct bfc_arena *arena, const char *call, uint64_t bytes,
                         CUresult result) {
+    static unsigned seen;
     bfc_add_fetch_relaxed(&arena->stats.section->pages.calls, 1);
-    if (result == CUDA_SUCCESS)
-        return true;
-    log_failed(arena, call, bytes, result);
-    return false;
+    if (result != CUDA_SUCCESS)
+        bfc_log_repeated(BFC_LOG_INFO, &seen, "device %d: %s of %s was refused (CUresult %d)",
+                         (int)arena->device, call, BFC_BYTES(bytes), (int)result);
+    return result == CUDA_SUCCESS;
 }
 
 /* ---- addresses ---- */
@@ -165,24 +155,22 @@ static enum bfc_reserve_result create_page(void *context, uint64_t bytes, bfc_pa
     return BFC_RESERVED;
 }
 
-/* A step of growth is one event, however many pages it is made of. */
-static void tell_growth(struct bfc_arena *arena, bfc_addr start) {
+/* Reports a step of growth as one event, however many pages it has. */
+static void report_growth(struct bfc_arena *arena, bfc_addr start) {
     if (bfc_paging_of(arena)->unreported)
         bfc_events_add_landmark(&arena->stats, BFC_EVENT_GROW, start,
                                 bfc_paging_of(arena)->unreported);
     bfc_paging_of(arena)->unreported = 0;
 }
 
-/*
- * Giving pages back is one event too. If a step of growth fails, its own pages are not counted as
- * given back.
- */
-static void tell_released(void *context, uint64_t bytes) {
+/* Reports pages that were given back as one event. Pages of a step of growth that failed were not
+ * reported yet, and are not counted as given back. */
+static void report_released(void *context, uint64_t bytes) {
     struct bfc_arena *arena = context;
-    uint64_t untold = bfc_min(bfc_paging_of(arena)->unreported, bytes);
-    bfc_paging_of(arena)->unreported -= untold;
-    if (bytes > untold)
-        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - untold);
+    uint64_t unreported = bfc_min(bfc_paging_of(arena)->unreported, bytes);
+    bfc_paging_of(arena)->unreported -= unreported;
+    if (bytes > unreported)
+        bfc_events_add_landmark(&arena->stats, BFC_EVENT_RELEASE, 0, bytes - unreported);
 }
 
 static void release_handle(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_page page,
@@ -203,7 +191,7 @@ static void release_page(void *context, bfc_page page, uint64_t bytes) {
     leave_context(&visit);
 }
 
-/* ---- both together ---- */
+/* ---- mapping memory to addresses ---- */
 
 static bool map_page(void *context, bfc_addr start, uint64_t bytes, bfc_page page) {
     struct bfc_arena *arena = context;
@@ -237,11 +225,11 @@ static bool allow_access(void *context, bfc_addr start, uint64_t bytes) {
                             bfc_access_allow(visit.driver, arena, start, bytes));
     leave_context(&visit);
     if (done)
-        tell_growth(arena, start);
+        report_growth(arena, start);
     return done;
 }
 
-/* What a capture need not notice is not done while there is one. */
+/* Pages are not rearranged during a capture. */
 static bool may_remake(void *unused) {
     (void)unused;
     return !bfc_captures_exist();
@@ -256,7 +244,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
         .unreserve = free_addresses,
         .create = create_page,
         .release = release_page,
-        .released = tell_released,
+        .released = report_released,
         .map = map_page,
         .unmap = unmap_page,
         .allow = allow_access,
@@ -266,7 +254,7 @@ struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena) {
 
 /* ---- the context's end ---- */
 
-/* So many are looked up at once: the host may have no memory for a list. */
+/* Pages looked up at once: the host may have no memory for a list. */
 enum { AT_ONCE = 64 };
 
 struct found {
@@ -280,7 +268,7 @@ static bool add_found(void *context, const struct bfc_page_info *page) {
     return found->count < AT_ONCE;
 }
 
-/* Gives one page back to the device and returns its bytes. */
+/* Gives one page back to the device; returns its bytes, 0 if that failed. */
 static uint64_t give_page_back(const struct bfc_driver *driver, struct bfc_arena *arena,
                                const struct bfc_page_info *page) {
     if (!note_result(arena, "cuMemUnmap", page->bytes,
@@ -303,11 +291,11 @@ static void give_pages_back(const struct bfc_driver *driver, struct bfc_arena *a
         }
     } while (found.count == AT_ONCE);
     if (went)
-        tell_released(arena, went);
+        report_released(arena, went);
 }
 
-/* A plain region, in the place of pages that failed, went with its context: its addresses may be
- * somebody else's by now. */
+/* Whether the addresses were reserved for pages. A plain region, made because pages could not be
+ * had, went with its context, and its addresses may have been given out again. */
 static bool is_reservation(const struct bfc_arena *arena, uint64_t start) {
     struct bfc_block_info first;
     return bfc_pool_find(arena->pool, start, &first) && first.paged;
@@ -321,8 +309,8 @@ static void give_addresses_back(const struct bfc_driver *driver, struct bfc_aren
                         bfc_retry_free_addresses(driver, start, bytes));
 }
 
-/* While somebody has the pages' turn he may make pages that are not to be seen yet; whoever has it
- * next finds that the context has ended. */
+/* The pages' turn is taken first, since its holder may be making pages that a visit does not show
+ * yet; the next holder sees that the context has ended. */
 void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena) {
     if (!bfc_paging_of(arena))
         return;

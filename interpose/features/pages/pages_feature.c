@@ -1,11 +1,9 @@
-/* The feature `pages`: addresses and memory of a pool apart (BFC_BACKING, pool/pages.h). */
+/* The feature `pages`: pools whose addresses and memory are apart (BFC_BACKING, pool/pages.h). */
 #include <stdlib.h>
 
 #include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
-#include "interpose/features/pages/access.h"
-#include "interpose/features/pages/page_calls.h"
-#include "interpose/features/pages/support.h"
+#include "interpose/features/pages/paging.h"
 #include "interpose/table/feature.h"
 
 static void choose_backing(const struct bfc_driver *driver, struct bfc_arena *arena,

@@ -1,16 +1,22 @@
-/* What an arena whose pool has pages keeps for them, in its slot of the feature's. */
+/*
+ * A pool that is backed by pages: its addresses and its memory are taken from the driver apart
+ * (pool/pages.h), by the calls of CUDA's virtual memory management.
+ *
+ * Pages belong to a device, not to a context, so they must be given back when the context ends.
+ */
 #ifndef BFC_INTERPOSE_PAGING_H
 #define BFC_INTERPOSE_PAGING_H
 
 #include "interpose/arena/state.h"
+#include "interpose/config/options.h"
 #include "pool/pages.h"
 
+/* State of an arena whose pool has pages. */
 struct bfc_paging {
     uint64_t granule;               /* least bytes of a page */
     CUmemAllocationProp properties; /* of each page */
     struct bfc_page_calls calls;
-    uint64_t unreported; /* bytes made in the step under way, which no event tells yet; of whoever
-                            has the pages' turn */
+    uint64_t unreported; /* bytes created that no event reports yet; guarded by the pages' turn */
 };
 
 extern unsigned bfc_paging_slot;
@@ -19,5 +25,41 @@ extern unsigned bfc_paging_slot;
 static inline struct bfc_paging *bfc_paging_of(const struct bfc_arena *arena) {
     return arena->features[bfc_paging_slot];
 }
+
+/*
+ * Decides by BFC_BACKING and what the driver allows whether an arena gets pages, and of what kind.
+ * The arena's context is current and its device known; page calls are tried once. Returns all but
+ * the calls, to be freed with free(). NULL: the arena gets regions.
+ */
+struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
+                                   const struct bfc_options *options,
+                                   const struct bfc_arena *arena);
+
+/* The calls for the pool of an arena that has a bfc_paging. After the context's end all but those
+ * that give something back are refused. */
+struct bfc_page_calls bfc_page_calls(const struct bfc_arena *arena);
+
+/*
+ * Unmaps and gives back all pages and addresses of an arena whose context has ended and which
+ * nobody enters any more, whatever state its blocks are in. After that the pool may only be
+ * destroyed. Does nothing for an arena without pages.
+ */
+void bfc_pages_end(const struct bfc_driver *driver, struct bfc_arena *arena);
+
+/*
+ * Gives access to pages that were just mapped: to the pool's device and to the devices of contexts
+ * with peer access to its context, since cuCtxEnablePeerAccess does not apply to pages. The calling
+ * thread has the pages' turn.
+ */
+CUresult bfc_access_allow(const struct bfc_driver *driver, struct bfc_arena *arena, bfc_addr start,
+                          uint64_t bytes);
+
+/*
+ * Changes the access to all pages after a context of `device` got access to the arena's context, or
+ * lost it, as interpose/context/peers.h already knows. After an error, the driver's, some pages may
+ * be as before. Does nothing for an arena without pages.
+ */
+CUresult bfc_access_change(const struct bfc_driver *driver, struct bfc_arena *arena,
+                           CUdevice device);
 
 #endif

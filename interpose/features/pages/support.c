@@ -1,5 +1,5 @@
-/* Whether a pool is backed by pages, and of what kind these are. */
-#include "interpose/features/pages/support.h"
+/* Decides whether a pool is backed by pages, and of what kind these are. */
+#include "interpose/features/pages/paging.h"
 
 #include <stdlib.h>
 
@@ -16,7 +16,8 @@ static bool has_attribute(const struct bfc_driver *driver, CUdevice_attribute at
     return driver->cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS && value != 0;
 }
 
-/* Exportable where that is possible, since it cannot be had later; and for network cards. */
+/* Pages are made exportable, and usable by network cards, where the device supports it, since
+ * neither can be added later. */
 static CUmemAllocationProp properties_on(const struct bfc_driver *driver, CUdevice device) {
     CUmemAllocationProp properties = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -39,8 +40,6 @@ static bool find_granule(const struct bfc_driver *driver, struct bfc_paging *pag
     return granule >= BFC_LARGE && (granule & (granule - 1)) == 0;
 }
 
-/* ---- trying it ---- */
-
 static CUresult try_page(const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUmemGenericAllocationHandle page;
     CUresult result = driver->cuMemCreate(&page, paging->granule, &paging->properties, 0);
@@ -54,8 +53,8 @@ static CUresult try_addresses(const struct bfc_driver *driver, const struct bfc_
                                   : result;
 }
 
-/* A lack of memory says nothing of pages. Nothing is mapped: unmapping might wait for the device.
- */
+/* Whether a call for pages works; a lack of memory does not count as a failure. Nothing is mapped
+ * in a trial, since unmapping might wait for the device. */
 static bool works_in_context(CUresult (*try)(const struct bfc_driver *, const struct bfc_paging *),
                              const struct bfc_driver *driver, const struct bfc_paging *paging) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
@@ -64,9 +63,7 @@ static bool works_in_context(CUresult (*try)(const struct bfc_driver *, const st
     return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* ---- choosing ---- */
-
-/* NULL: there are pages, and the arena's paging is filled in. */
+/* Fills in the paging. Returns NULL, or why there can be no pages. */
 static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
                            struct bfc_paging *paging) {
     if (!driver->can_page)
@@ -85,18 +82,12 @@ static const char *fill_in(const struct bfc_driver *driver, CUdevice device,
     return NULL;
 }
 
-/* Between devices without peer access a plain copy does not reach pages. */
+/* Whether there is only one device: between devices without peer access a plain copy does not reach
+ * pages. */
 static bool is_alone(const struct bfc_driver *driver) {
     int devices = 0;
     return driver->cuDeviceGetCount && driver->cuDeviceGetCount(&devices) == CUDA_SUCCESS &&
            devices == 1;
-}
-
-/* NULL: there are pages; else why not. */
-static const char *find_paging(const struct bfc_driver *driver, const struct bfc_options *options,
-                               CUdevice device, struct bfc_paging *paging) {
-    bool fits = options->backing != BFC_BACKING_AUTO || is_alone(driver);
-    return fits ? fill_in(driver, device, paging) : "there are several devices";
 }
 
 static void log_regions(const struct bfc_options *options, CUdevice device, const char *why) {
@@ -111,7 +102,8 @@ struct bfc_paging *bfc_paging_make(const struct bfc_driver *driver,
     struct bfc_paging found = {0};
     if (options->backing == BFC_BACKING_MALLOC)
         return NULL;
-    const char *why = find_paging(driver, options, arena->device, &found);
+    bool fits = options->backing != BFC_BACKING_AUTO || is_alone(driver);
+    const char *why = fits ? fill_in(driver, arena->device, &found) : "there are several devices";
     struct bfc_paging *paging = why ? NULL : malloc(sizeof *paging);
     if (paging)
         *paging = found;

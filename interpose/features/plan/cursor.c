@@ -1,18 +1,20 @@
-/* Matching what comes with what was planned. */
+/* Matches a thread's allocations with the slots of its course. */
 #include "interpose/features/plan/cursor.h"
 
 enum {
-    REACH = 16,          /* slots that are searched on each side */
-    MOST_UNMATCHED = 64, /* in a row, after which the place is lost */
-    SIGNS = 4,           /* allocations by which the beginning of a period is known */
-    DOUBT = 8,           /* allocations after a move within which it may be taken back */
+    REACH = 16, /* slots searched on each side of the expected one */
+    MOST_UNMATCHED =
+        64,    /* allocations in a row without a match, after which the position is lost */
+    SIGNS = 4, /* slots of a period's beginning that must come in a row to find a lost position */
+    DOUBT = 8, /* allocations after a jump within which the jump can be undone */
 };
 
 static bool is_same(const struct bfc_course *course, const struct bfc_slot *slot, uint64_t size) {
     return size == slot->size || (course->jitter && size < slot->size && size >= slot->size / 2);
 }
 
-/* The slot `ahead` of the next one, in this period or the next; false: there is none. */
+/* Finds the slot `ahead` slots after the expected one, in this period or the next one. Returns
+ * false if there is none. */
 static bool find_ahead(const struct bfc_course *course, uint32_t ahead, struct bfc_match *match) {
     uint64_t at = (uint64_t)course->at + ahead;
     match->next_round = at >= course->count;
@@ -41,14 +43,15 @@ void bfc_cursor_note_sizes(struct bfc_course *course) {
     }
 }
 
-/* Whether a slot may have the size; most sizes that nobody planned are known by that not to be
- * worth a search. */
+/* Whether a slot may have this size, by one bit of its hash: so most sizes that no slot has cost no
+ * search. */
 static bool is_planned(const struct bfc_course *course, uint64_t size) {
     uint32_t bit = size_bit(size);
     return course->sizes[bit / 64] >> bit % 64 & 1;
 }
 
-/* Whether the slot was passed over in this period, so that its allocation may still come. */
+/* Whether the slot `behind` slots before the expected one has this size and was skipped in this
+ * period, so that its allocation may still come. */
 static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t size,
                       struct bfc_match *match) {
     match->next_round = false;
@@ -57,8 +60,8 @@ static bool is_behind(const struct bfc_course *course, uint32_t behind, uint64_t
            course->slots[match->at].size == size;
 }
 
-/* Where sizes vary many a slot could have come, so only the very size counts. No further than half
- * a period, beyond which it would rather be the other way. */
+/* Accepts only equal sizes: where sizes vary, nearly every slot would match. The search ends at
+ * half a period, beyond which a slot is nearer in the other direction. */
 static bool search_near(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     uint32_t half = (course->count - course->prefix) / 2;
     uint32_t reach = course->periodic && half < REACH ? half : REACH;
@@ -68,12 +71,14 @@ static bool search_near(const struct bfc_course *course, uint64_t size, struct b
     return false;
 }
 
-/* Whether the place moved just now, maybe for one that had a slot's size by chance. */
+/* Whether the position jumped so recently that the jump may have been a mistake: an unrelated
+ * allocation may have had a slot's size by chance. */
 static bool is_doubted(const struct bfc_course *course) {
     return course->moved && course->at - course->moved_at < DOUBT;
 }
 
-/* Also where one came in this period: that may have been by chance. */
+/* Whether the slot exists and has this size. A slot that was matched in this period counts too,
+ * since that match may have been by chance. */
 static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
                   struct bfc_match *match) {
     match->next_round = false;
@@ -81,15 +86,16 @@ static bool is_at(const struct bfc_course *course, int64_t at, uint64_t size,
     return at >= 0 && at < course->count && course->slots[at].size == size;
 }
 
-/* Where it would be had it not moved, if what came then was another instead of the one that was to
- * come, or one more before it. */
+/* Looks where the position would be without the last jump: there, if the allocation that caused the
+ * jump replaced a planned one; a slot earlier, if that allocation was an additional one. */
 static bool search_back(const struct bfc_course *course, uint64_t size, struct bfc_match *match) {
     int64_t at = (int64_t)course->at - course->moved;
     return is_doubted(course) &&
            (is_at(course, at, size, match) || is_at(course, at - 1, size, match));
 }
 
-/* The first slot of this event or a later one. */
+/* Returns the index of the first slot whose event is not before `event`; `count` if there is none.
+ */
 static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     uint32_t low = 0, high = course->count;
     while (low < high) {
@@ -102,7 +108,8 @@ static uint32_t find_slot(const struct bfc_course *course, uint32_t event) {
     return low;
 }
 
-/* Only after two unmatched: a size that is new may be that of an anchor by chance. */
+/* Searches the anchors only after two allocations without a match, since a single unplanned size
+ * may equal an anchor's by chance. */
 static bool search_anchors(const struct bfc_course *course, uint64_t size,
                            struct bfc_match *match) {
     if (course->unmatched < 2 && !course->lost)
@@ -142,7 +149,7 @@ static void begin_round(struct bfc_course *course) {
     course->moved = 0;
 }
 
-/* While lost: the first slots of the period, in a row, lead back. */
+/* While the position is lost, finds it again once the first slots of the period come in a row. */
 static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     uint32_t length = course->count - course->prefix, signs = length < SIGNS ? length : SIGNS;
     if (!course->periodic)
@@ -158,8 +165,8 @@ static void look_for_beginning(struct bfc_course *course, uint64_t size) {
     course->unmatched = course->begun = 0;
 }
 
-/* One that moves again before anything came as planned has moved from where it was at first. In a
- * new period nothing is taken back. */
+/* A jump right after another one counts from the position before the first, so that both can be
+ * undone together. */
 static void note_move(struct bfc_course *course, const struct bfc_match *match) {
     if (match->returned || course->lost || !is_doubted(course))
         course->moved = 0;

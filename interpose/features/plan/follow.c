@@ -1,9 +1,10 @@
 /*
- * Following: an arena and a plan.
+ * Serves an arena's allocations from a plan.
  *
- * A follower's tables are made once, and a course is one thread's alone, so an allocation takes no
- * lock here. What several threads write (who has a course, where the memory is, the counters) is
- * atomic. A follower lives as long as its arena, so a thread may still be in one that was left.
+ * A follower's tables are made once, and a course belongs to one thread, so allocating takes no
+ * lock here. What several threads write (a course's owner, the address of the plan's memory, the
+ * counters) is atomic. A follower lives as long as its arena, so a thread may still use one whose
+ * plan is no longer followed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,32 +18,31 @@
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/features/plan/follower.h"
-#include "interpose/features/plan/load_plan.h"
 #include "interpose/host/thread_exit.h"
 
 enum {
-    MISS = 10,         /* the miss_budget is counted in tenths of a miss... */
-    CHANGE = 15,       /* ...and this is what a change adds to it */
-    AMPLE = 32,        /* so many times what it takes: then the plan's memory is taken first */
-    STRIPPED_MOST = 8, /* doublings of the periods between two tries */
+    MISS = 10,   /* units of miss_budget that one miss costs */
+    CHANGE = 15, /* units that a deviation from the plan adds */
+    AMPLE = 32,  /* a budget so many times the probable cost is ample */
+    STRIPPED_MOST =
+        8, /* the longest pause between two requests for memory is 2 to this power, in periods */
 };
 
-/* The course that the calling thread used last, of the follower that had this id. */
+/* The course that the calling thread used last. */
 static __thread struct {
-    uint64_t follower; /* 0: none */
+    uint64_t follower; /* id of the course's follower; 0: none */
     struct bfc_course *course;
-    uint64_t thread; /* unique in the process; 0: not numbered yet */
-    bool gives_back; /* its places, when it ends */
+    uint64_t thread; /* number of the thread in the process; 0: none yet */
+    bool gives_back; /* end_thread is registered */
 } mine INITIAL_EXEC;
 
 static const struct bfc_placer plan_placer;
 
-/* ---- those of an arena ---- */
-
-/* In the arena's slot; NULL: the host had no memory for it, and no plan is ever followed. */
+/* The feature's state in an arena. NULL: no plan is ever followed there, since the arena is of host
+ * memory or the host had no memory. */
 struct plan_state {
-    struct bfc_follower *follower;  /* atomic: of the plan that is followed; NULL: none is */
-    struct bfc_follower *followers; /* atomic: of all plans that were ever followed */
+    struct bfc_follower *follower;  /* atomic: the follower of the current plan; NULL: none */
+    struct bfc_follower *followers; /* atomic: list of the followers of all plans so far */
 };
 
 unsigned bfc_plan_slot;
@@ -100,7 +100,7 @@ static struct bfc_follower *find_or_make(struct bfc_arena *arena, const struct b
     return follower;
 }
 
-/* ---- what is told of it ---- */
+/* ---- published counters ---- */
 
 static struct bfc_segment_plan *published_plan(struct bfc_arena *arena) {
     return &arena->stats.section->plan;
@@ -110,7 +110,7 @@ static void count_one(uint64_t *counter) {
     bfc_fetch_add_relaxed(counter, 1);
 }
 
-/* What the plan is, of this device. */
+/* Publishes the plan's figures for the arena's device. */
 static void describe_plan(struct bfc_arena *arena, const struct bfc_follower *follower) {
     const struct bfc_plan *plan = follower->plan;
     struct bfc_segment_plan *to = published_plan(arena);
@@ -152,7 +152,7 @@ static void log_memory(const struct bfc_arena *arena, uint64_t bytes, enum bfc_s
                          (int)arena->device, arena->id, BFC_BYTES(bytes));
 }
 
-/* Whether it is time to ask again. */
+/* Whether the plan's memory may be requested again after it was refused or lost. */
 static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
     uint32_t refused = bfc_load_relaxed(&follower->refused_round);
     bool rests = bfc_load_relaxed(&follower->stripped) &&
@@ -160,11 +160,9 @@ static bool may_ask(const struct bfc_follower *follower, uint32_t round) {
     return !rests && (!refused || round >= 2 * refused);
 }
 
-/*
- * Whether it is to be asked for: never while something captures, and less often each time that it
- * is refused. For a plan of the job's own only where a period begins, when the pool has the least
- * in use.
- */
+/* Whether to request memory for the plan now: never during a capture, and less often after each
+ * refusal. A plan of BFC_PLAN=auto requests memory only where a period begins, when the pool has
+ * least in use. */
 static NOINLINE bool wants_memory(const struct bfc_follower *follower,
                                   const struct bfc_course *course) {
     bool begins = course->at == course->prefix || course->at == course->count;
@@ -172,8 +170,8 @@ static NOINLINE bool wants_memory(const struct bfc_follower *follower,
            may_ask(follower, course->round);
 }
 
-/* Beside what the pool has; where that is refused a plan of the job's own may take the place of
- * what is idle. */
+/* Reserves memory for the plan. If that fails, a plan of BFC_PLAN=auto gives idle regions back and
+ * tries again. */
 static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_follower *follower,
                                   bfc_addr *start) {
     enum bfc_status status = bfc_pool_add_apart(arena->pool, follower->bytes, start);
@@ -183,7 +181,8 @@ static enum bfc_status add_memory(struct bfc_arena *arena, const struct bfc_foll
     return bfc_pool_add_apart(arena->pool, follower->bytes, start);
 }
 
-/* What the pool needed alone, for what a plan of the job's own saves to be told. */
+/* Publishes once what the pool had reserved before it followed a plan of BFC_PLAN=auto, so that
+ * readers can compute what the plan saves. */
 static void note_before(struct bfc_arena *arena, const struct bfc_follower *follower) {
     struct bfc_pool_stats stats;
     if (!follower->plan->automatic || bfc_load_relaxed(&published_plan(arena)->before))
@@ -192,35 +191,37 @@ static void note_before(struct bfc_arena *arena, const struct bfc_follower *foll
     bfc_store_relaxed(&published_plan(arena)->before, stats.reserved);
 }
 
+static void take_memory(struct bfc_arena *arena, struct bfc_follower *follower, uint32_t round) {
+    bfc_addr start = 0;
+    enum bfc_status status = add_memory(arena, follower, &start);
+    log_memory(arena, follower->bytes, status);
+    if (status != BFC_OK) {
+        bfc_store_relaxed(&follower->refused_round, round);
+        return;
+    }
+    bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
+    bfc_store_seq_cst(&follower->memory, first);
+    /* Another thread may have left the plan meanwhile: either it saw the memory, or this check sees
+     * that it left. */
+    if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
+        bfc_pool_set_apart(arena->pool, first, false);
+    bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
+    bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
+}
+
 static NOINLINE void ask_for_memory(struct bfc_arena *arena, struct bfc_follower *follower,
                                     uint32_t round) {
-    bfc_addr start = 0;
     if (bfc_exchange_acquire(&follower->asks, 1))
         return;
     if (!bfc_load_acquire(&follower->memory)) {
         note_before(arena, follower);
-        enum bfc_status status = add_memory(arena, follower, &start);
-        log_memory(arena, follower->bytes, status);
-        if (status == BFC_OK) {
-            bfc_addr first = (start + BFC_LARGE - 1) & ~(BFC_LARGE - 1);
-            bfc_store_seq_cst(&follower->memory, first);
-            /*
-             * Another thread may have left the plan meanwhile. Either it saw the new memory, or
-             * this check sees that the plan was left.
-             */
-            if (bfc_load_seq_cst(&state_of(arena)->follower) != follower)
-                bfc_pool_set_apart(arena->pool, first, false);
-            bfc_store_relaxed(&published_plan(arena)->memory, follower->bytes);
-            bfc_events_add_landmark(&arena->stats, BFC_EVENT_PLAN_FOLLOWED, first, follower->bytes);
-        } else {
-            bfc_store_relaxed(&follower->refused_round, round);
-        }
+        take_memory(arena, follower, round);
     }
     bfc_store_release(&follower->asks, 0);
 }
 
-/* Not where the region went back to the device, and another one has come to its address, nor where
- * pages of it went elsewhere. One that began unevenly lacks only a little at its end. */
+/* Whether the plan's memory is still behind this address. It is not if the region went back to the
+ * device and another one took its address, or if pages of it moved elsewhere. */
 static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *follower,
                      bfc_addr memory) {
     struct bfc_block_info block;
@@ -228,7 +229,8 @@ static bool is_there(const struct bfc_arena *arena, const struct bfc_follower *f
            memory - block.region_start < BFC_LARGE && block.region_size >= follower->bytes;
 }
 
-/* Pages that go to and fro in every period would cost more than the plan saves. */
+/* Lets some periods pass before the plan's memory is requested again: pages that move away and back
+ * in every period cost more than the plan saves. */
 static void rest_after_strip(struct bfc_follower *follower) {
     uint32_t before = bfc_load_relaxed(&follower->stripped);
     uint32_t times = before < STRIPPED_MOST ? before + 1 : STRIPPED_MOST;
@@ -252,7 +254,7 @@ static void note_gone(struct bfc_arena *arena, struct bfc_follower *follower, bf
     }
 }
 
-/* Others may take of the plan's memory, or not. */
+/* Reserves the plan's memory for the plan, or with `apart` false opens it to every allocation. */
 static void set_apart(struct bfc_arena *arena, struct bfc_follower *follower, bool apart) {
     bfc_addr memory = bfc_load_seq_cst(&follower->memory);
     if (memory && is_there(arena, follower, memory))
@@ -320,7 +322,6 @@ const struct bfc_plan *bfc_plan_best_known(const struct bfc_arena *arena) {
     return best ? best->plan : NULL;
 }
 
-/* Whether a living context of the device follows one already. */
 static bool is_followed(CUdevice device) {
     struct bfc_arena *arena = NULL;
     while ((arena = bfc_arena_next_on(device, arena)))
@@ -331,9 +332,9 @@ static bool is_followed(CUdevice device) {
     return false;
 }
 
-static void tell_of_other_devices(CUdevice device) {
-    static bool told;
-    if (!bfc_exchange_acquire(&told, true))
+static void log_unplanned_device(CUdevice device) {
+    static bool logged;
+    if (!bfc_exchange_acquire(&logged, true))
         bfc_log(BFC_LOG_ERROR,
                 "BFC_PLAN=%.200s: it plans nothing on device %d; the job runs without a plan there",
                 bfc_process()->options.plan, (int)device);
@@ -341,10 +342,11 @@ static void tell_of_other_devices(CUdevice device) {
 
 static void follow_first(struct bfc_arena *arena, const struct bfc_plan *plan) {
     if (!is_followed(arena->device) && !bfc_plan_follow(arena, plan, 0))
-        tell_of_other_devices(arena->device);
+        log_unplanned_device(arena->device);
 }
 
-/* Of contexts that begin at once one follows the plan: it is seen by others before they ask. */
+/* Serialises the beginnings of contexts, so that of several at once only one follows the plan of
+ * BFC_PLAN=FILE. */
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
 
 void bfc_plan_arena_publishing(struct bfc_arena *made) {
@@ -355,7 +357,7 @@ void bfc_plan_arena_publishing(struct bfc_arena *made) {
     follow_first(made, plan);
 }
 
-/* Its first gaps are looked up here; later ones by the thread that tends plans. */
+/* Looks up the first gaps; later ones are looked up by the thread of learn.c. */
 void bfc_plan_arena_published(struct bfc_arena *published, bool is_ours) {
     if (!bfc_plan_of_file())
         return;
@@ -373,8 +375,8 @@ static uint64_t own_number(void) {
     return mine.thread;
 }
 
-/* Whether no thread has it, and its next allocation is of this size; then it is the thread's.
- * Another thread may take it meanwhile and move on: so a copy is looked at, which does not move. */
+/* Takes a course for the calling thread if no thread owns it and it expects this size. A copy is
+ * matched, since another thread may take the course meanwhile and move its position. */
 static bool take_anchor(struct bfc_course *course, uint64_t size) {
     uint64_t none = 0;
     if (bfc_load_acquire(&course->owner))
@@ -385,8 +387,8 @@ static bool take_anchor(struct bfc_course *course, uint64_t size) {
            bfc_compare_exchange_acq_rel(&course->owner, &none, own_number());
 }
 
-/* The thread's own, which it may have left for another device's; else the first that it may have.
- * NULL: there is none. */
+/* Returns the course that the thread owns on this device already, else the first one that it can
+ * take; NULL if there is none. */
 static struct bfc_course *find_course_of_thread(struct bfc_follower *follower, uint64_t size) {
     struct bfc_course *courses = follower->courses;
     for (uint32_t i = 0; i < follower->course_count; i++)
@@ -409,7 +411,8 @@ static void give_back_places(struct bfc_follower *follower) {
     }
 }
 
-/* The thread ends: one that does the same may come, and begins the period anew. */
+/* When a thread ends, its courses return to the beginning of the period for a later thread that
+ * does the same. */
 static void end_thread(void *unused) {
     (void)unused;
     struct bfc_arena *arena = NULL;
@@ -442,13 +445,13 @@ struct call {
     struct bfc_follower *follower;
     struct bfc_course *course;
     struct bfc_match match;
-    uint64_t bytes, size; /* as asked; as the plan has it */
+    uint64_t bytes, size; /* as the program asked; rounded by bfc_plan_round */
     unsigned flags;
-    const struct bfc_slot *refused; /* its place was not free just now; NULL: none was tried */
+    const struct bfc_slot *refused; /* the slot whose place this call found occupied; NULL: none */
     struct bfc_block_info *block;
 };
 
-/* At this offset of the plan's memory. */
+/* Allocates at this offset of the plan's memory. */
 static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
                                       bfc_addr below[BFC_PLACE_HINTS]) {
     bfc_addr memory = bfc_load_acquire(&call->follower->memory);
@@ -461,7 +464,8 @@ static inline enum bfc_status take_at(const struct call *call, uint64_t offset,
     return status;
 }
 
-/* The planned place of what came, or of that in whose stead it came, if it is large enough. */
+/* Allocates at the place of the matched slot, or of the expected slot if none matched and that
+ * place is large enough. */
 static inline enum bfc_status take_planned(const struct call *call) {
     struct bfc_slot *slot = &call->course->slots[call->match.at];
     if (UNLIKELY(!call->match.known || slot->offset == BFC_NO_PLACE || call->size > slot->size ||
@@ -470,8 +474,9 @@ static inline enum bfc_status take_planned(const struct call *call) {
     return take_at(call, slot->offset, slot->below);
 }
 
-/* A place for which the plan has nothing else while the one in whose stead it came would live: the
- * smallest. Others that are larger are mostly taken too. */
+/* Allocates in the smallest gap that fits: a place that the plan leaves free while the block of the
+ * expected slot would live. After a failure larger gaps are not tried, since they are mostly
+ * occupied too. */
 static enum bfc_status take_gap(const struct call *call) {
     struct bfc_follower *follower = call->follower;
     const struct bfc_slot *slot = &call->course->slots[call->match.at];
@@ -487,8 +492,9 @@ static enum bfc_status take_gap(const struct call *call) {
     return BFC_OUT_OF_MEMORY;
 }
 
-/* What it will probably make miss, in units of the miss_budget: of what begins while it lives (as
- * long as the one in whose stead it came), the part of which a place overlaps with its own. */
+/* Estimates what the allocation costs of the miss_budget if it lies in the plan's memory. It is
+ * assumed to live as long as the block of the expected slot; of the planned blocks that begin
+ * meanwhile, a part in proportion to both sizes overlaps with it. */
 static uint64_t probable_misses(const struct call *call) {
     const struct bfc_plan *plan = call->follower->plan;
     const struct bfc_plan_header *header = plan->header;
@@ -498,8 +504,8 @@ static uint64_t probable_misses(const struct call *call) {
     return MISS * births * (call->size + call->follower->mean) / call->follower->bytes + 1;
 }
 
-/* Whether the miss_budget is as many times what it will probably make miss. Only what came instead
- * of one that a period has: how long others live is not known. */
+/* Whether the miss_budget is at least `times` the probable cost. Only for an allocation that came
+ * in place of a slot of the period: the lifetime of others is not known. */
 static bool may_displace(const struct call *call, int64_t times) {
     const struct bfc_course *course = call->course;
     return course->miss_budget > 0 && call->match.known && call->match.at >= course->prefix &&
@@ -507,11 +513,9 @@ static bool may_displace(const struct call *call, int64_t times) {
            course->miss_budget / times >= (int64_t)probable_misses(call);
 }
 
-/*
- * The plan has no free place for it: where nothing of the plan is in its way until it is freed, or
- * beside the plan. If that would need a region, which would stay, it may be in the way of a few;
- * and while many may miss, rather than take what is free beside the plan, so that this goes back.
- */
+/* Serves an allocation whose planned place is not free: from a gap of the plan, else from the pool.
+ * With an ample miss_budget the plan's memory comes before the rest of the pool, so that other
+ * regions fall idle; with a sufficient one it comes before a new region, which would stay. */
 static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     struct bfc_pool *pool = call->arena->pool;
     enum bfc_status status = take_gap(call);
@@ -523,7 +527,8 @@ static NOINLINE enum bfc_status allocate_otherwise(const struct call *call) {
     return bfc_pool_allocate(pool, call->bytes, flags, call->block);
 }
 
-/* What was not planned so; but for what comes before a plan of the job's own has its memory. */
+/* Counts an allocation without a planned place as a miss; not while a plan of BFC_PLAN=auto has not
+ * asked for its memory yet. */
 static NOINLINE void note_missed(const struct call *call) {
     struct bfc_segment_plan *to = published_plan(call->arena);
     if (call->follower->plan->automatic && !bfc_load_relaxed(&call->follower->memory) &&
@@ -540,7 +545,8 @@ static NOINLINE void note_missed(const struct call *call) {
         count_one(&to->busy);
 }
 
-/* What was passed over comes later for a change that was counted then. */
+/* Whether the allocation is a new deviation from the plan. A slot that comes after it was skipped
+ * belongs to a deviation counted earlier. */
 static bool is_change(const struct bfc_course *course, const struct bfc_match *match) {
     return !match->jumped || match->next_round || match->at >= course->at;
 }
@@ -558,8 +564,8 @@ static NOINLINE void note_unexpected(const struct call *call) {
         count_one(&published_plan(call->arena)->resumed);
 }
 
-/* What was not used is kept for as long as twice the changes of a period last; and what is lacking,
- * for a period. */
+/* Limits a surplus of the miss_budget to twice what the deviations of a period added, and a deficit
+ * to one miss for each slot. */
 static void limit_miss_budget(struct bfc_course *course) {
     int64_t least = -(int64_t)course->count * MISS, most = 2 * course->earned;
     course->miss_budget = course->miss_budget > most ? most : course->miss_budget;
@@ -567,7 +573,7 @@ static void limit_miss_budget(struct bfc_course *course) {
     course->earned = 0;
 }
 
-/* Rare: at the beginning of a period, and when the place in the plan was lost or found again. */
+/* Runs at the beginning of a period, and when the position in the plan was lost or found again. */
 static NOINLINE void count_transition(const struct call *call, bool was_lost) {
     struct bfc_course *course = call->course;
     if (course->lost) {
@@ -606,8 +612,8 @@ static inline enum bfc_status allocate_planned(struct call *call) {
     return status;
 }
 
-/* Takes the place of the plan's next allocation, if this is that allocation and the place is free;
- * else nothing has changed, and `*refused` is set if the place was not free. */
+/* The fast path: serves an allocation that the plan expects next and whose place is free. False:
+ * nothing has changed, and `*refused` is set if the place was not free. */
 static inline bool take_next(struct bfc_arena *arena, struct bfc_follower *follower, uint64_t bytes,
                              uint64_t size, unsigned flags, const struct bfc_slot **refused,
                              struct bfc_block_info *block) {
@@ -673,7 +679,7 @@ static NOINLINE enum bfc_status find_out(struct bfc_arena *arena, struct bfc_fol
 static enum bfc_status allocate_by_plan(struct bfc_arena *arena, uint64_t bytes, unsigned flags,
                                         struct bfc_block_info *block) {
     struct bfc_follower *follower = current_follower(arena);
-    if (UNLIKELY(!follower)) /* it was left just now */
+    if (UNLIKELY(!follower)) /* another thread has left the plan meanwhile */
         return bfc_pool_allocate(arena->pool, bytes, flags, block);
     const struct bfc_slot *refused = NULL;
     if (take_next(arena, follower, bytes, bfc_plan_round(bytes), flags, &refused, block))

@@ -1,19 +1,18 @@
-/* Making a follower's tables: courses, slots, and the planned blocks in the order of places. */
+/* Makes a follower's tables: courses, slots, and the planned blocks in the order of their places.
+ */
 #include "interpose/features/plan/follower.h"
 
 #include <stdlib.h>
 
 enum {
     COURSES_MOST = 64,
-    FORESEEN_MOST = 4096,     /* planned blocks: of more, gaps are looked up as they are wanted */
-    LOOKED_AT_MOST = 1 << 21, /* planned blocks at a time */
+    FORESEEN_MOST =
+        4096, /* of plans with more blocks, only the gaps that are wanted are looked up */
+    LOOKED_AT_MOST = 1 << 21, /* planned blocks that one call of bfc_follower_look_ahead visits */
 };
 
-static bool is_of_device(const struct bfc_plan *plan, const struct bfc_arena *arena, uint32_t i) {
-    return plan->arenas[plan->events[i].arena].device == (uint32_t)arena->device;
-}
-
-/* Where each arena of the plan begins in the memory; those of other devices have no place. */
+/* Sets where each arena of the plan begins in the plan's memory. Arenas of other devices get no
+ * place. */
 static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena,
                     uint64_t *starts) {
     const struct bfc_plan *plan = follower->plan;
@@ -25,10 +24,14 @@ static void lay_out(struct bfc_follower *follower, const struct bfc_arena *arena
     }
 }
 
-/* The course of this thread of the plan; NULL: there are too many. */
-static struct bfc_course *find_course(struct bfc_follower *follower, uint32_t thread) {
+/* Returns the course of an event's thread. NULL: the event is of another device, or there are too
+ * many threads. */
+static struct bfc_course *course_of(struct bfc_follower *follower, const struct bfc_arena *arena,
+                                    const struct bfc_plan_event *event) {
     struct bfc_course *courses = follower->courses;
-    uint32_t i = 0;
+    uint32_t i = 0, thread = event->thread;
+    if (follower->plan->arenas[event->arena].device != (uint32_t)arena->device)
+        return NULL;
     while (i < follower->course_count && courses[i].thread != thread)
         i++;
     if (i == COURSES_MOST)
@@ -41,8 +44,7 @@ static struct bfc_course *find_course(struct bfc_follower *follower, uint32_t th
 static void count_slots(struct bfc_follower *follower, const struct bfc_arena *arena) {
     const struct bfc_plan *plan = follower->plan;
     for (uint32_t i = 0; i < plan->header->events; i++) {
-        struct bfc_course *course =
-            is_of_device(plan, arena, i) ? find_course(follower, plan->events[i].thread) : NULL;
+        struct bfc_course *course = course_of(follower, arena, &plan->events[i]);
         if (course) {
             course->count++;
             course->prefix += i < plan->header->prefix;
@@ -60,7 +62,7 @@ static void begin_courses(struct bfc_follower *follower, const struct bfc_arena 
         course->device = (uint32_t)arena->device;
         course->periodic = course->count > course->prefix && follower->plan->header->period;
         course->jitter = follower->plan->header->flags & BFC_PLAN_JITTER;
-        course->count = 0; /* filled below */
+        course->count = 0; /* fill_slots counts it again */
     }
 }
 
@@ -69,14 +71,12 @@ static void fill_slots(struct bfc_follower *follower, const struct bfc_arena *ar
     const struct bfc_plan *plan = follower->plan;
     for (uint32_t i = 0; i < plan->header->events; i++) {
         const struct bfc_plan_event *event = &plan->events[i];
-        struct bfc_course *course =
-            is_of_device(plan, arena, i) ? find_course(follower, event->thread) : NULL;
+        struct bfc_course *course = course_of(follower, arena, event);
         if (!course)
             continue;
-        bool planned = event->class_of != BFC_PLAN_UNPLANNED && event->size;
         struct bfc_slot *slot = &course->slots[course->count++];
         *slot = (struct bfc_slot){.size = event->size, .event = i, .offset = BFC_NO_PLACE};
-        if (planned) {
+        if (event->class_of != BFC_PLAN_UNPLANNED && event->size) {
             slot->offset = starts[event->arena] + event->offset;
             follower->places.all[follower->places.count++] = slot;
         }
@@ -128,16 +128,16 @@ static bool fill_starts(struct bfc_follower *follower, const struct bfc_arena *a
 
 struct bfc_follower *bfc_follower_make(const struct bfc_arena *arena, const struct bfc_plan *plan) {
     struct bfc_follower *follower = calloc(1, sizeof *follower);
+    if (!follower)
+        return NULL;
     uint64_t *starts = calloc((size_t)plan->header->arenas + 1, sizeof *starts);
-    bool good = follower && starts;
-    if (follower)
-        follower->plan = plan;
-    if (follower && !(good && fill_starts(follower, arena, starts))) {
-        bfc_follower_drop(follower);
-        follower = NULL;
-    }
+    follower->plan = plan;
+    bool filled = starts && fill_starts(follower, arena, starts);
     free(starts);
-    return follower;
+    if (filled)
+        return follower;
+    bfc_follower_drop(follower);
+    return NULL;
 }
 
 const struct bfc_gaps *bfc_follower_gaps(struct bfc_follower *follower,

@@ -1,36 +1,37 @@
-/* Gaps, by one pass over the planned blocks in the order of their places. */
+/* Finds gaps by one pass over the planned blocks in the order of their places. */
 #include "interpose/features/plan/gaps.h"
 
 #include <string.h>
 
 #include "base/atomic.h"
 
-/* What the new block is compared with. */
+/* The lifetime of a planned block. */
 struct stay {
     uint64_t birth, death;  /* ticks */
-    uint64_t begin, length; /* ticks: of the period; length 0: there is none */
+    uint64_t begin, length; /* ticks: of the period; length 0: the plan has no period */
 };
 
 static bool in_period(const struct stay *stay, uint64_t birth) {
     return stay->length && birth >= stay->begin;
 }
 
-/* From one moment of the period on to another, round the ring. */
+/* Ticks from one moment of the period to the next occurrence of another. */
 static uint64_t ticks_to(const struct stay *stay, uint64_t from, uint64_t to) {
     return to >= from ? to - from : stay->length - (from - to);
 }
 
-/* By the plan. */
+/* Whether the two lifetimes overlap in some period. */
 static bool is_near_in_time(const struct stay *stay, const struct bfc_plan_event *other) {
     if (!in_period(stay, stay->birth))
         return other->birth < stay->death && stay->birth < other->death;
-    if (!in_period(stay, other->birth)) /* kept from the prefix on */
+    if (!in_period(stay,
+                   other->birth)) /* a block of the prefix, which may live through the periods */
         return other->death >= stay->begin + stay->length;
     return ticks_to(stay, stay->birth, other->birth) < stay->death - stay->birth ||
            ticks_to(stay, other->birth, stay->birth) < other->death - other->birth;
 }
 
-/* Keeps the largest. */
+/* Keeps the largest gaps, sorted by size. */
 static void add_gap(struct bfc_gaps *gaps, struct bfc_gap gap) {
     uint32_t i = 0;
     if (gaps->count < BFC_GAPS)

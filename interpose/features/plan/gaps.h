@@ -1,35 +1,35 @@
-/*
- * Places for what a plan does not foresee: gaps between planned blocks that stay free for as long
- * as the block probably lives, which is as long as the one in whose stead it came.
+/* Places for allocations that a plan does not foresee: gaps between planned blocks that stay free
+ * as long as the allocation probably lives, which is as long as the block in whose place it came.
  */
 #ifndef BFC_INTERPOSE_GAPS_H
 #define BFC_INTERPOSE_GAPS_H
 
 #include "interpose/features/plan/cursor.h"
 
-/* The planned blocks in the order of places. */
+/* All planned blocks of a follower. */
 struct bfc_places {
-    const struct bfc_slot **all; /* by offset */
+    const struct bfc_slot **all; /* sorted by offset */
     uint32_t count;
-    uint64_t bytes; /* of the plan's memory */
+    uint64_t bytes; /* size of the plan's memory */
 };
 
 enum { BFC_GAPS = 8 };
 
-/* The largest gaps that stay free while one planned block lives, the smallest of them first. */
+/* The largest gaps that stay free while one planned block lives, sorted by size, the smallest
+ * first. */
 struct bfc_gaps {
     struct bfc_gap {
         uint64_t start, size; /* bytes */
-        uint64_t before;      /* where the planned block begins at whose end it begins */
+        uint64_t before;      /* offset of the planned block that ends where the gap begins */
     } list[BFC_GAPS];
     uint32_t count;
-    uint32_t state; /* atomic: enum bfc_gaps_state; all else is read only once they are known */
+    uint32_t state; /* atomic: enum bfc_gaps_state; the rest is valid once it is BFC_GAPS_KNOWN */
 };
 
 enum bfc_gaps_state { BFC_GAPS_UNKNOWN, BFC_GAPS_WANTED, BFC_GAPS_KNOWN };
 
-/* Looks the gaps of a slot up, its own place being among what is free. O(planned blocks), so not
- * for a call of the program: one thread of the library does it. */
+/* Finds the gaps of a slot; the slot's own place counts as free. O(planned blocks): not for a call
+ * of the program. One thread at a time. */
 void bfc_gaps_find(struct bfc_gaps *gaps, const struct bfc_places *places,
                    const struct bfc_plan *plan, const struct bfc_slot *slot);
 

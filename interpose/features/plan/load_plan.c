@@ -1,6 +1,4 @@
-/* Reading BFC_PLAN's file: whole, into memory of our own, so that nobody can change it later. */
-#include "interpose/features/plan/load_plan.h"
-
+/* Reads the file of BFC_PLAN into memory of our own, so that nobody can change it later. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,15 +15,16 @@
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
 #include "interpose/config/program.h"
+#include "interpose/features/plan/followed_plan.h"
 
 #define FILE_MOST ((uint64_t)64 << 20)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool looked; /* under the mutex */
+static bool looked; /* guarded by the mutex */
 static struct bfc_plan plan;
-static const struct bfc_plan *accepted; /* that one, or NULL */
+static const struct bfc_plan *accepted; /* `plan`, or NULL if there is none */
 
-/* What was read; NULL: `why` says. */
+/* Returns the file's bytes, or NULL and the reason in `why`. */
 static void *read_bytes(int file, uint64_t size, char why[BFC_PLAN_WHY]) {
     char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t done = 0;
@@ -61,7 +60,7 @@ static bool is_acceptable(int file, uint64_t *size, char why[BFC_PLAN_WHY]) {
     return false;
 }
 
-/* Of the program that this is. */
+/* Whether the plan was made of a recording of this program. */
 static bool is_ours(char why[BFC_PLAN_WHY]) {
     uint64_t ours = bfc_plan_program(bfc_program_executable_hash(), bfc_program_argument_hash());
     if (!plan.header->program_hash || plan.header->program_hash == ours)

@@ -1,21 +1,19 @@
-/*
- * A sweep through time over the blocks that live, which are kept in the order of their places as
- * bits of a set: a block that is born is compared with its two neighbours, since those that live
- * are apart from each other by then.
- */
-#include "interpose/features/plan/overlap.h"
-
+/* Sweeps through time over the living blocks, which are kept in the order of their places as bits
+ * of a set. A block that is born is compared with its two neighbours only, since all other living
+ * blocks are apart from each other. */
 #include <stdlib.h>
+
+#include "interpose/features/plan/followed_plan.h"
 
 /* A planned block, or the part of one that lies in the next period. */
 struct piece {
     uint64_t birth, death; /* ticks */
-    uint64_t from, to;     /* bytes, of all arenas one after the other */
+    uint64_t from, to;     /* bytes; arenas lie one after the other */
 };
 
 struct moment {
     uint64_t tick;
-    uint32_t piece; /* by place */
+    uint32_t piece; /* index of the piece in the order of places */
     bool birth;
 };
 
@@ -25,7 +23,8 @@ struct sweep {
     struct piece *pieces;
     struct moment *moments;
     uint32_t count;
-    uint64_t *living[LEVELS]; /* a bit for each piece; on the next level one for each word of it */
+    uint64_t *living[LEVELS]; /* a bit for each piece; on each further level a bit for each word of
+                                 the one below */
 };
 
 static int by_place(const void *a, const void *b) {
@@ -33,7 +32,7 @@ static int by_place(const void *a, const void *b) {
     return p->from < q->from ? -1 : p->from > q->from;
 }
 
-/* What dies is gone before what is born then. */
+/* At one tick, deaths come before births. */
 static int by_time(const void *a, const void *b) {
     const struct moment *p = a, *q = b;
     return p->tick != q->tick ? (p->tick < q->tick ? -1 : 1) : (int)p->birth - (int)q->birth;
@@ -45,7 +44,8 @@ static void add_piece(struct sweep *sweep, uint64_t birth, uint64_t death, uint6
         sweep->pieces[sweep->count++] = (struct piece){birth, death, from, from + size};
 }
 
-/* What lives beyond its period's end lies also in the next period, which looks the same. */
+/* Adds a block. A block that outlives its period overlaps with the beginning of the next one, which
+ * looks the same: so it becomes two pieces. */
 static void add_event(struct sweep *sweep, const struct bfc_plan *plan, uint32_t i, uint64_t base) {
     const struct bfc_plan_header *header = plan->header;
     const struct bfc_plan_event *event = &plan->events[i];
@@ -59,7 +59,6 @@ static void add_event(struct sweep *sweep, const struct bfc_plan *plan, uint32_t
                   event->size);
 }
 
-/* Arenas lie one after the other. */
 static void add_events(struct sweep *sweep, const struct bfc_plan *plan) {
     for (uint32_t i = 0; i < plan->header->events; i++) {
         uint64_t base = 0;
@@ -102,7 +101,7 @@ static unsigned pick_bit(uint64_t word, bool above) {
     return above ? (unsigned)__builtin_ctzll(word) : 63u - (unsigned)__builtin_clzll(word);
 }
 
-/* The nearest living piece above, or below, this one; UINT32_MAX: there is none. */
+/* Returns the nearest living piece above or below this one; UINT32_MAX: there is none. */
 static uint32_t find_neighbour(const struct sweep *sweep, uint32_t piece, bool above) {
     uint64_t at = piece, word = 0;
     int level = 0;

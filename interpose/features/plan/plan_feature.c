@@ -1,4 +1,4 @@
-/* The feature `plan`: allocations of a loop go where a plan has put them (BFC_PLAN). */
+/* The feature `plan` (BFC_PLAN): allocations of a loop get planned addresses. */
 #include "interpose/arena/state.h"
 #include "interpose/features/plan/followed_plan.h"
 #include "interpose/features/plan/learn/learn.h"

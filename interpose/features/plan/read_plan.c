@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "interpose/features/plan/followed_plan.h"
-#include "interpose/features/plan/overlap.h"
 
 enum { ARENAS_MOST = 256 };
 #define MEMORY_MOST ((uint64_t)1 << 48) /* bytes of all arenas */

@@ -1,4 +1,4 @@
-/* Plans for the next run, out of this one. */
+/* Writes the plans that this process follows, for its next run. */
 #include "interpose/arena/arena.h"
 #include "interpose/config/log.h"
 #include "interpose/config/program.h"
@@ -7,12 +7,12 @@
 
 struct taken {
     const struct bfc_plan *plans[BFC_SEGMENT_POOLS];
-    struct file_text texts[BFC_SEGMENT_POOLS]; /* of those of the job's own, made here */
+    struct file_text texts[BFC_SEGMENT_POOLS]; /* plan files made here of automatic plans */
     struct bfc_answer_part parts[BFC_SEGMENT_POOLS];
     size_t count;
 };
 
-/* The plan of a file may be several contexts'. */
+/* Whether the plan was taken already: several contexts may follow the plan of one file. */
 static bool is_taken(const struct taken *taken, const struct bfc_plan *plan) {
     size_t i = 0;
     while (i < taken->count && taken->plans[i] != plan)

@@ -1,5 +1,5 @@
-/* Telling other jobs what is waited for. */
-#include "interpose/features/pressure/announce.h"
+/* Tells other jobs what is waited for. */
+#include "interpose/features/pressure/pressure.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -13,12 +13,11 @@
 #include "segment/request.h"
 
 #define MS UINT64_C(1000000)
-/* How far ahead other jobs are told, and how much of that must be over before they are told again.
- */
+/* An announcement holds for ANNOUNCED_NS, and is repeated after ANNOUNCE_AFTER_NS of that. */
 #define ANNOUNCED_NS (1000 * MS)
 #define ANNOUNCE_AFTER_NS (250 * MS)
 
-/* What the device has, and all those jobs cache. */
+/* Returns what is free on the device plus what the jobs cache. */
 static uint64_t in_reach(const struct bfc_other_job *jobs, size_t count, uint64_t free_bytes) {
     for (size_t i = 0; i < count; i++)
         free_bytes = bfc_add_saturating(free_bytes, jobs[i].cached);
@@ -67,9 +66,7 @@ void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes) {
     bfc_waiters_announce(arena->stats.segment, arena->stats.section->device_uuid, &awaited, now);
 }
 
-/* ---- who is new ---- */
-
-/* Of all who wait there; NULL: nobody does. */
+/* Returns the oldest waiter of the jobs; NULL: none waits. */
 static const struct bfc_waiter *oldest_of(const struct bfc_other_job *jobs, size_t count,
                                           uint64_t now) {
     const struct bfc_waiter *oldest = NULL;

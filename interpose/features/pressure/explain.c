@@ -1,16 +1,10 @@
-/* Why an allocation failed, for people. */
-#include "interpose/features/pressure/explain.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* The message that says why an allocation failed. */
+#include "interpose/features/pressure/pressure.h"
 
 #include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "base/file_name.h"
 #include "base/numbers.h"
 #include "base/shared_folder.h"
 #include "interpose/config/message.h"
@@ -19,7 +13,6 @@
 #include "interpose/table/feature.h"
 #include "pool/pages.h"
 #include "segment/figures.h"
-#include "segment/other_jobs.h"
 #include "segment/queue.h"
 
 #define MESSAGE 4096u
@@ -30,8 +23,8 @@ enum { JOBS_SHOWN = 4 };
 
 enum speech { SILENT, A_LINE, ALL };
 
-/* The text, after a minute without a failure; else at most a line a minute, which tells how many
- * failed since something was last said. */
+/* Decides what to say: the whole text after a minute without a failure, else at most one line a
+ * minute, for which `since` is the number of failures since the last line. */
 static enum speech may_speak(unsigned *since) {
     static uint64_t last_failure_ns, next_line_ns;
     static unsigned silent;
@@ -48,7 +41,7 @@ static enum speech may_speak(unsigned *since) {
     return is_new ? ALL : A_LINE;
 }
 
-/* All regions one after another, in MAP_WIDTH columns. */
+/* The bytes of all regions, one after the other, by columns of the map. */
 struct columns {
     uint64_t reserved, at;
     uint64_t in_use[MAP_WIDTH], pending[MAP_WIDTH];
@@ -85,17 +78,17 @@ static void add_map(struct bfc_message *message, struct bfc_pool *pool, uint64_t
     bfc_message_add(message, "  (# in use, + partly, ~ pending, . free)\n");
 }
 
-/* What is known when an allocation fails; sizes in bytes. */
+/* The figures when an allocation fails, in bytes. */
 struct picture {
     const struct bfc_call *call;
     struct bfc_pool_stats stats;
-    uint64_t cached;                    /* in the pool */
-    uint64_t lacking;                   /* bfc_call_lacks */
-    struct bfc_page_stats pages;        /* of a pool with pages, whose addresses are not 0 */
-    uint64_t device_free, device_total; /* by the driver's count; 0: it does not tell */
+    uint64_t cached;             /* cached in the pool */
+    uint64_t lacking;            /* bfc_call_lacks */
+    struct bfc_page_stats pages; /* figures of a pool with pages; without pages `addresses` is 0 */
+    uint64_t device_free, device_total; /* by the driver's count; 0: not known */
     uint64_t own_in_use, own_reserved;  /* in all contexts of the process on the device */
-    uint64_t jobs_in_use, jobs_cached;  /* of other preloaded jobs of the user */
-    int32_t cacher;                     /* the job that caches most, */
+    uint64_t jobs_in_use, jobs_cached;  /* of the user's other preloaded jobs */
+    int32_t cacher;                     /* process id of the job that caches most */
     uint64_t cacher_cached;
 };
 
@@ -115,7 +108,7 @@ static bool is_left_to_others(const struct picture *p) {
     return !is_beyond_limit(p) && p->call->arena->left_to_others && p->device_free >= p->lacking;
 }
 
-/* Of this process's other contexts on the device. */
+/* Adds this process's other contexts on the device. */
 static void add_siblings(struct bfc_message *message, struct picture *p) {
     const struct bfc_arena *arena = p->call->arena;
     struct bfc_arena *other = NULL;
@@ -147,7 +140,8 @@ static uint64_t held_by(const struct bfc_other_job *job) {
     return job->in_use + job->cached;
 }
 
-/* Brings those that hold most to the front, the largest first. Not qsort, which may allocate. */
+/* Brings the `most` jobs that hold most to the front, sorted. qsort is not used, since it may
+ * allocate. */
 static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most) {
     for (size_t i = 0; i < most && i < count; i++) {
         size_t largest = i;
@@ -160,7 +154,8 @@ static void bring_forward(struct bfc_other_job *jobs, size_t count, size_t most)
     }
 }
 
-/* Those that hold most; one that holds nothing, and waits for nothing, is left out. */
+/* Lists the jobs that hold most and sums up the rest; a job that neither holds nor waits for memory
+ * is left out. */
 static void add_jobs(struct bfc_message *message, const struct bfc_other_job *jobs, size_t count) {
     uint64_t in_use = 0, cached = 0;
     size_t more = 0;
@@ -208,7 +203,7 @@ static void add_other_jobs(struct bfc_message *message, struct picture *p) {
     bfc_scratch_end(jobs, size);
 }
 
-/* What the driver counts and no pool that we see has reserved. */
+/* Adds what the driver counts as used beyond the pools that we know. */
 static void add_rest(struct bfc_message *message, const struct picture *p) {
     uint64_t ours = p->own_reserved + p->jobs_in_use + p->jobs_cached;
     uint64_t rest = bfc_subtract_saturating(p->device_total, p->device_free + ours);
@@ -220,12 +215,13 @@ static void add_rest(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(rest));
 }
 
-/* While it waited; the driver tells nothing of the device then. */
+/* Whether the context or the process was ending while the call waited: then the driver has no
+ * figures. */
 static bool has_ended(const struct picture *p) {
     return p->call->waited == BFC_WAIT_ENDED;
 }
 
-/* Which limit bites. */
+/* Says which limit the allocation exceeds. */
 static void add_cause(struct bfc_message *message, const struct picture *p) {
     const struct bfc_arena *arena = p->call->arena;
     bfc_message_add(message, "  refused by   ");
@@ -269,7 +265,7 @@ static uint64_t round_up_mib(uint64_t bytes) {
     return (bytes + (1 << 20) - 1) >> 20;
 }
 
-/* What the device would have had for it, with so much more. */
+/* Whether the device could serve the request if `more` bytes were free. */
 static bool device_would_have(const struct picture *p, uint64_t more) {
     return p->lacking + p->call->arena->left_to_others <= bfc_add_saturating(p->device_free, more);
 }
@@ -294,13 +290,13 @@ static bool has_pages(const struct picture *p) {
     return p->pages.addresses > 0;
 }
 
-/* Of what the device or the limit leaves. */
+/* Bytes by which the pool could grow, by the device and by BFC_LIMIT. */
 static uint64_t room_to_grow(const struct picture *p) {
     return bfc_min(bfc_subtract_saturating(p->device_free, p->call->arena->left_to_others),
                    bfc_subtract_saturating(limit_of(p), p->own_reserved));
 }
 
-/* What a plan placed lies where the plan had it, which may be in the middle of what is cached. */
+/* Blocks at planned places may lie in the middle of cached memory and split it. */
 static bool try_without_plan(struct bfc_message *message, const struct picture *p) {
     if (!bfc_load_relaxed(&p->call->arena->placer) ||
         !bfc_load_relaxed(&p->call->arena->stats.section->plan.memory) || !p->cached ||
@@ -314,15 +310,15 @@ static bool try_without_plan(struct bfc_message *message, const struct picture *
     return true;
 }
 
-#define GROWTH_ADVISED (1ULL << 30) /* of BFC_GROWTH_SIZE */
+#define GROWTH_ADVISED (1ULL << 30) /* advised BFC_GROWTH_SIZE */
 
-/* Whether regions are already as large as advised, or their size obeys no setting. */
+/* Whether regions are as large as advised already, or their size depends on no setting. */
 static bool growth_is_settled(const struct bfc_options *options) {
     return options->policy == BFC_POLICY_PYTORCH ||
            (options->growth_size >= GROWTH_ADVISED && options->growth != BFC_GROWTH_EXACT);
 }
 
-/* Gaps and what could still be taken, were they one piece: as pages are. */
+/* Larger regions help if the gaps and what could still be reserved would suffice in one piece. */
 static bool try_growth(struct bfc_message *message, const struct picture *p) {
     uint64_t room = room_to_grow(p);
     const struct bfc_process *process = bfc_process_if_made();
@@ -364,7 +360,6 @@ static bool try_wait(struct bfc_message *message, const struct picture *p) {
     return true;
 }
 
-/* What other features know that would have helped. */
 static bool try_features(struct bfc_message *message, const struct picture *p) {
     BFC_FOR_EACH_FEATURE(feature)
     if ((*feature)->advise && (*feature)->advise(message, p->call))
@@ -372,7 +367,7 @@ static bool try_features(struct bfc_message *message, const struct picture *p) {
     return false;
 }
 
-/* What might have helped, and whether it could with a request larger than the device too. */
+/* All advice. `beyond`: it also applies to a request larger than the device. */
 static const struct advice {
     bool (*try)(struct bfc_message *message, const struct picture *p);
     bool beyond;
@@ -381,7 +376,7 @@ static const struct advice {
     {try_trim, false},  {try_wait, false},    {try_features, true},
 };
 
-/* Each is tried on the figures first: would the request have fitted? */
+/* Adds the advice with which the request would have fitted by the figures. */
 static void add_advice(struct bfc_message *message, const struct picture *p) {
     size_t before = message->used, given = 0;
     for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {
@@ -404,7 +399,7 @@ static void add_advice(struct bfc_message *message, const struct picture *p) {
             BFC_BYTES(p->own_in_use));
 }
 
-/* What is free in regions that took the place of pages. */
+/* Free bytes in regions that were reserved because pages could not be had. */
 struct free_in_regions {
     uint64_t bytes, largest;
 };
@@ -433,7 +428,7 @@ static void add_pages(struct bfc_message *message, const struct picture *p) {
                         BFC_BYTES(regions.bytes), BFC_BYTES(regions.largest));
 }
 
-/* What keeps cached memory from one block. */
+/* Says why the cached memory does not serve the request. */
 static void add_pieces(struct bfc_message *message, const struct picture *p) {
     if (has_pages(p))
         add_pages(message, p);
@@ -501,7 +496,7 @@ void bfc_explain_out_of_memory(const struct bfc_call *call) {
     struct bfc_message *message = speech == ALL ? bfc_message_begin(MESSAGE) : NULL;
     if (!message)
         return;
-    int cancel = bfc_cancel_disable(); /* files are opened */
+    int cancel = bfc_cancel_disable(); /* opening files is a cancellation point */
     add_out_of_memory(message, call);
     bfc_cancel_restore(cancel);
     bfc_message_end(message);

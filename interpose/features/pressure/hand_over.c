@@ -1,13 +1,11 @@
-/* Handing over what an earlier allocation in another job waits for. */
-#include "interpose/features/pressure/hand_over.h"
+/* Hands memory over to an earlier allocation in another job. */
+#include "interpose/features/pressure/pressure.h"
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/numbers.h"
-#include "interpose/arena/arena.h"
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
-#include "interpose/features/pressure/rounding.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/give_back.h"
 #include "segment/figures.h"
@@ -24,23 +22,21 @@ static uint64_t cached_on(CUdevice device) {
     return cached;
 }
 
-/* As the driver counts. */
+/* Whether so many bytes are cached, counted with what the driver rounds up. */
 static bool has_cached(CUdevice device, uint64_t bytes) {
     uint64_t cached = cached_on(device);
     return bytes <= cached ||
            (bytes / 2 <= cached && bytes <= bfc_add_saturating(cached, bfc_rounded_up_on(device)));
 }
 
-/*
- * What is handed over is freed and allocated again, which costs far more than a hit: so in each
- * turn this process first works on with it for a while, however short its blocks live, and for
- * another block, however long that does; but not without end. docs/internals/out-of-memory.md has
- * what was measured.
- */
+/* Memory that is handed over is freed by the driver and allocated again, which costs far more than
+ * a hit. So this process keeps its memory for the first KEPT_AT_LEAST_NS of each turn, and once
+ * more after that, but never longer than KEPT_AT_MOST_NS. docs/internals/out-of-memory.md has the
+ * measurements. */
 #define KEPT_AT_LEAST_NS (UINT64_C(100) * 1000 * 1000)
 #define KEPT_AT_MOST_NS (UINT64_C(500) * 1000 * 1000)
 
-/* By section: the last turn in which this process could have handed over; atomic. */
+/* atomic: of each section, the last turn in which this process could have handed memory over */
 static uint64_t kept_in_turn[BFC_SEGMENT_POOLS];
 
 static bool keeps_memory(unsigned section, const struct bfc_awaited *awaited) {

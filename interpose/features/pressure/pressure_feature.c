@@ -1,14 +1,6 @@
-/*
- * The feature `pressure`: what is tried, and told, when a device has no memory left: other jobs are
- * asked, others' frees are waited for (BFC_WAIT), and what this job frees is handed over to those
- * who wait for it.
- */
+/* The feature `pressure`: last resorts that involve other jobs, and the out-of-memory message. */
 #include "interpose/config/process.h"
-#include "interpose/features/pressure/announce.h"
-#include "interpose/features/pressure/ask_others.h"
-#include "interpose/features/pressure/explain.h"
-#include "interpose/features/pressure/hand_over.h"
-#include "interpose/features/pressure/wait_for_others.h"
+#include "interpose/features/pressure/pressure.h"
 #include "interpose/table/feature.h"
 
 static void look_for_waiters(struct bfc_arena *published, bool is_ours) {

@@ -1,11 +1,12 @@
-/* By how much the driver rounds up what pools take from it. */
-#include "interpose/features/pressure/rounding.h"
+/* Computes by how much the driver rounds up what pools take from it. */
+#include "interpose/features/pressure/pressure.h"
 
 #include "base/numbers.h"
 #include "interpose/arena/region_map.h"
 #include "segment/queue.h"
 
-/* A context's small regions share pages, and one alone has a page too. */
+/* Small regions of a context share pages of the driver; the last of these pages is partly unused.
+ */
 static uint64_t rounded_up_in(const struct bfc_arena *arena) {
     uint64_t start = 0, bytes = 0, sum = 0, small = 0;
     while (!arena->has_pages && bfc_region_next(start + bytes, arena, &start, &bytes)) {
@@ -23,7 +24,7 @@ uint64_t bfc_rounded_up_on(CUdevice device) {
     return sum;
 }
 
-/* A region above 1 MiB becomes less than twice as large, and by less than a page larger. */
+/* The driver makes a region above 1 MiB less than twice as large, and less than a page larger. */
 uint64_t bfc_rounded_at_most(uint64_t bytes, const struct bfc_other_job *job) {
     return bfc_add_saturating(bytes, bfc_min(bytes, job->regions * BFC_DRIVER_PAGE));
 }

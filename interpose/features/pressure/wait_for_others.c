@@ -1,13 +1,14 @@
 /*
- * Waiting for memory that other jobs use.
+ * Waits for memory that other jobs use.
  *
- * The place in the queue is a slot in our segment (struct bfc_waiter). The first in the queue that
- * can be served asks the other jobs for what they cache whenever one of them has freed something,
- * which their helper threads tell; and every now and then, since processes may also end, or free
- * memory that no pool has. The others only look whether it is their turn. Who dies or is stopped
- * leaves the queue by no longer looking.
+ * A waiting thread's place in the queue is a slot in this process's segment (struct bfc_waiter).
+ * The first in the queue that can be served asks the other jobs for what they cache whenever one of
+ * them has freed something, which their helper threads signal, and every NEXT_LOOK_NS, since
+ * processes may also end or free memory of no pool. The other waiting threads only check whether
+ * they are first. A thread that died or is stopped leaves the queue because it no longer updates
+ * its slot.
  */
-#include "interpose/features/pressure/wait_for_others.h"
+#include "interpose/features/pressure/pressure.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -24,40 +25,36 @@
 #include "interpose/arena/upstream.h"
 #include "interpose/config/log.h"
 #include "interpose/config/process.h"
-#include "interpose/features/pressure/announce.h"
-#include "interpose/features/pressure/rounding.h"
-#include "interpose/features/pressure/yield.h"
 #include "interpose/host/background.h"
 #include "interpose/host/scratch.h"
 #include "interpose/reuse/give_back.h"
-#include "interpose/stats/published_segment.h"
-#include "segment/other_jobs.h"
 #include "segment/queue.h"
 
 #define MS UINT64_C(1000000)
-/* Between two looks that nobody asked for: of the one whose turn it is, and of the others. */
+/* Time between two looks at the queue without a signal: of the first in the queue, and of the
+ * others. */
 #define NEXT_LOOK_NS (50 * MS)
 #define LATER_LOOK_NS (100 * MS)
-/* Of one that seems to be stuck: others may have changed while it looked. */
+/* Time to the second look after a deadlock was seen: the others may have changed during the first.
+ */
 #define SECOND_LOOK_NS (2 * MS)
 
 enum { MOST_WAITERS = 256, MOST_CLAIMANTS = 64 };
 
-/* A wait under way; too large for a small stack. */
+/* The state of a wait; too large for a small stack. */
 struct wait {
     struct bfc_call *call;
     struct bfc_segment_header *published;
     struct bfc_waiter *slot;
     uint64_t until_ns;
-    /* When the driver was last asked, what it had free, without what is left to others; and what
-     * pools had reserved when it last looked. */
+    /* When the driver was last asked, and what was free then, without BFC_RESERVE. */
     uint64_t asked_ns, free_bytes, reserved;
     struct bfc_queue_place turn;
-    uint64_t turn_ns; /* when its turn came first; 0: it has not */
+    uint64_t turn_ns; /* when the call was first in the queue for the first time; 0: never yet */
     bool announced;
-    bool settled;  /* what pools have reserved was the same in its last two looks */
-    bool aside;    /* BFC_LIMIT is in its way */
-    bool saw_jobs; /* others of the user were on the device meanwhile */
+    bool settled;  /* the last two looks saw the same sum of reserved bytes */
+    bool aside;    /* BFC_LIMIT prevents the allocation at the moment */
+    bool saw_jobs; /* other jobs were seen on the device during the wait */
     size_t jobs, waiters;
     struct bfc_other_job job[BFC_JOBS_MOST];
     struct bfc_waiting all[MOST_WAITERS];
@@ -66,14 +63,14 @@ struct wait {
 
 /* ---- the slot ---- */
 
-static pid_t slot_owner[BFC_WAITERS]; /* atomic: the thread that waits in it; 0: none */
+static pid_t slot_owner[BFC_WAITERS]; /* atomic: id of the thread that waits in the slot; 0: none */
 
 static bool is_gone(pid_t thread) {
     return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
 
-/* This thread's own, if a handler of the program's has left an earlier wait of it (siglongjmp);
- * else one that nobody waits in. NULL: there is none. */
+/* Returns the slot that this thread owns (a signal handler may have left an earlier wait by
+ * siglongjmp), else takes one whose owner is gone; NULL: there is none. */
 static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     pid_t own = (pid_t)syscall(SYS_gettid);
     for (unsigned i = 0; i < BFC_WAITERS; i++)
@@ -87,8 +84,8 @@ static struct bfc_waiter *find_slot(struct bfc_segment_header *published) {
     return NULL;
 }
 
-/* At each look, since a wait within a handler of the program's uses this thread's slot too, and
- * gives it back. */
+/* Fills in the thread's slot. Done before each look, since a wait in a signal handler uses the same
+ * slot and then frees it. */
 static bool hold_slot(struct wait *wait) {
     struct bfc_waiter *slot = find_slot(wait->published);
     if (!slot)
@@ -111,7 +108,7 @@ static void give_slot_back(const struct wait *wait) {
 
 /* ---- looking at the queue ---- */
 
-/* This process, as it appears to other jobs. */
+/* Describes this process as other jobs see it. */
 static struct bfc_other_job describe_ourselves(const struct wait *wait) {
     const struct bfc_arena *arena = wait->call->arena;
     struct bfc_other_job job = {.pid = wait->published->pid};
@@ -144,7 +141,7 @@ static bool is_on_our_device(const struct wait *wait, const struct bfc_waiter *w
                   16) == 0;
 }
 
-/* Our own first: the index of our entry is returned. */
+/* Adds the waiters of this process; returns the index of the calling thread's. */
 static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     size_t own = 0;
     const struct bfc_other_job job = describe_ourselves(wait);
@@ -158,7 +155,7 @@ static size_t add_own_waiters(struct wait *wait, uint64_t now) {
     return own;
 }
 
-/* Without what is left to others. */
+/* Bytes free on the device, without BFC_RESERVE; 0: not known. */
 static uint64_t free_on_device(const struct bfc_call *call) {
     size_t free_bytes, total;
     if (!call->driver->cuMemGetInfo_v2 ||
@@ -167,14 +164,14 @@ static uint64_t free_on_device(const struct bfc_call *call) {
     return bfc_subtract_saturating(free_bytes, call->arena->left_to_others);
 }
 
-/* Even without what this process only caches. */
+/* Whether BFC_LIMIT prevents the allocation even if this process gave back all that it caches. */
 static bool limit_is_in_the_way(const struct wait *wait) {
     uint64_t over = bfc_call_limit_lacks(wait->call);
     return over && over > describe_ourselves(wait).cached;
 }
 
-/* What stands in its way is BFC_LIMIT, which other threads of this process have come to: then it is
- * not there for others, which are served, but keeps its place. */
+/* While BFC_LIMIT prevents the allocation, because other threads of this process use it up, the
+ * call does not count as waiting, so that others are served, but keeps its place in the queue. */
 static bool steps_aside(struct wait *wait) {
     bool aside = limit_is_in_the_way(wait), was = wait->aside;
     wait->aside = aside;
@@ -189,7 +186,8 @@ static bool steps_aside(struct wait *wait) {
     return true;
 }
 
-/* Some who hold memory of our device wait for that of another one, and they perhaps for us. */
+/* Whether jobs wait for each other's memory in a circle across devices, in which this process is
+ * the one to give up. */
 static bool is_stuck_across_devices(struct wait *wait) {
     bool some = false;
     for (size_t i = 0; i < wait->jobs; i++)
@@ -200,7 +198,7 @@ static bool is_stuck_across_devices(struct wait *wait) {
     return own < count && bfc_deadlock_is_ours(wait->claimants, count, own);
 }
 
-/* Returns what those have in which nobody waits. */
+/* Adds the waiters of other jobs; returns the bytes that jobs without a waiter hold. */
 static uint64_t add_others(struct wait *wait, uint64_t now) {
     uint64_t reach = 0;
     for (size_t i = 0; i < wait->jobs; i++) {
@@ -222,11 +220,10 @@ static uint64_t reserved_by_pools(const struct wait *wait) {
     return reserved;
 }
 
-/*
- * The driver is asked when something else than a pool may have freed: every now and then, and
- * before a deadlock is believed; and when pools took or gave, and once more after that, since they
- * count before they call the driver. Most wakes come from frees that change nothing for it.
- */
+/* Asks the driver what is free, which is rarely needed: most wakes come from frees that change
+ * nothing for the driver. It is asked every NEXT_LOOK_NS, since something else than a pool may have
+ * freed memory; before a deadlock is believed; and when the reserved bytes of the pools changed,
+ * and once more after that, since pools count before they call the driver. */
 static void ask_driver(struct wait *wait, uint64_t now) {
     uint64_t reserved = reserved_by_pools(wait);
     bool same = reserved == wait->reserved;
@@ -261,13 +258,12 @@ static void look_at_queue(struct wait *wait) {
 
 /* ---- the one whose turn it is ---- */
 
-/* By how much the device falls short. */
+/* Bytes that the device lacks for the allocation. */
 static uint64_t device_lacks(const struct wait *wait) {
     return bfc_subtract_saturating(bfc_in_driver_pages(wait->call->bytes), wait->free_bytes);
 }
 
-/* Also what waiting processes cache, and this one: all that can come without anything being freed.
- */
+/* Whether what all jobs and this process cache suffices without any further free of a program. */
 static bool cached_suffices(const struct wait *wait) {
     uint64_t lacks = device_lacks(wait), cached = describe_ourselves(wait).cached;
     for (size_t i = 0; i < wait->jobs; i++)
@@ -285,14 +281,15 @@ static bool others_gave(const struct wait *wait) {
            (asks && cached_suffices(wait) && bfc_yield_ask(call->arena, call->bytes));
 }
 
-/* Something that other threads of this process freed suffices, whosever turn it is. */
+/* Whether other threads of this process have freed enough in one piece: then the call is served
+ * whatever its place in the queue. */
 static bool own_pool_has_it(const struct bfc_call *call) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(call->arena->pool, &stats);
     return stats.largest_free >= call->bytes && stats.ready >= call->bytes;
 }
 
-/* With what they freed in several regions, which go back to the driver first. */
+/* Whether this process caches enough, in several regions that would go back to the driver first. */
 static bool own_cache_suffices(const struct wait *wait) {
     return device_lacks(wait) <= describe_ourselves(wait).cached;
 }
@@ -318,7 +315,7 @@ static void announce_demand(struct wait *wait) {
     bfc_announce(wait->call->arena, wait->job, wait->jobs, demand);
 }
 
-/* The oldest of another process; 0 bytes: there is none. */
+/* Bytes that the oldest waiter of another process wants; 0: there is none. */
 static uint64_t bytes_of_next(const struct wait *wait) {
     const struct bfc_waiting *next = NULL;
     for (size_t i = 0; i < wait->waiters; i++)
@@ -328,7 +325,7 @@ static uint64_t bytes_of_next(const struct wait *wait) {
     return next ? next->bytes : 0;
 }
 
-/* Until the next one looks: so that what is freed meanwhile is not lost to it. */
+/* Announces what the next waiter wants, so that memory freed before it looks is kept for it. */
 static void announce_next(const struct wait *wait) {
     const struct bfc_arena *arena = wait->call->arena;
     struct bfc_demand demand = {bytes_of_next(wait), bfc_kernel_now_ns(),
@@ -338,7 +335,7 @@ static void announce_next(const struct wait *wait) {
         bfc_announce_here(arena, demand.bytes);
 }
 
-/* The next one in the queue, wherever it is, looks at once. */
+/* Leaves the queue, and wakes all waiters, so that the next one looks at once. */
 static void leave_queue(const struct wait *wait) {
     if (wait->announced)
         announce_next(wait);
@@ -357,7 +354,8 @@ static void log_begun(const struct bfc_call *call, double seconds) {
             (int)call->arena->device, seconds, BFC_BYTES(call->bytes));
 }
 
-/* By the driver's count; with what this process has past its pools, which nothing tells apart. */
+/* Bytes that others hold by the driver's count, with what this process allocated outside its pools,
+ * which cannot be told apart. */
 static uint64_t held_by_others(const struct bfc_call *call) {
     size_t free_bytes, total;
     if (!call->driver->cuMemGetInfo_v2 ||
@@ -368,10 +366,11 @@ static uint64_t held_by_others(const struct bfc_call *call) {
     return bfc_subtract_saturating(total, free_bytes + own);
 }
 
-/* Of each device: what others held when a wait ended in vain in which no other job was seen; 0:
- * there was none. It may be this process's own: it is not waited for again until it changes. */
+/* atomic: of each device, what others held when a wait ended in vain during which no other job was
+ * seen; 0: none did. That memory may be this process's own, so no call waits again until it
+ * changes. */
 enum { MOST_DEVICES = 64 };
-static uint64_t in_vain[MOST_DEVICES]; /* atomic */
+static uint64_t in_vain[MOST_DEVICES];
 
 static uint64_t *vain_on(const struct bfc_call *call) {
     return &in_vain[(unsigned)call->arena->device % MOST_DEVICES];
@@ -388,7 +387,7 @@ static void note_in_vain(const struct wait *wait) {
         bfc_store_relaxed(vain_on(wait->call), held_by_others(wait->call));
 }
 
-/* What others hold is enough, and not known to stay: else a wait is in vain from the start. */
+/* Whether others hold enough memory, not known to stay with them: else a wait would be in vain. */
 static bool others_hold_enough(const struct bfc_call *call) {
     uint64_t lacks = bfc_call_device_lacks(call), held = held_by_others(call);
     return lacks == 0 || (lacks <= held && !was_in_vain(call, held));
@@ -399,7 +398,8 @@ static bool must_end(const struct bfc_call *call) {
            bfc_load_acquire(&call->arena->ended) || !bfc_process_if_made();
 }
 
-/* As the kernel lays it out; asked by itself, since a program may have a sigaction of its own. */
+/* The kernel's own struct; the system call is made directly, since a program may replace sigaction.
+ */
 struct kernel_action {
     void (*handler)(int);
     unsigned long flags;
@@ -414,10 +414,12 @@ static bool signal_interrupts(int number, const sigset_t *blocked) {
            action.handler != SIG_DFL && action.handler != SIG_IGN && !(action.flags & SA_RESTART);
 }
 
-/* A futex with a timeout ends whatever the handler asked for, and nothing tells which one ran. */
+/* Whether a signal handler may have run that does not restart system calls. A futex with a timeout
+ * returns EINTR after any handler, so all handlers are checked. */
 static bool signals_may_interrupt(void) {
     sigset_t blocked;
-    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0) /* in Linux the thread's own */
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) !=
+        0) /* in Linux this reads the mask of the thread */
         return true;
     for (int number = 1; number <= SIGRTMAX; number++)
         if (signal_interrupts(number, &blocked))
@@ -425,7 +427,8 @@ static bool signals_may_interrupt(void) {
     return false;
 }
 
-/* False: a signal handler of the program's has run that may not restart system calls. */
+/* Sleeps until the slot is woken or the next look is due. False: a signal handler of the program
+ * has run that does not restart system calls. */
 static bool sleep_a_while(const struct wait *wait, uint32_t seen, uint64_t now) {
     uint64_t look = wait->turn.is_stuck  ? SECOND_LOOK_NS
                     : wait->turn.is_next ? NEXT_LOOK_NS

@@ -1,38 +1,37 @@
 /*
- * Asking other jobs (segment/other_jobs.h finds them) whose helper threads live, those that cache
- * most on our device first, as many at once as should have enough; the next ones when enough has
- * not come after a moment.
+ * Asks other jobs whose helper threads live for memory: first those that cache most on the device,
+ * as many at once as should have enough, and further ones if enough has not come after EACH_NS.
  *
- * What stands in a segment is another process's word: sizes are compared with our own constants,
- * and all that is believed is how much to ask for.
+ * Another process writes its segment, so sizes are compared with our own constants, and nothing in
+ * it is trusted but how much to ask for.
  */
-#include "interpose/features/pressure/yield.h"
+#include "interpose/features/pressure/pressure.h"
 
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "base/atomic.h"
+#include "base/bytes.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "interpose/config/log.h"
+#include "interpose/config/process.h"
 #include "interpose/host/scratch.h"
 #include "segment/figures.h"
 #include "segment/name.h"
-#include "segment/other_jobs.h"
+#include "segment/queue.h"
 #include "segment/request.h"
 
 #define ALL_NS ((uint64_t)90 * 1000 * 1000)
 #define EACH_NS ((uint64_t)25 * 1000 * 1000)
 #define LOOK_NS 200000
-/* And for jobs that run, but have not answered by then, since the machine is busy; those that let
- * this time pass too are not waited for so long again for a while. */
+/* A second limit, for jobs that run but have not answered because the machine is busy. A job that
+ * misses it too is not waited for so long again for SLOW_FOR_NS. */
 #define BUSY_NS ((uint64_t)1000 * 1000 * 1000)
 #define SLOW_FOR_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 
-/* ---- one other job's segment ---- */
-
-/* Its settings, as it published them. */
+/* Whether the job's published settings allow requests (BFC_YIELD). */
 static bool job_yields(const struct bfc_segment_header *header) {
     size_t length;
     const char *value = bfc_configuration_find(header->configuration, sizeof header->configuration,
@@ -49,7 +48,7 @@ static struct bfc_segment_header *open_job(int pid) {
     return NULL;
 }
 
-/* What it caches on other devices than ours. */
+/* Bytes that the job caches on other devices than the arena's. */
 static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
                                  const struct bfc_arena *arena) {
     const struct bfc_segment_pool *pools = bfc_segment_sections_of(header);
@@ -64,15 +63,13 @@ static uint64_t cached_elsewhere(const struct bfc_segment_header *header,
     return bytes;
 }
 
-/* ---- asking ---- */
-
-/* A job that was asked. One gives back from any of its devices: what it caches on others than ours
- * is asked for on top. */
+/* A job that was asked. Jobs give back memory of any device: what one caches on others is added to
+ * what is asked of it. */
 struct asked {
     struct bfc_request request;
     int pid;
     uint64_t elsewhere;
-    bool given_up; /* it is not waited for any longer */
+    bool given_up; /* its answer is not waited for any longer */
 };
 
 static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid, uint64_t bytes) {
@@ -86,7 +83,7 @@ static bool ask_job(struct asked *asked, const struct bfc_arena *arena, int pid,
     return true;
 }
 
-/* Served, or there is nobody left who would. */
+/* The request was served, or the job can no longer serve it. */
 static bool is_over(const struct asked *asked) {
     return bfc_request_is_served(&asked->request) || !bfc_segment_may_answer(asked->request.header);
 }
@@ -109,7 +106,7 @@ static bool have_answered(const struct asked *asked, size_t count) {
     return true;
 }
 
-/* Until all have answered or the time is up, or enough came. */
+/* Waits until all jobs have answered, enough has come, or the time is over. */
 static void wait_for_answers(const struct asked *asked, size_t count, uint64_t wanted,
                              uint64_t until) {
     struct bfc_bounded_wait patience = bfc_bounded_wait_until(until, bfc_now_ns(), LOOK_NS);
@@ -118,9 +115,7 @@ static void wait_for_answers(const struct asked *asked, size_t count, uint64_t w
         ;
 }
 
-/* ---- those that do not answer ---- */
-
-/* Who let a long wait pass, and until when that is remembered: a ring. */
+/* A ring of jobs that missed BUSY_NS, and until when that counts. */
 static struct {
     int pid;           /* atomic */
     uint64_t until_ns; /* atomic */
@@ -140,7 +135,7 @@ static void remember_slow(int pid, uint64_t now) {
     bfc_store_relaxed(&slow[i].until_ns, now + SLOW_FOR_NS);
 }
 
-/* They answered nobody yet, but may: the machine is busy. */
+/* Waits for jobs that run and have not answered yet: the machine may be busy. */
 static void wait_for_busy(struct asked *asked, size_t count, uint64_t wanted, uint64_t deadline) {
     for (size_t i = 0; i < count; i++)
         asked[i].given_up =
@@ -159,7 +154,8 @@ static void let_go(struct asked *asked, size_t count) {
     }
 }
 
-/* The one that caches most is asked first, so that few are. NULL: there is none left. */
+/* Returns the job that caches most of those not asked yet, so that few are asked; NULL: none is
+ * left. */
 static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t count) {
     struct bfc_other_job *richest = NULL;
     for (size_t i = 0; i < count; i++)
@@ -171,10 +167,10 @@ static struct bfc_other_job *take_richest(struct bfc_other_job *all, size_t coun
 struct conversation {
     struct bfc_other_job all[BFC_JOBS_MOST];
     struct asked asked[BFC_JOBS_MOST];
-    size_t jobs, count; /* seen; asked */
+    size_t jobs, count; /* jobs found; jobs asked */
 };
 
-/* As many as cache so much by what they publish; false: there is nobody left. */
+/* Asks as many more jobs as publish that they cache `bytes` together. False: no job is left. */
 static bool ask_enough(struct conversation *here, const struct bfc_arena *arena, uint64_t bytes) {
     size_t before = here->count;
     struct bfc_other_job *next;
@@ -213,4 +209,42 @@ uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted) {
     bfc_cancel_restore(cancel);
     bfc_scratch_end(here, sizeof *here);
     return came;
+}
+
+/* Other contexts of this process may have given something back meanwhile, so what is lacking is
+ * computed anew. */
+static uint64_t ask_other_jobs(const struct bfc_call *call) {
+    static unsigned seen;
+    uint64_t lacking = bfc_call_device_lacks(call);
+    uint64_t came = bfc_yield_ask(call->arena, lacking ? lacking : call->bytes);
+    bfc_log_repeated(BFC_LOG_INFO, &seen,
+                     "device %d: other jobs were asked for %s and gave back %s",
+                     (int)call->arena->device, BFC_BYTES(call->bytes), BFC_BYTES(came));
+    return came;
+}
+
+/* Another job may take what was given back first: then the jobs are asked again, as long as memory
+ * comes, for at most this time. */
+#define LONGEST_NS BFC_NS_PER_SECOND
+
+/* Whether the call will wait in a queue (BFC_WAIT) in which others wait already: what jobs give
+ * back now is for them. */
+static bool waits_behind_others(const struct bfc_process *process, const struct bfc_call *call) {
+    return process->options.wait > 0 && (process->options.last_resort >> BFC_RUNG_WAIT & 1) &&
+           bfc_waiters_want(call->arena->stats.section).bytes;
+}
+
+bool bfc_ask_jobs(struct bfc_call *call) {
+    const struct bfc_process *process = bfc_process_if_made();
+    if (!process || !process->options.yield || waits_behind_others(process, call) ||
+        bfc_call_limit_lacks(call)) /* memory of other jobs does not help against BFC_LIMIT */
+        return false;
+    uint64_t until = bfc_now_ns() + LONGEST_NS;
+    while (ask_other_jobs(call)) {
+        if (bfc_call_try_again(call))
+            return true;
+        if (call->status != BFC_OUT_OF_MEMORY || bfc_now_ns() >= until)
+            return false;
+    }
+    return false;
 }

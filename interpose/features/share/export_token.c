@@ -1,4 +1,4 @@
-/* Exporting pooled blocks by tokens. */
+/* Exports pooled blocks by tokens. */
 #include "interpose/features/share/export_token.h"
 
 #include <errno.h>
@@ -11,15 +11,15 @@
 #include "interpose/pointers/block_attributes.h"
 #include "interpose/reuse/sharing.h"
 
-/* The error that the driver would answer of a context that has failed, or where none is current:
- * for pages no call of it is needed that would say so. */
+/* The error that the driver's call would give if the context has failed or none is current.
+ * Describing pages needs no driver call that would detect it. */
 static CUresult ask_context(const struct bfc_driver *driver) {
     size_t free_bytes, total_bytes;
     return driver->cuMemGetInfo_v2 ? driver->cuMemGetInfo_v2(&free_bytes, &total_bytes)
                                    : CUDA_SUCCESS;
 }
 
-/* The row's handle, or which pages it is. */
+/* Fills in a row: the region's handle, or which pages the block lies in. */
 static CUresult describe_region(const struct bfc_driver *driver, const struct bfc_pointer *span,
                                 struct bfc_row *row) {
     const struct bfc_block_info *block = &span->block;
@@ -34,7 +34,7 @@ static CUresult describe_region(const struct bfc_driver *driver, const struct bf
     return result;
 }
 
-/* What importers find behind the token. */
+/* Makes the block's pages available to importers that have the token. */
 static bool offer_pages(const struct bfc_pointer *span, const struct bfc_token *token) {
     if (!bfc_page_exports_add(token, span->arena, &span->block))
         return false;
@@ -49,7 +49,7 @@ static void retire_token(const struct bfc_token *token) {
     bfc_page_exports_end(token);
 }
 
-/* A token takes a handle's place, byte by byte. */
+/* A token takes the place of a handle, byte by byte. */
 static CUipcMemHandle handle_of(const struct bfc_token *token) {
     CUipcMemHandle handle;
     memcpy(&handle, token, sizeof handle);
@@ -72,7 +72,8 @@ static bool make_token(const struct bfc_pointer *span, struct bfc_row *row,
     return false;
 }
 
-/* Another thread may have exported the block meanwhile: the first token stands. */
+/* Notes the token with the block. If another thread has exported the block meanwhile, that thread's
+ * token stays. */
 static bool note_token(const struct bfc_pointer *span, const struct bfc_token *made,
                        CUipcMemHandle *handle) {
     *handle = handle_of(made);
@@ -82,7 +83,7 @@ static bool note_token(const struct bfc_pointer *span, const struct bfc_token *m
     return noted;
 }
 
-/* One token a block, since programs tell memory apart by its handle. */
+/* Each block has one token, since programs tell memory apart by its handle. */
 static bool find_or_make_token(const struct bfc_pointer *span, struct bfc_row *row,
                                CUipcMemHandle *handle) {
     struct bfc_block_attributes attributes;

@@ -1,4 +1,4 @@
-/* Opening and closing other processes' tokens. */
+/* Opens and closes tokens of other processes. */
 #include "interpose/features/share/imports.h"
 
 #include <errno.h>
@@ -14,18 +14,19 @@
 #include "interpose/pointers/pointer_lookup.h"
 #include "interpose/reuse/sharing.h"
 
-/* Import ids stand apart from block ids: a process may have both. */
+/* The first import id. Ids of imports differ from those of blocks, since a process may have both.
+ */
 #define IMPORT_IDS (UINT64_C(1) << 61)
 
-/* One region, or the pages of one block, mapped into one context. opens ≤ uses; both ≥ 1 while it
- * is listed. */
+/* One region, or the pages of one block, mapped into one context. While it is listed, 1 <= opens <=
+ * uses. */
 struct mapping {
-    CUipcMemHandle handle; /* pages: the block's token */
+    CUipcMemHandle handle; /* the region's handle; of pages the block's token */
     bool has_pages;
     CUcontext context;
     CUdeviceptr base;
     uint64_t size;  /* bytes */
-    unsigned opens; /* of the driver's, to be closed again */
+    unsigned opens; /* openings by the driver that are to be closed */
     unsigned uses;  /* the sum of its imports' counts */
     struct mapping *next;
 };
@@ -33,13 +34,13 @@ struct mapping {
 struct import {
     CUdeviceptr start;
     uint64_t size, id;
-    uint64_t table, generation; /* which block of which exporter it is */
-    unsigned count;             /* how often it was opened, less how often closed */
+    uint64_t table, generation; /* identify the block and its exporter */
+    unsigned count;             /* openings less closings */
     bool sync_memops;
     struct mapping *mapping;
 };
 
-/* Sorted by start. */
+/* All mappings and imports; imports are sorted by their start. */
 static struct {
     pthread_mutex_t lock;
     struct mapping *mappings;
@@ -56,7 +57,7 @@ static bool imports_exist(void) {
 
 /* ---- the lists, under the lock ---- */
 
-/* The first import that starts behind an address. */
+/* Index of the first import that starts behind an address. */
 static size_t bytes_behind(CUdeviceptr address) {
     size_t low = 0, high = all.count;
     while (low < high) {
@@ -138,7 +139,7 @@ static void forget_mapping(struct mapping *mapping) {
     free(mapping);
 }
 
-/* The driver has given the range out anew: what was there went with its context, unseen. */
+/* Forgets the mappings that a new one overlaps: they have ended with their context, unnoticed. */
 static void forget_overlaps(CUdeviceptr base, uint64_t size) {
     for (struct mapping *mapping = all.mappings, *next; mapping; mapping = next) {
         next = mapping->next;
@@ -156,17 +157,15 @@ struct opening {
     unsigned flags;
     uint64_t table, generation;
     struct bfc_row row;
-    CUipcMemHandle region; /* as a mapping's handle */
+    CUipcMemHandle region; /* handle of the mapping */
 };
 
 static bool is_same_block(const struct import *import, const struct opening *opening) {
     return import->table == opening->table && import->generation == opening->generation;
 }
 
-/*
- * Under the lock: one more use of a block. A block that starts where another one did, which its
- * exporter has freed since, takes its place; a close then serves either.
- */
+/* Under the lock: counts one more use of a block. If the exporter has freed a block and another one
+ * starts at its place, that one replaces it, and a close serves either. */
 static bool add_use(struct mapping *mapping, const struct opening *opening) {
     CUdeviceptr start = mapping->base + opening->row.offset;
     struct import *import = import_at(start);
@@ -186,7 +185,8 @@ static bool add_use(struct mapping *mapping, const struct opening *opening) {
     return true;
 }
 
-/* A block of a region that is mapped already, and not open itself; with pages also one that is. */
+/* Opens a block within an existing mapping, if the block is not open yet. A block in pages may be
+ * open already. */
 static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     bool used = false;
     pthread_mutex_lock(&all.lock);
@@ -203,7 +203,7 @@ static bool use_mapping(const struct opening *opening, CUdeviceptr *pointer) {
     return used;
 }
 
-/* Under the lock; NULL: the host has no memory. */
+/* Adds a mapping, under the lock. NULL: the host has no memory. */
 static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr base,
                                     uint64_t size) {
     forget_overlaps(base, size);
@@ -220,7 +220,7 @@ static struct mapping *make_mapping(const struct opening *opening, CUdeviceptr b
     return mapping;
 }
 
-/* The driver has opened the region, at `base`: notes it. False: the host has no memory. */
+/* Notes a region that the driver has opened at `base`. False: the host has no memory. */
 static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64_t size) {
     pthread_mutex_lock(&all.lock);
     struct mapping *mapping = find_mapping(opening->context, &opening->region);
@@ -235,7 +235,7 @@ static bool note_mapping(const struct opening *opening, CUdeviceptr base, uint64
     return noted;
 }
 
-/* The size of the driver's mapping, which must hold the block; 0: it does not. */
+/* Returns the size of the driver's mapping; 0 if the block does not lie within it. */
 static uint64_t mapped_size(const struct opening *opening, CUdeviceptr base) {
     const struct bfc_driver *driver = opening->driver;
     const struct bfc_row *row = &opening->row;
@@ -262,7 +262,7 @@ static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) 
     CUdeviceptr base = 0;
     CUresult result = opening->real(&base, opening->region, opening->flags);
     if (result == CUDA_ERROR_ALREADY_MAPPED && use_mapping(opening, pointer))
-        return CUDA_SUCCESS; /* another thread was first */
+        return CUDA_SUCCESS; /* another thread has opened it meanwhile */
     if (result != CUDA_SUCCESS)
         return result;
     result = note_opened(opening, base);
@@ -273,8 +273,8 @@ static CUresult map_region(const struct opening *opening, CUdeviceptr *pointer) 
     return result;
 }
 
-/* Another thread may have mapped the block meanwhile: its mapping stands, and `import` is not
- * needed. False: the host has no memory. */
+/* Notes the mapped pages of a block. If another thread has mapped the block meanwhile, that mapping
+ * is used, and `import` is not needed. False: the host has no memory. */
 static bool note_pages(const struct opening *opening, const struct bfc_page_import *import,
                        CUdeviceptr *pointer, bool *needed) {
     pthread_mutex_lock(&all.lock);
@@ -307,8 +307,8 @@ static CUresult map_pages(const struct bfc_token *token, const struct opening *o
     return noted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* As the driver opens: not in the exporter, nor while a capture bars it, which its own call says.
- */
+/* Opens a block in pages with the driver's own errors: not in the exporting process, and not during
+ * a capture that forbids it, for which the driver's own call gives the error. */
 static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *handle,
                            struct opening *opening, CUdeviceptr *pointer) {
     memcpy(&opening->region, token, sizeof *token);
@@ -323,7 +323,6 @@ static CUresult open_pages(const struct bfc_token *token, const CUipcMemHandle *
     return map_pages(token, opening, pointer);
 }
 
-/* One line that says what is wrong with a token, and what to do about it. */
 static void report_refusal(const struct bfc_token *token, enum bfc_table_answer answer) {
     static const char *const reasons[] = {
         [BFC_TABLE_MISSING] = "that process has ended, is another user's, or has a /dev/shm of its "
@@ -369,14 +368,14 @@ CUresult bfc_import_open(const struct bfc_driver *driver, CUdeviceptr *pointer,
 
 /* ---- closing ---- */
 
-/* What a close has taken out of the lists, to be put back should the driver refuse. */
+/* What a close took from the lists, to be put back if the driver fails. */
 struct closing {
-    struct import import;   /* with a count of one */
-    struct mapping mapping; /* with one use */
-    bool closes;            /* the driver is to be asked */
+    struct import import; /* its count is 1 */
+    struct mapping mapping;
+    bool closes; /* the driver has to close it */
 };
 
-/* Under the lock. */
+/* Takes one use from an import, under the lock. */
 static void take_use(struct import *import, struct closing *closing) {
     struct mapping *mapping = import->mapping;
     closing->import = *import;
@@ -393,7 +392,8 @@ static void take_use(struct import *import, struct closing *closing) {
     }
 }
 
-/* A pointer into a mapping of ours that no opening returned is no import to its program. */
+/* Takes one use of the import at `pointer`. False: there is none; `ours` says whether the pointer
+ * lies in a mapping of ours. */
 static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours) {
     pthread_mutex_lock(&all.lock);
     struct import *import = import_at(pointer);
@@ -404,7 +404,7 @@ static bool take_import(CUdeviceptr pointer, struct closing *closing, bool *ours
     return import;
 }
 
-/* The driver did not close it: it is as open as before. Without host memory it stays mapped. */
+/* Puts back what the driver did not close. Without host memory it stays mapped and unlisted. */
 static void put_back(const struct closing *closing) {
     const struct mapping *mapping = &closing->mapping;
     const struct import *import = &closing->import;
@@ -418,7 +418,8 @@ static void put_back(const struct closing *closing) {
     note_mapping(&opening, mapping->base, mapping->size);
 }
 
-/* After its last use. That a capture bars it the driver says for any address. */
+/* Unmaps after the last use. If a capture forbids that, the driver's call gives the error for any
+ * address. */
 static CUresult unmap_mapping(const struct bfc_driver *driver, const struct mapping *mapping) {
     struct bfc_page_import import = {.base = mapping->base, .bytes = mapping->size};
     if (!mapping->has_pages)
@@ -442,7 +443,7 @@ CUresult bfc_import_close(const struct bfc_driver *driver, CUdeviceptr pointer) 
     return result;
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
 enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported *imported) {
     enum bfc_import_answer answer = BFC_IMPORT_FOREIGN;
@@ -493,7 +494,7 @@ static bool forget_one(CUcontext context, struct mapping *forgotten) {
     return mapping;
 }
 
-/* Regions have gone with the context; pages are the device's. */
+/* Regions have ended with the context; pages have not, since they belong to the device. */
 void bfc_imports_context_ended(CUcontext context) {
     struct mapping mapping;
     while (imports_exist() && forget_one(context, &mapping))

@@ -1,15 +1,14 @@
 /*
- * Blocks of other processes' pools that this one has opened by their tokens.
+ * Blocks of other processes' pools that this process has opened by their tokens.
  *
- * The driver maps whole regions. Two blocks of one region share its mapping, so the driver is asked
- * again only for a block that is open already (old drivers refuse that, new ones count). Closing
- * works by the pointer that opening returned, and the driver unmaps the region after the last.
- *
- * A block that lies in pages is mapped by itself (page_imports.h), and opened again without the
+ * The driver maps whole regions. Blocks of one region share its mapping, and the driver is called
+ * again only for a block that is open already (old drivers refuse that, new ones count). A close
+ * names the pointer that opening returned; the driver unmaps the region after the last close. A
+ * block in pages has a mapping of its own (page_imports.h), which is opened again without the
  * driver.
  *
- * Each function has the driver's own signature, result and thread-safety. The lock is held across
- * no driver call.
+ * Each function has the signature, results and thread-safety of the driver's. No lock is held
+ * across a driver call.
  */
 #ifndef BFC_INTERPOSE_IMPORTS_H
 #define BFC_INTERPOSE_IMPORTS_H
@@ -29,19 +28,19 @@ enum bfc_import_answer {
 
 struct bfc_imported {
     CUdeviceptr start;
-    uint64_t size;      /* as asked, in bytes */
-    uint64_t id;        /* of the import, in this process; never used again */
-    CUcontext of_pages; /* of memory in pages: the context that opened it; else NULL */
+    uint64_t size;      /* bytes that the exporter's program asked for */
+    uint64_t id;        /* id of the import in this process; never used again */
+    CUcontext of_pages; /* the context that opened a block in pages; NULL: it lies in a region */
 };
 
-/* Describes the imported block in which an address lies; no other answer sets it. */
+/* Describes the imported block at an address; `imported` is set only for BFC_IMPORT_OPEN. */
 enum bfc_import_answer bfc_imports_find(CUdeviceptr address, struct bfc_imported *imported);
 
-/* What the program set on an imported block by CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
+/* The value of CU_POINTER_ATTRIBUTE_SYNC_MEMOPS that the program set for an imported block. */
 bool bfc_import_sync_memops(uint64_t id);
 void bfc_import_set_sync_memops(uint64_t id, bool on);
 
-/* A context has ended, and its mappings with it. */
+/* Forgets the mappings of a context that has ended. */
 void bfc_imports_context_ended(CUcontext context);
 
 #endif

@@ -1,4 +1,4 @@
-/* Exports of pages: chains by the block's id, under a lock. */
+/* Keeps the exports of pages, in chains by the block's id, under a lock. */
 #include "interpose/features/share/page_exports.h"
 
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 
 struct export {
     struct bfc_token token;
-    struct bfc_arena *arena; /* a reference */
+    struct bfc_arena *arena; /* holds a reference */
     bfc_addr start;
     uint64_t bytes;
-    unsigned holds; /* of threads that answer */
+    unsigned holds; /* number of threads that answer a request for it */
     bool ended;
     struct export *next;
 };
@@ -33,8 +33,6 @@ static bool any; /* atomic: whether there ever was an export */
 static struct export **chain_of(uint64_t id) {
     return &all.chains[id % CHAINS];
 }
-
-/* ---- which pages ---- */
 
 struct span {
     bfc_addr start, end;
@@ -61,8 +59,6 @@ bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_i
                             .pages = pages};
     return true;
 }
-
-/* ---- the list ---- */
 
 static void release_export(struct export *export) {
     bfc_pool_unpin(export->arena->pool, export->start, export->bytes);
@@ -95,7 +91,7 @@ bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena
     return true;
 }
 
-/* Under the lock. */
+/* Removes an export from its chain, under the lock; NULL: there is none. */
 static struct export *unlist_export(const struct bfc_token *token) {
     struct export **link = chain_of(token->generation);
     while (*link && memcmp(&(*link)->token, token, sizeof *token) != 0)
@@ -119,9 +115,8 @@ void bfc_page_exports_end(const struct bfc_token *token) {
         release_export(export);
 }
 
-/* ---- answering ---- */
-
-/* The one whose key the request was sealed with. */
+/* Finds the export whose key sealed the request, and keeps it alive until let_go; NULL: there is
+ * none. */
 static struct export *hold_export(const struct bfc_page_request *request) {
     pthread_mutex_lock(&all.lock);
     struct export *export = *chain_of(request->generation);
@@ -135,7 +130,7 @@ static struct export *hold_export(const struct bfc_page_request *request) {
     return export;
 }
 
-/* False: it ended while it was held. */
+/* Releases an export. False: it ended while it was held. */
 static bool let_go(struct export *export) {
     pthread_mutex_lock(&all.lock);
     bool lives = !export->ended, last = --export->holds == 0 && !lives;
@@ -146,7 +141,7 @@ static bool let_go(struct export *export) {
 }
 
 struct batch {
-    uint64_t skip; /* pages before it */
+    uint64_t skip; /* pages still to be skipped */
     unsigned count;
     struct bfc_page_info pages[BFC_LOCAL_FILES];
 };
@@ -189,8 +184,8 @@ static void export_batch(const struct bfc_driver *driver, const struct batch *ba
     reply->result = (uint64_t)result;
 }
 
-/* False: the process is on its way out, or the context is. The end of a context waits for us here,
- * and gives its pages back thereafter. */
+/* Exports the pages from `first` on. False: the process or the context is ending. The end of a
+ * context waits for this function before it gives its pages back. */
 static bool export_pages(const struct bfc_driver *driver, const struct export *export,
                          uint64_t first, struct bfc_page_reply *reply, int *files) {
     struct batch batch = {.skip = first};

@@ -1,13 +1,13 @@
 /*
- * Blocks of this process that lie in pages and were given a token: which pages they are, and the
- * descriptors by which other processes get them.
+ * Blocks of this process that lie in pages and have a token: which pages these are, and their
+ * descriptors for other processes.
  *
- * The driver exports pages one by one, as descriptors, which are made when an importer asks for
- * them and closed once he has them. Until the block is freed, and until nobody is being answered
- * any more, its pages are pinned: what an importer is sent is always a page of the block, never one
- * that the pool has moved or given back meanwhile.
+ * The driver exports each page as a descriptor, which is made when an importer asks for it and
+ * closed once it was sent. The pages are pinned until the block is freed and no request is being
+ * answered, so an importer always gets a page of the block, never one that the pool has moved or
+ * given back meanwhile.
  *
- * Thread-safe; the lock is held across no call to other files but the pool's.
+ * Thread-safe; while the lock is held, only the pool is called.
  */
 #ifndef BFC_INTERPOSE_PAGE_EXPORTS_H
 #define BFC_INTERPOSE_PAGE_EXPORTS_H
@@ -15,23 +15,20 @@
 #include "interpose/arena/arena.h"
 #include "interpose/features/share/page_message.h"
 
-/* Fills in a row's region_size, offset, size and pages if the block lies in pages. False: it does
- * not. */
+/* Fills in a row's region_size, offset, size and pages. False: the block does not lie in pages. */
 bool bfc_page_exports_describe(struct bfc_arena *arena, const struct bfc_block_info *block,
                                struct bfc_row *row);
 
-/* The block has got this token: pins its pages. False: the host has no memory, or they are not
- * there. */
+/* Adds an export and pins the block's pages. False: the host has no memory, or the block has no
+ * pages. */
 bool bfc_page_exports_add(const struct bfc_token *token, struct bfc_arena *arena,
                           const struct bfc_block_info *block);
 
-/* The token is valid no more. Nothing happens for a token of a block without pages. */
+/* Ends the export of a token that is no longer valid. Does nothing for a block without pages. */
 void bfc_page_exports_end(const struct bfc_token *token);
 
-/*
- * Answers a request: with `reply->count` descriptors in `files`, which are the caller's to close.
- * False, and there is no reply: nobody who has a valid token asks. To be called by the thread in
- * the background.
+/* Answers a request with `reply->count` descriptors in `files`, which the caller closes. False,
+ * without a reply: the request was not sealed with a valid token. For the thread of page_server.h.
  */
 bool bfc_page_exports_answer(const struct bfc_driver *driver,
                              const struct bfc_page_request *request, struct bfc_page_reply *reply,

@@ -1,4 +1,4 @@
-/* Asking for pages. */
+/* Asks another process for pages. */
 #include "interpose/features/share/page_fetch.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "interpose/features/share/wakeup.h"
 
 enum {
-    TIMEOUT_SECONDS = 10, /* for the exporter's call */
+    TIMEOUT_SECONDS = 10, /* to wait for the exporter to connect */
     SLICE_MS = 100,
-    REPLY_MS = 10000, /* for each of its replies: the driver may be busy there */
+    REPLY_MS = 10000, /* for each reply: the driver may be busy there */
 };
 #define NS_PER_SLICE (UINT64_C(1000000) * SLICE_MS)
 
@@ -25,9 +25,8 @@ static bool draw_number(uint64_t *number) {
     return syscall(SYS_getrandom, number, sizeof *number, 0) == (long)sizeof *number;
 }
 
-/* ---- the call ---- */
-
-/* Whether only a process's exit status is left; false also if /proc does not say. */
+/* Whether a process has ended and only its exit status is left. False also if /proc does not say.
+ */
 static bool is_zombie(pid_t pid) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -37,18 +36,19 @@ static bool is_zombie(pid_t pid) {
     ssize_t size = read(file, text, sizeof text - 1);
     close(file);
     text[size > 0 ? size : 0] = '\0';
-    const char *end = strrchr(text, ')'); /* of its name */
+    const char *end = strrchr(text, ')'); /* end of the command's name */
     return end && (strncmp(end, ") Z", 3) == 0 || strncmp(end, ") X", 3) == 0);
 }
 
-/* An exporter in another pid namespace is not known to have ended. */
+/* Whether the exporter has ended, which is not known of one in another pid namespace. */
 static bool has_ended(const struct bfc_token *token) {
     if (token->pid_namespace != bfc_pid_namespace())
         return false;
     return (kill(token->pid, 0) != 0 && errno == ESRCH) || is_zombie(token->pid);
 }
 
-/* The wakeup is rung every second: an exporter with many callers takes some at a time. */
+/* Waits for the exporter to connect. It is woken again every second, since an exporter with many
+ * importers connects to some at a time. */
 static enum bfc_fetch_answer await_call(struct bfc_page_fetch *fetch,
                                         const struct bfc_local *listener) {
     uint64_t start = bfc_now_ns(), until = start + TIMEOUT_SECONDS * BFC_NS_PER_SECOND;
@@ -80,9 +80,7 @@ enum bfc_fetch_answer bfc_page_fetch_begin(struct bfc_page_fetch *fetch,
     return answer;
 }
 
-/* ---- pages ---- */
-
-/* Who has nothing to say to a request hangs up. */
+/* Explains a missing reply: an exporter that rejects a request closes the connection. */
 static enum bfc_fetch_answer explain_silence(const struct bfc_token *token) {
     if (errno == EMFILE)
         return BFC_FETCH_FAILED;

@@ -1,4 +1,4 @@
-/* Importing pages. */
+/* Imports pages of other processes. */
 #include "interpose/features/share/page_imports.h"
 
 #include <errno.h>
@@ -13,16 +13,14 @@
 #include "interpose/driver/retry_release.h"
 #include "interpose/features/share/page_fetch.h"
 
-#define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller ones */
+#define LEAST_PAGE (UINT64_C(64) << 10) /* no device has smaller pages */
 
-/* The pages of a block, as they come. */
+/* The pages of a block that were fetched so far. */
 struct pages {
     CUmemGenericAllocationHandle *handles;
     uint64_t *bytes;
-    uint64_t count, wanted; /* so far; in all */
+    uint64_t count, wanted; /* pages fetched so far; pages of the block */
 };
-
-/* ---- fetching ---- */
 
 static void report_refusal(const struct bfc_token *token, enum bfc_fetch_answer answer) {
     static const char *const reasons[] = {
@@ -70,7 +68,7 @@ static CUresult import_all(const struct bfc_driver *driver, struct bfc_page_fetc
     return result;
 }
 
-/* The program's threads may be ended at a wait of ours, and must not be. */
+/* Cancellation is disabled, since the program may cancel its thread while this library waits. */
 static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_token *token,
                           struct pages *pages) {
     struct bfc_page_fetch fetch;
@@ -87,9 +85,7 @@ static CUresult fetch_all(const struct bfc_driver *driver, const struct bfc_toke
     return result;
 }
 
-/* ---- mapping ---- */
-
-/* Takes the first `count` pages from behind the addresses, and gives these back. */
+/* Unmaps the first `mapped` bytes of the import, and frees its addresses. */
 static void unmap_pages(const struct bfc_driver *driver, const struct bfc_page_import *import,
                         uint64_t mapped) {
     if (mapped == 0 || bfc_retry_unmap(driver, import->base, mapped) == CUDA_SUCCESS)
@@ -107,7 +103,8 @@ static CUresult map_each(const struct bfc_driver *driver, const struct pages *pa
     return result;
 }
 
-/* As natively, where opening gives the importing device access to the other one's memory. */
+/* Gives access to the importing device and to the device of the memory, as cuIpcOpenMemHandle does.
+ */
 static CUresult allow_access(const struct bfc_driver *driver, const struct pages *pages,
                              const struct bfc_page_import *import) {
     CUdevice device;
@@ -124,7 +121,7 @@ static CUresult allow_access(const struct bfc_driver *driver, const struct pages
     };
     result = driver->cuMemSetAccess(import->base, import->bytes, access,
                                     properties.location.id == device ? 1 : 2);
-    /* Of devices without peer access; this is what is documented of opening. */
+    /* for devices without peer access the documented error of cuIpcOpenMemHandle */
     return result == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_MAP_FAILED : result;
 }
 
@@ -152,7 +149,8 @@ static bool add_up_to(const struct pages *pages, uint64_t bytes) {
     return sum == bytes;
 }
 
-/* What is mapped stays, whether its handles do or not. */
+/* Fetches and maps the pages. The handles are released in any case, which leaves mapped pages
+ * mapped. */
 static CUresult import_into(const struct bfc_driver *driver, const struct bfc_token *token,
                             struct pages *pages, struct bfc_page_import *import) {
     CUstreamCaptureMode mode = bfc_capture_relax_now(driver);
@@ -183,12 +181,12 @@ CUresult bfc_page_import(const struct bfc_driver *driver, const struct bfc_token
     return result;
 }
 
-/* ---- closing ---- */
+enum {
+    WAIT_BYTES = 2 << 20
+}; /* the driver may keep smaller blocks when they are freed, and then not wait */
 
-enum { WAIT_BYTES = 2 << 20 }; /* smaller ones the driver may keep, and then not wait for */
-
-/* As interpose/arena/upstream.c waits whatever captures: a process that imports may have no pool.
- */
+/* Waits for the context by an allocation and a free, which works during captures too.
+ * interpose/arena/upstream.c does the same for arenas, but an importing process may have none. */
 static CUresult wait_as_free(const struct bfc_driver *driver) {
     CUdeviceptr memory;
     CUresult result = driver->cuMemAlloc_v2(&memory, WAIT_BYTES);
@@ -204,7 +202,7 @@ static CUresult wait_for_context(const struct bfc_driver *driver) {
     return result;
 }
 
-/* No driver says that unmapping waits, and closing a handle does. */
+/* Waits first, since closing a handle waits, and unmapping is not documented to wait. */
 static CUresult wait_and_unmap(const struct bfc_driver *driver,
                                const struct bfc_page_import *import, CUcontext context) {
     bool pushed;

@@ -1,4 +1,4 @@
-/* Messages about pages, and names. */
+/* Seals and checks messages about pages, and names the sockets. */
 #include "interpose/features/share/page_message.h"
 
 #include <stddef.h>

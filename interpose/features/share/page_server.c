@@ -1,4 +1,4 @@
-/* Answering importers. */
+/* Answers importers. */
 #include "interpose/features/share/page_server.h"
 
 #include <errno.h>
@@ -19,15 +19,16 @@
 
 enum {
     CALLERS_AT_ONCE = 16,
-    TIMEOUT_MS = 2000, /* with an importer between two of its requests */
+    TIMEOUT_MS = 2000, /* to wait for an importer's next request */
     SETTLED_SECONDS = 10,
 };
-/* After a look in vain, or who wakes it without pause would take a processor. */
+/* Pause after no importer was found: else a process that wakes the thread without end would take a
+ * processor. */
 #define REST_NS 1000000L
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* whose thread it is; 0: none was started */
+    pid_t pid; /* process that started the thread; 0: none */
     struct bfc_wakeup wakeup;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,9 +38,7 @@ static void print_path(char path[PATH_SIZE], const char name[BFC_CALLER_NAME]) {
     snprintf(path, PATH_SIZE, BFC_SHARED_FOLDER "/%.*s", BFC_CALLER_NAME - 1, name);
 }
 
-/* ---- one importer ---- */
-
-/* One batch of pages. How many were sent. */
+/* Answers a request for one batch of pages; returns how many were sent. */
 static uint64_t answer_request(const struct bfc_local *importer,
                                const struct bfc_page_request *request) {
     struct bfc_page_reply reply;
@@ -53,7 +52,8 @@ static uint64_t answer_request(const struct bfc_local *importer,
     return sent ? reply.count : 0;
 }
 
-/* Pages are asked for in their order, each once: so a conversation ends. */
+/* Answers the next request. Pages must be requested in order and once each, so that a conversation
+ * ends. */
 static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     struct bfc_page_request request;
     int files[BFC_LOCAL_FILES];
@@ -61,12 +61,12 @@ static uint64_t answer_next(const struct bfc_local *importer, uint64_t first) {
     if (!bfc_local_receive(importer, &request, sizeof request, files, &count, TIMEOUT_MS))
         return 0;
     for (unsigned i = 0; i < count; i++)
-        close(files[i]); /* nobody asked for any */
+        close(files[i]); /* an importer sends no descriptors */
     return request.first == first ? answer_request(importer, &request) : 0;
 }
 
-/* Nobody waits there any more: an importer that was killed. One that is about to listen is young.
- */
+/* Removes the socket of an importer that was killed. A socket younger than SETTLED_SECONDS stays,
+ * since its importer may be about to listen. */
 static void remove_left_over(const char *path) {
     struct stat status;
     if (bfc_file_status_at(AT_FDCWD, path, &status) && status.st_uid == geteuid() &&
@@ -74,7 +74,7 @@ static void remove_left_over(const char *path) {
         unlink(path);
 }
 
-/* How many pages were sent. */
+/* Answers all requests of one importer; returns how many pages were sent. */
 static uint64_t answer_caller(const char *name) {
     char path[PATH_SIZE];
     struct bfc_local importer;
@@ -91,9 +91,8 @@ static uint64_t answer_caller(const char *name) {
     return done;
 }
 
-/* ---- all of them ---- */
-
-/* The folder is closed before anybody is waited for. */
+/* Lists the sockets of waiting importers. The folder is closed before any of them is answered,
+ * which may take long. */
 static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     char prefix[BFC_CALLER_NAME];
     unsigned count = 0;
@@ -109,7 +108,7 @@ static unsigned find_callers(char names[CALLERS_AT_ONCE][BFC_CALLER_NAME]) {
     return count;
 }
 
-/* False: to nobody was anything sent. */
+/* Answers the importers that wait. False: nothing was sent. */
 static bool answer_callers(void) {
     char names[CALLERS_AT_ONCE][BFC_CALLER_NAME];
     unsigned count = find_callers(names);
@@ -132,8 +131,6 @@ static void *serve_importers(void *unused) {
     return NULL;
 }
 
-/* ---- its life ---- */
-
 bool bfc_page_server_start(void) {
     int cancel = bfc_cancel_disable();
     pthread_mutex_lock(&server.lock);
@@ -147,7 +144,7 @@ bool bfc_page_server_start(void) {
     return runs;
 }
 
-/* Those whom importers left that were killed. */
+/* Removes the sockets of importers that were killed. */
 __attribute__((destructor)) static void remove_callers(void) {
     char names[CALLERS_AT_ONCE][BFC_CALLER_NAME], path[PATH_SIZE];
     if (server.pid == 0 || server.pid != getpid())

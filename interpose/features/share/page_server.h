@@ -1,17 +1,14 @@
-/*
- * The thread that gives importers the descriptors of this process's exported pages.
- *
- * It sleeps at the wakeup of the process's table without an open descriptor, and calls importers
- * that wait at sockets beside the table. A hung importer costs the others some seconds, and the
- * program nothing.
- */
+/* The thread that sends importers the descriptors of this process's exported pages. It sleeps on
+ * the wakeup of the process's table without an open descriptor, and connects to importers that
+ * listen on sockets in the same folder. An importer that hangs delays the others by some seconds,
+ * and the program not at all. */
 #ifndef BFC_INTERPOSE_PAGE_SERVER_H
 #define BFC_INTERPOSE_PAGE_SERVER_H
 
 #include <stdbool.h>
 
-/* Starts it, once a process: after the first row was published, before its token is given out.
- * False: the host has no memory, or allows no thread. Thread-safe. */
+/* Starts the thread once a process, after the first row was published and before its token is given
+ * out. False: the host has no memory, or allows no thread. Thread-safe. */
 bool bfc_page_server_start(void);
 
 #endif

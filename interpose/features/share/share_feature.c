@@ -1,4 +1,4 @@
-/* The feature `share`: pooled blocks in other processes, by CUDA's IPC (BFC_IPC). */
+/* The feature `share`: CUDA IPC of pooled blocks (BFC_IPC). */
 #include "interpose/features/share/export_token.h"
 #include "interpose/features/share/imports.h"
 #include "interpose/table/feature.h"

@@ -1,4 +1,4 @@
-/* Sealing and checking tokens and their rows. */
+/* Seals and checks tokens and their rows. */
 #include "interpose/features/share/token.h"
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include "interpose/host/siphash.h"
 
-/* The last byte tells versions of the layout apart, the first that it is no text. */
+/* The last byte is the version of the layout; the first is not valid in text. */
 static const uint8_t magic[8] = {0xbf, 'C', 'I', 'P', 'C', 0xbf, 0x00, 0x01};
 
 enum {

@@ -3,13 +3,12 @@
  * handle, which would stand for the block's whole region.
  *
  * A token names a row of the exporting process's table (interpose/features/share/token_table.h),
- * which holds the driver's handle of the region and the block's place in it, and carries a random
- * key that no file holds. Token and row are both sealed with a keyed check value (SipHash-2-4): a
- * token that was truncated or made up, or whose block was freed since, matches no row, and neither
- * does a row that was tampered with or is being written at the moment. The driver of a process
- * without us does not accept it as a handle.
+ * which holds the driver's handle of the region and the block's offset, and carries a random key
+ * that no file holds. Token and row are sealed with a keyed check value (SipHash-2-4): a token that
+ * was truncated or made up, or whose block was freed, matches no row, and a row that was changed or
+ * is being written matches no token. A driver without this library rejects a token as a handle.
  *
- * Pure: nothing here allocates, locks or calls the system.
+ * Nothing here allocates, locks or calls the system.
  */
 #ifndef BFC_INTERPOSE_TOKEN_H
 #define BFC_INTERPOSE_TOKEN_H
@@ -17,46 +16,47 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BFC_HANDLE_SIZE 64 /* of a CUipcMemHandle, in bytes */
+#define BFC_HANDLE_SIZE 64 /* bytes of a CUipcMemHandle */
 
-/* The token as it is passed between processes of one machine. */
+/* The layout of a token, which processes of one machine pass to each other. */
 struct bfc_token {
     uint8_t magic[8];
-    uint64_t pid_namespace; /* of the exporter: inode number */
+    uint64_t pid_namespace; /* inode number of the exporter's pid namespace */
     uint64_t table;         /* random number in the name of its table */
-    int32_t pid;            /* of the exporter, in its namespace */
-    uint32_t slot;          /* of the row in the table */
-    uint64_t generation;    /* the block's id: another one for each allocation */
+    int32_t pid;            /* process id of the exporter, in its namespace */
+    uint32_t slot;          /* index of the row in the table */
+    uint64_t generation;    /* the block's id, which differs for each allocation */
     uint8_t key[16];
-    uint64_t check; /* over all before the key, under the key */
+    uint64_t check; /* over the fields before the key, under the key */
 };
 _Static_assert(sizeof(struct bfc_token) == BFC_HANDLE_SIZE, "a token takes a handle's place");
 
 /* A row of the table. Sizes and offsets in bytes. */
 struct bfc_row {
-    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's, of the region; with pages zeros */
-    uint64_t region_size;            /* with pages: of all of them together */
+    uint8_t handle[BFC_HANDLE_SIZE]; /* the driver's handle of the region; of pages zeros */
+    uint64_t region_size;            /* bytes of the region, or of all the block's pages */
     uint64_t offset;                 /* of the block in its region, or in its first page */
     uint64_t size;                   /* of the block, as the program asked for it */
-    uint64_t pages;                  /* behind the block (page_server.h); 0: it lies in a region */
+    uint64_t pages;                  /* number of the block's pages; 0: it lies in a region */
     uint64_t reserved[3];            /* zero */
-    uint64_t check; /* over the token before its key, and all before this, under the token's key */
+    uint64_t check; /* over the token's fields before the key and the row's before this, under the
+                       token's key */
 };
 _Static_assert(sizeof(struct bfc_row) == 128, "rows do not straddle pages");
 
 /* Rows that a table can have. */
 #define BFC_MOST_ROWS (UINT32_C(1) << 20)
 
-/* Whether 64 bytes claim to be a token. */
+/* Whether BFC_HANDLE_SIZE bytes look like a token. */
 bool bfc_token_claimed(const void *handle);
 
-/* Fills magic and check; the rest is filled. */
+/* Fills in magic and check; all other fields must be set. */
 void bfc_token_seal(struct bfc_token *token);
 
-/* Whether it is a token that was sealed and not changed since. */
+/* Whether a token was sealed and has not changed since. */
 bool bfc_token_intact(const struct bfc_token *token);
 
-/* Fills a row's check, for a sealed token. */
+/* Fills in the check of a row for a sealed token. */
 void bfc_row_seal(const struct bfc_token *token, struct bfc_row *row);
 
 /* Whether the row belongs to the token, is unchanged and plausible. */

@@ -1,4 +1,4 @@
-/* The table of exported blocks. */
+/* Writes and reads tables of exported blocks. */
 #include "interpose/features/share/token_table.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define PATH_FORMAT BFC_SHARED_FOLDER "/" BFC_TABLE_NAME_FORMAT
 
-/* The wakeup is written so that the head is there to be waited at. */
+/* The head of a table. The wakeup is written so that the file is long enough to wait on it. */
 struct head {
     uint32_t wakeup, padding;
     struct bfc_table_maker maker;
@@ -33,9 +33,9 @@ enum { PATH_SIZE = 128, READ_ATTEMPTS = 100 };
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* whose table it is; 0: none was made */
+    pid_t pid; /* process that made the table; 0: there is none */
     uint64_t number, pid_namespace;
-    uint32_t rows; /* ever used */
+    uint32_t rows; /* rows that were ever used */
     uint32_t *unused;
     uint32_t unused_count, unused_room;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -49,15 +49,13 @@ static bool fill_randomly(void *bytes, size_t size) {
     return syscall(SYS_getrandom, bytes, size, 0) == (long)size;
 }
 
-/* ---- making it ---- */
-
 static int open_own(int flags) {
     char path[PATH_SIZE];
     print_path(path, table.pid_namespace, table.pid, table.number);
     return bfc_open(path, flags | O_NOFOLLOW, 0600);
 }
 
-/* A limit on the size of files comes with a signal. */
+/* Writes while a signal for an exceeded file size is suppressed. */
 static bool write_quietly(int file, const void *bytes, size_t size, off_t offset) {
     struct bfc_quiet quiet;
     bfc_quiet_begin(&quiet);
@@ -66,7 +64,7 @@ static bool write_quietly(int file, const void *bytes, size_t size, off_t offset
     return written == (ssize_t)size;
 }
 
-/* A forked child that comes here has no table; its parent's lives on. */
+/* Makes this process's table. A forked child makes its own; its parent's stays. */
 static bool make_table(void) {
     if (table.pid == getpid())
         return true;
@@ -78,7 +76,7 @@ static bool make_table(void) {
     table.rows = table.unused_count = 0;
     const struct head head = {.wakeup = 1, .maker = bfc_table_maker_self()};
     int file = open_own(O_RDWR | O_CREAT | O_EXCL);
-    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* whatever the program's umask is */
+    bool made = file >= 0 && fchmod(file, 0600) == 0 && /* the program's umask may differ */
                 write_quietly(file, &head, sizeof head, 0);
     if (file >= 0)
         close(file);
@@ -95,8 +93,6 @@ __attribute__((destructor)) static void remove_table(void) {
     unlink(path);
 }
 
-/* ---- writing ---- */
-
 static bool take_slot(uint32_t *slot) {
     if (table.unused_count > 0) {
         *slot = table.unused[--table.unused_count];
@@ -106,7 +102,7 @@ static bool take_slot(uint32_t *slot) {
     return table.rows < BFC_MOST_ROWS && ++table.rows;
 }
 
-/* If the host has no memory the slot is lost. */
+/* Returns a slot for later rows; without host memory it is lost. */
 static void give_slot(uint32_t slot) {
     if (table.unused_count == table.unused_room) {
         uint32_t room = table.unused_room ? 2 * table.unused_room : 64;
@@ -190,8 +186,6 @@ bool bfc_token_table_is_own(const struct bfc_token *token) {
            token->pid_namespace == own.pid_namespace;
 }
 
-/* ---- reading ---- */
-
 int bfc_token_table_open(const struct bfc_token *token, int flags) {
     char path[PATH_SIZE];
     print_path(path, token->pid_namespace, token->pid, token->table);
@@ -203,7 +197,8 @@ int bfc_token_table_open(const struct bfc_token *token, int flags) {
     return -1;
 }
 
-/* A row that matches was read whole; one that does not, and changes, is being written. */
+/* Reads a row. A row that does not match is read again as long as it changes, since it is being
+ * written. */
 static bool read_row(int file, const struct bfc_token *token, struct bfc_row *row) {
     struct bfc_row read[2] = {0};
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {

@@ -1,4 +1,4 @@
-/* Bells: a futex in a shared file. */
+/* Wakeups: a futex in a shared file. */
 #include "interpose/features/share/wakeup.h"
 
 #include <errno.h>
@@ -42,11 +42,12 @@ bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word) {
            errno == EAGAIN || errno == EINTR;
 }
 
-/* Two who ring at once may write the same word: it is another one than before all the same. */
+/* Increments the word. Two processes that do so at once may write the same value, which still
+ * differs from the one before. */
 static bool change_word(int file) {
     uint32_t word;
     struct bfc_quiet quiet;
-    bfc_quiet_begin(&quiet); /* a limit on the size of files comes with a signal */
+    bfc_quiet_begin(&quiet); /* suppresses the signal for an exceeded file size */
     bool changed = pread(file, &word, sizeof word, 0) == (ssize_t)sizeof word;
     word++;
     changed = changed && pwrite(file, &word, sizeof word, 0) == (ssize_t)sizeof word;
@@ -67,7 +68,7 @@ bool bfc_wakeup_signal(const struct bfc_token *token) {
     int file = bfc_token_table_open(token, O_RDWR);
     if (file < 0)
         return false;
-    bool rung = change_word(file) && wake_waiters(file);
+    bool woken = change_word(file) && wake_waiters(file);
     close(file);
-    return rung;
+    return woken;
 }

@@ -2,32 +2,32 @@
  * The wakeup at the head of a process's table (interpose/features/share/token_table.h): a word by
  * which another process of the user wakes a thread of that process.
  *
- * Waiting needs no open descriptor: only a mapping of the table's head, which no code of ours reads
- * or writes, so that a file which somebody cuts short costs an error and no signal. The word itself
- * is read and written as a file's.
+ * Waiting needs no open descriptor, only a mapping of the table's head, which this library neither
+ * reads nor writes, so that a file which another process truncates causes an error and no signal.
+ * The word itself is read and written through the file.
  */
 #ifndef BFC_INTERPOSE_WAKEUP_H
 #define BFC_INTERPOSE_WAKEUP_H
 
 #include "interpose/features/share/token.h"
 
-/* Where the calling process waits for its own wakeup. */
+/* The calling process's own wakeup. */
 struct bfc_wakeup {
-    struct bfc_token table; /* as bfc_token_table_name fills it */
-    void *head;             /* mapped as long as the process lives */
+    struct bfc_token table; /* names the table, as bfc_token_table_name does */
+    void *head;             /* mapped until the process ends */
 };
 
 /* False, with errno: there is no table, or the host has no memory. */
 bool bfc_wakeup_open(struct bfc_wakeup *wakeup);
 
-/* What the word is now, to be given to bfc_wakeup_await. False: the table is gone. */
+/* Reads the word for bfc_wakeup_await. False: the table is gone. */
 bool bfc_wakeup_read(const struct bfc_wakeup *wakeup, uint32_t *word);
 
-/* Waits until the word is another one; may return earlier. False: the table is damaged. */
+/* Waits until the word differs from `word`; may return earlier. False: the table is damaged. */
 bool bfc_wakeup_await(const struct bfc_wakeup *wakeup, uint32_t word);
 
-/* Rings the wakeup of the process that made a token. False: there is no such table, or it is not
- * this user's alone. */
+/* Wakes the process that made a token. False: it has no table, or other users could have written
+ * it. */
 bool bfc_wakeup_signal(const struct bfc_token *token);
 
 #endif

@@ -1,4 +1,4 @@
-/* Host memory in place of device memory. */
+/* Serves allocations from host memory in place of device memory. */
 #include "interpose/features/spill/spill.h"
 
 #include <errno.h>
@@ -17,20 +17,19 @@
 #include "interpose/config/process.h"
 #include "interpose/context/capture.h"
 #include "interpose/driver/current.h"
-#include "interpose/features/spill/host_left.h"
 #include "interpose/features/spill/host_memory.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/settle_arena.h"
 
 /* ---- giving back ---- */
 
-/* A wholly free region is one free block. */
 static void add_idle(void *context, const struct bfc_block_info *block) {
     bool *found = context;
     *found |= !block->live && block->size == block->region_size;
 }
 
-/* Ready bytes beside live ones cannot go back. */
+/* Whether the arena has memory that can go back, now or when its work is complete. Only wholly free
+ * regions can, each of which is one free block. */
 static bool has_free(const struct bfc_arena *arena) {
     struct bfc_pool_stats stats;
     bfc_pool_read_stats(arena->pool, &stats);
@@ -40,8 +39,8 @@ static bool has_free(const struct bfc_arena *arena) {
     return found;
 }
 
-static uint32_t freed; /* atomic, a futex: rises when there is something to look for */
-static bool is_giving; /* atomic: the thread may be in the driver to give memory back */
+static uint32_t freed; /* atomic, a futex: incremented when there may be memory to give back */
+static bool is_giving; /* atomic: the thread may be giving memory back */
 
 static void wake_giver(void) {
     int before = errno;
@@ -56,7 +55,7 @@ void bfc_spill_freed(struct bfc_arena *arena, CUdeviceptr pointer, CUresult resu
         wake_giver();
 }
 
-/* Whether host memory is free that has yet to go back. */
+/* Whether any host memory can go back. */
 static bool is_free(void) {
     struct bfc_arena *arena = NULL;
     bool found = false;
@@ -66,7 +65,7 @@ static bool is_free(void) {
     return found;
 }
 
-/* Of contexts that have ended; it is asked for in one that lives. */
+/* Frees memory of contexts that have ended, within a context that lives. */
 static void collect_left(const struct bfc_driver *driver, struct bfc_arena *arena) {
     bool pushed;
     if (!bfc_host_left_is_there() || !bfc_arena_enter(arena))
@@ -97,7 +96,7 @@ static void look_at_memory(void) {
     bfc_background_end();
 }
 
-/* How soon host memory goes back that was freed before its work was complete. */
+/* Interval at which the thread looks for freed memory whose work has become complete. */
 #define NS_A_LOOK ((uint64_t)20 * 1000 * 1000)
 
 static void *run_giver(void *unused) {
@@ -134,7 +133,7 @@ static const struct bfc_memory_source host_memory = {
     .give = bfc_host_memory_give,
 };
 
-/* Small blocks share a region; a larger one has its own, which goes when it is freed. */
+/* Small blocks share a region; a larger block has its own, which goes back when it is freed. */
 static void configure_pool(const struct bfc_options *options, struct bfc_pool_config *config) {
     bfc_pool_config_default(config);
     config->growth = BFC_GROWTH_FIXED;
@@ -142,7 +141,8 @@ static void configure_pool(const struct bfc_options *options, struct bfc_pool_co
     config->pending_budget = options->pending_budget;
 }
 
-/* Of the context of `home`, of which it keeps a reference. NULL: the host has no memory. */
+/* Makes an arena of host memory for the context of `home`, of which it keeps a reference. NULL: the
+ * host has no memory. */
 static struct bfc_arena *begin_arena(const struct bfc_driver *driver, struct bfc_arena *home) {
     const struct bfc_process *process = bfc_process();
     struct bfc_device *on = bfc_device_find(BFC_DEVICE_HOST);
@@ -185,12 +185,12 @@ bool bfc_spill_may_serve(const struct bfc_call *call) {
     return process && !call->in_pool && call->bytes <= process->options.spill;
 }
 
-/* How long an allocation waits for what was freed before it: the driver's call may take for ever.
- */
+/* How long an allocation waits for memory that was freed before it: the driver's call may take
+ * without end. */
 #define LONGEST_WAIT_NS ((uint64_t)1000 * 1000 * 1000)
 #define NAP_NS 500000L
 
-/* Whether host memory has gone back since so much was reserved. */
+/* Waits for the thread to give memory back. True: it did, since `before` bytes were reserved. */
 static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint64_t until_ns) {
     bool waited = false;
     wake_giver();
@@ -205,7 +205,8 @@ static bool wait_for_giver(const struct bfc_device *host, uint64_t before, uint6
     return true;
 }
 
-/* The pool itself may not give back what it has free (upstream.c). */
+/* The pool does not give back by itself what it has free (upstream.c), so the thread is waited for.
+ */
 static CUresult allocate_host_memory(const struct bfc_driver *driver, struct bfc_arena *arena,
                                      size_t bytes, enum bfc_reuse_how how,
                                      struct bfc_outcome *outcome) {

@@ -9,14 +9,11 @@
 #include "interpose/arena/arena.h"
 #include "interpose/config/message.h"
 #include "interpose/config/process.h"
-#include "interpose/features/spill/host_left.h"
 #include "interpose/features/spill/host_memory.h"
 #include "interpose/features/spill/spill.h"
 #include "interpose/table/feature.h"
 
 #define MIB ((uint64_t)1 << 20)
-
-/* ---- what an out of memory says of it ---- */
 
 struct spilled {
     uint64_t in_use, reserved, limit;
@@ -44,7 +41,7 @@ static void explain_spilled(struct bfc_message *message) {
             BFC_BYTES(sum.in_use), BFC_BYTES(sum.reserved), BFC_BYTES(sum.limit));
 }
 
-/* What the host could still give, by the kernel's estimate; 0: it does not tell. */
+/* Bytes that the host can still provide, by the kernel's estimate; 0: not known. */
 static uint64_t host_available(void) {
     char text[512];
     int file = bfc_open("/proc/meminfo", O_RDONLY, 0);

@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 
 #include "interpose/features/plan/gaps.h"
-#include "interpose/features/plan/overlap.h"
 
 enum { MOST = 64, KIB = 1024 };
 

@@ -1,4 +1,4 @@
-/* The thread that learns: it alone changes a learner that is in the list. */
+/* Learns loops, in a thread of its own, which alone changes a learner once that is in the list. */
 #include "interpose/features/plan/learn/learn.h"
 
 #include <linux/futex.h>
@@ -18,56 +18,59 @@
 #include "interpose/features/plan/learn/learned_loops.h"
 #include "interpose/host/background.h"
 #include "interpose/reuse/settle_arena.h"
+#include "planner/period/event_stream.h"
 #include "pool/pages.h"
 
-#define FIRST_LOOK 24 /* notes */
+#define FIRST_LOOK 24 /* notes taken before the first look */
 #define PLANNING_SECONDS 2.0
-#define LEAST_SHARE 8 /* of the most that was ever in use, which a loop must have to be planned */
-#define LOOKING_SHARE 32 /* looking takes at most one part in so many of a processor */
-#define AHEAD_SHARE 8    /* and so does looking up gaps of a plan */
+#define LEAST_SHARE 8    /* a planned loop uses at least this fraction of the peak in use */
+#define LOOKING_SHARE 32 /* looking for loops takes at most this fraction of a processor */
+#define AHEAD_SHARE 8    /* looking up gaps of a plan takes at most this fraction */
 #define QUICK_NAP_NS 2000000
 #define SLOW_NAP_NS 50000000
 #define LONGEST_NAP_NS BFC_NS_PER_SECOND
-#define NAP_SHARE 8  /* while nothing comes a nap is so small a part of how long that has been */
-#define MOST_ENDED 8 /* arenas that nobody but us has still, each with its pool's addresses */
+#define NAP_SHARE 8  /* a nap is at most this fraction of the time without any call */
+#define MOST_ENDED 8 /* arenas of ended contexts that may still wait for the thread */
 #define SHORTEST_PAUSE_NS (BFC_NS_PER_SECOND / 2)
 #define LONGEST_PAUSE_NS (60 * BFC_NS_PER_SECOND)
 #define TRIMS 4
 #define BAD_PERIODS 4
-#define POOR_PERIODS 32u /* doubled by each learned_loop */
-#define POOR_WEIGHT 4    /* of one in which a third misses; 1: of one in which a tenth does */
-#define NICENESS 10      /* with 19 a busy machine would never get to it */
-#define PAUSE_TIMES 4    /* as long as the notes took */
+#define POOR_PERIODS 32u /* doubled for each learned loop */
+#define POOR_WEIGHT                                                                                \
+    4 /* weight of a period in which a third misses; one in which a tenth misses has weight 1 */
+#define NICENESS 10   /* not 19, with which the thread would not run on a busy machine */
+#define PAUSE_TIMES 4 /* a pause lasts at least so many times as long as taking the notes */
 
 enum learner_state { LISTENS, PAUSES, FOLLOWS, HAS_FILE };
 
-/* One arena, with a reference. */
+/* What is known of one arena's calls. It holds a reference to the arena. */
 struct learner {
     struct bfc_arena *arena;
-    struct bfc_pool_note *notes; /* mapped, BFC_LEARN_NOTES; NULL: it follows BFC_PLAN=FILE */
+    struct bfc_pool_note *notes; /* BFC_LEARN_NOTES, mapped; NULL with HAS_FILE */
     enum learner_state state;
-    bool whole;                /* the notes have all calls since the context began */
-    uint64_t next_look;        /* notes */
-    uint64_t next_look_ns;     /* not before that */
-    uint64_t next_ahead_ns;    /* nor gaps of its plan before that */
-    uint64_t since_ns;         /* in this state */
-    uint64_t pause_ns;         /* the next one */
-    uint64_t looked, moved;    /* the last look: notes, and bytes of pages that had moved */
-    uint64_t trims;            /* of what the plan has replaced: tries that are left */
-    uint64_t periods;          /* that had been gone through when the plan began */
-    uint64_t followed, missed; /* when it was last looked whether the plan still fits */
-    uint64_t seen;             /* calls, when it was last attended to */
-    unsigned bad_periods;      /* in a row... */
-    unsigned most_bad_periods; /* ...at so many a plan is left */
-    unsigned poor_periods;     /* by their weights, less those that were not */
+    bool whole;                /* the notes hold all calls since the context began */
+    uint64_t next_look;        /* number of notes at which to look next */
+    uint64_t next_look_ns;     /* earliest time of the next look */
+    uint64_t next_ahead_ns;    /* earliest time to look up gaps of the plan */
+    uint64_t since_ns;         /* when this state began */
+    uint64_t pause_ns;         /* length of the next pause */
+    uint64_t looked, moved;    /* at the last look: notes, and bytes of pages that had moved */
+    uint64_t trims;            /* tries left to trim what the plan has replaced */
+    uint64_t periods;          /* periods counted when the plan began */
+    uint64_t followed, missed; /* counts when the plan's fit was last judged */
+    uint64_t seen;             /* calls counted when the thread last came by */
+    unsigned bad_periods;      /* bad periods in a row, weighted */
+    unsigned most_bad_periods; /* bad periods at which the plan is left */
+    unsigned poor_periods;     /* weighted poor periods less good ones */
     const struct bfc_learned_loop *follows;
     struct bfc_learned_loops learned_loops;
     struct learner *next;
 };
 
-static struct learner *new_learners; /* atomic: a list that the thread takes over */
-static uint32_t arrivals;            /* atomic: new_learners ever; the thread sleeps on it */
-static unsigned taught;              /* atomic: learners that are not dismissed yet */
+static struct learner *new_learners; /* atomic: list from which the thread takes new learners */
+static uint32_t
+    arrivals;           /* atomic: number of learners so far; a futex on which the thread sleeps */
+static unsigned taught; /* atomic: number of learners that exist */
 
 /* ---- taking notes ---- */
 
@@ -87,19 +90,17 @@ static void stop_listening(struct learner *learner, enum learner_state state) {
     learner->since_ns = bfc_now_ns();
 }
 
-/* Nothing repeats in all that could be noted. */
+/* Pauses after nothing repeated in all notes; each pause is longer than the last. */
 static void pause_for_long(struct learner *learner) {
     uint64_t took = bfc_now_ns() - learner->since_ns;
-    uint64_t pause =
-        took * PAUSE_TIMES > learner->pause_ns ? took * PAUSE_TIMES : learner->pause_ns;
+    uint64_t pause = bfc_max(took * PAUSE_TIMES, learner->pause_ns);
     stop_listening(learner, PAUSES);
-    learner->pause_ns = pause < LONGEST_PAUSE_NS / 2 ? pause : LONGEST_PAUSE_NS / 2;
-    learner->pause_ns *= 2;
+    learner->pause_ns = 2 * bfc_min(pause, LONGEST_PAUSE_NS / 2);
 }
 
 /* ---- following ---- */
 
-/* The notes that have come since the look tell how far the program has gone on meanwhile. */
+/* Returns the plan's event at which the program is now, from the notes taken since the look. */
 static uint32_t position_now(const struct learner *learner, struct bfc_position position,
                              uint64_t looked) {
     uint64_t passed = 0, now = bfc_pool_notes(learner->arena->pool);
@@ -110,7 +111,6 @@ static uint32_t position_now(const struct learner *learner, struct bfc_position 
            (uint32_t)((position.event + passed) % period);
 }
 
-/* What the follower tells. */
 static const struct bfc_segment_plan *published_plan(const struct learner *learner) {
     return &learner->arena->stats.section->plan;
 }
@@ -141,12 +141,66 @@ static void follow_loop(struct learner *learner, struct bfc_position position, u
 
 /* ---- looking ---- */
 
-/*
- * With pages a plan is for what keeps pages on the move. Where they are at rest, or sizes vary, the
- * pool holds little more than what lives; a plan sets memory apart, and that may be more. Returns
- * from which note on they were seen to move; UINT64_MAX: there are none, so any loop is planned; 0:
- * they rest, so none is.
- */
+static void add_free(struct events *events, uint64_t id) {
+    uint32_t allocation = events_find(events, id);
+    if (allocation != NEVER)
+        events_add_free(events, allocation);
+}
+
+/* Threads are numbered from 1 on as they occur; those beyond MOST_THREADS share a number. */
+enum { MOST_THREADS = 64 };
+
+struct threads {
+    uint64_t marks[MOST_THREADS];
+    uint32_t count;
+};
+
+static uint32_t number_of(struct threads *threads, uint64_t mark) {
+    uint32_t i = 0;
+    while (i < threads->count && threads->marks[i] != mark)
+        i++;
+    if (i == threads->count && i < MOST_THREADS)
+        threads->marks[threads->count++] = mark;
+    return i + 1;
+}
+
+static void add_note(struct events *events, const struct bfc_pool_note *note, uint32_t device,
+                     struct threads *threads) {
+    if (note->bytes)
+        events_add_allocation(events,
+                              (struct allocation){.bytes = bfc_plan_round(note->bytes),
+                                                  .serial = note->id,
+                                                  .thread = number_of(threads, note->thread),
+                                                  .device = device});
+    else
+        add_free(events, note->id);
+}
+
+/* Converts notes into the stream of events that the planner reads; frees of unknown blocks are left
+ * out. Free it with events_free. False: no host memory. O(count log count). */
+static bool make_stream(struct events *events, const struct bfc_pool_note *notes, uint64_t count,
+                        uint32_t device) {
+    struct threads threads = {.count = 0};
+    uint64_t allocations = 0;
+    for (uint64_t i = 0; i < count; i++)
+        allocations += notes[i].bytes != 0;
+    *events = (struct events){
+        .list = malloc((count + 1) * sizeof *events->list),
+        .allocations = malloc((allocations + 1) * sizeof *events->allocations),
+    };
+    if (!events->list || !events->allocations) {
+        events_free(events);
+        return false;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        add_note(events, &notes[i], device, &threads);
+    return true;
+}
+
+/* With pages a plan pays off only while pages keep moving: where they rest, or sizes vary, the pool
+ * holds little more than what lives, and the memory reserved for a plan may be more. Returns the
+ * note since which pages were seen to move; UINT64_MAX: the pool has no pages, so any loop may be
+ * planned; 0: the pages rest, so none may. */
 static uint64_t moving_from(struct learner *learner, uint64_t count) {
     struct bfc_page_stats pages;
     if (!bfc_pool_page_stats(learner->arena->pool, &pages))
@@ -157,7 +211,7 @@ static uint64_t moving_from(struct learner *learner, uint64_t count) {
     return from;
 }
 
-/* Where the stream stands in a loop, which is planned if it is new. */
+/* Finds where the program is in a loop, which is planned if it is new. */
 static struct bfc_position find_position(struct learner *learner, const struct events *events,
                                          uint64_t count) {
     struct bfc_pool_stats stats;
@@ -173,8 +227,8 @@ static struct bfc_position find_position(struct learner *learner, const struct e
                                                            learner->whole, &limits);
 }
 
-/* What exceeds the share is made up for later. Planning does not count, which is done a few times
- * at most: a look that learned. */
+/* Sets the earliest time of the next look so that looking keeps to its share of a processor. A look
+ * that planned a loop does not count, since that happens a few times at most. */
 static void count_time(struct learner *learner, uint64_t start, bool learned) {
     uint64_t end = bfc_now_ns(), owed = bfc_max(learner->next_look_ns, end);
     learner->next_look_ns = learned ? end : owed + LOOKING_SHARE * (end - start);
@@ -185,7 +239,7 @@ static void look_for_loop(struct learner *learner, uint64_t count) {
     unsigned known = learner->learned_loops.count;
     struct events events;
     struct bfc_position position = {.learned_loop = NULL};
-    if (bfc_stream_make(&events, learner->notes, count, (uint32_t)learner->arena->device)) {
+    if (make_stream(&events, learner->notes, count, (uint32_t)learner->arena->device)) {
         position = find_position(learner, &events, count);
         events_free(&events);
     }
@@ -204,10 +258,8 @@ static void attend_listening(struct learner *learner) {
         pause_for_long(learner);
 }
 
-/*
- * Once a whole period was served from the plan's memory, what served before is idle and goes back;
- * a few tries, since in other modes of free it may still be pending.
- */
+/* Gives back what the pool used before the plan, once a whole period was served from the plan's
+ * memory. It takes several tries, since blocks may still be pending. */
 static void trim_replaced(struct learner *learner) {
     if (!learner->trims || !bfc_load_relaxed(&published_plan(learner)->memory) ||
         bfc_load_relaxed(&published_plan(learner)->periods) < learner->periods + 2 ||
@@ -222,10 +274,8 @@ static void trim_replaced(struct learner *learner) {
                 (int)learner->arena->device, learner->arena->id, BFC_BYTES(went));
 }
 
-/*
- * What lies beside the plan is to lie in one region: the others go back as they fall idle. A real
- * free may wait for work, so it is made here. Returns whether any went.
- */
+/* Lets the pool collect its blocks outside the plan in one region and give idle ones back. Done
+ * here because the driver's free may wait for work. Returns whether any memory went. */
 static bool gather_rest(const struct learner *learner) {
     bool follows = learner->state == FOLLOWS || learner->state == HAS_FILE;
     if (!follows || !bfc_background_begin())
@@ -235,7 +285,6 @@ static bool gather_rest(const struct learner *learner) {
     return went > 0;
 }
 
-/* Returns whether there is more to look up. */
 static bool look_ahead(struct learner *learner) {
     uint64_t start = bfc_now_ns();
     if (start < learner->next_ahead_ns)
@@ -246,10 +295,10 @@ static bool look_ahead(struct learner *learner) {
     return more;
 }
 
-/* Whether the plan fits no more: in one period hardly anything came as planned, or in several in a
- * row less than half of it. A loop that changes so much may be recognised again at once, and to
- * take its plan and leave it in turn costs more than what misses: so each time it takes twice as
- * long, until plans have fitted for as long. */
+/* Whether the plan no longer fits: in one period hardly any allocation was as planned, or in
+ * several in a row less than half of them. A loop that changes so much may be recognised again at
+ * once, and alternating between plans costs more than the misses: so the limit doubles each time,
+ * and falls again while plans fit. */
 static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     if (bad <= good)
         learner->bad_periods = 0;
@@ -263,14 +312,14 @@ static bool is_bad(struct learner *learner, uint64_t good, uint64_t bad) {
     return true;
 }
 
-/* Whether so many miss for so long that it is worth to look for another plan. */
+/* Whether so many allocations miss for so long that another plan is worth looking for. */
 static bool is_poor(struct learner *learner, uint64_t good, uint64_t bad) {
     unsigned learned_loops = learner->learned_loops.count,
              weight = 2 * bad > good ? POOR_WEIGHT : 1;
     if (9 * bad > good)
         learner->poor_periods += weight;
     else if (learner->poor_periods > 0)
-        learner->poor_periods--; /* it may have been a loop within the loop */
+        learner->poor_periods--; /* the poor periods may have come from an inner loop */
     return learned_loops < BFC_MOST_LEARNED_LOOPS &&
            learner->poor_periods >= POOR_WEIGHT * POOR_PERIODS << learned_loops;
 }
@@ -295,17 +344,14 @@ static void attend_following(struct learner *learner) {
         stop_listening(learner, PAUSES);
 }
 
-static bool has_paused(const struct learner *learner) {
-    uint64_t now = bfc_now_ns();
-    return now - learner->since_ns >= learner->pause_ns / 2 && now >= learner->next_look_ns;
-}
-
 static void attend_learner(struct learner *learner) {
+    uint64_t now = bfc_now_ns();
     if (learner->state == LISTENS)
         attend_listening(learner);
     else if (learner->state == FOLLOWS)
         attend_following(learner);
-    else if (learner->state == PAUSES && has_paused(learner))
+    else if (learner->state == PAUSES && now >= learner->next_look_ns &&
+             now - learner->since_ns >= learner->pause_ns / 2)
         take_notes(learner);
 }
 
@@ -319,8 +365,8 @@ static void stop_for_good(struct learner *learner) {
     learner->notes = NULL;
 }
 
-/* Its context has ended. The plans stay while others hold the arena, with which their followers go.
- * False: not yet. */
+/* Frees a learner whose context has ended. False: not yet, since others still refer to the arena,
+ * whose followers use the plans. */
 static bool dismiss_learner(struct learner *learner) {
     stop_for_good(learner);
     if (bfc_load_acquire(&learner->arena->references) > 1)
@@ -336,7 +382,7 @@ static bool is_busy(const struct learner *learner) {
     return learner->state == LISTENS || (learner->state == FOLLOWS && learner->trims);
 }
 
-/* Whether calls have come. While it pauses, nobody can tell. */
+/* Whether the program has made calls. During a pause they are not counted. */
 static bool has_moved(struct learner *learner) {
     uint64_t followed, missed;
     read_progress(learner, &followed, &missed);
@@ -346,10 +392,10 @@ static bool has_moved(struct learner *learner) {
     return moved;
 }
 
-/* What is to be done soon. */
+/* When the thread has to come by again. */
 struct need {
-    bool soon;  /* some learner is to be attended to again soon, if its program goes on... */
-    bool moves; /* ...which it does, or there is more to do in any case */
+    bool soon;  /* soon, if the program makes calls */
+    bool moves; /* the program makes calls, or work is left in any case */
 };
 
 static void attend_living(struct learner *learner, struct need *need) {
@@ -361,7 +407,7 @@ static void attend_living(struct learner *learner, struct need *need) {
     need->moves |= more || moved;
 }
 
-/* Keeps those whose context lives. */
+/* Comes by every learner, and frees those whose context has ended. */
 static struct need attend_all(struct learner **first) {
     struct need need = {.soon = false};
     for (struct learner **link = first; *link;) {
@@ -388,14 +434,13 @@ static struct learner *take_new_learners(struct learner *others) {
     return first;
 }
 
-/* Until a new learner comes, or that time has passed. */
+/* Sleeps until a new learner is added or the time has passed. */
 static void sleep_for(uint32_t seen, uint64_t ns) {
-    struct timespec time = {.tv_sec = (time_t)(ns / BFC_NS_PER_SECOND),
-                            .tv_nsec = (long)(ns % BFC_NS_PER_SECOND)};
+    struct timespec time = bfc_timespec(ns);
     syscall(SYS_futex, &arrivals, FUTEX_WAIT_PRIVATE, seen, &time, NULL, 0);
 }
 
-/* Of a program that sleeps, the longer it does. */
+/* Naps grow with the time for which the program has made no call. */
 static uint64_t nap_of(const struct need *need, uint64_t still_ns) {
     uint64_t least = need->soon ? QUICK_NAP_NS : SLOW_NAP_NS;
     return bfc_max(least, bfc_min(still_ns / NAP_SHARE, LONGEST_NAP_NS));
@@ -405,7 +450,8 @@ static void *run_learning(void *unused) {
     struct learner *learners = NULL;
     uint64_t moved_ns = bfc_now_ns();
     bfc_background_enter();
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS); /* in Linux of one thread */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid),
+                NICENESS); /* in Linux this sets the niceness of one thread */
     while (!bfc_background_is_over()) {
         uint32_t seen = bfc_load_acquire(&arrivals);
         learners = take_new_learners(learners);
@@ -424,35 +470,29 @@ static bool start_once(void) {
 
 /* ---- beginning ---- */
 
-static struct learner *make_file_follower(struct bfc_arena *arena) {
-    struct learner *learner = calloc(1, sizeof *learner);
-    if (!learner)
-        return NULL;
-    *learner = (struct learner){.arena = arena, .state = HAS_FILE};
-    bfc_arena_keep(arena);
-    return learner;
-}
-
-static struct learner *make_learner(struct bfc_arena *arena) {
+static struct learner *make_learner(struct bfc_arena *arena, bool automatic) {
     size_t bytes = BFC_LEARN_NOTES * sizeof(struct bfc_pool_note);
     struct learner *learner = calloc(1, sizeof *learner);
-    void *notes = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *notes = automatic && learner ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                       : NULL;
     if (!learner || notes == MAP_FAILED) {
         free(learner);
         return NULL;
     }
     *learner = (struct learner){.arena = arena,
                                 .notes = notes,
+                                .state = HAS_FILE,
                                 .whole = true,
                                 .pause_ns = SHORTEST_PAUSE_NS,
                                 .most_bad_periods = BAD_PERIODS};
     bfc_arena_keep(arena);
-    take_notes(learner);
+    if (automatic)
+        take_notes(learner);
     return learner;
 }
 
-/* Whether contexts come and go faster than the thread can follow: there is nothing to learn then.
+/* Whether contexts come and go faster than the thread can follow, so that nothing can be learned.
  */
 static bool is_behind(void) {
     unsigned living = 0;
@@ -462,16 +502,11 @@ static bool is_behind(void) {
     return bfc_load_relaxed(&taught) > living + MOST_ENDED;
 }
 
-static void wake_thread(void) {
-    bfc_fetch_add_release(&arrivals, 1);
-    syscall(SYS_futex, &arrivals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
 void bfc_learn_begin(struct bfc_arena *arena) {
     bool automatic = bfc_plan_is_automatic();
     if (bfc_arena_is_host(arena) || !(automatic || bfc_plan_is_followed(arena)) || is_behind())
         return;
-    struct learner *learner = automatic ? make_learner(arena) : make_file_follower(arena);
+    struct learner *learner = make_learner(arena, automatic);
     if (!learner || !start_once()) {
         bfc_log(BFC_LOG_WARN,
                 "BFC_PLAN: device %d: the host has no memory or thread to tend a plan",
@@ -482,5 +517,6 @@ void bfc_learn_begin(struct bfc_arena *arena) {
     learner->next = bfc_load_relaxed(&new_learners);
     while (!bfc_compare_exchange_seq_cst(&new_learners, &learner->next, learner))
         ;
-    wake_thread();
+    bfc_fetch_add_release(&arrivals, 1);
+    syscall(SYS_futex, &arrivals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -8,9 +8,8 @@
 #include "planner/period/align.h"
 #include "planner/period/usual.h"
 
-/* ---- recognising ---- */
-
-/* Allocations that are compared, of which one in so many may have another size. */
+/* The last allocations that are compared with a loop; at most one in DIFFERENT may have another
+ * size. */
 enum { COMPARED = 32, DIFFERENT = 4 };
 
 static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *learned_loop,
@@ -18,7 +17,8 @@ static const struct bfc_plan_event *event_of(const struct bfc_learned_loop *lear
     return &learned_loop->plan.events[learned_loop->plan.header->prefix + event];
 }
 
-/* How many of the last allocations have the sizes of those before `event`; 0: too few. */
+/* Counts how many of the last allocations have the sizes that the loop has before `event`; 0: too
+ * few. */
 static uint32_t count_same(const struct bfc_learned_loop *learned_loop, const struct events *events,
                            uint32_t event) {
     uint32_t period = learned_loop->plan.header->period, same = 0;
@@ -51,14 +51,13 @@ static struct bfc_position recognise_as_planned(const struct bfc_learned_loops *
     return position;
 }
 
-/*
- * Where allocations are missing or come in between, the last ones are aligned with the loop, at
- * places where the very last of them fit.
- */
+/* To recognise a loop from which allocations are missing, or between whose allocations others come,
+ * the last ALIGNED allocations are aligned with it, at most TRIED times, wherever FIRST_SAME of the
+ * last FIRST allocations fit. */
 enum { ALIGNED = 64, ALIGNED_SAME = 45, FIRST = 3, FIRST_SAME = 2, TRIED = 256 };
 
-/* A loop's sizes back from its end, twice, so that a loop that begins elsewhere is a part of them.
- * NULL: no host memory. */
+/* Returns the loop's sizes backwards, twice in a row, so that every rotation of the loop is a part
+ * of them. NULL: no host memory. */
 static uint64_t *make_sizes(const struct bfc_learned_loop *learned_loop) {
     uint32_t period = learned_loop->plan.header->period;
     uint64_t *sizes = malloc(2 * (size_t)period * sizeof *sizes);
@@ -74,7 +73,8 @@ static bool may_be_at(const uint64_t *sizes, uint32_t period, const uint64_t *la
     return same >= FIRST_SAME;
 }
 
-/* How many of the last allocations are those of the loop before `*event`, at best. */
+/* Counts how many of the last allocations the best alignment finds in the loop, and sets the event
+ * that comes next. */
 static uint32_t find_best(const struct bfc_learned_loop *learned_loop, const uint64_t *last,
                           uint32_t *event) {
     uint32_t places[ALIGNED], most = 0, period = learned_loop->plan.header->period, tries = TRIED;
@@ -124,9 +124,7 @@ struct bfc_position bfc_learned_loops_recognise(const struct bfc_learned_loops *
     return position;
 }
 
-/* ---- learning ---- */
-
-/* Takes a copy, since a plan's tables need their alignment. */
+/* Copies the plan, since its tables need their alignment. */
 static struct bfc_learned_loop *make_learned_loop(const struct loop_result *made) {
     char why[BFC_PLAN_WHY] = "no host memory";
     uint64_t room = (made->plan.size + BFC_PLAN_TABLE_ALIGN - 1) & ~(BFC_PLAN_TABLE_ALIGN - 1ull);
@@ -161,7 +159,8 @@ static struct bfc_learned_loop *plan_loop(const struct events *events, const str
     return NULL;
 }
 
-/* Only for the next run: without host memory that has to do without it. */
+/* Keeps the allocations before the loop, which only a plan for the next run needs: without host
+ * memory they are left out. */
 static void keep_lead(struct bfc_learned_loop *learned_loop, const struct events *events,
                       const struct period *period) {
     struct plan_lead_event *list = calloc((size_t)period->prefix + 1, sizeof *list);
@@ -181,13 +180,13 @@ static void log_learned(const struct bfc_learned_loop *learned_loop, const struc
             BFC_BYTES(learned_loop->peak), BFC_BYTES(learned_loop->bound));
 }
 
-/* Where some sizes change at random, few repetitions tell little of which are usual. */
+/* Repetitions of a loop with random sizes after which the usual sizes are known well enough. */
 enum { TELLING_REPETITIONS = 6 };
 
-/* A stream, the loop that it goes through, and the plan of that. */
+/* A stream, the loop in it, and the plan of that loop. */
 struct found {
     const struct events *events;
-    struct period period; /* length 0: none */
+    struct period period; /* length 0: no loop was found */
     struct bfc_learned_loop *learned_loop;
 };
 
@@ -198,7 +197,8 @@ static bool find_loop(struct found *found, const struct events *events, uint64_t
            found->period.prefix_events + found->period.length_events <= wanted;
 }
 
-/* In what the stream would have been had nothing changed, which is `usual`. */
+/* Looks for a loop in `usual`, which becomes the stream without deviations from what usually comes.
+ */
 static struct found find_usual(const struct events *events, struct events *usual,
                                const struct loop_limits *limits) {
     struct plan_error error;
@@ -209,7 +209,7 @@ static struct found find_usual(const struct events *events, struct events *usual
     return found;
 }
 
-/* In the stream as it is, else in that. */
+/* Looks for a loop in the stream as it is, then in the stream without deviations. */
 static struct found find_learned_loop(const struct events *events, uint64_t wanted,
                                       struct events *usual, const struct loop_limits *limits) {
     struct found exact;

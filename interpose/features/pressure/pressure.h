@@ -1,0 +1,86 @@
+/*
+ * What is tried when a device has no memory left, beyond what the pool itself can do: other jobs
+ * are asked for what they cache, frees of other jobs are waited for (BFC_WAIT), and memory that
+ * this job frees goes to jobs that wait. If all fails a message says why. Thread-safe.
+ */
+#ifndef BFC_INTERPOSE_PRESSURE_H
+#define BFC_INTERPOSE_PRESSURE_H
+
+#include "interpose/arena/arena.h"
+#include "interpose/reuse/call.h"
+#include "segment/other_jobs.h"
+
+/* ---- last resorts (`serve` of struct bfc_resort) ---- */
+
+/* Asks other jobs for what they only cache, as long as that brings memory, for a second at most. */
+bool bfc_ask_jobs(struct bfc_call *call);
+
+/*
+ * Waits in the device's queue (segment/queue.h) until the allocation is served, BFC_WAIT is over,
+ * the context or the process is about to end, the wait proves to be in vain, or a signal handler
+ * has run in this thread while it has an unblocked handler that does not restart system calls.
+ * Sets the call's `waited` to the reason. True: served. Takes at most BFC_WAIT and the time of one
+ * look at the queue.
+ */
+bool bfc_wait_for_others(struct bfc_call *call);
+
+/* ---- other jobs ---- */
+
+/*
+ * Asks other preloaded jobs of this user on the arena's device, through the request words of their
+ * segments, to give back `wanted` bytes in all; returns how many bytes came. Takes at most 90 ms if
+ * the others are stopped, and at most a second if one runs but does not answer, the latter once a
+ * minute for each job. Requests without an answer are withdrawn.
+ */
+uint64_t bfc_yield_ask(const struct bfc_arena *arena, uint64_t wanted);
+
+/* Memory that an allocation waits for on a device. */
+struct bfc_demand {
+    uint64_t bytes;      /* 0: nothing is waited for any more */
+    uint64_t turn_ns;    /* when the allocation became the first in the queue */
+    uint64_t free_bytes; /* free on the device */
+};
+
+/*
+ * Tells `count` jobs on the arena's device what is waited for there: they wake the waiting threads
+ * when they free something, do not grow into that memory if they would wait too, and hand over what
+ * completes it. A job that knows already is not told again for a while.
+ */
+void bfc_announce(const struct bfc_arena *arena, const struct bfc_other_job *jobs, size_t count,
+                  struct bfc_demand demand);
+
+/* Notes in this process's own segment what is waited for, without asking it for anything. */
+void bfc_announce_here(const struct bfc_arena *arena, uint64_t bytes);
+
+/*
+ * Looks up what is waited for on the device of a new arena, since the jobs that wait do not know
+ * this process yet. Only if this process would wait too (BFC_WAIT).
+ */
+void bfc_announce_to_new(const struct bfc_arena *arena);
+
+/*
+ * To be called after a free that natively waits for the device. If what this process caches
+ * completes what an allocation of another job waits for, that memory goes back to the driver at
+ * once, so that this process's next allocation does not take it again. Only if this process would
+ * wait too (BFC_WAIT), behind that job. May wait for the work of contexts, as a native free does.
+ */
+void bfc_hand_over(void);
+
+/* Bytes by which the driver rounds up what this process's pools have on the device
+ * (segment/queue.h: bfc_in_driver_pages). O(regions). */
+uint64_t bfc_rounded_up_on(CUdevice device);
+
+/* The most that these bytes of a job can be to the driver: a job does not publish the sizes of its
+ * regions. */
+uint64_t bfc_rounded_at_most(uint64_t bytes, const struct bfc_other_job *job);
+
+/* ---- the message ---- */
+
+/*
+ * Logs why an allocation is about to fail: who holds what, which limit applies, what was tried and
+ * what would have helped. A program that fails again and again gets the text once, then a line a
+ * minute with the number of failures, until it has not failed for a minute.
+ */
+void bfc_explain_out_of_memory(const struct bfc_call *call);
+
+#endif
