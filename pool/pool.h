@@ -3,19 +3,18 @@
  *
  * The pool deals in addresses and sizes alone. It never touches the memory that it manages, and
  * knows neither CUDA nor the operating system: whatever it needs from outside comes through
- * struct bfc_upstream, so tests put made-up addresses and a hand-moved clock there.
+ * struct bfc_upstream, so that a test can pass made-up addresses and a clock of its own.
  *
  * Regions (taken from the upstream) are cut into blocks, which tile them without gap or overlap. A
  * block is live (the program holds it) or free; a free one is
  * - ready: safe to hand out at once,
- * - pending: freed under a fence that is not known to be complete: work may still use it,
+ * - pending: freed under a fence that is not known to be complete, so work may still use the block,
  * - deferred: freed without a fence yet (bfc_pool_fence_deferred gives all such blocks one),
- * - awaited: freed in the order of a stream, under no fence; the caller says when it is ready
- *   (bfc_pool_ready).
+ * - awaited: freed in the order of a stream, under no fence, until the caller calls bfc_pool_ready.
  *
  * Fences are numbers that the caller draws in rising order, for each pool by itself; 0 is no fence.
- * They complete in order: once fence m is complete, so is every fence below it. So a merged block
- * takes the higher of two fences, and one number says which blocks are ready.
+ * Fences complete in order: once fence m is complete, so is every fence below it. So the higher of
+ * two fences covers both, and one number tells which blocks are ready.
  *
  * Thread-safety: every function may be called from any thread at any time, except create and
  * destroy. The pool has one lock, held for list surgery only: no function of the upstream is called
@@ -65,42 +64,42 @@ enum bfc_reserve_result {
     BFC_FAILED,   /* anything else: asking again is useless */
 };
 
+struct bfc_page_calls;
+
+/* Passed from an allocation to the upstream while the allocation makes its pool grow. */
+struct bfc_ask {
+    bool is_first; /* the allocation had BFC_ALLOCATE_FIRST */
+    int error;     /* the code that the allocation returns; the upstream sets it when it refuses */
+};
+
 /*
  * The outside world. Every function gets `context` first, may block, and is called without the
  * pool's lock, possibly by several threads at once. poll and wait may be NULL.
  */
-struct bfc_page_calls;
-
-/* What goes between an allocation and the upstream while the allocation makes its pool grow. */
-struct bfc_ask {
-    bool is_first; /* the allocation had BFC_ALLOCATE_FIRST */
-    int error;     /* set by the upstream that refuses: the code that the allocation is to return */
-};
-
 struct bfc_upstream {
     void *context;
-    /* Takes `bytes` (a multiple of the granule) from the device; the start must be one too. */
+    /* Takes `bytes` from the device; `bytes` and the start are multiples of the granule. */
     enum bfc_reserve_result (*reserve)(void *context, uint64_t bytes, bfc_addr *start,
                                        struct bfc_ask *ask);
-    /* Gives back a whole region, exactly as it was reserved. False: the region did not go, and is
-     * the pool's as before. `*error` is the upstream's code, for bfc_pool_release_one. */
+    /* Gives a whole region back, exactly as it was reserved. False: the region stays the pool's.
+     * `*error` is the upstream's code, for bfc_pool_release_one. */
     bool (*release)(void *context, bfc_addr start, uint64_t bytes, int *error);
-    /* The highest fence known to be complete, without blocking, at a bounded cost. NULL: all are.
-     */
+    /* Returns the highest fence known to be complete, without blocking, at a bounded cost. NULL:
+     * every fence is complete. */
     bfc_fence (*poll)(void *context);
     /*
      * Blocks until `fence` is complete or `timeout_ns` has passed (UINT64_MAX: no limit). Returns
      * the highest fence known to be complete. With BFC_DEFERRED_FENCE it makes the deferred blocks
-     * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE every awaited block
-     * is ready on return that could be so before the call, whatever other threads do; if there was
-     * none, it blocks until there is one.
+     * ready if that is possible, by whatever wait that needs. With BFC_NO_FENCE it makes every
+     * awaited block ready whose stream had come far enough before the call; if there was no such
+     * block, it blocks until there is one.
      */
     bfc_fence (*wait)(void *context, bfc_fence fence, uint64_t timeout_ns);
     /* Nanoseconds on a clock that never goes back. */
     uint64_t (*now)(void *context);
-    /* Addresses and memory apart (pages.h): then reserve and release, which may be NULL, are called
-     * only where one of these is refused for another reason than a lack of memory. Copied. NULL:
-     * regions. */
+    /* The calls for a pool with pages (pages.h), copied; NULL: a pool with regions alone. With
+     * pages, reserve and release may be NULL, and are called only after one of these calls failed
+     * for another reason than a lack of memory. */
     const struct bfc_page_calls *pages;
 };
 
@@ -113,11 +112,13 @@ struct bfc_pool_config {
     enum bfc_growth growth;
     uint64_t growth_size;  /* first (double) or every (fixed) region */
     uint64_t growth_max;   /* largest step of double */
-    uint64_t preallocate;  /* what preallocate takes at the first allocation */
+    uint64_t preallocate;  /* the first region of growth preallocate */
     uint64_t limit;        /* most that may be reserved; UINT64_MAX: no limit */
     double split_ratio;    /* a block this many times the request is split; 0: as the policy does */
-    uint64_t split_slack;  /* and one that leaves so much; UINT64_MAX: as the policy does */
-    uint64_t max_split;    /* larger blocks are not split; UINT64_MAX, or with pages: all may be */
+    uint64_t split_slack;  /* a block with this many bytes to spare is split; UINT64_MAX: as the
+                              policy does */
+    uint64_t max_split;    /* blocks from this size on are not split; UINT64_MAX, or with pages: all
+                              may be */
     uint64_t roundup;      /* divisions of a power of two that sizes are rounded to; 0, 1: none */
     uint64_t gc_threshold; /* reserved bytes above which idle regions go back before the pool grows;
                               UINT64_MAX: never */
@@ -125,12 +126,12 @@ struct bfc_pool_config {
                               only if the pool cannot grow at little cost; UINT64_MAX: as any other */
     bool release_waits;    /* giving a region back may wait for the device: before that, a request
                               takes what its policy would refuse it */
-    double page_slack;     /* with pages: reserved beyond the most ever requested, as a part of it,
-                              before free pages are moved */
-    uint64_t page_most; /* with pages: bytes of the largest; and none is above a 64th of the block
-                           that it is made for... */
-    bool page_steps;    /* ...unless each step of growth is to be one page */
-    bool track_idle;    /* bfc_pool_trim_idle will be called */
+    double page_slack;     /* with pages: while less than (1 + page_slack) times the most that was
+                              ever requested is reserved, new pages are made, none are moved */
+    uint64_t page_most;    /* with pages: the largest page */
+    bool page_steps;       /* each step of growth is one page; false: no page exceeds a 64th of the
+                              block that it is made for */
+    bool track_idle;       /* bfc_pool_trim_idle will be called */
     bool reuse_pending; /* allocations may be BFC_ALLOCATE_PENDING; else that flag means nothing */
     uint64_t pending_budget; /* lazy: pending bytes up to which the pool grows rather than waits */
     bool no_last_resorts;    /* when the device refuses, neither wait nor give regions back */
@@ -143,12 +144,11 @@ void bfc_pool_config_default(struct bfc_pool_config *config);
 /* A block, as the pool describes it to the caller. */
 struct bfc_block_info {
     bfc_addr start;
-    uint64_t size;        /* rounded, in bytes */
-    uint64_t requested;   /* as asked, in bytes; 0 when the block is free, or the rest of a carved
-                             one */
-    uint64_t id;          /* unique among all blocks that the process ever allocated; 0 when free */
+    uint64_t size;      /* rounded, in bytes */
+    uint64_t requested; /* bytes asked for; 0 for a free block, and for the rest of a carved one */
+    uint64_t id;        /* unique among all blocks that the process ever allocated; 0 when free */
     uint64_t free_before; /* free bytes just before the block, in its region */
-    uint64_t free_after;  /* and just after it */
+    uint64_t free_after;  /* free bytes just after it */
     bfc_addr region_start;
     uint64_t region_size;
     bfc_fence
@@ -157,8 +157,8 @@ struct bfc_block_info {
                 */
     bool live;
     bool bare;    /* addresses without a page (pages.h): neither live nor free */
-    bool paged;   /* in a reservation of addresses, behind which there may be pages */
-    bool planned; /* in a region of bfc_pool_add_apart that has memory behind all of it */
+    bool paged;   /* the region is a reservation of addresses, behind which there may be pages */
+    bool planned; /* the region is one of bfc_pool_add_apart, with memory behind all of it */
 };
 
 /* How one allocation may be served. */
@@ -169,9 +169,9 @@ enum bfc_allocate_flags {
                                    behind the fence returned (ordered mode) */
     BFC_ALLOCATE_UNCOUNTED = 4, /* a failure does not count as out of memory: the caller looks
                                    further, and calls bfc_pool_count_out_of_memory in the end */
-    BFC_ALLOCATE_AGAIN = 8,     /* after such a failure: the caller counts success as saved */
-    BFC_ALLOCATE_APART = 16,    /* what is ready in regions that are set apart may be handed out
-                                   instead of growing */
+    BFC_ALLOCATE_AGAIN = 8,     /* after such a failure: the caller calls bfc_pool_count_saved */
+    BFC_ALLOCATE_APART = 16,    /* before the pool grows, ready blocks of regions that are set apart
+                                   may be handed out */
     BFC_ALLOCATE_FIRST = 32,    /* handed to the upstream in struct bfc_ask */
 };
 
@@ -186,16 +186,16 @@ enum bfc_status bfc_pool_create(struct bfc_pool **pool, const struct bfc_pool_co
 
 /*
  * Forgets the pool and frees its host memory. With `release`, every region goes back to the
- * upstream first, live blocks or not; without, the device is not told (its context has ended).
- * Pages are the device's, not the context's: with `release` they go back also after its end. NULL
- * is fine.
+ * upstream first, even with live blocks in it; without, the upstream is not called, since the
+ * context has ended. Pages belong to the device: with `release` they go back even after the
+ * context's end. `pool` may be NULL.
  */
 void bfc_pool_destroy(struct bfc_pool *pool, bool release);
 
 /*
  * Hands out a block of at least `bytes` (1 to UINT64_MAX; rounding is checked for overflow). On
- * success `block` (never NULL) tells about it: start, size, requested, id, fence; else only its
- * `error` is set. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED or
+ * success start, size, requested, id and fence of `block` (never NULL) are set; else only its
+ * `error`. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY, BFC_UPSTREAM_FAILED or
  * BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigned flags,
@@ -206,60 +206,62 @@ enum bfc_status bfc_pool_allocate(struct bfc_pool *pool, uint64_t bytes, unsigne
 /*
  * Hands out the block that starts at `at`, of just as many bytes as the pool rounds `bytes` to
  * (whole granules, or BFC_LARGE), if all of that is free: ready, or with BFC_ALLOCATE_PENDING also
- * pending, under the highest of the fences. It may lie in several neighbouring free blocks, and in
- * any region of the pool. No rule of a policy but the granule applies; the upstream is only polled,
- * and with BFC_ALLOCATE_HIT_ONLY not even that. The other flags mean nothing. `below` (never NULL)
- * are two hints that the pool keeps up to date, 0 at first: with them the place is found without a
- * search when the blocks before it are as they were one of the last times. Counts as a hit. Returns
- * BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (not a multiple of the granule; or of BFC_LARGE,
- * for a large block that is not the first of its region), BFC_UNKNOWN_POINTER (not all in one
- * region), BFC_OUT_OF_MEMORY (a part is in use, or may still be) or BFC_NO_HOST_MEMORY; but for
- * BFC_OK nothing has changed.
+ * pending, under the highest of the fences. The range may span several neighbouring free blocks of
+ * any region. No rule of a policy but the granule applies. The upstream's poll alone is called, and
+ * with BFC_ALLOCATE_HIT_ONLY not even that; the other flags mean nothing. `below` (never NULL, 0 at
+ * first) holds two hints for the same `at`, which the pool updates: with them the place is found
+ * without a search when the blocks before it are as they were one of the last times. Counts as a
+ * hit. Returns BFC_OK, BFC_INVALID_SIZE, BFC_INVALID_POINTER (`at` is not a multiple of the
+ * granule; or of BFC_LARGE, for a large block that is not the first of its region),
+ * BFC_UNKNOWN_POINTER (not all in one region), BFC_OUT_OF_MEMORY (a part is in use, or may still
+ * be) or BFC_NO_HOST_MEMORY; but for BFC_OK nothing has changed.
  */
 enum bfc_status bfc_pool_allocate_at(struct bfc_pool *pool, bfc_addr at, uint64_t bytes,
                                      unsigned flags, bfc_addr below[BFC_PLACE_HINTS],
                                      struct bfc_block_info *block);
 
 /*
- * Hands out the best fitting of what is ready in regions that are set apart, wherever it is, and
- * nothing else. Counts as a hit. Returns BFC_OK, BFC_INVALID_SIZE or BFC_OUT_OF_MEMORY (nothing
- * fits).
+ * Hands out memory from the best fitting ready block of the regions that are set apart. Counts as a
+ * hit. Returns BFC_OK, BFC_INVALID_SIZE or BFC_OUT_OF_MEMORY (nothing fits).
  */
 enum bfc_status bfc_pool_allocate_apart(struct bfc_pool *pool, uint64_t bytes,
                                         struct bfc_block_info *block);
 
 /*
- * Takes one region of `bytes`, a multiple of the granule, from the upstream, which is set apart:
- * only bfc_pool_allocate_at, bfc_pool_allocate_apart and BFC_ALLOCATE_APART hand out of it, until
- * bfc_pool_set_apart, or an allocation that would fail, opens it to all. In the end it serves one
- * that its policy would refuse it. It is reserved and released like any region. In a pool with
- * pages it is a reservation of addresses, and has pages behind all of it: ready ones of other
- * blocks move there, what is lacking is made. Once it is open to all, or the pool is trimmed and
- * nothing else suffices, ready pages of it go elsewhere; the next call that it is large enough for
- * gets it new ones. Where pages cannot be had it is a region. On success `*start` (never NULL) is
- * its address. Returns BFC_OK, BFC_INVALID_SIZE, BFC_OUT_OF_MEMORY (the limit or the device),
- * BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
+ * Takes a region of `bytes`, a multiple of the granule, from the upstream, and sets it apart: only
+ * bfc_pool_allocate_at, bfc_pool_allocate_apart and BFC_ALLOCATE_APART hand out memory of the
+ * region, until bfc_pool_set_apart, or an allocation that would fail, opens it to all. An
+ * allocation that would fail even then gets memory of the region that its policy would refuse.
+ *
+ * In a pool with pages the region is a reservation of addresses with pages behind all of it: ready
+ * pages of other blocks move there, and the rest are made. Once the region is open to all, or when
+ * trimming finds nothing else, its ready pages go elsewhere; a later call for at most its size then
+ * gives it pages again. Where the device refuses pages, the upstream's reserve serves the call.
+ *
+ * On success `*start` (never NULL) is the region's address. Returns BFC_OK, BFC_INVALID_SIZE,
+ * BFC_OUT_OF_MEMORY (the limit or the device), BFC_UPSTREAM_FAILED or BFC_NO_HOST_MEMORY.
  */
 enum bfc_status bfc_pool_add_apart(struct bfc_pool *pool, uint64_t bytes, bfc_addr *start);
 
-/* Sets the region of `address` apart, or opens it to all. O(its blocks) under the lock. False: it
- * is in none of the pool's regions, or in one of pages that is not of bfc_pool_add_apart. */
+/* Sets the region of `address` apart, or opens it to all. O(its blocks) under the lock. False: the
+ * address is in none of the pool's regions, or in a reservation of addresses that
+ * bfc_pool_add_apart did not make. */
 bool bfc_pool_set_apart(struct bfc_pool *pool, bfc_addr address, bool apart);
 
-/* Gives all wholly free and ready regions back but the one that holds `planned` (0: none does), and
- * all ready pages beside regions that are set apart; returns how many bytes went. */
+/* Gives all wholly free and ready regions back, except the one that holds `planned` (0: none), and
+ * all ready pages outside regions that are set apart. Returns how many bytes went. */
 uint64_t bfc_pool_trim_unplanned(struct bfc_pool *pool, bfc_addr planned);
 
 /*
- * What has no place in a region of bfc_pool_add_apart is to lie in one region more, as large as all
- * such blocks at a time, where growth is `double`: where there are several, gives the idle ones
- * back that are smaller, and the next one that is needed will be large enough. Returns how many
- * bytes went.
+ * Blocks that have no place in a region of bfc_pool_add_apart should share one further region, as
+ * large as the most that such blocks took at one time. Where several regions hold them, gives the
+ * smaller idle ones back; with growth `double` the next region that is needed has that size.
+ * Returns how many bytes went.
  */
 uint64_t bfc_pool_gather_overflow(struct bfc_pool *pool);
 
-/* Counts an allocation that failed for good, or was saved after it had failed, which the flags
- * above kept from being counted. */
+/* Counts an allocation with BFC_ALLOCATE_UNCOUNTED that failed for good, or one with
+ * BFC_ALLOCATE_AGAIN that succeeded. */
 void bfc_pool_count_out_of_memory(struct bfc_pool *pool);
 void bfc_pool_count_saved(struct bfc_pool *pool);
 
@@ -287,9 +289,8 @@ static inline bool bfc_pool_is_live(struct bfc_pool *pool, bfc_addr start) {
     return bfc_pool_glimpse(pool, start).block != 0;
 }
 
-/*
- * Takes the block back under no fence: it is awaited until bfc_pool_ready is called for it.
- */
+/* Takes the live block back under no fence: it is awaited until bfc_pool_ready is called for it.
+ * Results as those of bfc_pool_free. */
 enum bfc_status bfc_pool_free_awaited(struct bfc_pool *pool, bfc_addr start);
 
 /* Treats the awaited block that starts at `start` as if it had been freed with this fence. */
@@ -297,31 +298,31 @@ void bfc_pool_ready(struct bfc_pool *pool, bfc_addr start, bfc_fence fence);
 
 /*
  * Splits a live block in two: the one at `start` becomes as if `bytes` had been requested, the rest
- * becomes a live block of its own, handed out under the same fence. If the size fits exactly there
- * is no rest. Counts as an allocation. Returns BFC_OK, BFC_INVALID_SIZE (0, more than the block
+ * becomes a live block of its own, handed out under the same fence, and counts as an allocation. If
+ * the size fits exactly there is no rest. Returns BFC_OK, BFC_INVALID_SIZE (0, more than the block
  * has, or BFC_LARGE and more where such a block may not start), BFC_INVALID_POINTER,
  * BFC_UNKNOWN_POINTER or BFC_NO_HOST_MEMORY; except for BFC_OK nothing has changed.
  */
 enum bfc_status bfc_pool_carve(struct bfc_pool *pool, bfc_addr start, uint64_t bytes);
 
-/* One call, as a pool notes it. */
+/* A block was handed out or taken back. */
 struct bfc_pool_note {
-    uint64_t id;     /* of the block */
-    uint64_t bytes;  /* requested, as it was handed out; 0: it was taken back */
-    uint64_t thread; /* that it was handed out to: a number that no other thread has meanwhile */
+    uint64_t id;     /* the block's id */
+    uint64_t bytes;  /* requested, when the block is handed out; 0: it is taken back */
+    uint64_t thread; /* who allocated the block, a number that no other living thread has; not set
+                        when the block is taken back */
 };
 
 /*
- * Notes from now on which blocks are handed out and taken back, in the order in which that happens,
- * in `notes`, `most` of them; then, or at once with most 0, no more. The memory must stay until
- * another such call. What bfc_pool_carve makes of a block is not noted.
+ * Notes the next `most` allocations and frees in `notes`, in their order; 0 ends it. `notes` must
+ * stay valid until the next such call. What bfc_pool_carve does is not noted.
  */
 void bfc_pool_take_notes(struct bfc_pool *pool, struct bfc_pool_note *notes, uint64_t most);
 
-/* How many there are since that call; so many may be read. */
+/* Returns how many notes were written since that call. */
 uint64_t bfc_pool_notes(struct bfc_pool *pool);
 
-/* How many blocks have ever been deferred. Read it before recording a fence for them. */
+/* Returns how many blocks have ever been deferred. Call it before recording a fence for them. */
 uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool);
 
 /*
@@ -331,32 +332,32 @@ uint64_t bfc_pool_deferred_arrivals(struct bfc_pool *pool);
  */
 void bfc_pool_fence_deferred(struct bfc_pool *pool, bfc_fence fence, uint64_t arrivals);
 
-/* Says that all fences up to `fence` are complete. */
+/* Notes that all fences up to `fence` are complete. */
 void bfc_pool_complete(struct bfc_pool *pool, bfc_fence fence);
 
-/* The block, live, free or bare, that holds `address`. False: it is in none of the pool's regions.
- */
+/* Describes the block, live, free or bare, that holds `address`. False: the address is in none of
+ * the pool's regions. */
 bool bfc_pool_find(struct bfc_pool *pool, bfc_addr address, struct bfc_block_info *block);
 
 /*
- * Says that the region of `address` was shown to others (IPC, dma-buf, registration): its pending
+ * Marks the region of `address` as shared with others (IPC, dma-buf, registration): its pending
  * blocks are never handed out by BFC_ALLOCATE_PENDING, and while `held` it is never given back.
- * With pages the region is a whole reservation, and bfc_pool_pin keeps what is behind a range.
+ * With pages the region is a whole reservation of addresses, and bfc_pool_pin keeps the pages.
  */
 void bfc_pool_share_region(struct bfc_pool *pool, bfc_addr address, bool held);
 
 /*
  * Gives wholly free and ready regions back to the upstream, largest first, until at least `bytes`
- * went or none is left; returns how many bytes went. UINT64_MAX: all. With pages it gives back
- * ready pages first; here and below a region goes only if it took the place of pages.
+ * went or none is left; returns how many bytes went. UINT64_MAX: all. With pages, ready pages go
+ * first, then regions that the upstream's reserve made; reservations of addresses never go.
  */
 uint64_t bfc_pool_trim(struct bfc_pool *pool, uint64_t bytes);
 
 /*
- * The same for regions that are wholly free, ready or not, without an awaited block: only for an
- * upstream whose release waits for the work that may still use them. If a region does not go back,
- * all its blocks are deferred. Pages go as in bfc_pool_trim, and before: nothing is known of what
- * unmapping waits for.
+ * As bfc_pool_trim, but regions that are wholly free go back even if they are not ready, unless a
+ * block of theirs is awaited: only for an upstream whose release waits for the work that may still
+ * use the region. If a region does not go back, all its blocks are deferred. Of pages only ready
+ * ones go, since unmapping may not wait for the device.
  */
 uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 
@@ -365,38 +366,38 @@ uint64_t bfc_pool_trim_used(struct bfc_pool *pool, uint64_t bytes);
 void bfc_pool_release_one(struct bfc_pool *pool, int *error);
 
 /*
- * Gives back the regions that have been wholly free and ready for `idle_ns`, as seen by the calls
- * of this function: call it at intervals, in a pool made with track_idle. Returns how many bytes
- * went.
+ * Gives back the regions, and with pages the pages, that every call of this function in the last
+ * `idle_ns` has found free and ready: call it at intervals, in a pool made with track_idle. Returns
+ * how many bytes went.
  */
 uint64_t bfc_pool_trim_idle(struct bfc_pool *pool, uint64_t idle_ns);
 
-/* Waits until regions that other threads are giving back are with the upstream, a second at most.
- * Returns how many bytes that were; 0: some are still on their way, or none were. */
+/* Waits, a second at most, until the regions that other threads are giving back have gone. Returns
+ * how many bytes went; 0: not all of them went in time, or there were none. */
 uint64_t bfc_pool_await_releases(struct bfc_pool *pool);
 
-/* Bytes of the smallest region that a pool without pages would take for a block of `bytes`: more
- * than these where the policy's regions have their sizes, and it asks for no smaller ones. */
+/* Returns the bytes of the smallest region that the pool would ask the upstream's reserve for to
+ * hold a block of `bytes`: more than `bytes` where the policy fixes the sizes of regions. */
 uint64_t bfc_pool_least_growth(struct bfc_pool *pool, uint64_t bytes);
 
 /* Returns a consistent copy of the counters, with largest_free brought up to date. */
 void bfc_pool_read_stats(struct bfc_pool *pool, struct bfc_pool_stats *stats);
 
-/* What a pool has beside what is live once all work under way is done, in bytes. Of what is
- * awaited nothing counts, since nobody knows when its stream comes to that. */
+/* What a pool could give back once all work under way is done, in bytes. Regions and pages with a
+ * live or awaited byte do not count: nobody knows when a stream comes to its frees. */
 struct bfc_pool_room {
-    uint64_t reserved;  /* of regions and pages in which nothing is live */
-    uint64_t on_device; /* that the device has more when they go: it gives whole pages of 2 MiB */
-    uint64_t releasing; /* of regions that are on their way to the upstream */
-    uint64_t largest;   /* block that the largest free one has room for */
+    uint64_t reserved;  /* of regions and pages that are wholly free */
+    uint64_t on_device; /* what the device gains when these go: it deals in pages of 2 MiB */
+    uint64_t releasing; /* of regions that are being given back */
+    uint64_t largest;   /* the largest request that a free block has room for */
 };
 
-/* O(regions + free blocks); with pages it waits for who makes or moves some. */
+/* O(regions + free blocks); with pages it waits for the thread that makes or moves pages. */
 void bfc_pool_read_room(struct bfc_pool *pool, struct bfc_pool_room *room);
 
 /*
- * Bytes that are ready but lie in free blocks too small for a request of `bytes`: what
- * fragmentation keeps from it. O(free blocks that are large enough) under the lock.
+ * Returns the ready bytes in blocks smaller than `bytes`: what fragmentation keeps from such a
+ * request. O(ready blocks that are large enough) under the lock.
  */
 uint64_t bfc_pool_ready_below(struct bfc_pool *pool, uint64_t bytes);
 

@@ -1,11 +1,11 @@
 /*
  * The counters of a pool, in memory that other processes may read.
  *
- * One writer, under the pool's lock; any number of readers, without it. The writer makes `sequence`
- * odd before it changes a field and even after (a sequence lock, with the fences that weakly
- * ordered processors need); a reader copies the whole, and keeps the copy only if `sequence` was
- * the same even number before and after. The layout is part of the segment's: fixed width, no
- * padding.
+ * One thread at a time writes, under the pool's lock; any number of threads read, without it. The
+ * writer makes `sequence` odd before it changes a field and even after (a sequence lock, with the
+ * fences that weakly ordered processors need); a reader copies the whole, and keeps the copy only
+ * if `sequence` was the same even number before and after. The layout is part of the segment's:
+ * fields of a fixed width, no padding.
  */
 #ifndef BFC_POOL_STATS_H
 #define BFC_POOL_STATS_H
@@ -34,19 +34,19 @@ struct bfc_pool_stats {
     uint64_t allocations; /* served, whether from the cache or after growing */
     uint64_t frees;
     uint64_t hits;   /* allocations that did not have to ask the device */
-    uint64_t misses; /* allocations that had to: hits + misses = allocations */
+    uint64_t misses; /* all other allocations */
     uint64_t splits;
     uint64_t merges;
-    uint64_t reserve_calls; /* asked of the device, refused ones included */
-    uint64_t refusals;      /* of those, refused */
+    uint64_t reserve_calls; /* requests to the device, refused ones included */
+    uint64_t refusals;      /* of these requests, those that the device refused */
     uint64_t release_calls;
     uint64_t waits; /* for fences, by the pool itself */
     uint64_t wait_ns;
     uint64_t retries;       /* allocations that succeeded only after something was given back */
     uint64_t out_of_memory; /* allocations that failed */
-    uint64_t last_resorts;  /* times that the device had refused, and the pool looked further */
-    uint64_t last_resorts_saved; /* of those, served by it */
-    uint64_t last_resort_ns;     /* spent in them */
+    uint64_t last_resorts;  /* times that the device refused and the pool tried its last resorts */
+    uint64_t last_resorts_saved; /* of these times, those that served the allocation */
+    uint64_t last_resort_ns;     /* time spent in last resorts */
     uint64_t invalid_frees;      /* double or interior */
     uint64_t pending_reuses;     /* pending blocks handed out (ordered mode) */
 };

@@ -1,4 +1,3 @@
-/* The address index: a treap over its nodes. */
 #include "pool/structures/address_index.h"
 
 bool address_index_open(struct address_index *index, uint64_t most_blocks) {
@@ -19,7 +18,7 @@ void address_index_reset(struct address_index *index) {
     host_array_give_back(&index->memory, sizeof(struct index_node));
 }
 
-/* A treap's random priority: a hash of the index, so it need not be stored. */
+/* The random priority of a node in the treap is a hash of its index, so it need not be stored. */
 static uint32_t priority_of_node(node_index c) {
     uint32_t x = c * UINT32_C(0x9e3779b1);
     x ^= x >> 15;
@@ -75,7 +74,7 @@ bool address_index_add(struct address_index *index, const struct block *b, block
     return true;
 }
 
-/* Joins two trees, all of `below` lower than all of `above`, at *at. */
+/* Joins two trees at the link `at`; every key in `below` is lower than every key in `above`. */
 static void join_trees(struct address_index *index, node_index *at, node_index below,
                        node_index above) {
     while (below && above) {
@@ -92,7 +91,7 @@ static void join_trees(struct address_index *index, node_index *at, node_index b
     *at = below ? below : above;
 }
 
-/* The link, from `at` on, that leads to the node of this key, or to where it would be. */
+/* Returns the link, in the tree below `at`, to the node of this key, or to where it would be. */
 static node_index *link_to_key(node_index *at, struct index_node *all, bfc_addr key) {
     while (*at && all[*at].key != key)
         at = all[*at].key < key ? &all[*at].higher : &all[*at].lower;

@@ -2,8 +2,8 @@
  * The address index: an ordered index over a few of the blocks, to find the block that holds an
  * address.
  *
- * About one record in INDEX_GAP is a node of the index, chosen by a hash of its record's index, and
- * so is each region's head. A treap over the nodes by address (R. Seidel, C. Aragon, "Randomized
+ * About one block in INDEX_GAP has a node in the index, chosen by a hash of its record's index, and
+ * so has each region's head. A treap over the nodes by address (R. Seidel, C. Aragon, "Randomized
  * search trees", 1996) finds the last one at or below an address, and a walk of about INDEX_GAP
  * neighbours from there finds the block: O(log blocks), expected, for interior pointers, while most
  * splits and merges do not touch the index at all. A node costs 24 bytes: it holds a copy of its
@@ -24,23 +24,23 @@ typedef uint32_t node_index;
 typedef uint32_t region_index;
 
 struct index_node {
-    bfc_addr key; /* where the block starts; plus 1, but for a region's head, which comes first */
+    bfc_addr key; /* the block's start plus 1; for a region's head, the region's start */
     block_index block;
     region_index region;
-    node_index lower, higher; /* in the tree; of a vacant one, lower lists the vacant ones */
+    node_index lower, higher; /* in the tree; `lower` of a vacant node is the next vacant one */
 };
 
 struct address_index {
     struct index_node *nodes; /* index 0 is none */
     uint32_t high;            /* all indices in use are below it */
     uint32_t count;
-    bool refused; /* the host once had no memory for one */
+    bool refused; /* the host once had no memory for a node */
     node_index vacant;
     node_index root;
     struct host_array memory;
 };
 
-/* Is this record a node of the index whenever it is a block's? */
+/* Is a block with this record a node of the index? */
 static inline bool is_indexed(block_index b) {
     return (uint32_t)(b * UINT32_C(0x9e3779b1)) >> (32 - INDEX_GAP_BITS) == 0;
 }
@@ -48,24 +48,23 @@ static inline bool is_indexed(block_index b) {
 bool address_index_open(struct address_index *index, uint64_t most_blocks);
 void address_index_close(struct address_index *index);
 
-/* Forgets all nodes, none of which is in use, and gives their memory back. */
+/* Gives the memory of all nodes back; none may be in use. */
 void address_index_reset(struct address_index *index);
 
-/* Makes the block a node. False: the host has no memory for it. */
+/* Adds a node for the block. False: the host has no memory for it. */
 bool address_index_add(struct address_index *index, const struct block *b, block_index record,
                        region_index region);
 
-/* Removes the block, whose start must not have changed. Nothing happens if it is not a node. */
+/* Removes the node of the block, whose start must not have changed, if it has one. */
 void address_index_remove(struct address_index *index, const struct block *b);
 
-/* If the block that started at `from` is a node, it starts at `to` now; no node lies in
- * between. */
+/* If the block that started at `from` has a node, its key becomes that of `to`. No other node may
+ * lie between the two addresses. */
 void address_index_shift(struct address_index *index, bfc_addr from, bfc_addr to);
 
-/* Returns the block's node, or 0. */
 node_index address_index_node_of(const struct address_index *index, const struct block *b);
 
-/* The last node that starts at or below `address`, or 0. */
+/* Returns the last node that starts at or below `address`, or 0. */
 node_index address_index_find(const struct address_index *index, bfc_addr address);
 
 /* Calls `visit` for each region's head in address order, until it returns false. */

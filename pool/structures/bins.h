@@ -1,16 +1,16 @@
 /*
  * Bins: free blocks by size.
  *
- * Bins are 1 granule wide below 2^BIN_BITS granules, and from there on as many to an octave; they
- * reach to 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
+ * Bins are 1 granule wide below 2^BIN_BITS granules; above, each octave has 2^BIN_BITS bins, up to
+ * 2^32 granules. Two levels of bitmaps find the next bin that holds a block. A bin is a
  * doubly linked list; an inserted block becomes the first if its address is lower than the first's,
  * and otherwise the second. This rough order, and comparing the first blocks of some bins, packs
  * nearly as well as a full order (docs/notes/pool-experiments.md) and costs no search. Each bin
- * stores the address of its first block, so that a comparison does not touch the block. All
+ * stores the address of its first block, so that a comparison does not read the block's record. All
  * operations are O(1).
  *
  * Where a policy needs an exact order, `is_sorted` is set and one treap (sorted.h) replaces the
- * lists; bins_next and bins_pick must not be called then.
+ * lists; then bins_next and bins_pick must not be called.
  */
 #ifndef BFC_POOL_BINS_H
 #define BFC_POOL_BINS_H
@@ -18,16 +18,14 @@
 #include "pool/structures/block.h"
 #include "pool/structures/sorted.h"
 
-#define BIN_BITS 5 /* bins an octave: 32 */
+#define BIN_BITS 5 /* 32 bins for each octave */
 #define BIN_COUNT ((34 - BIN_BITS) << BIN_BITS)
-/* How many bins in a row are compared, by their first blocks... */
-#define BIN_WINDOW 4
-/* ...but only one bin for a request above this many granules (8 MiB). */
-#define CLOSE_FIT 16384
+#define BIN_WINDOW 4    /* adjacent bins whose first blocks are compared by address */
+#define CLOSE_FIT 16384 /* granules (8 MiB); for a larger request only one bin is looked at */
 #define BIN_WORDS ((BIN_COUNT + 63) / 64)
 
-/* The first block of a bin: its index, and above that its address in units of 64 KiB, so that the
- * lesser of two heads belongs to the lower block. */
+/* The first block of a bin: its index in the low half, its address in units of 64 KiB in the high
+ * half, so that the lesser of two heads belongs to the block at the lower address. */
 typedef uint64_t bin_head;
 #define NO_HEAD ((bin_head)UINT32_MAX << 32)
 
@@ -36,7 +34,7 @@ struct bins {
     block_index root;      /* of the treap, if is_sorted */
     uint64_t words_in_use; /* bit w: words[w] is not 0 */
     uint64_t words[BIN_WORDS];
-    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* those from BIN_COUNT on are always empty */
+    bin_head heads[BIN_COUNT + BIN_WINDOW]; /* from BIN_COUNT on always empty */
 };
 
 _Static_assert(BIN_WORDS < 64, "one word tells which words are in use");
@@ -48,7 +46,8 @@ static inline unsigned bin_of(uint64_t granules) {
     return (step << BIN_BITS) + (unsigned)(granules >> step);
 }
 
-/* Addresses usually have 47 or 48 bits; those with more bits are only compared less precisely. */
+/* Addresses usually have 47 or 48 bits. Higher bits of an address are ignored: then the choice
+ * among several bins is arbitrary, but still correct. */
 static inline bin_head head_of(const struct block *blocks, block_index b) {
     return ((blocks[b].tagged << 16) & ((bin_head)INT32_MAX << 32)) | b;
 }
@@ -59,7 +58,8 @@ static inline void bins_open(struct bins *bins, bool is_sorted) {
         bins->heads[bin] = NO_HEAD;
 }
 
-/* The first bin from `bin` on, which is at most BIN_COUNT, that holds a block; or BIN_COUNT. */
+/* Returns the first bin from `bin` on that holds a block, or BIN_COUNT; `bin` is at most BIN_COUNT.
+ */
 static inline unsigned bins_next(const struct bins *bins, unsigned bin) {
     unsigned w = bin / 64;
     uint64_t word = bins->words[w] >> (bin % 64);
@@ -79,7 +79,7 @@ static inline void bins_put(struct bins *bins, struct block *blocks, block_index
     if (added < head) {
         blocks[b].before = 0;
         blocks[b].after = first;
-        blocks[first].before = b; /* record 0 takes what is for none */
+        blocks[first].before = b; /* a write to record 0 is harmless */
         bins->heads[bin] = added;
         bins->words[bin / 64] |= UINT64_C(1) << (bin % 64);
         bins->words_in_use |= UINT64_C(1) << (bin / 64);
@@ -99,7 +99,6 @@ static inline void bins_empty(struct bins *bins, unsigned bin) {
     bins->words_in_use &= ~((uint64_t)!word << (bin / 64));
 }
 
-/* Takes b out of its bin. */
 static inline void bins_take(struct bins *bins, struct block *blocks, block_index b) {
     block_index before = blocks[b].before, after = blocks[b].after;
     blocks[after].before = before;
@@ -112,8 +111,8 @@ static inline void bins_take(struct bins *bins, struct block *blocks, block_inde
 }
 
 /*
- * In the following, `plain` is true where the caller knows that is_sorted is not set, so that the
- * compiler can drop that case.
+ * In the following functions `plain`, a constant, is true where is_sorted is known to be false, so
+ * that the compiler drops the sorted case.
  */
 
 static inline void bins_insert(struct bins *bins, struct block *blocks, block_index b, bool plain) {
@@ -130,14 +129,15 @@ static inline void bins_remove(struct bins *bins, struct block *blocks, block_in
         bins_take(bins, blocks, b);
 }
 
-/* Call before b, which is in a bin, changes its start or size. */
+/* Call bins_begin_resize before, and bins_end_resize after a block in a bin changes its start or
+ * size. */
 static inline void bins_begin_resize(struct bins *bins, struct block *blocks, block_index b,
                                      bool plain) {
     if (!plain && bins->is_sorted)
         sorted_remove(&bins->root, blocks, b);
 }
 
-/* A block that still belongs to its old bin, as large ones often do, keeps its place there. */
+/* A block whose new size belongs to the same bin, as is common for large blocks, stays there. */
 static inline void bins_end_resize(struct bins *bins, struct block *blocks, block_index b,
                                    bool plain) {
     if (!plain && bins->is_sorted) {
@@ -172,10 +172,10 @@ static inline bin_head lower_head(bin_head a, bin_head b) {
     return a < b ? a : b;
 }
 
-_Static_assert(BIN_WINDOW == 4, "lowest_head looks at so many");
+_Static_assert(BIN_WINDOW == 4, "lowest_head compares four");
 
-/* The lowest of the heads of BIN_WINDOW bins; or the first, for a request that is to fit closely.
- */
+/* Returns the lowest of the heads of BIN_WINDOW bins from `bin` on; or the head of `bin`, for a
+ * request above CLOSE_FIT. */
 static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64_t granules) {
     const bin_head *heads = &bins->heads[bin];
     if (granules > CLOSE_FIT)
@@ -184,10 +184,10 @@ static inline bin_head lowest_head(const struct bins *bins, unsigned bin, uint64
 }
 
 /*
- * Returns a block of enough granules, or 0: the first block of the request's own bin if it fits
- * exactly; else the lowest in address among that block, if it is large enough, and the first blocks
- * of the next few bins; else the lowest among the first blocks of as many bins from the next one in
- * use on.
+ * Returns a block of enough granules, or 0. If the first block of the request's own bin fits
+ * exactly, that block; if it is larger, the lowest in address among it and the first blocks of the
+ * next BIN_WINDOW bins; if it is too small, the lowest among the first blocks of BIN_WINDOW bins
+ * from the next used bin on.
  */
 static inline block_index bins_pick(const struct bins *bins, const struct block *blocks,
                                     uint64_t granules) {

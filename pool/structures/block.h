@@ -1,11 +1,11 @@
 /*
- * Block records: fixed size, found by a 32-bit index, index 0 for none.
+ * Block records: fixed size, identified by a 32-bit index, index 0 for none.
  *
- * A record is in two arrays by how often its parts are used: `struct block` (32 bytes, two to a
- * cache line) is all that allocating, freeing and merging need; `struct block_detail` (16) is
- * for blocks with a fence, deferred, or much larger than what was asked for. Neighbours in a region
- * are doubly linked in address order, starting at the region's head. Record 0 is a live block of no
- * size, so a region's end needs no special case.
+ * A record has a part in each of two arrays: `struct block` (32 bytes, two to a cache line) is all
+ * that allocating, freeing and merging usually need; `struct block_detail` (16 bytes) is for blocks
+ * that have a fence, are deferred, or are much larger than requested. Neighbours in a region are
+ * doubly linked in address order, starting at the region's head. Record 0 looks like a live block
+ * and may be written to, so the end of a region or of a list needs no special case.
  */
 #ifndef BFC_POOL_BLOCK_H
 #define BFC_POOL_BLOCK_H
@@ -17,7 +17,7 @@
 
 typedef uint32_t block_index;
 
-/* Of the largest block, and so of the largest region. */
+/* The size of the largest block, and so of the largest region. */
 #define MOST_GRANULES ((uint64_t)1 << 32)
 #define LARGEST_BLOCK (MOST_GRANULES << BFC_GRANULE_BITS)
 
@@ -39,40 +39,38 @@ enum block_state {
 };
 #define BLOCK_STATE_MASK ((uint64_t)7)
 
-/* Policy pytorch has separate regions for small blocks, and so has a pool whose pages are on the
- * move: each block has the zone of its region. */
+/* Policy pytorch has separate regions for small blocks, and so has a pool that moves many pages.
+ * Each block has the zone of its region. */
 enum block_zone { ZONE_LARGE, ZONE_SMALL, ZONE_COUNT };
+/* Bits of `tagged`, above the state. */
 #define BLOCK_ZONE_BIT 3
-/* Of blocks in a region that is set apart. */
-#define BLOCK_APART_BIT 4
-/* Of a ready block that is all of a large region (pool/blocks/whole.h). */
-#define BLOCK_WHOLE_BIT 5
-#define BLOCK_REGION_MASK                                                                          \
-    ((uint64_t)7 << BLOCK_ZONE_BIT) /* what all blocks of a region have alike */
+#define BLOCK_APART_BIT 4 /* the block's region is set apart */
+#define BLOCK_WHOLE_BIT 5 /* a ready block that is all of a large region (pool/blocks/whole.h) */
+#define BLOCK_REGION_MASK ((uint64_t)7 << BLOCK_ZONE_BIT)
 
 #define BLOCK_TAG_MASK ((uint64_t)(BFC_GRANULE - 1))
 
-/* The slack of a live block whose detail holds the real slack and the fence; other live blocks do
- * not use their details. Ids have the other 48 bits, enough for a year of ten million allocations a
- * second. */
+/* A live block's `identity` has its slack (size less requested bytes) in the low SLACK_BITS, and
+ * its id in the other 48 bits, enough for ten months of ten million allocations a second.
+ * MUCH_SLACK means that the block's detail holds the slack and the fence; other live blocks do not
+ * use their details. */
 #define SLACK_BITS 16
 #define MUCH_SLACK ((1u << SLACK_BITS) - 1)
 
 struct block {
-    uint64_t tagged;            /* the start, with state, zone and apart in its low bits */
+    uint64_t tagged;            /* the start, with the state and the three bits in its low bits */
     uint32_t last;              /* size in granules, less one: 1 to 2^32 granules */
-    block_index previous, next; /* neighbours; of a vacant record, the list of vacant ones; of a
-                                   head, `previous` is its region */
+    block_index previous, next; /* neighbours; of a vacant record, links of the list of vacant
+                                   records; `previous` of a head is its region_index */
     union {
         block_index chain; /* live: next with the same hash */
         uint32_t bin;      /* ready and pending: the bin that it is in */
     };
     union {
         struct {
-            block_index before, after; /* ready and pending: in their bin; bare: in their order */
+            block_index before, after; /* ready and pending: links of the bin; bare: of the treap */
         };
-        uint64_t identity; /* live: the id, and in its low SLACK_BITS the size less bytes as asked,
-                              or MUCH_SLACK */
+        uint64_t identity; /* live: id and slack */
     };
 };
 
@@ -85,9 +83,9 @@ struct block_detail {
     };
     union {
         struct {
-            block_index older, newer; /* pending: neighbours in the order of fences; deferred:
-                                         `newer` is the block that was freed before; bare: in
-                                         their list */
+            block_index older, newer; /* pending: links in the order of fences; bare: links of
+                                         their list; deferred: links of their list, where `newer`
+                                         leads to the block that was deferred before */
         };
         bfc_fence handed_out; /* live: the fence under which it was handed out pending */
     };
@@ -105,12 +103,11 @@ static inline bool block_is_free(const struct block *b) {
     return state >= BLOCK_READY && state <= BLOCK_AWAITED;
 }
 
-/* Of a live block. */
 static inline uint64_t block_id(const struct block *b) {
     return b->identity >> SLACK_BITS;
 }
 
-/* Of a live block: its slack if its detail does not hold that, or MUCH_SLACK. */
+/* Returns a live block's slack, or MUCH_SLACK. */
 static inline uint64_t block_slack(const struct block *b) {
     return b->identity & MUCH_SLACK;
 }
@@ -143,7 +140,7 @@ static inline void block_set_state(struct block *b, enum block_state state) {
     b->tagged = (b->tagged & ~BLOCK_STATE_MASK) | (uint64_t)state;
 }
 
-/* What its region is beside an ordinary one: 0, nothing. */
+/* Returns the bits for zone, apart and whole; 0 for a block of an ordinary region. */
 static inline uint64_t block_region_bits(const struct block *b) {
     return b->tagged & BLOCK_REGION_MASK;
 }
@@ -152,32 +149,34 @@ static inline enum block_zone block_zone(const struct block *b) {
     return (enum block_zone)(b->tagged >> BLOCK_ZONE_BIT & 1);
 }
 
-static inline void block_set_zone(struct block *b, enum block_zone zone) {
-    b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_ZONE_BIT)) | (uint64_t)zone << BLOCK_ZONE_BIT;
-}
-
 static inline bool block_is_apart(const struct block *b) {
     return b->tagged >> BLOCK_APART_BIT & 1;
-}
-
-static inline void block_set_apart(struct block *b, bool apart) {
-    b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_APART_BIT)) | (uint64_t)apart
-                                                                      << BLOCK_APART_BIT;
 }
 
 static inline bool block_is_whole(const struct block *b) {
     return b->tagged >> BLOCK_WHOLE_BIT & 1;
 }
 
-/* A ready block that may be cut as it is. */
+/* Is the block ready, and not kept whole? */
 static inline bool block_is_open(const struct block *b) {
     uint64_t mask = BLOCK_STATE_MASK | (uint64_t)1 << BLOCK_WHOLE_BIT;
     return (b->tagged & mask) == BLOCK_READY;
 }
 
+static inline void block_set_bit(struct block *b, unsigned bit, bool value) {
+    b->tagged = (b->tagged & ~((uint64_t)1 << bit)) | (uint64_t)value << bit;
+}
+
+static inline void block_set_zone(struct block *b, enum block_zone zone) {
+    block_set_bit(b, BLOCK_ZONE_BIT, zone != ZONE_LARGE);
+}
+
+static inline void block_set_apart(struct block *b, bool apart) {
+    block_set_bit(b, BLOCK_APART_BIT, apart);
+}
+
 static inline void block_set_whole(struct block *b, bool whole) {
-    b->tagged = (b->tagged & ~((uint64_t)1 << BLOCK_WHOLE_BIT)) | (uint64_t)whole
-                                                                      << BLOCK_WHOLE_BIT;
+    block_set_bit(b, BLOCK_WHOLE_BIT, whole);
 }
 
 #endif

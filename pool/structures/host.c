@@ -1,10 +1,9 @@
-/* Host memory for the pool's own records. */
 #include "pool/structures/host.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Committing is a system call: at most one for this many bytes. */
+/* Bytes that one system call commits at least. */
 #define COMMIT_STEP ((uint64_t)256 << 10)
 
 static uint64_t round_up_to(uint64_t value, uint64_t step) {
@@ -16,7 +15,8 @@ bool host_array_reserve(struct host_array *array, uint64_t bytes) {
     void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return false;
-    /* A huge page would be cleared at once, which stalls the call, mostly in vain. */
+    /* The kernel clears a huge page at its first use, which would make one call of the pool slow.
+     */
     madvise(base, bytes, MADV_NOHUGEPAGE);
     *array = (struct host_array){.base = base, .reserved = bytes};
     return true;

@@ -25,10 +25,10 @@ struct host_array {
 /* Reserves addresses for `bytes`; takes no memory yet. */
 bool host_array_reserve(struct host_array *array, uint64_t bytes);
 
-/* Gives back the whole. */
+/* Gives all addresses and memory of the array back. */
 void host_array_drop(struct host_array *array);
 
-/* Makes at least the first `bytes` usable, in steps. */
+/* Makes at least the first `bytes` usable. False: the host has no memory, or the addresses end. */
 bool host_array_commit_slowly(struct host_array *array, uint64_t bytes);
 
 static inline bool host_array_commit(struct host_array *array, uint64_t bytes) {

@@ -1,4 +1,3 @@
-/* The slow half of the pool's lock: back off, then sleep. */
 #include "pool/structures/lock.h"
 
 #include <time.h>
@@ -13,7 +12,7 @@
  * longer the longer they wait. The numbers were chosen by measurement
  * (docs/notes/pool-experiments.md).
  */
-#define MOST_PAUSES 256 /* in a row; in all twice that, some ten microseconds */
+#define MOST_PAUSES 256 /* between two tries; all pauses before the first nap take some 10 us */
 #define FIRST_NAP_NS 100000
 #define LONGEST_NAP_NS 1600000
 
@@ -34,6 +33,6 @@ void pool_lock_slowly(struct pool_lock *lock) {
             nap_uncancelled(nap_ns);
             nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : nap_ns;
         }
-        /* Relaxed: only a hint; the exchange that follows acquires. */
+        /* A relaxed load is enough here, since the exchange acquires. */
     } while (bfc_load_relaxed(&lock->taken) || bfc_exchange_acquire(&lock->taken, 1));
 }

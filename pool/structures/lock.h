@@ -1,11 +1,11 @@
 /*
- * The pool's lock: one word, one atomic read-modify-write a round trip.
+ * The pool's lock: one word, one atomic read-modify-write for a lock and unlock.
  *
- * It is held for list surgery only, some tens of nanoseconds, so a thread that finds it taken backs
- * off, longer each time, and soon sleeps for a moment instead of being woken. Unlocking need not
- * check for sleepers, and a thread that allocates in a tight loop keeps the lock and the records in
- * its cache for a while instead of passing both to and fro (docs/notes/pool-experiments.md). It is
- * not fair. A thread's crash while holding it is not detected.
+ * The lock is held for some tens of nanoseconds. So a thread that finds it taken backs off, longer
+ * each time, and after some ten microseconds sleeps for a fixed time instead of until it is woken.
+ * Unlocking need not check for sleeping threads, and a thread that allocates in a tight loop keeps
+ * the lock and the records in its cache for several calls (docs/notes/pool-experiments.md). The
+ * lock is not fair, and a thread's crash while holding it is not detected.
  */
 #ifndef BFC_POOL_LOCK_H
 #define BFC_POOL_LOCK_H

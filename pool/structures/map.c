@@ -1,4 +1,3 @@
-/* Address map: opening, growing and shrinking by single buckets. */
 #include "pool/structures/map.h"
 
 /* Buckets that one call adds or takes away at most. */
@@ -6,7 +5,7 @@
 /* Memory goes back in pieces of this many buckets. */
 #define BUCKETS_A_PIECE 16384
 
-/* 1.5 buckets a block at least, and 3 at most. */
+/* Sets the counts of blocks at which the map grows (1.5 buckets for each block) and shrinks (3). */
 static void set_bucket_count(struct map *map, uint32_t buckets) {
     map->bucket_count = buckets;
     map->most = (uint32_t)((uint64_t)buckets * 2 / 3);
@@ -31,7 +30,7 @@ void map_close(struct map *map) {
     host_array_drop(&map->memory);
 }
 
-/* Moves to bucket `to` what hashes there under the wider mask. */
+/* Moves the blocks of bucket `from` that hash to bucket `to` under the wider mask. */
 static void split_bucket(struct map *map, struct block *blocks, uint32_t from, uint32_t to) {
     block_index *at = &map->buckets[from];
     map->buckets[to] = 0;
@@ -58,7 +57,6 @@ static bool add_bucket(struct map *map, struct block *blocks) {
     return true;
 }
 
-/* Without memory for more buckets the chains just get longer. */
 bool map_grow(struct map *map, struct block *blocks) {
     for (int i = 0; i < BUCKETS_A_CALL; i++)
         if (map->count > map->most && !add_bucket(map, blocks))
@@ -72,7 +70,7 @@ static void remove_bucket(struct map *map, struct block *blocks) {
     while (*at)
         at = &blocks[*at].chain;
     *at = map->buckets[last];
-    map->buckets[last] = 0; /* no bucket that was taken away leads to a block (map_take_seen) */
+    map->buckets[last] = 0; /* map_take_seen may still look there, and must find no block */
     set_bucket_count(map, last);
     if (last == (map->mask >> 1) + 1)
         map->mask >>= 1;

@@ -1,9 +1,10 @@
 /*
- * Address map: from the exact start of a live block to its record.
+ * Address map: from the start of a live block to its record.
  *
  * Linear hashing (W. Litwin, "Linear hashing: a new tool for file and table addressing", 1980): the
  * table grows and shrinks by single buckets as blocks come and go, so no call ever rehashes more
- * than a few chains. 1.5 to 3 buckets of 4 bytes a block; chains run through the records. O(1).
+ * than a few chains. There are 1.5 to 3 buckets of 4 bytes for each block; the blocks of a bucket
+ * are chained through their records. O(1).
  */
 #ifndef BFC_POOL_MAP_H
 #define BFC_POOL_MAP_H
@@ -14,18 +15,16 @@
 #include "pool/structures/host.h"
 
 #define MAP_FEWEST_BUCKETS 64
-#define MAP_HASH_SHIFT BFC_GRANULE_BITS /* starts may be tagged below it */
-/* A table of at most eight pages is not worth shrinking, since it may soon grow again. */
-#define MAP_FEWEST_KEPT 8192
-/* Of a chain, as most have one block or two. */
-#define MAP_GLIMPSED 3
+#define MAP_HASH_SHIFT BFC_GRANULE_BITS /* tags in the lower bits do not change the hash */
+#define MAP_FEWEST_KEPT 8192 /* buckets in eight pages: a table of this size does not shrink */
+#define MAP_GLIMPSED 3       /* blocks of a chain that map_glimpse looks at; most chains have two */
 
 struct map {
     block_index *buckets;
     uint32_t bucket_count;
     uint32_t mask; /* the power of two not below bucket_count, less one */
     uint32_t count;
-    uint32_t fewest, most; /* counts beyond which buckets are taken away or added */
+    uint32_t fewest, most; /* below and above these counts, buckets are removed or added */
     struct host_array memory;
 };
 
@@ -36,7 +35,7 @@ static inline uint32_t map_hash(bfc_addr start) {
 
 static inline uint32_t map_bucket(const struct map *map, bfc_addr start) {
     uint32_t mask = bfc_load_relaxed(&map->mask), bucket = map_hash(start) & mask;
-    /* No branch: it could not be predicted. */
+    /* Without a branch, since the processor could not predict it. */
     return bucket & (mask >> 1 | -(uint32_t)(bucket < bfc_load_relaxed(&map->bucket_count)));
 }
 
@@ -45,7 +44,6 @@ static inline bool map_is_at(const struct block *b, bfc_addr start) {
     return (b->tagged & ~BLOCK_REGION_MASK) == start;
 }
 
-/* The record of the block that starts at `start`, or 0. */
 static inline block_index map_find(const struct map *map, const struct block *blocks,
                                    bfc_addr start) {
     block_index b = map->buckets[map_bucket(map, start)];
@@ -55,11 +53,10 @@ static inline block_index map_find(const struct map *map, const struct block *bl
 }
 
 /*
- * A glance without the lock, along a chain's beginning, at the block that starts at `start`; 0:
- * none is seen, which means nothing. One that is seen did start there a moment ago. Whatever others
- * change meanwhile, what is read was committed once, and stays readable: buckets and records never
- * move, and a link, or the number of a bin in its place, is always less than the records that there
- * is room for.
+ * Looks for the live block that starts at `start` among the first blocks of its chain, without the
+ * lock. A block that is returned did start there a moment ago; 0 means nothing. Reading while other
+ * threads change the map is safe, because buckets and records never move and their memory stays
+ * readable, and `chain` (or `bin` in its place) is always an index below the committed records.
  */
 static inline block_index map_glimpse(const struct map *map, const struct block *blocks,
                                       bfc_addr start, uint32_t *bucket) {
@@ -71,7 +68,8 @@ static inline block_index map_glimpse(const struct map *map, const struct block 
     return 0;
 }
 
-/* The table follows the number of blocks; out of line, a few buckets a call. */
+/* Adds or removes a few buckets. map_grow returns false where the host has no memory for them: then
+ * the chains get longer. */
 bool map_grow(struct map *map, struct block *blocks);
 void map_shrink(struct map *map, struct block *blocks);
 
@@ -83,7 +81,7 @@ static inline void map_insert(struct map *map, struct block *blocks, block_index
         map_grow(map, blocks);
 }
 
-/* Replaces `b` by `with` in its chain; `with` may follow b there. */
+/* Replaces record `b` by `with` in its chain. */
 static inline void map_replace(struct map *map, struct block *blocks, block_index b,
                                block_index with) {
     block_index *at = &map->buckets[map_bucket(map, blocks[b].tagged)];
@@ -107,8 +105,8 @@ static inline block_index map_take(struct map *map, struct block *blocks, bfc_ad
     return b;
 }
 
-/* The same as map_take for what a glance saw: a block that is the first of this bucket still, and
- * starts there still, is taken without a search. */
+/* As map_take, for block `b` that map_glimpse found in `bucket`: if b still starts at `start` and
+ * is the first of its bucket, no search is needed. */
 static inline block_index map_take_seen(struct map *map, struct block *blocks, bfc_addr start,
                                         block_index b, uint32_t bucket) {
     if (UNLIKELY(!b || map->buckets[bucket] != b || !map_is_at(&blocks[b], start)))

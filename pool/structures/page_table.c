@@ -1,4 +1,3 @@
-/* The page table. */
 #include "pool/structures/page_table.h"
 
 #include <string.h>
@@ -25,8 +24,8 @@ void page_array_append(struct page_array *array, const struct page *page) {
     array->all[array->count++] = *page;
 }
 
-/* Shell's sort (1959) with gaps of about a third: the C library's may allocate, and few are sorted
- * but when all are trimmed. */
+/* Shell's sort (1959), each gap about a third of the last: qsort may allocate memory, and arrays
+ * are long only when all pages are trimmed. */
 void page_array_sort(struct page_array *array) {
     struct page *all = array->all;
     for (uint32_t gap = array->count; gap > 1;) {
@@ -41,10 +40,8 @@ void page_array_sort(struct page_array *array) {
     }
 }
 
-/* ---- the table ---- */
-
 bool page_table_open(struct page_table *table, uint64_t most) {
-    *table = (struct page_table){.count = 0};
+    *table = (struct page_table){0};
     if (!page_array_open(&table->records, most) ||
         !host_array_reserve(&table->order_memory, most * sizeof(uint32_t)))
         return false;
@@ -96,7 +93,8 @@ static void vacate_record(struct page_table *table, uint32_t record) {
     table->vacant = record + 1;
 }
 
-/* From the last one on: what lies between two of them moves up as a whole. */
+/* Adds from the last page to the first, so that the entries between two added pages move up at
+ * once. */
 void page_table_add(struct page_table *table, const struct page *pages, uint32_t count) {
     uint32_t all = table->count + count, *to = &table->order[all];
     for (uint32_t i = count; i-- > 0;) {
@@ -104,12 +102,12 @@ void page_table_add(struct page_table *table, const struct page *pages, uint32_t
         to -= above;
         memmove(to, &table->order[at], above * sizeof *to);
         *--to = take_record(table, &pages[i]);
-        table->count = at; /* what has not moved */
+        table->count = at; /* the entries that have not moved */
     }
     table->count = all;
 }
 
-/* What lies between two that go moves down as a whole. */
+/* The entries between two removed pages move down at once. */
 void page_table_remove(struct page_table *table, const struct page_array *gone) {
     uint32_t *order = table->order, kept = 0, from = 0;
     for (uint32_t i = 0; i <= gone->count; i++) {
@@ -117,7 +115,7 @@ void page_table_remove(struct page_table *table, const struct page_array *gone) 
         if (kept != from)
             memmove(&order[kept], &order[from], (to - from) * sizeof *order);
         if (i < gone->count)
-            vacate_record(table, order[to]); /* it ends at 0, so the next search passes it */
+            vacate_record(table, order[to]); /* a vacant record ends at 0: searches skip it */
         kept += to - from;
         from = to + 1;
     }

@@ -1,4 +1,4 @@
-/* Spins for a few processor cycles, between two tries of a lock. */
+/* A pause of a few processor cycles between two tries of a lock. */
 #ifndef BFC_POOL_PAUSE_H
 #define BFC_POOL_PAUSE_H
 

@@ -1,4 +1,3 @@
-/* The treap of free blocks: insertion by splitting, removal by joining, without recursion. */
 #include "pool/structures/sorted.h"
 
 static uint64_t priority_of_block(const struct block *b) {
@@ -32,7 +31,7 @@ void sorted_insert(block_index *root, struct block *blocks, block_index b) {
     *lower = *higher = 0;
 }
 
-/* The link that leads to `b`, whose key is that of `key`. */
+/* Returns the link that leads to `b`; `key` has the zone, size and start of b. */
 static block_index *link_to_block(block_index *root, struct block *blocks, block_index b,
                                   const struct block *key) {
     block_index *link = root;
@@ -62,7 +61,7 @@ void sorted_replace(block_index *root, struct block *blocks, block_index from, b
     *link_to_block(root, blocks, from, &blocks[to]) = to;
 }
 
-/* The first block of the key's zone that does not precede the key, or 0. */
+/* Returns the first block of the key's zone that does not precede the key, or 0. */
 static block_index first_from(block_index root, const struct block *blocks,
                               const struct block *key) {
     block_index found = 0;
@@ -90,7 +89,7 @@ block_index sorted_next(block_index root, const struct block *blocks, block_inde
     return first_from(root, blocks, &key);
 }
 
-/* The last block of the key's zone that precedes the key, or 0. */
+/* Returns the last block of the key's zone that precedes the key, or 0. */
 static block_index last_before(block_index root, const struct block *blocks,
                                const struct block *key) {
     block_index found = 0;
